@@ -1,0 +1,109 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "Godwit",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "Godwit", targets: ["Godwit"]),
+    .executable(name: "godwit", targets: ["GodwitTool"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+  ],
+  targets: [
+    // What a migration is about: values only, no files, no processes.
+    .module("ValueExpressions"),
+    .module("ObjectModel", ["ValueExpressions", .crypto]),
+    .module("Schema", ["ObjectModel", "ValueExpressions"]),
+    .module("Mapping", ["ObjectModel", "ValueExpressions"]),
+    .module("RowPrograms", ["Mapping", "ObjectModel", "Schema", "ValueExpressions"]),
+    .module("Planning", ["RowPrograms", "Schema", .systemPackage]),
+
+    // What lies on disk.
+    .module("KeyedArchives", []),
+    .module(
+      "ModelFiles", ["KeyedArchives", "ObjectModel", "ValueExpressions", .systemPackage]),
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+    .target(
+      name: "CSystemShims",
+      cSettings: [
+        .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"),
+        .treatAllWarnings(as: .error),
+      ]),
+    .module("SystemCalls", ["CSystemShims", .systemPackage]),
+    .module(
+      "StoreFormat",
+      [
+        "CZlib", "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "SystemCalls",
+        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+      ]),
+    .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
+    .module("LMDB", ["CLMDB", .systemPackage]),
+    .module("MigrationStatus", ["LMDB", "SystemCalls", .systemPackage]),
+
+    // What runs. The worker and the coordinator never import each other.
+    .module(
+      "Generation",
+      ["ObjectModel", "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .systemPackage]),
+    .module(
+      "MigrationWorker",
+      [
+        "MigrationStatus", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls",
+        .grdbSQLite, .logging, .systemPackage,
+      ], faults: true),
+    .module(
+      "MigrationCoordinator",
+      [
+        "Mapping", "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "RowPrograms",
+        "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .grdbSQLite, .logging,
+        .subprocess, .systemPackage,
+      ], faults: true),
+    .module("Godwit", ["MigrationCoordinator", "MigrationWorker", .logging, .systemPackage]),
+    .executableTarget(
+      name: "GodwitTool",
+      dependencies: ["Godwit", .argumentParser],
+      swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+extension Target {
+  /// A library target under the strict settings; `faults` compiles the fault points in.
+  static func module(
+    _ name: String, _ dependencies: [Dependency] = [], faults: Bool = false
+  ) -> Target {
+    let injection: [SwiftSetting] =
+      faults ? [.define("FAULT_INJECTION", .when(configuration: .debug))] : []
+    return .target(
+      name: name, dependencies: dependencies, swiftSettings: strict + injection)
+  }
+
+  static func tests(of name: String, _ more: [Dependency] = []) -> Target {
+    .testTarget(
+      name: "\(name)Tests", dependencies: [.byName(name: name)] + more, swiftSettings: strict)
+  }
+}
+
+extension Target.Dependency {
+  static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+  static let crypto = product(name: "Crypto", package: "swift-crypto")
+  static let grdb = product(name: "GRDB", package: "GRDB.swift")
+  static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
+  static let logging = product(name: "Logging", package: "swift-log")
+  static let subprocess = product(name: "Subprocess", package: "swift-subprocess")
+  static let systemPackage = product(name: "SystemPackage", package: "swift-system")
+}

@@ -1,0 +1,58 @@
+package import ValueExpressions
+
+/// What a managed object model says of one attribute.
+package struct Attribute: Hashable, Sendable {
+  package var name: String
+  package var type: AttributeType
+  package var isOptional = false
+  package var isTransient = false
+  package var defaultValue: AttributeValue = .null
+  /// The indexed flag of models before fetch indexes; it asks for an index of this attribute alone.
+  package var isIndexed = false
+  package var isIndexedBySpotlight = false
+  package var storesBinaryDataExternally = false
+  package var preservesValueAfterDeletion = false
+  package var allowsCloudEncryption = false
+  package var valueTransformerName: String?
+  /// The class of the values where the model names one, such as `NSArray` for a transformable.
+  package var valueClassName: String?
+  package var derivation: Derivation?
+  /// The name of the composite whose elements this attribute holds.
+  package var compositeName: String?
+  package var limits = ValidationLimits()
+  package var versionHashModifier: String?
+  /// The name in an earlier version that this attribute continues; nil means its own.
+  package var renamingIdentifier: String?
+  package var userInfo: [String: String] = [:]
+
+  package init(_ name: String, _ type: AttributeType) {
+    self.name = name
+    self.type = type
+  }
+
+  /// How a derived attribute is computed.
+  package struct Derivation: Hashable, Sendable {
+    package var expression: ValueExpression
+    package var filter: ValuePredicate?
+
+    package init(expression: ValueExpression, filter: ValuePredicate? = nil) {
+      self.expression = expression
+      self.filter = filter
+    }
+  }
+
+  /// The bounds that validation checks: of a number or date, of a text's length, a pattern.
+  package struct ValidationLimits: Hashable, Sendable {
+    package var minimum: AttributeValue?
+    package var maximum: AttributeValue?
+    package var minimumLength: Int64?
+    package var maximumLength: Int64?
+    package var pattern: String?
+    /// Validation predicates of a compiled model that are none of the above.
+    package var others: [ValuePredicate] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { self == Self() }
+  }
+}

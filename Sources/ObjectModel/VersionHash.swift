@@ -1,0 +1,16 @@
+/// The version hash of an entity: 32 bytes by which Core Data tells one version from another.
+package struct VersionHash: Hashable, Sendable, Codable {
+  /// Exactly 32 bytes.
+  package var bytes: [UInt8]
+
+  package init?(bytes: [UInt8]) {
+    guard bytes.count == 32 else { return nil }
+    self.bytes = bytes
+  }
+
+  /// 64 lower-case hexadecimal digits.
+  package var hexadecimal: String {
+    let digits = Array("0123456789abcdef")
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+}

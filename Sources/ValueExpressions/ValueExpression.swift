@@ -1,0 +1,48 @@
+/// An expression of Core Data's format language, as models and mapping models hold them.
+package indirect enum ValueExpression: Hashable, Sendable, Codable {
+  case constant(AttributeValue)
+  /// The object that the expression is evaluated with, `SELF`.
+  case evaluatedObject
+  /// `$name`
+  case variable(String)
+  /// `path` on the evaluated object, or `operand.path`.
+  case keyPath(operand: ValueExpression?, String)
+  /// A built-in function such as `canonical:` or `count:`; `name` is its selector.
+  case builtIn(name: String, [ValueExpression])
+  /// `FUNCTION(operand, "selector", …)`
+  case function(operand: ValueExpression, selector: String, [ValueExpression])
+  case aggregate([ValueExpression])
+}
+
+/// A predicate of Core Data's format language.
+package indirect enum ValuePredicate: Hashable, Sendable, Codable {
+  /// How many of a to-many's values must satisfy a comparison.
+  package enum Modifier: String, Hashable, Sendable, Codable { case direct, all, any }
+
+  /// What a comparison asks, under the number that an archive stores (`NSOperatorType`).
+  package enum Comparison: Int, Hashable, Sendable, Codable {
+    case lessThan = 0
+    case lessThanOrEqual = 1
+    case greaterThan = 2
+    case greaterThanOrEqual = 3
+    case equal = 4
+    case notEqual = 5
+    case matches = 6
+    case like = 7
+    case beginsWith = 8
+    case endsWith = 9
+    case `in` = 10
+    case contains = 99
+    case between = 100
+  }
+
+  case always(Bool)
+  case comparison(
+    ValueExpression, Comparison, ValueExpression, modifier: Modifier,
+    caseInsensitive: Bool, diacriticInsensitive: Bool)
+  case and([ValuePredicate])
+  case or([ValuePredicate])
+  case not(ValuePredicate)
+  /// Text that this version of Godwit cannot take apart: kept, shown, never evaluated.
+  case unparsed(String)
+}
