@@ -1,0 +1,210 @@
+package import ObjectModel
+import ValueExpressions
+
+/// Infers what Core Data calls a lightweight mapping between two models.
+///
+/// Entities and properties are matched by renaming identifier, which is the own name where none is
+/// set; where that leaves both sides unmatched, by name.
+package struct MappingInference {
+  package private(set) var mapping = MappingModel(entityMappings: [])
+  /// All reasons in the models why the migration cannot be done.
+  package private(set) var obstacles: [Obstacle] = []
+  /// All demands on the objects of the store.
+  package private(set) var conditions: [Condition] = []
+  /// All that the destination has no place for.
+  package private(set) var possibleLosses: [PossibleLoss] = []
+
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+  private var destinationNameBySource: [String: String] = [:]
+
+  /// Compares the models; neither is changed and nothing is read from a store.
+  package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    self.source = source
+    self.destination = destination
+    let matched = RenamingMatch(
+      sources: source.entities.map { ($0.name, $0.renamingIdentifier) },
+      destinations: destination.entities.map { ($0.name, $0.renamingIdentifier) })
+    for (destinationName, sourceName) in matched.sourceByDestination {
+      destinationNameBySource[sourceName] = destinationName
+    }
+    checkHierarchies(matched)
+    for entity in destination.entities {
+      if let name = matched.sourceByDestination[entity.name],
+        let sourceEntity = source.entity(name)
+      {
+        map(sourceEntity, to: entity)
+      } else {
+        mapping.entityMappings.append(
+          EntityMapping(
+            name: "IEM_Add_\(entity.name)", kind: .add, source: nil, destination: entity.name))
+      }
+    }
+    for entity in source.entities where destinationNameBySource[entity.name] == nil {
+      mapping.entityMappings.append(
+        EntityMapping(
+          name: "IEM_Remove_\(entity.name)", kind: .remove, source: entity.name, destination: nil))
+      if !entity.isAbstract { possibleLosses.append(PossibleLoss(entity: entity.name, .entity)) }
+    }
+    obstacles = obstacles.uniqued()
+  }
+
+  /// Objects keep their keys, so two tables of the source cannot become one.
+  private mutating func checkHierarchies(_ matched: RenamingMatch) {
+    for root in destination.roots {
+      let family = destination.family(of: root.name)
+      let sourceRoots = family.compactMap { matched.sourceByDestination[$0.name] }
+        .compactMap { source.entity($0) }.map { source.root(of: $0).name }.uniqued()
+      if sourceRoots.count > 1 {
+        obstacles.append(
+          Obstacle(.hierarchiesMerged(roots: sourceRoots.sorted()), entity: root.name))
+      }
+    }
+  }
+
+  private mutating func map(_ old: Entity, to new: Entity) {
+    var entityMapping = EntityMapping(
+      name: "IEM_Transform_\(new.name)", kind: .transform, source: old.name, destination: new.name)
+    if !old.isAbstract && new.isAbstract {
+      conditions.append(
+        Condition(.noObjectsOfAbstract, sourceEntity: old.name, destinationEntity: new.name))
+    }
+    let properties = PropertyMatch(
+      source: source, old: old, destination: destination, new: new)
+    entityMapping.attributeMappings = mapAttributes(properties)
+    entityMapping.relationshipMappings = mapRelationships(properties)
+    noteLosses(properties)
+    noteConstraints(properties, entityMapping)
+    mapping.entityMappings.append(entityMapping)
+  }
+
+  private mutating func mapAttributes(_ match: PropertyMatch) -> [AttributeMapping] {
+    match.newAttributes.map { attribute in
+      let declaring = match.declaringEntity(of: attribute.name)
+      if match.oldRelationship(for: attribute.name) != nil {
+        obstacles.append(
+          Obstacle(.relationshipBecameAttribute, entity: declaring, property: attribute.name))
+      }
+      guard let old = match.oldAttribute(for: attribute.name) else {
+        return added(attribute, match)
+      }
+      return continued(old, as: attribute, match, declaring: declaring)
+    }
+  }
+
+  private mutating func added(_ attribute: Attribute, _ match: PropertyMatch) -> AttributeMapping {
+    if attribute.derivation != nil {
+      obstacles.append(
+        Obstacle(
+          .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
+          property: attribute.name))
+    } else if !attribute.isOptional && attribute.defaultValue == .null && !match.old.isAbstract {
+      conditions.append(
+        match.condition(.noObjects(missing: attribute.name), property: attribute.name))
+    }
+    return AttributeMapping(attribute.name, .constant(attribute.defaultValue))
+  }
+
+  private mutating func continued(
+    _ old: Attribute, as new: Attribute, _ match: PropertyMatch, declaring: String
+  ) -> AttributeMapping {
+    if old.type != new.type {
+      if !(old.type.isNumeric && new.type.isNumeric) {
+        obstacles.append(
+          Obstacle(
+            .incompatibleTypes(source: old.type.name, destination: new.type.name),
+            entity: declaring, property: new.name))
+      } else if Self.canOverflow(from: old.type, to: new.type) && !match.old.isAbstract {
+        conditions.append(
+          match.condition(
+            .valuesFit(attribute: old.name, type: new.type.name), property: new.name))
+      }
+    }
+    var replacement = AttributeValue.null
+    if old.isOptional && !new.isOptional {
+      replacement = new.defaultValue
+      if replacement == .null && !match.old.isAbstract {
+        conditions.append(
+          match.condition(.noMissingValues(attribute: old.name), property: new.name))
+      }
+    }
+    return AttributeMapping(new.name, .attribute(old.name, replacingNull: replacement))
+  }
+
+  /// Whether a value of one numeric type may have no place in the other.
+  private static func canOverflow(from old: AttributeType, to new: AttributeType) -> Bool {
+    switch (old, new) {
+    case (_, .boolean), (.boolean, _), (_, .decimal), (_, .double): false
+    case (.integer16, .integer32), (.integer16, .integer64), (.integer32, .integer64): false
+    case (.integer16, .float), (.integer32, .float), (.integer64, .float): false
+    default: true
+    }
+  }
+
+  private mutating func mapRelationships(_ match: PropertyMatch) -> [RelationshipMapping] {
+    match.newRelationships.map { relationship in
+      let declaring = match.declaringEntity(of: relationship.name)
+      if match.oldAttribute(for: relationship.name) != nil {
+        obstacles.append(
+          Obstacle(.attributeBecameRelationship, entity: declaring, property: relationship.name))
+      }
+      guard let old = match.oldRelationship(for: relationship.name) else {
+        return RelationshipMapping(relationship.name, .none)
+      }
+      if old.isToMany && !relationship.isToMany {
+        obstacles.append(
+          Obstacle(.toManyBecameToOne, entity: declaring, property: relationship.name))
+      }
+      if destinationNameBySource[old.destinationEntityName] != relationship.destinationEntityName {
+        obstacles.append(
+          Obstacle(
+            .destinationEntityChanged(
+              source: old.destinationEntityName,
+              destination: relationship.destinationEntityName),
+            entity: declaring, property: relationship.name))
+      }
+      noteSharedTargets(old, relationship, match)
+      return RelationshipMapping(relationship.name, .relationship(old.name))
+    }
+  }
+
+  /// A to-one that becomes a to-many whose objects know one owner only must not share them.
+  private mutating func noteSharedTargets(
+    _ old: Relationship, _ new: Relationship, _ match: PropertyMatch
+  ) {
+    guard !old.isToMany, new.isToMany, !match.old.isAbstract else { return }
+    if let inverse = destination.inverse(of: new), inverse.isToMany { return }
+    conditions.append(
+      match.condition(.singleOwner(relationship: old.name), property: new.name))
+  }
+
+  private mutating func noteLosses(_ match: PropertyMatch) {
+    guard !match.old.isAbstract else { return }
+    for attribute in match.droppedAttributes {
+      possibleLosses.append(PossibleLoss(entity: match.old.name, .attribute(attribute)))
+    }
+    for relationship in match.droppedRelationships {
+      possibleLosses.append(PossibleLoss(entity: match.old.name, .relationship(relationship)))
+    }
+  }
+
+  /// A constraint that the source did not have may be violated by its objects.
+  private mutating func noteConstraints(_ match: PropertyMatch, _ entityMapping: EntityMapping) {
+    guard !match.old.isAbstract else { return }
+    let before = Set(source.lineage(of: match.old).flatMap(\.uniquenessConstraints).map(Set.init))
+    for constraint in destination.lineage(of: match.new).flatMap(\.uniquenessConstraints) {
+      let sources = Set(constraint.map { match.oldAttribute(for: $0)?.name ?? "" })
+      if !before.contains(sources) {
+        conditions.append(match.condition(.unique(properties: constraint), property: nil))
+      }
+    }
+  }
+}
+
+extension Array where Element: Hashable {
+  /// The elements without repetition, in the order of their first appearance.
+  fileprivate func uniqued() -> [Element] {
+    var seen: Set<Element> = []
+    return filter { seen.insert($0).inserted }
+  }
+}

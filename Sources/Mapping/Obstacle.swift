@@ -1,0 +1,100 @@
+/// Core Data's error codes for a migration that cannot be done.
+package enum CoreDataCode: Int, Hashable, Codable, Sendable {
+  case validationMissingMandatoryProperty = 1570
+  case persistentStoreIncompatibleVersionHash = 134100
+  case migration = 134110
+  case migrationConstraintViolation = 134111
+  case migrationMissingSourceModel = 134130
+  case migrationMissingMappingModel = 134140
+  case inferredMappingModel = 134190
+}
+
+/// A reason why a migration cannot be inferred, found in the two models alone.
+package struct Obstacle: Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
+    /// Source and destination attribute types are incompatible.
+    case incompatibleTypes(source: String, destination: String)
+    case attributeBecameRelationship
+    case relationshipBecameAttribute
+    case toManyBecameToOne
+    case destinationEntityChanged(source: String, destination: String)
+    /// Two hierarchies of the source would share one table, and with it one set of keys.
+    case hierarchiesMerged(roots: [String])
+    case derivationCannotBeComputed
+    /// A transient attribute's value is in no store, so there is nothing to continue.
+    case storedFormUnknown(String)
+  }
+
+  package var reason: Reason
+  /// The destination entity.
+  package var entity: String
+  package var property: String?
+
+  package init(_ reason: Reason, entity: String, property: String? = nil) {
+    self.reason = reason
+    self.entity = entity
+    self.property = property
+  }
+
+  package var code: CoreDataCode { .inferredMappingModel }
+}
+
+/// A demand on the objects of a source store without which the migration cannot be done.
+package struct Condition: Hashable, Sendable {
+  package enum Demand: Hashable, Sendable {
+    /// There are no objects: the destination attribute is mandatory, new and has no default.
+    case noObjects(missing: String)
+    /// There are no objects: the destination entity is abstract.
+    case noObjectsOfAbstract
+    /// The source attribute has a value in every object.
+    case noMissingValues(attribute: String)
+    /// The values of the source attribute fit the destination type.
+    case valuesFit(attribute: String, type: String)
+    /// No two objects agree in all of these destination attributes.
+    case unique(properties: [String])
+    /// No two objects name the same object in this source to-one relationship.
+    case singleOwner(relationship: String)
+  }
+
+  package var demand: Demand
+  /// The source entity whose objects are meant, without those of its subentities.
+  package var sourceEntity: String
+  package var destinationEntity: String
+  /// The destination property.
+  package var property: String?
+
+  package init(
+    _ demand: Demand, sourceEntity: String, destinationEntity: String, property: String? = nil
+  ) {
+    self.demand = demand
+    self.sourceEntity = sourceEntity
+    self.destinationEntity = destinationEntity
+    self.property = property
+  }
+
+  package var code: CoreDataCode {
+    switch demand {
+    case .noObjects, .noMissingValues: .validationMissingMandatoryProperty
+    case .unique: .migrationConstraintViolation
+    case .noObjectsOfAbstract, .valuesFit, .singleOwner: .migration
+    }
+  }
+}
+
+/// Something of the source that the destination has no place for.
+package struct PossibleLoss: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    case entity
+    case attribute(String)
+    case relationship(String)
+  }
+
+  /// The source entity whose objects lose it, without those of its subentities.
+  package var entity: String
+  package var kind: Kind
+
+  package init(entity: String, _ kind: Kind) {
+    self.entity = entity
+    self.kind = kind
+  }
+}

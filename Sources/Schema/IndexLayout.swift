@@ -1,0 +1,192 @@
+import ObjectModel
+import ValueExpressions
+
+/// Derives the indexes of a model's tables, under the names that today's Core Data gives them.
+struct IndexLayout {
+  let model: ManagedObjectModel
+  let tables: [EntityTable]
+  let joinTables: [JoinTable]
+
+  func indexes() -> ([Index], [StoreSchema.Omission]) {
+    var indexes: [Index] = []
+    var omissions: [StoreSchema.Omission] = []
+    for table in tables {
+      indexes += keyIndexes(of: table)
+      for entity in table.entityNames.compactMap({ model.entity($0) }) {
+        for wanted in fetchIndexes(of: entity) {
+          do {
+            indexes.append(try index(wanted, of: entity, in: table))
+          } catch {
+            omissions.append(
+              .init(entity: entity.name, index: wanted.name, reason: error.reason))
+          }
+        }
+        indexes += uniqueIndexes(of: entity, in: table)
+      }
+    }
+    for table in joinTables {
+      // Named after the table and its second key, keyed from the second to the first.
+      indexes.append(
+        Index(
+          name: "\(table.name)_\(table.second.keyColumn)_INDEX", table: table.name,
+          parts: [
+            .init(column: table.second.keyColumn), .init(column: table.first.keyColumn),
+          ]))
+    }
+    return (indexes, omissions)
+  }
+
+  /// The indexes of every to-one relationship, and of the entity number where a table has several.
+  private func keyIndexes(of table: EntityTable) -> [Index] {
+    var result: [Index] = []
+    for column in table.columns {
+      switch column.role {
+      case .toOne, .owner:
+        result.append(
+          Index(
+            name: "\(table.name)_\(column.name)_INDEX", table: table.name,
+            parts: [.init(column: column.name)]))
+      default: break
+      }
+    }
+    if table.entityNames.count > 1 {
+      result.append(
+        Index(
+          name: "\(table.name)_Z_ENT_INDEX", table: table.name, parts: [.init(column: "Z_ENT")]))
+    }
+    return result
+  }
+
+  /// The declared fetch indexes, and those that the flags of older models stand for.
+  private func fetchIndexes(of entity: Entity) -> [FetchIndex] {
+    var result = entity.fetchIndexes
+    var names = Set(result.map(\.name))
+    func add(_ properties: [String]) {
+      let name = properties.joined(separator: "_")
+      guard names.insert(name).inserted else { return }
+      result.append(FetchIndex(name, elements: properties.map { .init(property: $0) }))
+    }
+    for attribute in entity.attributes.sorted(by: { $0.name < $1.name }) where attribute.isIndexed {
+      // A flag says nothing that a fetch index on the same attribute does not say already.
+      let elements = [FetchIndex.Element(property: attribute.name)]
+      if !entity.fetchIndexes.contains(where: { $0.elements == elements }) { add([attribute.name]) }
+    }
+    for compound in entity.compoundIndexes { add(compound) }
+    return result
+  }
+
+  private struct Unsupported: Error { var reason: String }
+
+  private func index(
+    _ wanted: FetchIndex, of entity: Entity, in table: EntityTable
+  ) throws(Unsupported) -> Index {
+    var parts: [Index.Part] = []
+    for element in wanted.elements {
+      guard element.kind == .binary else {
+        throw Unsupported(reason: "an R-tree index, which no store in reach shows")
+      }
+      guard let property = element.propertyName else {
+        throw Unsupported(reason: "an index on an expression")
+      }
+      guard let column = column(of: property, entity: entity, in: table) else {
+        throw Unsupported(reason: "\(property) is not stored")
+      }
+      parts.append(.init(column: column, isAscending: element.isAscending))
+    }
+    guard !parts.isEmpty else { throw Unsupported(reason: "an index without elements") }
+    var index = Index(name: "Z_\(entity.name)_\(wanted.name)", table: table.name, parts: parts)
+    index.isExplicit = true
+    if let predicate = wanted.partialPredicate {
+      let renderer = ConditionRenderer { self.column(of: $0, entity: entity, in: table) }
+      guard let condition = renderer.render(predicate) else {
+        throw Unsupported(reason: "a partial index whose condition has no SQL form")
+      }
+      index.condition = condition
+    }
+    return index
+  }
+
+  private func uniqueIndexes(of entity: Entity, in table: EntityTable) -> [Index] {
+    entity.uniquenessConstraints.compactMap { constraint in
+      let columns = constraint.compactMap { column(of: $0, entity: entity, in: table) }
+      guard columns.count == constraint.count, !columns.isEmpty else { return nil }
+      var index = Index(
+        name: "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))", table: table.name,
+        parts: columns.map { .init(column: $0) })
+      index.isUnique = true
+      index.isExplicit = true
+      return index
+    }
+  }
+
+  private func column(of property: String, entity: Entity, in table: EntityTable) -> String? {
+    for level in model.lineage(of: entity) {
+      let roles: [Column.Role] = [
+        .attribute(entity: level.name, name: property), .toOne(entity: level.name, name: property),
+      ]
+      if let found = roles.compactMap({ table.column($0)?.name }).first { return found }
+    }
+    return nil
+  }
+}
+
+/// Writes the predicate of a partial index as an SQL condition, as far as one column at a time goes.
+struct ConditionRenderer {
+  let column: (String) -> String?
+
+  func render(_ predicate: ValuePredicate) -> String? {
+    switch predicate {
+    case .always(true): return "1"
+    case .always(false): return "0"
+    case .and(let parts): return join(parts, " AND ")
+    case .or(let parts): return join(parts, " OR ")
+    case .not(let part): return render(part).map { "NOT (\($0))" }
+    case .comparison(let left, let comparison, let right, .direct, false, false):
+      return compare(left, comparison, right)
+    case .comparison, .unparsed: return nil
+    }
+  }
+
+  private func join(_ parts: [ValuePredicate], _ separator: String) -> String? {
+    let rendered = parts.compactMap(render)
+    guard rendered.count == parts.count, !parts.isEmpty else { return nil }
+    return rendered.map { parts.count > 1 ? "(\($0))" : $0 }.joined(separator: separator)
+  }
+
+  private func compare(
+    _ left: ValueExpression, _ comparison: ValuePredicate.Comparison, _ right: ValueExpression
+  ) -> String? {
+    guard let first = operand(left) else { return nil }
+    if case .constant(.null) = right {
+      switch comparison {
+      case .equal: return "\(first) IS NULL"
+      case .notEqual: return "\(first) IS NOT NULL"
+      default: return nil
+      }
+    }
+    guard let second = operand(right) else { return nil }
+    let symbol: String
+    switch comparison {
+    case .lessThan: symbol = "<"
+    case .lessThanOrEqual: symbol = "<="
+    case .greaterThan: symbol = ">"
+    case .greaterThanOrEqual: symbol = ">="
+    case .equal: symbol = "="
+    case .notEqual: symbol = "<>"
+    default: return nil
+    }
+    return "\(first) \(symbol) \(second)"
+  }
+
+  private func operand(_ expression: ValueExpression) -> String? {
+    switch expression {
+    case .keyPath(operand: nil, let path), .keyPath(operand: .evaluatedObject?, let path):
+      return column(path).map(SQL.identifier)
+    case .constant(.boolean(let value)): return value ? "1" : "0"
+    case .constant(.integer(let value)): return "\(value)"
+    case .constant(.real(let value)) where value.isFinite: return "\(value)"
+    case .constant(.string(let value)): return SQL.literal(value)
+    default: return nil
+    }
+  }
+}

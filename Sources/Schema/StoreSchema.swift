@@ -1,0 +1,67 @@
+package import ObjectModel
+
+/// The tables, columns and indexes in which a store keeps the objects of a model.
+///
+/// The rules are those of docs/store-format.md, each with its evidence there.
+package struct StoreSchema: Sendable {
+  package let model: ManagedObjectModel
+  package let numbers: EntityNumbers
+  /// One table per root entity, in numbering order.
+  package var tables: [EntityTable]
+  package var joinTables: [JoinTable]
+  package var indexes: [Index]
+  /// What the model asks for and the store will not have, in words.
+  package var omissions: [Omission]
+
+  /// An index that cannot be made, and why.
+  package struct Omission: Hashable, Codable, Sendable {
+    package var entity: String
+    package var index: String
+    package var reason: String
+  }
+
+  /// Lays out the tables of a model; throws where the model holds what no real store shows.
+  package init(_ model: ManagedObjectModel) throws(SchemaError) {
+    self.model = model
+    numbers = EntityNumbers(model)
+    try Self.checkSupported(model)
+    let layout = TableLayout(model: model, numbers: numbers)
+    tables = model.roots.map { layout.table(root: $0) }
+    joinTables = layout.joinTables()
+    (indexes, omissions) = IndexLayout(
+      model: model, tables: tables, joinTables: joinTables
+    ).indexes()
+  }
+
+  /// The table that holds the rows of an entity.
+  package func table(of entity: Entity) -> EntityTable? {
+    let root = model.root(of: entity).name
+    return tables.first { $0.rootName == root }
+  }
+
+  private static func checkSupported(_ model: ManagedObjectModel) throws(SchemaError) {
+    var problems: [SchemaError.Place] = []
+    for entity in model.entities {
+      for attribute in entity.attributes where !attribute.isTransient {
+        switch attribute.type {
+        case .undefined, .objectID, .composite:
+          problems.append(
+            .init(entity: entity.name, property: attribute.name, type: attribute.type))
+        default: break
+        }
+      }
+    }
+    guard problems.isEmpty else { throw SchemaError(places: problems) }
+  }
+}
+
+/// Attributes whose columns are not known, because no real store shows one.
+package struct SchemaError: Error, Hashable, Sendable {
+  package struct Place: Hashable, Sendable {
+    package var entity: String
+    package var property: String
+    package var type: AttributeType
+  }
+
+  package var places: [Place]
+}

@@ -1,0 +1,90 @@
+/// The table of a root entity and all that inherit from it.
+package struct EntityTable: Hashable, Sendable {
+  /// Such as `ZBOOK`.
+  package var name: String
+  package var rootName: String
+  /// The entities whose rows the table holds, in numbering order, abstract ones included.
+  package var entityNames: [String]
+  /// All columns in canonical order, `Z_PK`, `Z_ENT` and `Z_OPT` first.
+  package var columns: [Column]
+
+  package func column(_ role: Column.Role) -> Column? { columns.first { $0.role == role } }
+
+  package var createStatement: String {
+    let list = columns.map { column in
+      let key = column.role == .primaryKey ? " PRIMARY KEY" : ""
+      return "\(SQL.identifier(column.name)) \(column.type.rawValue)\(key)"
+    }
+    return "CREATE TABLE \(SQL.identifier(name)) ( \(list.joined(separator: ", ")) )"
+  }
+}
+
+/// The table of a many-to-many relationship and its inverse.
+package struct JoinTable: Hashable, Codable, Sendable {
+  /// One end: an entity, its relationship, and the columns in which the table keeps it.
+  package struct End: Hashable, Codable, Sendable {
+    /// The entity that declares the relationship.
+    package var entityName: String
+    package var relationshipName: String
+    /// Holds the key of this end's object.
+    package var keyColumn: String
+    /// Holds the place of this end's object in the other end's ordered relationship.
+    package var orderColumn: String?
+
+    package init(
+      entityName: String, relationshipName: String, keyColumn: String, orderColumn: String?
+    ) {
+      self.entityName = entityName
+      self.relationshipName = relationshipName
+      self.keyColumn = keyColumn
+      self.orderColumn = orderColumn
+    }
+  }
+
+  /// Such as `Z_2TAGS`.
+  package var name: String
+  /// The name that the other end gives; stores bear either where an entity is joined with itself.
+  package var alternateName: String
+  package var first: End
+  package var second: End
+
+  package init(name: String, alternateName: String, first: End, second: End) {
+    self.name = name
+    self.alternateName = alternateName
+    self.first = first
+    self.second = second
+  }
+
+  /// Column names in canonical order.
+  package var columnNames: [String] {
+    [first.keyColumn, second.keyColumn]
+      + [first.orderColumn, second.orderColumn].compactMap(\.self)
+  }
+
+  package var createStatement: String {
+    let columns = columnNames.map { "\(SQL.identifier($0)) INTEGER" }.joined(separator: ", ")
+    let key = "\(SQL.identifier(first.keyColumn)), \(SQL.identifier(second.keyColumn))"
+    return "CREATE TABLE \(SQL.identifier(name)) ( \(columns), PRIMARY KEY (\(key)) )"
+  }
+}
+
+/// Quoting for SQL text.
+package enum SQL {
+  /// The name as SQL spells it: bare where that is safe, else quoted.
+  package static func identifier(_ name: String) -> String {
+    let isPlain =
+      name.utf8.allSatisfy {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+          || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
+          || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "_")
+      } && name.utf8.first.map { $0 > UInt8(ascii: "9") } == true
+    return isPlain
+      ? name
+      : "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+  }
+
+  /// The text as a literal.
+  package static func literal(_ text: String) -> String {
+    "'\(text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+  }
+}
