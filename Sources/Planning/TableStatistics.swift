@@ -1,0 +1,44 @@
+package import RowPrograms
+
+/// How many rows a source table holds and how its bytes lie along its keys.
+package struct TableStatistics: Hashable, Codable, Sendable {
+  /// A run of keys that is not cut any further.
+  package struct Slice: Hashable, Codable, Sendable {
+    /// The last key of the slice; the first one follows the slice before.
+    package var lastKey: Int64
+    package var rows: Int64
+    package var bytes: Int64
+
+    package init(lastKey: Int64, rows: Int64, bytes: Int64) {
+      self.lastKey = lastKey
+      self.rows = rows
+      self.bytes = bytes
+    }
+  }
+
+  /// In key order; together they hold every row.
+  package var slices: [Slice]
+
+  package init(slices: [Slice]) { self.slices = slices }
+
+  package var rows: Int64 { slices.reduce(0) { $0 + $1.rows } }
+  package var bytes: Int64 { slices.reduce(0) { $0 + $1.bytes } }
+
+  /// Ranges of about that many bytes, the first open below and the last open above.
+  func ranges(ofBytes target: Int64) -> [(keys: KeyRange, rows: Int64, bytes: Int64)] {
+    var result: [(keys: KeyRange, rows: Int64, bytes: Int64)] = []
+    var first = Int64.min
+    var rows: Int64 = 0
+    var bytes: Int64 = 0
+    for (index, slice) in slices.enumerated() {
+      rows += slice.rows
+      bytes += slice.bytes
+      let isLast = index == slices.count - 1
+      guard isLast || bytes >= target else { continue }
+      let last = isLast ? Int64.max : slice.lastKey
+      result.append((KeyRange(first: first, last: last), rows, bytes))
+      (first, rows, bytes) = (isLast ? last : last + 1, 0, 0)
+    }
+    return result
+  }
+}

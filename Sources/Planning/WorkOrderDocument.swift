@@ -1,0 +1,94 @@
+package import RowPrograms
+
+/// What a worker reads on its standard input: everything that it needs, and nothing else.
+package struct WorkOrderDocument: Hashable, Codable, Sendable {
+  package var order: WorkOrder
+  package var attempt: Int
+  /// The plan that the order belongs to; a manifest repeats it.
+  package var planID: String
+  /// The store to read; nobody changes it while the worker runs.
+  package var source: String
+  /// The folder with the source's external binary files.
+  package var support: String
+  package var shard: String
+  package var manifest: String
+  /// The status file, or nil where progress goes nowhere.
+  package var status: String?
+  /// The programs of the order's pieces.
+  package var tables: [TableProgram]
+  package var joins: [JoinProgram]
+  /// `CREATE TABLE` statements of the pieces' destination tables, by table.
+  package var createStatements: [String: String]
+  /// Bytes of memory that the worker may use.
+  package var memory: Int64
+  package var logsSQL: Bool
+
+  package init(
+    order: WorkOrder, attempt: Int, planID: String, source: String, support: String,
+    shard: String, manifest: String, status: String?, tables: [TableProgram],
+    joins: [JoinProgram], createStatements: [String: String], memory: Int64, logsSQL: Bool
+  ) {
+    self.order = order
+    self.attempt = attempt
+    self.planID = planID
+    self.source = source
+    self.support = support
+    self.shard = shard
+    self.manifest = manifest
+    self.status = status
+    self.tables = tables
+    self.joins = joins
+    self.createStatements = createStatements
+    self.memory = memory
+    self.logsSQL = logsSQL
+  }
+}
+
+/// Declares a shard done; the truth for resuming.
+package struct ShardManifest: Hashable, Codable, Sendable {
+  /// What became of one piece.
+  package struct PieceResult: Hashable, Codable, Sendable {
+    package var piece: Int
+    /// The table of the shard that holds the rows.
+    package var table: String
+    package var rowsRead: Int64
+    package var rowsWritten: Int64
+    /// A sum over all rows written, in any order (docs/architecture.md, "Verification").
+    package var digest: UInt64
+
+    package init(
+      piece: Int, table: String, rowsRead: Int64, rowsWritten: Int64, digest: UInt64
+    ) {
+      self.piece = piece
+      self.table = table
+      self.rowsRead = rowsRead
+      self.rowsWritten = rowsWritten
+      self.digest = digest
+    }
+  }
+
+  package var planID: String
+  package var order: Int
+  package var attempt: Int
+  /// The shard's file name, in the folder of the manifest.
+  package var shard: String
+  package var bytes: Int64
+  package var pieces: [PieceResult]
+  /// The most private memory that the worker used, in bytes.
+  package var peakMemory: Int64
+  package var seconds: Double
+
+  package init(
+    planID: String, order: Int, attempt: Int, shard: String, bytes: Int64,
+    pieces: [PieceResult], peakMemory: Int64, seconds: Double
+  ) {
+    self.planID = planID
+    self.order = order
+    self.attempt = attempt
+    self.shard = shard
+    self.bytes = bytes
+    self.pieces = pieces
+    self.peakMemory = peakMemory
+    self.seconds = seconds
+  }
+}

@@ -1,0 +1,221 @@
+import Mapping
+import ObjectModel
+import Schema
+
+/// Compiles the columns of one destination table.
+struct ColumnCompiler {
+  let compiler: ProgramCompiler
+  let table: EntityTable
+  let sourceTable: EntityTable
+
+  private var source: StoreSchema { compiler.source }
+  private var destination: StoreSchema { compiler.destination }
+
+  func operation(
+    for column: Column, pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> ColumnOperation {
+    switch column.role {
+    case .primaryKey, .entityNumber, .optimisticLock:
+      preconditionFailure("the first three columns are no program's business")
+    case .attribute(let entity, let name):
+      guard inherits(pair.new, from: entity) else { return .constant(.null) }
+      return attribute(name, pair)
+    case .toOne(let entity, let name), .toOneEntity(let entity, let name),
+      .toOneOrder(let entity, let name):
+      guard inherits(pair.new, from: entity) else { return .constant(.null) }
+      return try toOne(column.role, name, pair)
+    case .owner(let entity, let name), .ownerOrder(let entity, let name):
+      return try owner(column.role, entity: entity, name: name, pair)
+    }
+  }
+
+  private func inherits(_ entity: Entity, from name: String) -> Bool {
+    destination.model.lineage(of: entity).contains { $0.name == name }
+  }
+
+  // MARK: Attributes
+
+  private func attribute(_ name: String, _ pair: ProgramCompiler.Pair) -> ColumnOperation {
+    guard let new = destination.model.allAttributes(of: pair.new).first(where: { $0.name == name }),
+      let mapping = pair.mapping.attributeMappings.first(where: { $0.name == name })
+    else { return .constant(.null) }
+    switch mapping.value {
+    case .constant(let value): return .constant(StoredValue(value, of: new))
+    case .attribute(let oldName, let replacement):
+      guard
+        let old = source.model.allAttributes(of: pair.old).first(where: { $0.name == oldName }),
+        let column = attributeColumn(oldName, of: pair.old)
+      else { return .constant(StoredValue(replacement, of: new)) }
+      let replacement = StoredValue(replacement, of: new)
+      if old.storesBinaryDataExternally != new.storesBinaryDataExternally {
+        return new.storesBinaryDataExternally
+          ? .addExternalTag(column: column) : .removeExternalTag(column: column)
+      }
+      return old.type == new.type
+        ? .copy(column: column, replacingNull: replacement)
+        : .convert(column: column, to: new.type, replacingNull: replacement)
+    }
+  }
+
+  private func attributeColumn(_ name: String, of entity: Entity) -> String? {
+    source.model.lineage(of: entity).lazy.compactMap {
+      sourceTable.column(.attribute(entity: $0.name, name: name))?.name
+    }.first
+  }
+
+  // MARK: To-one relationships
+
+  private func toOne(
+    _ role: Column.Role, _ name: String, _ pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> ColumnOperation {
+    guard let origin = try toOneOrigin(name, pair) else { return .constant(.null) }
+    switch origin {
+    case .column(let column, let numberColumn, let orderColumn, let family):
+      let filter = numberColumn.flatMap { number in
+        compiler.losesObjects(ofFamily: family)
+          ? ReferenceFilter(
+            column: number, kept: compiler.renumberings(ofFamily: family).map(\.source)) : nil
+      }
+      let map = compiler.renumberings(ofFamily: family)
+      switch role {
+      case .toOneEntity:
+        if let numberColumn { return .renumber(column: numberColumn, map: map) }
+        return lookUp(column, family: family, map: map)
+      case .toOneOrder:
+        return orderColumn.map { .reference(column: $0, filter: filter) } ?? .constant(.null)
+      default: return .reference(column: column, filter: filter)
+      }
+    case .owner(let pairs, let entities):
+      switch role {
+      case .toOneOrder: return .constant(.null)
+      case .toOneEntity: throw CompileError.Place(entity: pair.new.name, property: name)
+      default:
+        return .ownerKey(table: pairs.table, column: pairs.targetColumn, entities: entities)
+      }
+    }
+  }
+
+  private func lookUp(
+    _ column: String, family: String, map: [TableProgram.Renumbering]
+  ) -> ColumnOperation {
+    guard let entity = source.model.entity(family), let table = source.table(of: entity) else {
+      return .constant(.null)
+    }
+    return .lookUpNumber(column: column, table: table.name, map: map)
+  }
+
+  private enum Origin {
+    /// On the same row of the source.
+    case column(String, number: String?, order: String?, family: String)
+    /// On the rows that lead to this one.
+    case owner(PairSource, entities: [Int64])
+  }
+
+  /// Where a to-one relationship's key stands in the source: by its own mapping, or its inverse's.
+  private func toOneOrigin(
+    _ name: String, _ pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> Origin? {
+    if case .relationship(let old)? = objects(of: name, in: pair.mapping) {
+      return sameRow(old, of: pair.old)
+    }
+    guard
+      let relationship = destination.model.allRelationships(of: pair.new).first(where: {
+        $0.name == name
+      }), let (owner, inverse) = destination.model.inverseWithOwner(of: relationship)
+    else { return nil }
+    for family in destination.model.family(of: owner.name) {
+      guard let mapping = compiler.mapping.mapping(toDestination: family.name),
+        let sourceName = mapping.sourceEntityName,
+        case .relationship(let old)? = objects(of: inverse.name, in: mapping),
+        let pairs = PairFinder(compiler: compiler).pairs(entity: sourceName, relationship: old)
+      else { continue }
+      switch pairs.form {
+      case .toOneOfTarget:
+        return .column(
+          pairs.ownerColumn, number: nil, order: pairs.targetOrder, family: sourceName)
+      case .toOneOfOwner:
+        return .owner(
+          pairs, entities: compiler.renumberings(ofFamily: sourceName).map(\.source))
+      case .joinTable: throw CompileError.Place(entity: pair.new.name, property: name)
+      }
+    }
+    return nil
+  }
+
+  private func objects(
+    of name: String, in mapping: EntityMapping
+  ) -> RelationshipMapping.Objects? {
+    mapping.relationshipMappings.first { $0.name == name }?.objects
+  }
+
+  private func sameRow(_ name: String, of entity: Entity) -> Origin? {
+    for level in source.model.lineage(of: entity) {
+      guard let column = sourceTable.column(.toOne(entity: level.name, name: name)),
+        let relationship = level.relationships.first(where: { $0.name == name })
+      else { continue }
+      return .column(
+        column.name,
+        number: sourceTable.column(.toOneEntity(entity: level.name, name: name))?.name,
+        order: sourceTable.column(.toOneOrder(entity: level.name, name: name))?.name,
+        family: relationship.destinationEntityName)
+    }
+    return nil
+  }
+
+  // MARK: To-many relationships without inverse
+
+  private func owner(
+    _ role: Column.Role, entity: String, name: String, _ pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> ColumnOperation {
+    guard
+      let relationship = destination.model.entity(entity)?.relationships.first(where: {
+        $0.name == name
+      }), inherits(pair.new, from: relationship.destinationEntityName)
+    else { return .constant(.null) }
+    for family in destination.model.family(of: entity) {
+      guard let mapping = compiler.mapping.mapping(toDestination: family.name),
+        let sourceName = mapping.sourceEntityName,
+        case .relationship(let old)? = objects(of: name, in: mapping),
+        let pairs = PairFinder(compiler: compiler).pairs(entity: sourceName, relationship: old)
+      else { continue }
+      switch (pairs.form, role) {
+      case (.toOneOfTarget, .owner):
+        return .reference(column: pairs.ownerColumn, filter: nil)
+      case (.toOneOfTarget, _):
+        return pairs.targetOrder.map { .reference(column: $0, filter: nil) } ?? .constant(.null)
+      case (.toOneOfOwner, .owner):
+        return .ownerKey(
+          table: pairs.table, column: pairs.targetColumn,
+          entities: compiler.renumberings(ofFamily: sourceName).map(\.source))
+      case (.toOneOfOwner, _): return .constant(.null)
+      case (.joinTable, _): throw CompileError.Place(entity: entity, property: name)
+      }
+    }
+    return .constant(.null)
+  }
+
+  // MARK: Order
+
+  /// The numbering that an order column needs where the source had no order.
+  func orderFill(for column: Column, pairs: [ProgramCompiler.Pair]) -> OrderFill? {
+    let ownerRole: Column.Role
+    switch column.role {
+    case .toOneOrder(let entity, let name): ownerRole = .toOne(entity: entity, name: name)
+    case .ownerOrder(let entity, let name): ownerRole = .owner(entity: entity, name: name)
+    default: return nil
+    }
+    guard let owner = table.column(ownerRole) else { return nil }
+    let hadOrder = pairs.contains { pair in
+      guard let found = try? operation(for: column, pair: pair) else { return false }
+      if case .reference = found { return true }
+      return false
+    }
+    let hasRows = pairs.contains { pair in
+      guard let found = try? operation(for: owner, pair: pair) else { return false }
+      return found != .constant(.null)
+    }
+    guard hasRows, !hadOrder else { return nil }
+    return OrderFill(
+      table: table.name, ownerColumn: owner.name, keyColumn: "Z_PK", orderColumn: column.name)
+  }
+}

@@ -1,0 +1,122 @@
+import ObjectModel
+import Schema
+
+/// Where a store keeps the pairs of a relationship: one row each, owner and target in two columns.
+struct PairSource {
+  var table: String
+  var ownerColumn: String
+  var targetColumn: String
+  /// The owner's place in the target's inverse.
+  var ownerOrder: String?
+  /// The target's place in the owner's relationship.
+  var targetOrder: String?
+  var filters: [JoinProgram.Filter]
+  var form: Form
+
+  enum Form { case toOneOfOwner, toOneOfTarget, joinTable }
+
+  /// The same pairs seen from the other end.
+  var flipped: PairSource {
+    PairSource(
+      table: table, ownerColumn: targetColumn, targetColumn: ownerColumn, ownerOrder: targetOrder,
+      targetOrder: ownerOrder, filters: filters,
+      form: form == .toOneOfOwner ? .toOneOfTarget : form == .toOneOfTarget ? .toOneOfOwner : form)
+  }
+}
+
+/// Finds where a source store keeps the pairs of a relationship.
+struct PairFinder {
+  let compiler: ProgramCompiler
+  private var source: StoreSchema { compiler.source }
+
+  init(compiler: ProgramCompiler) { self.compiler = compiler }
+
+  /// The pairs of a relationship of the entity, own or inherited; nil where the store has none.
+  func pairs(entity name: String, relationship: String) -> PairSource? {
+    guard let entity = source.model.entity(name),
+      let (declaring, found) = declaration(of: relationship, from: entity)
+    else { return nil }
+    if !found.isToMany { return toOne(found, declaredBy: declaring) }
+    guard let (other, inverse) = source.model.inverseWithOwner(of: found) else {
+      return withoutInverse(found, declaredBy: declaring)
+    }
+    if !inverse.isToMany { return toOne(inverse, declaredBy: other)?.flipped }
+    return joined(found, declaredBy: declaring)
+  }
+
+  private func declaration(
+    of name: String, from entity: Entity
+  ) -> (Entity, Relationship)? {
+    for level in source.model.lineage(of: entity) {
+      if let found = level.relationships.first(where: { $0.name == name }) { return (level, found) }
+    }
+    return nil
+  }
+
+  /// Kept on the owner's rows, in the column of the to-one relationship.
+  private func toOne(_ relationship: Relationship, declaredBy entity: Entity) -> PairSource? {
+    guard let table = source.table(of: entity),
+      let column = table.column(.toOne(entity: entity.name, name: relationship.name))
+    else { return nil }
+    return PairSource(
+      table: table.name, ownerColumn: "Z_PK", targetColumn: column.name,
+      ownerOrder: table.column(.toOneOrder(entity: entity.name, name: relationship.name))?.name,
+      targetOrder: nil,
+      filters: rowFilter(table: table, family: entity.name)
+        + keyFilter(column.name, family: relationship.destinationEntityName),
+      form: .toOneOfOwner)
+  }
+
+  /// Kept on the target's rows, in the column of the owner.
+  private func withoutInverse(
+    _ relationship: Relationship, declaredBy entity: Entity
+  ) -> PairSource? {
+    guard let destination = source.model.entity(relationship.destinationEntityName),
+      let table = source.table(of: destination),
+      let column = table.column(.owner(entity: entity.name, name: relationship.name))
+    else { return nil }
+    return PairSource(
+      table: table.name, ownerColumn: column.name, targetColumn: "Z_PK", ownerOrder: nil,
+      targetOrder: table.column(.ownerOrder(entity: entity.name, name: relationship.name))?.name,
+      filters: rowFilter(table: table, family: destination.name)
+        + keyFilter(column.name, family: entity.name),
+      form: .toOneOfTarget)
+  }
+
+  private func joined(_ relationship: Relationship, declaredBy entity: Entity) -> PairSource? {
+    func isEnd(_ end: JoinTable.End) -> Bool {
+      end.entityName == entity.name && end.relationshipName == relationship.name
+    }
+    guard let table = source.joinTables.first(where: { isEnd($0.first) || isEnd($0.second) })
+    else { return nil }
+    let (owner, target) =
+      isEnd(table.first) ? (table.first, table.second) : (table.second, table.first)
+    return PairSource(
+      table: table.name, ownerColumn: owner.keyColumn, targetColumn: target.keyColumn,
+      ownerOrder: owner.orderColumn, targetOrder: target.orderColumn,
+      filters: keyFilter(owner.keyColumn, family: owner.entityName)
+        + keyFilter(target.keyColumn, family: target.entityName),
+      form: .joinTable)
+  }
+
+  /// Leaves out the rows themselves whose entity has no place.
+  private func rowFilter(table: EntityTable, family: String) -> [JoinProgram.Filter] {
+    [
+      .init(
+        keyColumn: nil, table: table.name,
+        kept: compiler.renumberings(ofFamily: family).map(\.source))
+    ]
+  }
+
+  /// Leaves out rows whose key leads to an object that stays behind, where there may be any.
+  private func keyFilter(_ column: String, family: String) -> [JoinProgram.Filter] {
+    guard compiler.losesObjects(ofFamily: family), let entity = source.model.entity(family),
+      let table = source.table(of: entity)
+    else { return [] }
+    return [
+      .init(
+        keyColumn: column, table: table.name,
+        kept: compiler.renumberings(ofFamily: family).map(\.source))
+    ]
+  }
+}

@@ -1,0 +1,181 @@
+package import Mapping
+import ObjectModel
+package import Schema
+
+/// Compiles a mapping model into one typed program per table.
+package struct ProgramCompiler {
+  let mapping: MappingModel
+  let source: StoreSchema
+  let destination: StoreSchema
+
+  /// Takes the source's schema with the names that the store really uses.
+  package init(mapping: MappingModel, source: StoreSchema, destination: StoreSchema) {
+    self.mapping = mapping
+    self.source = source
+    self.destination = destination
+  }
+
+  /// Compiles; throws where data are held in a form from which the wanted one cannot be made.
+  package func compile() throws(CompileError) -> MigrationProgram {
+    var problems: [CompileError.Place] = []
+    var fills: [OrderFill] = []
+    let tables = destination.tables.compactMap { compile($0, &problems, &fills) }
+    let joins = destination.joinTables.compactMap { compile($0, &problems, &fills) }
+    guard problems.isEmpty else { throw CompileError(places: problems) }
+    return MigrationProgram(
+      tables: tables, joins: joins, orderFills: fills, references: referenceChecks())
+  }
+
+  /// One source entity whose rows a destination table takes.
+  struct Pair {
+    var mapping: EntityMapping
+    var old: Entity
+    var new: Entity
+    var numbers: TableProgram.Renumbering
+  }
+
+  private func compile(
+    _ table: EntityTable, _ problems: inout [CompileError.Place], _ fills: inout [OrderFill]
+  ) -> TableProgram? {
+    let pairs = table.entityNames.compactMap(pair)
+    guard let first = pairs.first, let sourceTable = source.table(of: first.old) else { return nil }
+    let columns = ColumnCompiler(compiler: self, table: table, sourceTable: sourceTable)
+    var programs: [ColumnProgram] = []
+    for column in table.columns.dropFirst(3) {
+      var operations: [ColumnOperation] = []
+      for pair in pairs {
+        do {
+          operations.append(try columns.operation(for: column, pair: pair))
+        } catch {
+          problems.append(error)
+          operations.append(.constant(.null))
+        }
+      }
+      programs.append(ColumnProgram(name: column.name, type: column.type, operations: operations))
+      if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
+    }
+    return TableProgram(
+      sourceTable: sourceTable.name, destinationTable: table.name, entities: pairs.map(\.numbers),
+      columns: programs)
+  }
+
+  /// The mapping that fills a concrete destination entity.
+  private func pair(_ name: String) -> Pair? {
+    guard let entityMapping = mapping.mapping(toDestination: name),
+      let sourceName = entityMapping.sourceEntityName,
+      let old = source.model.entity(sourceName), let new = destination.model.entity(name),
+      !old.isAbstract, !new.isAbstract,
+      let from = source.numbers[sourceName], let to = destination.numbers[name]
+    else { return nil }
+    return Pair(
+      mapping: entityMapping, old: old, new: new,
+      numbers: .init(source: from.rawValue, destination: to.rawValue))
+  }
+
+  private func compile(
+    _ table: JoinTable, _ problems: inout [CompileError.Place], _ fills: inout [OrderFill]
+  ) -> JoinProgram? {
+    let pairs: PairSource?
+    do {
+      pairs = try sourcePairs(of: table)
+    } catch {
+      problems.append(error)
+      return nil
+    }
+    guard let pairs else { return nil }
+    let ends = [(table.first, pairs.ownerOrder), (table.second, pairs.targetOrder)]
+    for (index, (end, order)) in ends.enumerated() {
+      guard let column = end.orderColumn, order == nil else { continue }
+      let other = index == 0 ? table.second : table.first
+      fills.append(
+        OrderFill(
+          table: table.name, ownerColumn: other.keyColumn, keyColumn: end.keyColumn,
+          orderColumn: column))
+    }
+    var sources: [String?] = [pairs.ownerColumn, pairs.targetColumn]
+    if table.first.orderColumn != nil { sources.append(pairs.ownerOrder) }
+    if table.second.orderColumn != nil { sources.append(pairs.targetOrder) }
+    return JoinProgram(
+      sourceTable: pairs.table, destinationTable: table.name, columns: table.columnNames,
+      sources: sources, filters: pairs.filters)
+  }
+
+  /// The pairs of source objects that a destination join table holds, seen from its first end.
+  private func sourcePairs(of table: JoinTable) throws(CompileError.Place) -> PairSource? {
+    for (end, flipped) in [(table.first, false), (table.second, true)] {
+      for name in destination.model.family(of: end.entityName).map(\.name) {
+        guard let entityMapping = mapping.mapping(toDestination: name),
+          let sourceName = entityMapping.sourceEntityName,
+          case .relationship(let old)? = entityMapping.relationshipMappings.first(where: {
+            $0.name == end.relationshipName
+          })?.objects
+        else { continue }
+        let pairs = PairFinder(compiler: self).pairs(entity: sourceName, relationship: old)
+        return flipped ? pairs?.flipped : pairs
+      }
+    }
+    return nil
+  }
+
+  /// All columns of the destination that hold keys, and the tables that the keys belong to.
+  private func referenceChecks() -> [ReferenceCheck] {
+    var result: [ReferenceCheck] = []
+    for table in destination.tables {
+      for column in table.columns {
+        let target: String?
+        switch column.role {
+        case .toOne(let entity, let name):
+          target =
+            destination.model.entity(entity)?.relationships.first { $0.name == name }?
+            .destinationEntityName
+        case .owner(let entity, _): target = entity
+        default: target = nil
+        }
+        if let target, let name = tableName(ofEntity: target) {
+          result.append(
+            ReferenceCheck(table: table.name, column: column.name, destinationTable: name))
+        }
+      }
+    }
+    for table in destination.joinTables {
+      for end in [table.first, table.second] {
+        if let name = tableName(ofEntity: end.entityName) {
+          result.append(
+            ReferenceCheck(table: table.name, column: end.keyColumn, destinationTable: name))
+        }
+      }
+    }
+    return result
+  }
+
+  private func tableName(ofEntity name: String) -> String? {
+    destination.model.entity(name).flatMap { destination.table(of: $0)?.name }
+  }
+
+  /// The numbers of a source entity's family that have a place in the destination.
+  func renumberings(ofFamily name: String) -> [TableProgram.Renumbering] {
+    source.model.family(of: name).compactMap { entity in
+      guard !entity.isAbstract, let from = source.numbers[entity.name],
+        let new = mapping.destinationName(ofSource: entity.name), let to = destination.numbers[new]
+      else { return nil }
+      return .init(source: from.rawValue, destination: to.rawValue)
+    }
+  }
+
+  /// Whether an object of the entity or its subentities may stay behind.
+  func losesObjects(ofFamily name: String) -> Bool {
+    source.model.family(of: name).contains {
+      !$0.isAbstract && mapping.destinationName(ofSource: $0.name) == nil
+    }
+  }
+}
+
+/// Relationships whose stored form in the source cannot become the one in the destination.
+package struct CompileError: Error, Hashable, Sendable {
+  package struct Place: Error, Hashable, Sendable {
+    package var entity: String
+    package var property: String
+  }
+
+  package var places: [Place]
+}

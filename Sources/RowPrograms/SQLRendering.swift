@@ -1,0 +1,145 @@
+import ObjectModel
+import Schema
+
+/// Keys from `first` to `last`, both included.
+package struct KeyRange: Hashable, Codable, Sendable {
+  package var first: Int64
+  package var last: Int64
+
+  package init(first: Int64, last: Int64) {
+    precondition(first <= last, "a range runs upward")
+    self.first = first
+    self.last = last
+  }
+
+  package static let all = Self(first: .min, last: .max)
+
+  /// The condition that a column lies in the range, or nil where every value does.
+  func condition(_ column: String) -> String? {
+    if self == .all { return nil }
+    return
+      "\(column) BETWEEN \(StoredValue.integer(first).sql) AND \(StoredValue.integer(last).sql)"
+  }
+}
+
+extension TableProgram {
+  /// A query for the destination rows of a key range, in key order.
+  ///
+  /// - Parameter schema: the name under which the source store is attached.
+  package func query(in range: KeyRange, schema: String) -> String {
+    let list = columns.map {
+      "\($0.expression(entities, schema: schema)) AS \(SQL.identifier($0.name))"
+    }
+    let conditions =
+      ["s.Z_ENT IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
+      + [range.condition("s.Z_PK")].compactMap(\.self)
+    return """
+      SELECT s.Z_PK AS Z_PK, \(entities.renumbering("s.Z_ENT")) AS Z_ENT, s.Z_OPT AS Z_OPT\
+      \(list.map { ",\n  \($0)" }.joined())
+      FROM \(schema).\(SQL.identifier(sourceTable)) AS s
+      WHERE \(conditions.joined(separator: " AND "))
+      ORDER BY s.Z_PK
+      """
+  }
+}
+
+extension JoinProgram {
+  /// A query for the destination rows of a range of first keys, in key order.
+  ///
+  /// - Parameter schema: the name under which the source store is attached.
+  package func query(in range: KeyRange, schema: String) -> String {
+    let list = zip(columns, sources).map { column, source in
+      "\(source.map { "s.\(SQL.identifier($0))" } ?? "NULL") AS \(SQL.identifier(column))"
+    }
+    let first = "s.\(SQL.identifier(rangeColumn))"
+    let second = "s.\(SQL.identifier(secondColumn))"
+    let conditions =
+      ["\(first) IS NOT NULL", "\(second) IS NOT NULL"]
+      + filters.map { $0.condition(schema: schema) } + [range.condition(first)].compactMap(\.self)
+    return """
+      SELECT \(list.joined(separator: ", "))
+      FROM \(schema).\(SQL.identifier(sourceTable)) AS s
+      WHERE \(conditions.joined(separator: " AND "))
+      ORDER BY \(first), \(second)
+      """
+  }
+}
+
+extension JoinProgram.Filter {
+  fileprivate func condition(schema: String) -> String {
+    let numbers = kept.map { "\($0)" }.joined(separator: ", ")
+    guard let keyColumn else { return "s.Z_ENT IN (\(numbers))" }
+    return """
+      EXISTS (SELECT 1 FROM \(schema).\(SQL.identifier(table)) AS t \
+      WHERE t.Z_PK = s.\(SQL.identifier(keyColumn)) AND t.Z_ENT IN (\(numbers)))
+      """
+  }
+}
+
+extension ColumnProgram {
+  fileprivate func expression(_ entities: [TableProgram.Renumbering], schema: String) -> String {
+    let rendered = operations.map { $0.expression(schema: schema) }
+    guard let first = rendered.first else { return "NULL" }
+    if rendered.allSatisfy({ $0 == first }) { return first }
+    let cases = zip(entities, rendered).map { "WHEN \($0.source) THEN \($1)" }
+    return "CASE s.Z_ENT \(cases.joined(separator: " ")) END"
+  }
+}
+
+extension ColumnOperation {
+  fileprivate func expression(schema: String) -> String {
+    switch self {
+    case .constant(let value): return value.sql
+    case .copy(let column, let replacement): return Self.value(Self.name(column), replacement)
+    case .convert(let column, let type, let replacement):
+      return Self.value(Self.converted(Self.name(column), to: type), replacement)
+    case .addExternalTag(let column): return "CAST(X'01' || \(Self.name(column)) AS BLOB)"
+    case .removeExternalTag(let column):
+      let name = Self.name(column)
+      return """
+        CASE WHEN substr(\(name), 1, 1) = X'02' THEN godwit_external(\(name)) \
+        ELSE substr(\(name), 2) END
+        """
+    case .reference(let column, let filter):
+      guard let filter else { return Self.name(column) }
+      let kept = filter.kept.map { "\($0)" }.joined(separator: ", ")
+      return "CASE WHEN \(Self.name(filter.column)) IN (\(kept)) THEN \(Self.name(column)) END"
+    case .renumber(let column, let map): return map.renumbering(Self.name(column))
+    case .lookUpNumber(let column, let table, let map):
+      return map.renumbering(
+        """
+        (SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(table)) AS t \
+        WHERE t.Z_PK = \(Self.name(column)))
+        """)
+    case .ownerKey(let table, let column, let entities):
+      return """
+        (SELECT min(t.Z_PK) FROM \(schema).\(SQL.identifier(table)) AS t \
+        WHERE t.\(SQL.identifier(column)) = s.Z_PK \
+        AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", "))))
+        """
+    }
+  }
+
+  private static func name(_ column: String) -> String { "s.\(SQL.identifier(column))" }
+
+  private static func value(_ expression: String, _ replacement: StoredValue) -> String {
+    replacement == .null ? expression : "ifnull(\(expression), \(replacement.sql))"
+  }
+
+  private static func converted(_ name: String, to type: AttributeType) -> String {
+    switch type {
+    case .integer16, .integer32, .integer64: "CAST(\(name) AS INTEGER)"
+    case .boolean: "(\(name) <> 0)"
+    case .double, .float: "CAST(\(name) AS REAL)"
+    default: name
+    }
+  }
+}
+
+extension [TableProgram.Renumbering] {
+  fileprivate func renumbering(_ expression: String) -> String {
+    if isEmpty { return "NULL" }
+    let cases = map { "WHEN \($0.source) THEN \($0.destination)" }
+    return "CASE \(expression) \(cases.joined(separator: " ")) END"
+  }
+}

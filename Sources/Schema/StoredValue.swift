@@ -1,0 +1,61 @@
+package import ObjectModel
+package import ValueExpressions
+
+/// A value as SQLite stores it.
+package enum StoredValue: Hashable, Codable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob([UInt8])
+
+  /// The form in which an attribute of that type is stored.
+  package init(_ value: AttributeValue, of attribute: Attribute) {
+    switch value {
+    case .null: self = .null
+    case .boolean(let flag): self = .integer(flag ? 1 : 0)
+    case .integer(let number):
+      switch attribute.type {
+      case .double, .float, .date: self = .real(Double(number))
+      default: self = .integer(number)
+      }
+    case .real(let number), .date(let number): self = .real(number)
+    case .decimal(let digits):
+      // NUMERIC affinity makes a number of the text, and keeps what no number can hold.
+      self = .text(digits)
+    case .string(let text), .uri(let text): self = .text(text)
+    case .data(let bytes):
+      self = .blob(attribute.storesBinaryDataExternally ? [ExternalTag.inline] + bytes : bytes)
+    case .uuid(let bytes): self = .blob(bytes)
+    }
+  }
+
+  /// The value as an SQL literal.
+  package var sql: String {
+    switch self {
+    case .null: return "NULL"
+    case .integer(let number):
+      // The literal of the smallest integer would be read as a negated real.
+      return number == .min ? "(-9223372036854775807 - 1)" : "\(number)"
+    case .real(let number):
+      if number.isNaN { return "NULL" }
+      if number.isInfinite { return number > 0 ? "9e999" : "-9e999" }
+      return "\(number)"
+    case .text(let text):
+      // A literal ends at a NUL, so such a text goes as bytes.
+      if text.utf8.contains(0) { return "CAST(\(Self.blob(Array(text.utf8)).sql) AS TEXT)" }
+      return SQL.literal(text)
+    case .blob(let bytes):
+      let digits = Array("0123456789ABCDEF")
+      return "X'\(String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))'"
+    }
+  }
+}
+
+/// The first byte of a value whose attribute allows external storage (docs/store-format.md).
+package enum ExternalTag {
+  /// The bytes of the value follow.
+  package static let inline: UInt8 = 1
+  /// The name of a file follows: 36 ASCII characters and a NUL.
+  package static let file: UInt8 = 2
+}
