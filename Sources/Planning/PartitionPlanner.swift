@@ -38,7 +38,7 @@ package struct PartitionPlanner {
       (tables: tables, bytes: tables.reduce(0) { $0 + (statistics[$1]?.bytes ?? 0) })
     }.sorted { ($0.bytes, $1.tables[0]) > ($1.bytes, $0.tables[0]) }
     for group in groups {
-      let pieces = group.tables.flatMap { pieces(of: $0, &nextPiece) }
+      let pieces = group.tables.flatMap { self.pieces(of: $0, &nextPiece) }
       guard !pieces.isEmpty else { continue }
       let number = partitions.count + 1
       partitions.append(

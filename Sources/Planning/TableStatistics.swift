@@ -1,4 +1,4 @@
-package import RowPrograms
+import RowPrograms
 
 /// How many rows a source table holds and how its bytes lie along its keys.
 package struct TableStatistics: Hashable, Codable, Sendable {
