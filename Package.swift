@@ -77,6 +77,10 @@ let package = Package(
       name: "GodwitTool",
       dependencies: ["Godwit", .argumentParser],
       swiftSettings: strict),
+
+    .target(
+      name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
+      swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )
