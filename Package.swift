@@ -81,6 +81,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
+    .tests(of: "KeyedArchives", ["TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )
