@@ -77,6 +77,11 @@ let package = Package(
       name: "GodwitTool",
       dependencies: ["Godwit", .argumentParser],
       swiftSettings: strict),
+
+    .target(
+      name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
+      swiftSettings: strict),
+    .tests(of: "KeyedArchives", ["TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

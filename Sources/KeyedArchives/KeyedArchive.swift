@@ -1,0 +1,225 @@
+/// A keyed archive: objects that refer to each other by number, looked at key by key.
+///
+/// Nothing is instantiated, so nothing follows a cycle unless its caller does. A key that is absent
+/// or nil answers nil; a key that holds something of another kind throws.
+package struct KeyedArchive: Hashable, Sendable {
+  /// The number of an object in the archive.
+  package struct ID: RawRepresentable, Hashable, Sendable {
+    package var rawValue: Int
+    package init(rawValue: Int) { self.rawValue = rawValue }
+  }
+
+  /// The object under `root`.
+  package let root: ID
+  private let list: BinaryPropertyList
+  /// Where in the list each archived object lies; object 0 is `$null`.
+  private let table: [Int]
+
+  package init(decoding bytes: [UInt8]) throws(KeyedArchiveError) {
+    let list: BinaryPropertyList
+    do {
+      list = try BinaryPropertyList(decoding: bytes)
+    } catch {
+      throw KeyedArchiveError(.propertyList(error))
+    }
+    self.list = list
+    guard let objects = Self.member("$objects", of: list.top, in: list),
+      case .array(let table) = list.objects[objects],
+      let tops = Self.member("$top", of: list.top, in: list),
+      let top = Self.member("root", of: tops, in: list),
+      case .uid(let root) = list.objects[top], root > 0, root < table.count
+    else { throw KeyedArchiveError(.notAKeyedArchive) }
+    self.table = table
+    self.root = ID(rawValue: root)
+  }
+
+  /// How many objects there are, `$null` among them.
+  package var count: Int { table.count }
+
+  /// The object as the property list holds it: a scalar, or the dictionary of its keys.
+  package func object(_ id: ID) -> BinaryPropertyList.Object { list.objects[table[id.rawValue]] }
+
+  /// The object's keys with what they hold, class and all.
+  package func members(_ id: ID) -> [(key: String, value: BinaryPropertyList.Object)] {
+    guard case .dictionary(let keys, let values) = object(id) else { return [] }
+    return zip(keys, values).compactMap { key, value in
+      guard case .string(let name) = list.objects[key] else { return nil }
+      return (name, list.objects[value])
+    }
+  }
+
+  /// The members of an array that an object holds inline.
+  package func resolve(_ indexes: [Int]) -> [BinaryPropertyList.Object] {
+    indexes.map { list.objects[$0] }
+  }
+
+  /// The name of the object's class, or nil for a scalar.
+  package func className(_ id: ID) throws(KeyedArchiveError) -> String? {
+    guard let description = try reference("$class", of: id) else { return nil }
+    guard let name = inline("$classname", of: description), case .string(let name) = name else {
+      throw KeyedArchiveError(.wrongKind(key: "$classname"), object: description.rawValue)
+    }
+    return name
+  }
+
+  /// The object under a key; nil where the key is absent or names `$null`.
+  package func reference(_ key: String, of id: ID) throws(KeyedArchiveError) -> ID? {
+    guard let value = inline(key, of: id) else { return nil }
+    guard case .uid(let uid) = value else { throw wrongKind(key, id) }
+    return try existing(uid, key, id)
+  }
+
+  package func integer(_ key: String, of id: ID) throws(KeyedArchiveError) -> Int64? {
+    guard let value = inline(key, of: id) else { return nil }
+    switch value {
+    case .integer(let value): return value
+    case .boolean(let value): return value ? 1 : 0
+    default: throw wrongKind(key, id)
+    }
+  }
+
+  /// A flag: absent means false.
+  package func bool(_ key: String, of id: ID) throws(KeyedArchiveError) -> Bool {
+    switch inline(key, of: id) {
+    case nil: return false
+    case .boolean(let value)?: return value
+    case .integer(let value)?: return value != 0
+    default: throw wrongKind(key, id)
+    }
+  }
+
+  package func real(_ key: String, of id: ID) throws(KeyedArchiveError) -> Double? {
+    switch inline(key, of: id) {
+    case nil: return nil
+    case .real(let value)?: return value
+    case .integer(let value)?: return Double(value)
+    default: throw wrongKind(key, id)
+    }
+  }
+
+  /// Bytes that an object holds inline.
+  package func data(_ key: String, of id: ID) throws(KeyedArchiveError) -> [UInt8]? {
+    guard let value = inline(key, of: id) else { return nil }
+    guard case .data(let bytes) = value else { throw wrongKind(key, id) }
+    return bytes
+  }
+
+  /// The text under a key: a string, or an `NSMutableString`.
+  package func string(_ key: String, of id: ID) throws(KeyedArchiveError) -> String? {
+    guard let reference = try reference(key, of: id) else { return nil }
+    guard let text = string(reference) else { throw wrongKind(key, id) }
+    return text
+  }
+
+  /// The text that an object is, or nil where it is none.
+  package func string(_ id: ID) -> String? {
+    switch object(id) {
+    case .string(let text): return text
+    case .dictionary:
+      // NSMutableString keeps its text inline, under NS.string or, converted, under NS.bytes.
+      switch inline("NS.string", of: id) ?? inline("NS.bytes", of: id) {
+      case .string(let text)?: return text
+      case .data(let bytes)?: return String(validating: bytes, as: UTF8.self)
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+
+  /// The members of an array or set under a key, nil ones among them as nil.
+  package func elements(_ key: String, of id: ID) throws(KeyedArchiveError) -> [ID?]? {
+    guard let reference = try reference(key, of: id) else { return nil }
+    return try elements(reference)
+  }
+
+  /// The members of an archived array or set.
+  package func elements(_ id: ID) throws(KeyedArchiveError) -> [ID?] {
+    try references("NS.objects", of: id)
+  }
+
+  /// The entries of an archived dictionary, whose keys must be strings.
+  ///
+  /// `NSKnownKeysDictionary1` is one too: keys in a mapping that several dictionaries may share,
+  /// values beside it, and a token where a dictionary lacks a key.
+  package func entries(_ id: ID) throws(KeyedArchiveError) -> [(key: String, value: ID)] {
+    let known = try className(id) == "NSKnownKeysDictionary1"
+    let keys: [ID?]
+    let values: [ID?]
+    if known {
+      guard let mapping = try reference("searchMapping", of: id),
+        let names = try elements("keys", of: mapping), let slots = try elements("values", of: id)
+      else { throw wrongKind("searchMapping", id) }
+      (keys, values) = (names, slots)
+    } else {
+      keys = try references("NS.keys", of: id)
+      values = try references("NS.objects", of: id)
+    }
+    guard keys.count == values.count else { throw wrongKind("NS.keys", id) }
+    var result: [(key: String, value: ID)] = []
+    for (key, value) in zip(keys, values) {
+      guard let key, let name = string(key) else { throw wrongKind("NS.keys", id) }
+      guard let value, !known || string(value) != Self.emptySlot else { continue }
+      result.append((name, value))
+    }
+    return result
+  }
+
+  /// What `NSKnownKeysDictionary1` puts where it has no value.
+  package static let emptySlot = "__empty_slot_token_4c24_98dc_ac1e_b773__"
+
+  private func references(_ key: String, of id: ID) throws(KeyedArchiveError) -> [ID?] {
+    guard let value = inline(key, of: id), case .array(let members) = value else {
+      throw wrongKind(key, id)
+    }
+    var result: [ID?] = []
+    result.reserveCapacity(members.count)
+    for member in members {
+      guard case .uid(let uid) = list.objects[member] else { throw wrongKind(key, id) }
+      result.append(try existing(uid, key, id))
+    }
+    return result
+  }
+
+  private func existing(_ uid: Int, _ key: String, _ id: ID) throws(KeyedArchiveError) -> ID? {
+    guard uid < table.count else {
+      throw KeyedArchiveError(.objectMissing(key: key), object: id.rawValue)
+    }
+    return uid == 0 ? nil : ID(rawValue: uid)
+  }
+
+  private func inline(_ key: String, of id: ID) -> BinaryPropertyList.Object? {
+    Self.member(key, of: table[id.rawValue], in: list).map { list.objects[$0] }
+  }
+
+  private func wrongKind(_ key: String, _ id: ID) -> KeyedArchiveError {
+    KeyedArchiveError(.wrongKind(key: key), object: id.rawValue)
+  }
+
+  private static func member(
+    _ key: String, of index: Int, in list: BinaryPropertyList
+  ) -> Int? {
+    guard case .dictionary(let keys, let values) = list.objects[index] else { return nil }
+    for (name, value) in zip(keys, values) {
+      if case .string(let text) = list.objects[name], text == key { return value }
+    }
+    return nil
+  }
+}
+
+/// Why an archive cannot be read, and at which object.
+package struct KeyedArchiveError: Error, Hashable, Sendable {
+  package enum Problem: Hashable, Sendable {
+    case propertyList(PropertyListError)
+    case notAKeyedArchive
+    case objectMissing(key: String)
+    case wrongKind(key: String)
+  }
+
+  package var problem: Problem
+  package var object: Int
+
+  package init(_ problem: Problem, object: Int = 0) {
+    self.problem = problem
+    self.object = object
+  }
+}

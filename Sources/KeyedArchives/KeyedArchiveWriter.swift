@@ -1,0 +1,173 @@
+/// Builds a keyed archive object by object; equal strings become one object.
+package struct KeyedArchiveWriter: Sendable {
+  package typealias ID = KeyedArchive.ID
+
+  /// The class of an archived object, with its superclasses up to `NSObject`.
+  package struct Class: Hashable, Sendable {
+    package var chain: [String]
+
+    package init(_ chain: String...) {
+      precondition(!chain.isEmpty, "a class has a name")
+      self.chain = chain
+    }
+  }
+
+  /// What an object holds under a key.
+  package enum Field: Sendable {
+    case reference(ID?)
+    case references([ID])
+    case boolean(Bool)
+    case integer(Int64)
+    case real(Double)
+    case data([UInt8])
+    /// A string inside the object, not beside it.
+    case string(String)
+  }
+
+  private enum Entry: Sendable {
+    case reserved
+    case scalar(BinaryPropertyList.Object)
+    case object([(key: String, value: Field)], ID)
+    case description([String])
+  }
+
+  /// Object 0 is `$null`.
+  private var entries: [Entry] = [.scalar(.string("$null"))]
+  private var scalars: [BinaryPropertyList.Object: ID] = [:]
+  private var classes: [Class: ID] = [:]
+
+  package init() {}
+
+  /// A number for an object that is described later, so that others can refer to it before.
+  package mutating func reserve() -> ID { append(.reserved) }
+
+  /// Describes a reserved object.
+  package mutating func set(
+    _ id: ID, _ kind: Class, _ fields: [(key: String, value: Field)]
+  ) {
+    guard case .reserved = entries[id.rawValue] else {
+      preconditionFailure("an object is described once")
+    }
+    entries[id.rawValue] = .object(fields, description(of: kind))
+  }
+
+  /// Adds an object.
+  package mutating func add(_ kind: Class, _ fields: [(key: String, value: Field)]) -> ID {
+    let id = reserve()
+    set(id, kind, fields)
+    return id
+  }
+
+  package mutating func add(_ string: String) -> ID { scalar(.string(string)) }
+  package mutating func add(_ integer: Int64) -> ID { scalar(.integer(integer)) }
+  package mutating func add(_ boolean: Bool) -> ID { scalar(.boolean(boolean)) }
+  package mutating func add(_ real: Double) -> ID { append(.scalar(.real(real))) }
+  package mutating func add(_ data: [UInt8]) -> ID { scalar(.data(data)) }
+
+  /// Adds an array or set of that class.
+  package mutating func add(_ kind: Class, of members: [ID]) -> ID {
+    add(kind, [("NS.objects", .references(members))])
+  }
+
+  /// Adds a dictionary of that class.
+  package mutating func add(_ kind: Class, of members: [(key: String, value: ID)]) -> ID {
+    let id = reserve()
+    let keys = members.map { add($0.key) }
+    set(
+      id, kind, [("NS.keys", .references(keys)), ("NS.objects", .references(members.map(\.value)))])
+    return id
+  }
+
+  /// The bytes of the archive whose root is that object; every reserved object must be described.
+  package func encoded(root: ID) -> [UInt8] {
+    var table = FlatTable()
+    let archiver = table.shared(.string("NSKeyedArchiver"))
+    let version = table.shared(.integer(100_000))
+    let rootReference = table.shared(.uid(root.rawValue))
+    let rootKey = table.shared(.string("root"))
+    let top = table.append(.dictionary(keys: [rootKey], values: [rootReference]))
+    let objects = table.append(.null)
+    var numbers: [Int] = []
+    numbers.reserveCapacity(entries.count)
+    for entry in entries { numbers.append(Self.flatten(entry, &table)) }
+    table.objects[objects] = .array(numbers)
+    let keys = ["$version", "$archiver", "$top", "$objects"].map { table.shared(.string($0)) }
+    let list = table.append(.dictionary(keys: keys, values: [version, archiver, top, objects]))
+    return BinaryPropertyList(objects: table.objects, top: list).encoded()
+  }
+
+  private static func flatten(_ entry: Entry, _ table: inout FlatTable) -> Int {
+    switch entry {
+    case .reserved: preconditionFailure("every reserved object is described")
+    case .scalar(let scalar): return table.append(scalar)
+    case .description(let chain):
+      let names = chain.map { table.shared(.string($0)) }
+      let classes = table.append(.array(names))
+      let keys = ["$classname", "$classes"].map { table.shared(.string($0)) }
+      return table.append(.dictionary(keys: keys, values: [names[0], classes]))
+    case .object(let fields, let kind):
+      var keys: [Int] = []
+      var values: [Int] = []
+      for (key, value) in fields {
+        keys.append(table.shared(.string(key)))
+        values.append(flatten(value, &table))
+      }
+      keys.append(table.shared(.string("$class")))
+      values.append(table.shared(.uid(kind.rawValue)))
+      return table.append(.dictionary(keys: keys, values: values))
+    }
+  }
+
+  private static func flatten(_ field: Field, _ table: inout FlatTable) -> Int {
+    switch field {
+    case .reference(let id): return table.shared(.uid(id?.rawValue ?? 0))
+    case .references(let ids):
+      let members = ids.map { table.shared(.uid($0.rawValue)) }
+      return table.append(.array(members))
+    case .boolean(let value): return table.shared(.boolean(value))
+    case .integer(let value): return table.shared(.integer(value))
+    case .real(let value): return table.append(.real(value))
+    case .data(let value): return table.shared(.data(value))
+    case .string(let value): return table.shared(.string(value))
+    }
+  }
+
+  private mutating func description(of kind: Class) -> ID {
+    if let id = classes[kind] { return id }
+    let id = append(.description(kind.chain))
+    classes[kind] = id
+    return id
+  }
+
+  private mutating func scalar(_ object: BinaryPropertyList.Object) -> ID {
+    if let id = scalars[object] { return id }
+    let id = append(.scalar(object))
+    scalars[object] = id
+    return id
+  }
+
+  private mutating func append(_ entry: Entry) -> ID {
+    entries.append(entry)
+    return ID(rawValue: entries.count - 1)
+  }
+}
+
+/// The objects of the list that is being written; equal scalars become one.
+private struct FlatTable {
+  var objects: [BinaryPropertyList.Object] = []
+  private var scalars: [BinaryPropertyList.Object: Int] = [:]
+
+  init() {}
+
+  mutating func append(_ object: BinaryPropertyList.Object) -> Int {
+    objects.append(object)
+    return objects.count - 1
+  }
+
+  mutating func shared(_ object: BinaryPropertyList.Object) -> Int {
+    if let index = scalars[object] { return index }
+    let index = append(object)
+    scalars[object] = index
+    return index
+  }
+}

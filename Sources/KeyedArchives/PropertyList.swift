@@ -1,0 +1,148 @@
+/// A property list as a tree of values, such as the metadata of a store.
+package indirect enum PropertyList: Hashable, Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  /// A number beyond `Int64`.
+  case unsigned(UInt64)
+  case real(Double)
+  /// Seconds since 2001-01-01 00:00:00 UTC.
+  case date(Double)
+  case data([UInt8])
+  case string(String)
+  case uid(Int)
+  case array([PropertyList])
+  case set([PropertyList])
+  case dictionary([String: PropertyList])
+
+  /// How deep collections may nest.
+  package static let maximumDepth = 200
+  /// How many values a tree may have: shared objects can blow a small file up.
+  package static let maximumValues = 1_000_000
+
+  /// Reads a binary property list; refuses cycles, depth and size that no sound file has.
+  package init(decoding bytes: [UInt8]) throws(PropertyListError) {
+    let table = try BinaryPropertyList(decoding: bytes)
+    var builder = TreeBuilder(table: table)
+    self = try builder.value(table.top, depth: 0)
+  }
+
+  /// The bytes of a binary property list; equal strings and scalars are stored once.
+  package func encoded() -> [UInt8] {
+    var flattener = Flattener()
+    let top = flattener.add(self)
+    return BinaryPropertyList(objects: flattener.objects, top: top).encoded()
+  }
+}
+
+extension PropertyList {
+  private struct TreeBuilder {
+    let table: BinaryPropertyList
+    var path: Set<Int> = []
+    var values = 0
+
+    init(table: BinaryPropertyList) { self.table = table }
+
+    mutating func value(_ index: Int, depth: Int) throws(PropertyListError) -> PropertyList {
+      values += 1
+      guard values <= PropertyList.maximumValues else {
+        throw PropertyListError(.tooLarge, at: index)
+      }
+      guard path.insert(index).inserted else { throw PropertyListError(.cycle, at: index) }
+      guard depth <= PropertyList.maximumDepth else {
+        throw PropertyListError(.tooDeep, at: index)
+      }
+      defer { path.remove(index) }
+      switch table.objects[index] {
+      case .null: return .null
+      case .boolean(let value): return .boolean(value)
+      case .integer(let value): return .integer(value)
+      case .unsigned(let value): return .unsigned(value)
+      case .real(let value): return .real(value)
+      case .date(let value): return .date(value)
+      case .data(let value): return .data(value)
+      case .string(let value): return .string(value)
+      case .uid(let value): return .uid(value)
+      case .array(let members): return .array(try children(members, depth: depth))
+      case .set(let members): return .set(try children(members, depth: depth))
+      case .dictionary(let keys, let members):
+        let children = try children(members, depth: depth)
+        var result: [String: PropertyList] = [:]
+        for (key, child) in zip(keys, children) {
+          guard case .string(let name) = table.objects[key] else {
+            throw PropertyListError(.dictionaryKeyIsNotAString, at: index)
+          }
+          result[name] = child
+        }
+        return .dictionary(result)
+      }
+    }
+
+    private mutating func children(
+      _ members: [Int], depth: Int
+    ) throws(PropertyListError) -> [PropertyList] {
+      var result: [PropertyList] = []
+      for member in members { result.append(try value(member, depth: depth + 1)) }
+      return result
+    }
+  }
+
+  private struct Flattener {
+    var objects: [BinaryPropertyList.Object] = []
+    private var scalars: [BinaryPropertyList.Object: Int] = [:]
+
+    init() {}
+
+    mutating func add(_ value: PropertyList) -> Int {
+      switch value {
+      case .null: return scalar(.null)
+      case .boolean(let value): return scalar(.boolean(value))
+      case .integer(let value): return scalar(.integer(value))
+      case .unsigned(let value): return scalar(.unsigned(value))
+      case .real(let value): return append(.real(value))
+      case .date(let value): return append(.date(value))
+      case .data(let value): return scalar(.data(value))
+      case .string(let value): return scalar(.string(value))
+      case .uid(let value): return scalar(.uid(value))
+      case .array(let members):
+        let index = append(.null)
+        objects[index] = .array(members.map { add($0) })
+        return index
+      case .set(let members):
+        let index = append(.null)
+        objects[index] = .set(members.map { add($0) })
+        return index
+      case .dictionary(let members):
+        let index = append(.null)
+        let sorted = members.sorted { $0.key < $1.key }
+        let keys = sorted.map { scalar(.string($0.key)) }
+        objects[index] = .dictionary(keys: keys, values: sorted.map { add($0.value) })
+        return index
+      }
+    }
+
+    private mutating func scalar(_ object: BinaryPropertyList.Object) -> Int {
+      if let index = scalars[object] { return index }
+      let index = append(object)
+      scalars[object] = index
+      return index
+    }
+
+    private mutating func append(_ object: BinaryPropertyList.Object) -> Int {
+      objects.append(object)
+      return objects.count - 1
+    }
+  }
+}
+
+extension PropertyList {
+  package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
+  package var dataValue: [UInt8]? { if case .data(let value) = self { value } else { nil } }
+  package var arrayValue: [PropertyList]? {
+    if case .array(let value) = self { value } else { nil }
+  }
+  package var dictionaryValue: [String: PropertyList]? {
+    if case .dictionary(let value) = self { value } else { nil }
+  }
+}
