@@ -77,6 +77,8 @@ let package = Package(
       name: "GodwitTool",
       dependencies: ["Godwit", .argumentParser],
       swiftSettings: strict),
+
+    .tests(of: "SystemCalls", [.systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )
