@@ -82,6 +82,7 @@ let package = Package(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
     .tests(of: "KeyedArchives", ["TestSupport"]),
+    .tests(of: "SystemCalls", [.systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )

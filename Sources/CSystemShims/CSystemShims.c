@@ -1,10 +1,217 @@
 #include "CSystemShims.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <sys/prctl.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <linux/fs.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/vfs.h>
+#else
+#include <sys/mount.h>
+#include <sys/param.h>
+#include <sys/stdio.h>
+#endif
+
+static int result(int code) { return code < 0 ? -errno : code; }
+
 int csystem_die_with_parent(int signal, pid_t parent) {
+#ifdef __linux__
   if (prctl(PR_SET_PDEATHSIG, signal) < 0) return -errno;
+#else
+  (void)signal;
+#endif
   return getppid() == parent ? 0 : -ESRCH;
 }
+
+int csystem_raise_descriptor_limit(uint64_t *limit) {
+  struct rlimit limits;
+  if (getrlimit(RLIMIT_NOFILE, &limits) < 0) return -errno;
+  limits.rlim_cur = limits.rlim_max;
+#ifndef __linux__
+  // Darwin refuses an unlimited number of descriptors.
+  if (limits.rlim_cur > OPEN_MAX) limits.rlim_cur = OPEN_MAX;
+#endif
+  *limit = limits.rlim_cur;
+  return result(setrlimit(RLIMIT_NOFILE, &limits));
+}
+
+int csystem_ignore_signal(int number) {
+  return signal(number, SIG_IGN) == SIG_ERR ? -errno : 0;
+}
+
+int csystem_exchange(const char *first, const char *second) {
+#ifdef __linux__
+  return result(renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE));
+#else
+  return result(renamex_np(first, second, RENAME_SWAP));
+#endif
+}
+
+int csystem_rename_no_replace(const char *from, const char *to) {
+#ifdef __linux__
+  return result(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE));
+#else
+  return result(renamex_np(from, to, RENAME_EXCL));
+#endif
+}
+
+int csystem_rename(const char *from, const char *to) { return result(rename(from, to)); }
+int csystem_unlink(const char *path) { return result(unlink(path)); }
+int csystem_remove_directory(const char *path) { return result(rmdir(path)); }
+int csystem_make_directory(const char *path, mode_t mode) { return result(mkdir(path, mode)); }
+
+int csystem_sync(int descriptor) {
+#ifdef F_FULLFSYNC
+  // fsync of Darwin leaves the data in the cache of the drive.
+  if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
+#endif
+  int code;
+  do code = fsync(descriptor);
+  while (code < 0 && errno == EINTR);
+  return result(code);
+}
+
+
+int csystem_clone(int from, int to) {
+#ifdef __linux__
+  return result(ioctl(to, FICLONE, from));
+#else
+  (void)from, (void)to;
+  return -ENOTSUP;
+#endif
+}
+
+ssize_t csystem_copy_range(int from, int to, size_t count) {
+#ifdef __linux__
+  ssize_t copied = copy_file_range(from, NULL, to, NULL, count, 0);
+  return copied < 0 ? -errno : copied;
+#else
+  (void)from, (void)to, (void)count;
+  return -ENOTSUP;
+#endif
+}
+
+static int fill(int code, const struct stat *from, struct csystem_status *status) {
+  if (code < 0) return -errno;
+  status->size = from->st_size;
+#ifdef __linux__
+  status->modified_seconds = from->st_mtim.tv_sec;
+  status->modified_nanoseconds = from->st_mtim.tv_nsec;
+#else
+  status->modified_seconds = from->st_mtimespec.tv_sec;
+  status->modified_nanoseconds = from->st_mtimespec.tv_nsec;
+#endif
+  status->inode = from->st_ino;
+  status->device = (uint64_t)from->st_dev;
+  status->mode = from->st_mode;
+  status->owner = from->st_uid;
+  status->group = from->st_gid;
+  status->links = (uint32_t)from->st_nlink;
+  return 0;
+}
+
+int csystem_path_status(const char *path, int follow, struct csystem_status *status) {
+  struct stat found;
+  return fill(follow ? stat(path, &found) : lstat(path, &found), &found, status);
+}
+
+int csystem_descriptor_status(int descriptor, struct csystem_status *status) {
+  struct stat found;
+  return fill(fstat(descriptor, &found), &found, status);
+}
+
+int csystem_set_mode(int descriptor, mode_t mode) { return result(fchmod(descriptor, mode)); }
+
+int csystem_set_owner(int descriptor, uid_t owner, gid_t group) {
+  return result(fchown(descriptor, owner, group));
+}
+
+int csystem_lock(int descriptor) { return result(flock(descriptor, LOCK_EX | LOCK_NB)); }
+
+int csystem_lock_description(int descriptor) {
+#ifdef F_OFD_SETLK
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  int code = result(fcntl(descriptor, F_OFD_SETLK, &lock));
+  return code == -EACCES ? -EWOULDBLOCK : code;
+#else
+  (void)descriptor;
+  return -ENOTSUP;
+#endif
+}
+
+int csystem_free_space(const char *path, uint64_t *bytes) {
+  struct statvfs found;
+  if (statvfs(path, &found) < 0) return -errno;
+  if (__builtin_mul_overflow((uint64_t)found.f_bavail, (uint64_t)found.f_frsize, bytes))
+    *bytes = UINT64_MAX;
+  return 0;
+}
+
+int csystem_is_network_file_system(const char *path) {
+  struct statfs found;
+  if (statfs(path, &found) < 0) return -errno;
+#ifdef __linux__
+  // statfs(2) lists the numbers; not all headers do.
+  switch ((uint32_t)found.f_type) {
+    case 0x00006969:  // nfs
+    case 0x0000517B:  // smb
+    case 0xFE534D42:  // smb2
+    case 0xFF534D42:  // cifs
+    case 0x65735546:  // fuse
+    case 0x01021997:  // 9p
+    case 0x00C36400:  // ceph
+    case 0x5346414F:  // afs
+    case 0x6B414653:  // kafs
+    case 0x73757245:  // coda
+    case 0x0BD00BD0:  // lustre
+    case 0x47504653:  // gpfs
+    case 0x7461636F:  // ocfs2
+    case 0x01161970:  // gfs2
+      return 1;
+    default:
+      return 0;
+  }
+#else
+  return found.f_flags & MNT_LOCAL ? 0 : 1;
+#endif
+}
+
+int csystem_memory_file(void) {
+#ifdef __linux__
+  return result(memfd_create("anonymous", MFD_CLOEXEC));
+#else
+  return -ENOTSUP;
+#endif
+}
+
+int csystem_terminal_width(int descriptor) {
+  if (!isatty(descriptor)) return -ENOTTY;
+  struct winsize size;
+  return ioctl(descriptor, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+}
+
+int csystem_open_directory(const char *path, void **directory) {
+  *directory = opendir(path);
+  return *directory ? 0 : -errno;
+}
+
+int csystem_next_name(void *directory, const char **name) {
+  errno = 0;
+  struct dirent *entry = readdir(directory);
+  if (!entry) return -errno;
+  *name = entry->d_name;
+  return 1;
+}
+
+void csystem_close_directory(void *directory) { closedir(directory); }

@@ -1,10 +1,65 @@
 #ifndef C_SYSTEM_SHIMS_H
 #define C_SYSTEM_SHIMS_H
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /// Functions return the result of the call, or -errno: `errno` never crosses into Swift.
+/// A call that the platform lacks returns -ENOTSUP.
+
+struct csystem_status {
+  int64_t size;
+  int64_t modified_seconds;
+  int64_t modified_nanoseconds;
+  uint64_t inode;
+  uint64_t device;
+  uint32_t mode;
+  uint32_t owner;
+  uint32_t group;
+  uint32_t links;
+};
 
 /// Ends this process with `signal` when its parent `parent` dies; -ESRCH if that already happened.
 int csystem_die_with_parent(int signal, pid_t parent);
+/// Raises the soft limit of open descriptors to the hard one and tells it.
+int csystem_raise_descriptor_limit(uint64_t *limit);
+int csystem_ignore_signal(int signal);
+
+int csystem_exchange(const char *first, const char *second);
+int csystem_rename_no_replace(const char *from, const char *to);
+int csystem_rename(const char *from, const char *to);
+int csystem_unlink(const char *path);
+int csystem_remove_directory(const char *path);
+int csystem_make_directory(const char *path, mode_t mode);
+int csystem_sync(int descriptor);
+
+/// Makes `to` share the blocks of `from`.
+int csystem_clone(int from, int to);
+/// Copies inside the kernel from and to the current offsets; 0 at the end of the file.
+ssize_t csystem_copy_range(int from, int to, size_t count);
+
+int csystem_path_status(const char *path, int follow, struct csystem_status *status);
+int csystem_descriptor_status(int descriptor, struct csystem_status *status);
+int csystem_set_mode(int descriptor, mode_t mode);
+int csystem_set_owner(int descriptor, uid_t owner, gid_t group);
+
+/// Takes the exclusive lock of the open file without waiting: -EWOULDBLOCK when it is held.
+int csystem_lock(int descriptor);
+/// The same by a lock of the open file description over the whole file.
+int csystem_lock_description(int descriptor);
+
+int csystem_free_space(const char *path, uint64_t *bytes);
+/// 1 when a file below `path` is kept by another machine or by a program, 0 when by this kernel.
+int csystem_is_network_file_system(const char *path);
+
+/// A file without a name, or -ENOTSUP.
+int csystem_memory_file(void);
+/// The columns of the terminal, 0 when it does not tell, -ENOTTY when it is none.
+int csystem_terminal_width(int descriptor);
+
+int csystem_open_directory(const char *path, void **directory);
+/// 1 and a name valid until the next call, 0 at the end.
+int csystem_next_name(void *directory, const char **name);
+void csystem_close_directory(void *directory);
 
 #endif

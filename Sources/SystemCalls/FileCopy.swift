@@ -1,0 +1,103 @@
+import CSystemShims
+package import SystemPackage
+
+extension Files {
+  /// How the bytes of a copy came to be where they are.
+  package enum CopyMethod: String, Sendable {
+    /// Both files share their blocks until one is written.
+    case cloned
+    case copied
+  }
+
+  /// Makes a new file with the bytes, the mode and, where permitted, the owner of another one.
+  ///
+  /// `progress` hears the bytes copied so far and stops the copy by throwing. What stops the copy
+  /// also removes the part made.
+  @discardableResult
+  package static func cloneOrCopy(
+    from: FilePath, to: FilePath, progress: (Int64) throws -> Void = { _ in }
+  ) throws -> CopyMethod {
+    let source = try calling(.open, from) {
+      try FileDescriptor.open(from, .readOnly, options: .closeOnExec)
+    }
+    return try source.closeAfter {
+      let target = try calling(.open, to) {
+        try FileDescriptor.open(
+          to, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+          permissions: .ownerReadWrite)
+      }
+      do {
+        return try target.closeAfter {
+          let method = try copyBytes(source, target, to, progress)
+          try copyAttributes(source, target, to)
+          return method
+        }
+      } catch {
+        _ = try? remove(to)  // the failure that counts is the first
+        throw error
+      }
+    }
+  }
+
+  /// Gives a file the mode and, where permitted, the owner and the group of another one; false when
+  /// the owner was not permitted.
+  @discardableResult
+  package static func copyAttributes(from: FilePath, to: FilePath) throws(SystemCallError) -> Bool {
+    let source = try calling(.open, from) {
+      try FileDescriptor.open(from, .readOnly, options: .closeOnExec)
+    }
+    return try calling(.setAttributes, to) {
+      try source.closeAfter {
+        let target = try FileDescriptor.open(to, .readOnly, options: .closeOnExec)
+        return try target.closeAfter { try copyAttributes(source, target, to) }
+      }
+    }
+  }
+
+  private static func copyBytes(
+    _ source: FileDescriptor, _ target: FileDescriptor, _ path: FilePath,
+    _ progress: (Int64) throws -> Void
+  ) throws -> CopyMethod {
+    if csystem_clone(source.rawValue, target.rawValue) == 0 {
+      try progress(fileStatus(of: target).size)
+      return .cloned
+    }
+    var copied: Int64 = 0
+    while true {
+      // Steps that a slow disk finishes within a second.
+      let count = csystem_copy_range(source.rawValue, target.rawValue, 32 << 20)
+      if -count == Int(Errno.interrupted.rawValue) { continue }
+      if count <= 0 { break }
+      copied += Int64(count)
+      try progress(copied)
+    }
+    // Whatever the kernel refused or, for files without a size, did not see: both offsets are where
+    // it stopped. A real fault shows here again.
+    var chunk = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = try calling(.read, path) {
+        try chunk.withUnsafeMutableBytes { try source.read(into: $0) }
+      }
+      if count == 0 { return .copied }
+      _ = try calling(.write, path) { try target.writeAll(chunk[..<count]) }
+      copied += Int64(count)
+      try progress(copied)
+    }
+  }
+
+  @discardableResult
+  private static func copyAttributes(
+    _ source: FileDescriptor, _ target: FileDescriptor, _ path: FilePath
+  ) throws(SystemCallError) -> Bool {
+    let wanted = try fileStatus(of: source)
+    let descriptor = target.rawValue
+    // The owner first: a change of the owner clears bits of the mode.
+    let refused = csystem_set_owner(descriptor, wanted.owner, wanted.group) < 0
+    if refused {
+      // -1 leaves the owner: one may be in the group without being the owner.
+      _ = csystem_set_owner(descriptor, .max, wanted.group)
+    }
+    try check(csystem_set_mode(descriptor, CInterop.Mode(wanted.mode)), .setAttributes, path)
+    return !refused
+  }
+}

@@ -1,0 +1,145 @@
+import CSystemShims
+package import SystemPackage
+
+/// Calls on files and folders that neither Swift nor SystemPackage offers on every platform.
+package enum Files {}
+
+// MARK: - Names
+
+extension Files {
+  /// Swaps two names in one step; `.invalidArgument`, `.noFunction` or `.notSupported` when the file
+  /// system cannot.
+  package static func exchange(
+    _ first: FilePath, _ second: FilePath
+  ) throws(SystemCallError) {
+    let code = first.withPlatformString { first in
+      second.withPlatformString { csystem_exchange(first, $0) }
+    }
+    try check(code, .exchange, first)
+  }
+
+  /// Renames unless the new name is taken (`.fileExists`).
+  package static func renameNoReplace(
+    _ from: FilePath, to: FilePath
+  ) throws(SystemCallError) {
+    let code = from.withPlatformString { from in
+      to.withPlatformString { csystem_rename_no_replace(from, $0) }
+    }
+    try check(code, .rename, from)
+  }
+
+  /// Renames and replaces what has the new name.
+  package static func rename(_ from: FilePath, to: FilePath) throws(SystemCallError) {
+    let code = from.withPlatformString { from in
+      to.withPlatformString { csystem_rename(from, $0) }
+    }
+    try check(code, .rename, from)
+  }
+
+  /// Removes a file or a link; false when there was none.
+  @discardableResult
+  package static func remove(_ path: FilePath) throws(SystemCallError) -> Bool {
+    let code = path.withPlatformString { csystem_unlink($0) }
+    if code == -Errno.noSuchFileOrDirectory.rawValue { return false }
+    try check(code, .remove, path)
+    return true
+  }
+}
+
+// MARK: - Folders
+
+extension Files {
+  /// Makes a folder; false when it is there already.
+  @discardableResult
+  package static func createDirectory(
+    _ path: FilePath,
+    mode: FilePermissions = [
+      .ownerReadWriteExecute, .groupReadExecute,
+      .otherReadExecute,
+    ]
+  ) throws(SystemCallError) -> Bool {
+    let code = path.withPlatformString { csystem_make_directory($0, mode.rawValue) }
+    if code == -Errno.fileExists.rawValue, try fileStatus(path).isDirectory { return false }
+    try check(code, .createDirectory, path)
+    return true
+  }
+
+  /// The names in a folder, sorted.
+  package static func listDirectory(
+    _ path: FilePath
+  ) throws(SystemCallError) -> [FilePath.Component] {
+    var directory: UnsafeMutableRawPointer?
+    try check(
+      path.withPlatformString { csystem_open_directory($0, &directory) }, .listDirectory, path)
+    defer { csystem_close_directory(directory) }
+    var names: [FilePath.Component] = []
+    var name: UnsafePointer<CChar>?
+    while try check(csystem_next_name(directory, &name), .listDirectory, path) == 1 {
+      guard let name, let component = FilePath.Component(platformString: name),
+        component.kind == .regular
+      else { continue }
+      names.append(component)
+    }
+    return names.sorted { $0.string < $1.string }
+  }
+
+  /// Removes a file, or a folder with all that is below it; nothing when it is gone already.
+  ///
+  /// Links are removed, never followed.
+  package static func removeTree(_ path: FilePath) throws(SystemCallError) {
+    guard let status = try fileStatusIfPresent(path, followLinks: false) else { return }
+    guard status.isDirectory else {
+      try remove(path)
+      return
+    }
+    // A list instead of recursion: a deep tree must not exhaust the stack.
+    var directories = [path]
+    var index = 0
+    while index < directories.count {
+      let directory = directories[index]
+      index += 1
+      for name in try listDirectory(directory) {
+        let entry = directory.appending(name)
+        guard let status = try fileStatusIfPresent(entry, followLinks: false) else { continue }
+        if status.isDirectory {
+          directories.append(entry)
+        } else {
+          try remove(entry)
+        }
+      }
+    }
+    for directory in directories.reversed() {
+      let code = directory.withPlatformString { csystem_remove_directory($0) }
+      if code != -Errno.noSuchFileOrDirectory.rawValue { try check(code, .remove, directory) }
+    }
+  }
+}
+
+// MARK: - Durability
+
+extension Files {
+  /// Returns when what was written is on the disk.
+  package static func syncFile(_ descriptor: FileDescriptor) throws(SystemCallError) {
+    try check(csystem_sync(descriptor.rawValue), .synchronize, nil)
+  }
+
+  package static func syncFile(_ path: FilePath) throws(SystemCallError) {
+    try sync(path, options: .closeOnExec)
+  }
+
+  /// Returns when the names in the folder are on the disk.
+  package static func syncDirectory(_ path: FilePath) throws(SystemCallError) {
+    try sync(path, options: [.directory, .closeOnExec])
+  }
+
+  private static func sync(
+    _ path: FilePath, options: FileDescriptor.OpenOptions
+  ) throws(SystemCallError) {
+    let descriptor = try calling(.open, path) {
+      try FileDescriptor.open(path, .readOnly, options: options)
+    }
+    let code = csystem_sync(descriptor.rawValue)
+    try calling(.synchronize, path) { try descriptor.close() }
+    try check(code, .synchronize, path)
+  }
+}

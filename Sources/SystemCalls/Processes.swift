@@ -1,0 +1,88 @@
+import CSystemShims
+package import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Calls on this process and on others.
+package enum Processes {
+  /// The number of this process.
+  package static var own: Int32 { getpid() }
+
+  /// When the process started, in ticks since the machine did; nil when there is none of that number.
+  ///
+  /// Number and start together name one process for ever: numbers are used again.
+  package static func startTime(of process: Int32) -> UInt64? {
+    stat(of: process)?.startTime
+  }
+
+  /// Whether that very process runs. One that has ended and waits for its parent does not.
+  package static func isAlive(_ process: Int32, startTime: UInt64) -> Bool {
+    guard let stat = stat(of: process) else { return false }
+    return stat.startTime == startTime && !"ZXx".utf8.contains(stat.state)
+  }
+
+  /// Changes with each start of the machine; nil where the system does not tell.
+  package static var bootID: [UInt8]? {
+    let path: FilePath = "/proc/sys/kernel/random/boot_id"
+    guard let bytes = try? Files.readFile(path, limit: 64) else { return nil }
+    var digits: [UInt8] = []
+    for byte in bytes {
+      if let digit = Character(UnicodeScalar(byte)).hexDigitValue { digits.append(UInt8(digit)) }
+    }
+    guard digits.count == 32 else { return nil }
+    return stride(from: 0, to: 32, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+  }
+
+  /// Ends this process with its parent, by `signal`; throws `.noSuchProcess` when that is gone.
+  ///
+  /// The first thing a child does: `parent` is the number that the parent told it.
+  package static func dieWithParent(
+    _ parent: Int32, signal: Int32 = SIGKILL
+  ) throws(SystemCallError) {
+    try check(csystem_die_with_parent(signal, parent), .dieWithParent, nil)
+  }
+
+  /// Makes a write to a closed pipe fail instead of ending this process.
+  package static func ignoreBrokenPipes() throws(SystemCallError) {
+    try check(csystem_ignore_signal(SIGPIPE), .ignoreSignal, nil)
+  }
+
+  /// Allows as many open descriptors as the system lets this process have, and tells the number.
+  @discardableResult
+  package static func raiseDescriptorLimit() throws(SystemCallError) -> UInt64 {
+    var limit: UInt64 = 0
+    try check(csystem_raise_descriptor_limit(&limit), .descriptorLimit, nil)
+    return limit
+  }
+
+  /// The columns of a terminal; nil when the descriptor is none, 80 when it does not tell.
+  package static func terminalWidth(of descriptor: FileDescriptor) -> Int? {
+    let width = csystem_terminal_width(descriptor.rawValue)
+    return width < 0 ? nil : width == 0 ? 80 : Int(width)
+  }
+
+  private struct Stat {
+    var state: UInt8
+    var startTime: UInt64
+  }
+
+  /// The fields 3 and 22 of `/proc/PID/stat`, proc_pid_stat(5).
+  private static func stat(of process: Int32) -> Stat? {
+    let path = FilePath("/proc/\(process)/stat")
+    guard process > 0, let bytes = try? Files.readFile(path, limit: 16_384),
+      // The second field is the name in parentheses, and may hold any byte.
+      let nameEnd = bytes.lastIndex(of: UInt8(ascii: ")"))
+    else { return nil }
+    let fields = bytes[(nameEnd + 1)...].split(separator: UInt8(ascii: " "))
+    guard fields.count > 19, let state = fields[0].first,
+      let startTime = UInt64(String(decoding: fields[19], as: UTF8.self))
+    else { return nil }
+    return Stat(state: state, startTime: startTime)
+  }
+}

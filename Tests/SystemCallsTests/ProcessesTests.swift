@@ -1,0 +1,90 @@
+import Foundation
+import SystemPackage
+import Testing
+
+@testable import SystemCalls
+
+@Suite struct ProcessesTests {
+  @Test func `this process is alive, and no other start of its number`() throws {
+    let start = try #require(Processes.startTime(of: Processes.own))
+    #expect(Processes.isAlive(Processes.own, startTime: start))
+    #expect(!Processes.isAlive(Processes.own, startTime: start + 1))
+    #expect(Processes.startTime(of: 0) == nil)
+    #expect(Processes.startTime(of: .max) == nil)
+  }
+
+  @Test func `a killed process is not alive, even before its parent looks`() throws {
+    let child = Process()
+    child.executableURL = URL(filePath: "/bin/sleep")
+    child.arguments = ["60"]
+    try child.run()
+    let start = try #require(Processes.startTime(of: child.processIdentifier))
+    #expect(Processes.isAlive(child.processIdentifier, startTime: start))
+    kill(child.processIdentifier, SIGKILL)
+    child.waitUntilExit()
+    #expect(!Processes.isAlive(child.processIdentifier, startTime: start))
+  }
+
+  @Test func `the start of the machine has 16 bytes and stays`() throws {
+    let id = try #require(Processes.bootID)
+    #expect(id.count == 16)
+    #expect(Processes.bootID == id)
+  }
+
+  @Test func `memory is counted without code and mapped files`() throws {
+    let status = """
+      Name:\tgodwit
+      VmHWM:\t  900 kB
+      VmRSS:\t  800 kB
+      RssAnon:\t  100 kB
+      RssFile:\t  690 kB
+      RssShmem:\t   10 kB
+      VmSwap:\t    5 kB
+      """
+    let use = try #require(MemoryUse(parsing: status))
+    #expect(use.occupied == 115 * 1024)
+    #expect(use.residentPeak == 900 * 1024)
+    #expect(MemoryUse(parsing: "Name:\tgodwit") == nil)
+    #expect(MemoryUse(parsing: "RssAnon:\t18446744073709551615 kB")?.occupied == .max)
+  }
+
+  @Test func `a peak stays when memory is given back`() {
+    let peak = PeakMemory()
+    let before = peak.sample()
+    #expect(before > 0)
+    #expect(peak.sample() >= before)
+  }
+
+  @Test func `a process whose parent is another learns that it is gone`() async {
+    await #expect(processExitsWith: .success) {
+      let error = #expect(throws: SystemCallError.self) { try Processes.dieWithParent(1) }
+      try Processes.dieWithParent(getppid())
+      exit(error?.errno == .noSuchProcess ? 0 : 1)
+    }
+  }
+
+  @Test func `a write to a closed pipe is an error, not the end`() async {
+    await #expect(processExitsWith: .success) {
+      try Processes.ignoreBrokenPipes()
+      let pipe = try FileDescriptor.pipe()
+      try pipe.readEnd.close()
+      #expect(throws: Errno.brokenPipe) { try pipe.writeEnd.writeAll([1]) }
+      exit(0)
+    }
+  }
+
+  @Test func `descriptors may be raised, and a file is no terminal`() throws {
+    #expect(try Processes.raiseDescriptorLimit() >= 256)
+    let file = try Files.anonymousFile(containing: [])
+    try file.closeAfter { #expect(Processes.terminalWidth(of: file) == nil) }
+  }
+
+  @Test func `stop signals arrive instead of ending the process`() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      let signals = Processes.stopSignals()
+      Thread.sleep(forTimeInterval: 0.1)  // the sources take effect on a queue
+      kill(getpid(), SIGTERM)
+      for await number in signals { exit(number == SIGTERM ? 7 : 1) }
+    }
+  }
+}
