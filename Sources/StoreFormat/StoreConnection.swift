@@ -1,0 +1,107 @@
+package import GRDB
+package import SystemPackage
+
+/// One open SQLite file.
+package struct StoreConnection: Sendable {
+  package let path: FilePath
+  package let queue: DatabaseQueue
+
+  /// Opens a store that nobody changes: no locks, and nothing is left beside it.
+  ///
+  /// A `-wal` is ignored, so there must be none with anything in it.
+  package static func immutable(_ path: FilePath) throws(StoreError) -> StoreConnection {
+    var configuration = Configuration()
+    configuration.readonly = true
+    return try open(path, uri(path) + "?immutable=1", configuration)
+  }
+
+  /// Opens a store for reading and writing, in whatever journal mode it is.
+  package static func writable(_ path: FilePath) throws(StoreError) -> StoreConnection {
+    try open(path, uri(path), Configuration())
+  }
+
+  /// Opens or makes a file that is thrown away if anything fails: nothing can be rolled back in it.
+  package static func scratch(
+    _ path: FilePath, cacheBytes: Int64
+  ) throws(StoreError) -> StoreConnection {
+    let connection = try open(path, uri(path), Configuration())
+    try connection.run { db in
+      // Incremental vacuum must be chosen before the first table; the others trade safety, which
+      // a file without a manifest does not need, for speed.
+      for pragma in [
+        "page_size = 4096", "auto_vacuum = 2", "journal_mode = OFF", "synchronous = OFF",
+        "locking_mode = EXCLUSIVE", "secure_delete = OFF", "temp_store = FILE",
+        "cache_size = -\(max(512, cacheBytes / 1024))",
+      ] {
+        try db.execute(sql: "PRAGMA \(pragma)")
+      }
+    }
+    return connection
+  }
+
+  /// Runs a block with the database, without a transaction of its own.
+  package func run<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
+    do {
+      return try queue.writeWithoutTransaction(body)
+    } catch {
+      throw failure(error)
+    }
+  }
+
+  /// The error as a fact about this store.
+  package func failure(_ error: any Error) -> StoreError {
+    if let error = error as? StoreError { return error }
+    guard let error = error as? DatabaseError else {
+      return StoreError(.damaged, store: path, cause: error)
+    }
+    let problem: StoreError.Problem =
+      switch error.resultCode {
+      case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
+      case .SQLITE_FULL, .SQLITE_READONLY, .SQLITE_IOERR: .cannotWrite
+      case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: .cannotRead
+      case .SQLITE_NOTADB: .unrecognized
+      default: .damaged
+      }
+    return StoreError(problem, store: path, cause: error)
+  }
+
+  private static func open(
+    _ path: FilePath, _ uri: String, _ base: Configuration
+  ) throws(StoreError) -> StoreConnection {
+    var configuration = base
+    configuration.foreignKeysEnabled = false
+    configuration.observesSuspensionNotifications = false
+    do {
+      return StoreConnection(
+        path: path, queue: try DatabaseQueue(path: uri, configuration: configuration))
+    } catch {
+      throw StoreConnection.openFailure(error, path)
+    }
+  }
+
+  private static func openFailure(_ error: any Error, _ path: FilePath) -> StoreError {
+    guard let error = error as? DatabaseError else {
+      return StoreError(.cannotRead, store: path, cause: error)
+    }
+    switch error.resultCode {
+    case .SQLITE_NOTADB: return StoreError(.unrecognized, store: path, cause: error)
+    case .SQLITE_CORRUPT: return StoreError(.damaged, store: path, cause: error)
+    case .SQLITE_BUSY: return StoreError(.inUse, store: path, cause: error)
+    default: return StoreError(.cannotRead, store: path, cause: error)
+    }
+  }
+
+  /// The path as a URI for SQLite, in which some characters mean something else.
+  package static func uri(_ path: FilePath) -> String {
+    var result = "file:"
+    for character in path.string {
+      switch character {
+      case "%": result += "%25"
+      case "?": result += "%3f"
+      case "#": result += "%23"
+      default: result.append(character)
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,69 @@
+package import SystemCalls
+package import SystemPackage
+
+/// The first hundred bytes of an SQLite file, as far as they matter here.
+package struct StoreHeader: Hashable, Sendable {
+  package var pageSize: Int
+  package var usesWAL: Bool
+  package var changeCounter: UInt32
+  package var pageCount: UInt32
+  /// 0 means no vacuum of its own, else the largest root page.
+  package var largestRoot: UInt32
+  package var textEncoding: UInt32
+
+  private static let magic = Array("SQLite format 3\0".utf8)
+
+  /// Reads the header; throws by name what the file is instead.
+  package init(of store: FilePath) throws(StoreError) {
+    let size: Int64
+    var bytes: [UInt8]
+    do {
+      guard let status = try Files.fileStatusIfPresent(store) else {
+        throw StoreError(.notFound, store: store)
+      }
+      if status.isDirectory { throw StoreError(.isFolder, store: store) }
+      size = status.size
+      let file = try FileDescriptor.open(store, .readOnly, options: .closeOnExec)
+      bytes = try file.closeAfter {
+        var buffer = [UInt8](repeating: 0, count: 512)
+        let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
+        return Array(buffer.prefix(count))
+      }
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError(.cannotRead, store: store, cause: error)
+    }
+    if bytes.isEmpty { throw StoreError(.empty, store: store) }
+    guard bytes.starts(with: Self.magic), bytes.count >= 100 else {
+      throw StoreError(Self.kind(of: bytes), store: store)
+    }
+    let rawSize = Int(bytes[16]) << 8 | Int(bytes[17])
+    pageSize = rawSize == 1 ? 65536 : rawSize
+    usesWAL = bytes[18] == 2 || bytes[19] == 2
+    changeCounter = Self.number(bytes, 24)
+    pageCount = Self.number(bytes, 28)
+    largestRoot = Self.number(bytes, 52)
+    textEncoding = Self.number(bytes, 56)
+    guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
+      throw StoreError(.damaged, store: store)
+    }
+    // The page count is only good where it was written together with the change counter.
+    let expected = Int64(pageCount) * Int64(pageSize)
+    if Self.number(bytes, 92) == changeCounter, expected > size {
+      throw StoreError(.truncated(expected: expected, actual: size), store: store)
+    }
+  }
+
+  private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+
+  private static func kind(of bytes: [UInt8]) -> StoreError.Problem {
+    guard let text = String(validating: bytes.dropLast(min(3, bytes.count - 1)), as: UTF8.self),
+      !text.utf8.contains(where: { $0 < 9 })
+    else { return .unrecognized }
+    // Core Data's XML stores have this root element.
+    return text.contains("<!DOCTYPE database") || text.contains("<database>") ? .xmlStore : .text
+  }
+}
