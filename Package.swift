@@ -82,6 +82,8 @@ let package = Package(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
     .tests(of: "KeyedArchives", ["TestSupport"]),
+    .tests(of: "ObjectModel", ["ValueExpressions"]),
+    .tests(of: "ValueExpressions"),
   ],
   swiftLanguageModes: [.v6]
 )
