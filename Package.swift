@@ -83,6 +83,8 @@ let package = Package(
       swiftSettings: strict),
     .tests(of: "KeyedArchives", ["TestSupport"]),
     .tests(of: "SystemCalls", [.systemPackage]),
+    .tests(of: "ObjectModel", ["ValueExpressions"]),
+    .tests(of: "ValueExpressions"),
   ],
   swiftLanguageModes: [.v6]
 )

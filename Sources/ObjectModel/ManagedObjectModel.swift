@@ -7,6 +7,10 @@ package struct ManagedObjectModel: Hashable, Sendable {
   package var configurations: [String: [String]] = [:]
   package var fetchRequestTemplates: [String: FetchRequest] = [:]
   private var indexByName: [String: Int]
+  /// The direct subentities of each entity that has some, in numbering order.
+  private var childrenByName: [String: [Int]] = [:]
+  /// How many levels of entities a model may have: walks up and down rely on it.
+  private static let maximumLevels = 200
 
   /// Takes entities in any order; throws where they do not fit together.
   package init(entities: [Entity]) throws(ModelError) {
@@ -19,6 +23,14 @@ package struct ManagedObjectModel: Hashable, Sendable {
     }
     try checkHierarchy()
     try checkProperties()
+    for (index, entity) in self.entities.enumerated() {
+      if let parent = entity.superentityName { childrenByName[parent, default: []].append(index) }
+    }
+    for (name, children) in childrenByName {
+      childrenByName[name] = children.sorted {
+        Self.numberedBefore(self.entities[$0], self.entities[$1])
+      }
+    }
   }
 
   /// The entity of that name, or nil.
@@ -40,7 +52,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
 
   /// The direct subentities, in the order in which Core Data numbers them.
   package func subentities(of name: String) -> [Entity] {
-    entities.filter { $0.superentityName == name }.sorted(by: Self.numberedBefore)
+    (childrenByName[name] ?? []).map { entities[$0] }
   }
 
   /// The root entities, in the order in which Core Data numbers them.
@@ -78,17 +90,29 @@ package struct ManagedObjectModel: Hashable, Sendable {
   }
 
   private func checkHierarchy() throws(ModelError) {
+    // 0 means that the walk which is going on has been here.
+    var levels: [String: Int] = [:]
     for entity in entities {
-      var seen: Set<String> = [entity.name]
-      var next = entity.superentityName
-      while let name = next {
+      var path: [Entity] = []
+      var next: Entity? = entity
+      while let current = next, levels[current.name] == nil {
+        levels[current.name] = 0
+        path.append(current)
+        guard let name = current.superentityName else { break }
         guard let parent = self.entity(name) else {
-          throw ModelError(.superentityMissing(name), entity: entity.name)
+          throw ModelError(.superentityMissing(name), entity: current.name)
         }
-        guard seen.insert(name).inserted else {
-          throw ModelError(.inheritanceCycle, entity: entity.name)
+        guard levels[name] != 0 else {
+          throw ModelError(.inheritanceCycle, entity: current.name)
         }
-        next = parent.superentityName
+        next = parent
+      }
+      for current in path.reversed() {
+        let level = (current.superentityName.flatMap { levels[$0] } ?? 0) + 1
+        guard level <= Self.maximumLevels else {
+          throw ModelError(.inheritanceTooDeep, entity: current.name)
+        }
+        levels[current.name] = level
       }
     }
   }
@@ -120,6 +144,7 @@ package struct ModelError: Error, Hashable, Sendable {
     case propertyDefinedTwice
     case superentityMissing(String)
     case inheritanceCycle
+    case inheritanceTooDeep
     case destinationMissing(String)
   }
 

@@ -30,7 +30,8 @@ package enum Deflate {
           code = CZlib.inflate(&stream, Z_NO_FLUSH)
         }
         result += chunk[..<(chunk.count - Int(stream.avail_out))]
-      } while code == Z_OK && result.count <= limit && (stream.avail_in > 0 || stream.avail_out == 0)
+      } while code == Z_OK && result.count <= limit
+        && (stream.avail_in > 0 || stream.avail_out == 0)
     }
     if result.count > limit { throw .tooLarge(limit: limit) }
     switch code {

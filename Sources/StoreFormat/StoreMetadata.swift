@@ -46,8 +46,8 @@ package struct StoreMetadata: Hashable, Sendable {
     var result = self
     result.plist[Key.hashes] = .dictionary(hashes.mapValues { .data($0.bytes) })
     result.plist[Key.hashesVersion] = .integer(3)
-    result.plist[Key.hashesDigest] = .string(VersionHash.digest(of: hashes))
-    result.plist[Key.checksum] = .string(VersionHash.checksum(of: hashes))
+    result.plist[Key.hashesDigest] = .string(hashes.digest)
+    result.plist[Key.checksum] = .string(hashes.checksum)
     result.plist[Key.identifiers] = .array(versionIdentifiers.map { .string($0) })
     result.plist[Key.type] = .string("SQLite")
     result.plist[Key.autoVacuum] = .string("2")

@@ -1,0 +1,214 @@
+import Crypto
+import ValueExpressions
+
+// An entity's hash covers what a store must know: names, types, optionality, relationships, inherited
+// properties, constraints. How it is put together, and what it leaves out, stands with its evidence in
+// docs/model-format.md, "Version hashes".
+
+extension ManagedObjectModel {
+  /// The version hash that Core Data gives the entity in this model.
+  package func versionHash(of entity: Entity) throws(UnknownVersionHash) -> VersionHash {
+    var hasher = VersionHasher(model: self)
+    return try hasher.hash(of: entity)
+  }
+
+  /// The version hash of every entity, or of the entities of a named configuration.
+  package func versionHashes(
+    configuration: String? = nil
+  ) throws(UnknownVersionHash) -> [String: VersionHash] {
+    var hasher = VersionHasher(model: self)
+    var result: [String: VersionHash] = [:]
+    for entity in entities(ofConfiguration: configuration) {
+      result[entity.name] = try hasher.hash(of: entity)
+    }
+    return result
+  }
+
+  /// The entities of a named configuration, or all; none where no configuration has that name.
+  package func entities(ofConfiguration name: String?) -> [Entity] {
+    guard let name else { return entities }
+    let members = Set(configurations[name] ?? [])
+    return entities.filter { members.contains($0.name) }
+  }
+}
+
+/// Why the version hash of an entity is not known: no real file has shown how this form is hashed.
+package struct UnknownVersionHash: Error, Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
+    case compositeAttribute
+    case objectIDAttribute
+    case cloudEncryption
+    case externalStorageAndPreservation
+    case filteredDerivation
+    case derivation(String)
+    case entityModifierWithConstraints
+  }
+
+  package var entity: String
+  package var property: String?
+  package var reason: Reason
+
+  package init(entity: String, property: String? = nil, reason: Reason) {
+    self.entity = entity
+    self.property = property
+    self.reason = reason
+  }
+}
+
+extension [String: VersionHash] {
+  /// What metadata keeps as `NSStoreModelVersionHashesDigest`.
+  package var digest: String {
+    var hash = SHA512()
+    for (name, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
+      hash.update(data: Array(name.utf8))
+      hash.update(data: version.bytes)
+    }
+    return Base64.encode(Array(hash.finalize()))
+  }
+
+  /// What metadata keeps as `NSStoreModelVersionChecksumKey`, and a bundle's version information.
+  package var checksum: String {
+    var hash = SHA256()
+    for (_, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
+      hash.update(data: version.bytes)
+    }
+    return Base64.encode(Array(hash.finalize()))
+  }
+}
+
+extension Entity {
+  /// The literal order of names that hashes are made in.
+  static func utf8Before(_ first: String, _ second: String) -> Bool {
+    first.utf8.lexicographicallyPrecedes(second.utf8)
+  }
+}
+
+/// Computes hashes, each entity and each property once.
+private struct VersionHasher {
+  let model: ManagedObjectModel
+  private var hashes: [String: [UInt8]] = [:]
+  /// The property hashes of an entity, inherited ones included, by name.
+  private var properties: [String: [String: [UInt8]]] = [:]
+
+  init(model: ManagedObjectModel) { self.model = model }
+
+  mutating func hash(of entity: Entity) throws(UnknownVersionHash) -> VersionHash {
+    for ancestor in model.lineage(of: entity).reversed() where hashes[ancestor.name] == nil {
+      hashes[ancestor.name] = try computed(ancestor)
+    }
+    guard let bytes = hashes[entity.name], let hash = VersionHash(bytes: bytes) else {
+      preconditionFailure("a lineage ends with its entity, and SHA-256 has 32 bytes")
+    }
+    return hash
+  }
+
+  /// The superentity's hash is there already.
+  private mutating func computed(_ entity: Entity) throws(UnknownVersionHash) -> [UInt8] {
+    var all = entity.superentityName.flatMap { properties[$0] } ?? [:]
+    for attribute in entity.attributes {
+      all[attribute.name] = attribute.isTransient ? nil : try hash(attribute, of: entity)
+    }
+    for relationship in entity.relationships {
+      all[relationship.name] = relationship.isTransient ? nil : hash(relationship)
+    }
+    properties[entity.name] = all
+    guard entity.versionHashModifier == nil || entity.uniquenessConstraints.isEmpty else {
+      throw UnknownVersionHash(entity: entity.name, reason: .entityModifierWithConstraints)
+    }
+    var input = Array(entity.name.utf8)
+    input.append(entity.isAbstract ? 1 : 0)
+    if let parent = entity.superentityName { input += hashes[parent] ?? [] }
+    for (_, bytes) in all.sorted(by: { Entity.utf8Before($0.key, $1.key) }) { input += bytes }
+    let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
+    for constraint in constraints.sorted(by: Entity.utf8Before) { input += constraint.utf8 }
+    if let modifier = entity.versionHashModifier { input += modifier.utf8 }
+    return Array(SHA256.hash(data: input))
+  }
+
+  private func hash(
+    _ attribute: Attribute, of entity: Entity
+  ) throws(UnknownVersionHash) -> [UInt8] {
+    func unknown(_ reason: UnknownVersionHash.Reason) -> UnknownVersionHash {
+      UnknownVersionHash(entity: entity.name, property: attribute.name, reason: reason)
+    }
+    if let derivation = attribute.derivation {
+      guard derivation.filter == nil else { throw unknown(.filteredDerivation) }
+      guard derivation.expression.hasKnownHash else {
+        throw unknown(.derivation(derivation.expression.description))
+      }
+      return Array(SHA256.hash(data: Array(derivation.expression.description.utf8)))
+    }
+    switch attribute.type {
+    case .composite: throw unknown(.compositeAttribute)
+    case .objectID: throw unknown(.objectIDAttribute)
+    default: break
+    }
+    guard !attribute.allowsCloudEncryption else { throw unknown(.cloudEncryption) }
+    let flags = (attribute.storesBinaryDataExternally, attribute.preservesValueAfterDeletion)
+    guard flags != (true, true) else { throw unknown(.externalStorageAndPreservation) }
+    var input = base(
+      attribute.name, optional: attribute.isOptional, modifier: attribute.versionHashModifier)
+    append(Int32(attribute.type.rawValue), to: &input)
+    if flags != (false, false) { input.append(1) }
+    return Array(SHA256.hash(data: input))
+  }
+
+  private func hash(_ relationship: Relationship) -> [UInt8] {
+    var input = base(
+      relationship.name, optional: relationship.isOptional,
+      modifier: relationship.versionHashModifier)
+    input += relationship.destinationEntityName.utf8
+    input += (relationship.inverseName ?? "").utf8
+    append(Int32(truncatingIfNeeded: relationship.maxCount), to: &input)
+    append(Int32(truncatingIfNeeded: relationship.minCount), to: &input)
+    if relationship.isOrdered { input += [1, 0] }
+    return Array(SHA256.hash(data: input))
+  }
+
+  /// Transient properties are not hashed, so the flag byte is 1 for optional and 0 otherwise.
+  private func base(_ name: String, optional: Bool, modifier: String?) -> [UInt8] {
+    var input = Array(name.utf8)
+    input += [optional ? 1 : 0, 0]
+    if let modifier { input += modifier.utf8 }
+    return Array(SHA256.hash(data: input))
+  }
+
+  private func append(_ value: Int32, to bytes: inout [UInt8]) {
+    let bits = UInt32(bitPattern: value)
+    for shift in [0, 8, 16, 24] as [UInt32] {
+      bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
+    }
+  }
+}
+
+extension ValueExpression {
+  /// Whether a real file shows how a derived attribute of this form is hashed.
+  fileprivate var hasKnownHash: Bool {
+    switch self {
+    case .keyPath(nil, let path): !path.contains("@")
+    case .builtIn("now", let arguments): arguments.isEmpty
+    case .builtIn("canonical:", let arguments), .builtIn("count:", let arguments):
+      arguments.count == 1 && arguments[0].hasKnownHash && arguments[0].isKeyPath
+    default: false
+    }
+  }
+
+  private var isKeyPath: Bool { if case .keyPath = self { true } else { false } }
+}
+
+private enum Base64 {
+  static func encode(_ bytes: [UInt8]) -> String {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    var text = ""
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      var bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+      bits <<= UInt32(3 - group.count) * 8
+      for place in 0..<4 {
+        text.append(
+          place > group.count ? "=" : alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)])
+      }
+    }
+    return text
+  }
+}

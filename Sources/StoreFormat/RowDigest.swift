@@ -1,0 +1,96 @@
+package import GRDB
+import GRDBSQLite
+
+/// A sum over rows that does not depend on their order, for comparing what was read and written.
+///
+/// It guards against lost, doubled and changed rows, not against an adversary.
+package struct RowDigest: Hashable, Sendable {
+  package private(set) var rows: Int64 = 0
+  package private(set) var sum: UInt64 = 0
+
+  package init() {}
+
+  /// Runs a query and digests every row; `progress` hears of every few thousand rows.
+  package init(
+    of sql: String, in db: Database, progress: (Int64) throws -> Void = { _ in }
+  ) throws {
+    let statement = try db.makeStatement(sql: sql)
+    let handle = statement.sqliteStatement
+    let count = sqlite3_column_count(handle)
+    defer { sqlite3_reset(handle) }
+    var reported: Int64 = 0
+    while true {
+      let code = sqlite3_step(handle)
+      if code == SQLITE_DONE { break }
+      guard code == SQLITE_ROW else {
+        throw DatabaseError(
+          resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage, sql: sql)
+      }
+      add(row: handle, count)
+      if rows - reported >= 4096 {
+        try progress(rows - reported)
+        reported = rows
+      }
+    }
+    try progress(rows - reported)
+  }
+
+  package mutating func merge(_ other: RowDigest) {
+    rows += other.rows
+    sum &+= other.sum
+  }
+
+  private mutating func add(row: OpaquePointer, _ count: Int32) {
+    var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
+    for column in 0..<count { Self.mix(&hash, Self.value(row, column)) }
+    rows += 1
+    // A last stir, so that the sum of two rows says nothing of a sum of their values.
+    Self.mix(&hash, 0xD1B5_4A32_D192_ED03)
+    sum &+= hash
+  }
+
+  private static func mix(_ hash: inout UInt64, _ value: UInt64) {
+    let product = (hash ^ value).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
+    hash = product.high ^ product.low
+  }
+
+  private static func value(_ row: OpaquePointer, _ column: Int32) -> UInt64 {
+    switch sqlite3_column_type(row, column) {
+    case SQLITE_INTEGER: return integer(sqlite3_column_int64(row, column))
+    case SQLITE_FLOAT:
+      let number = sqlite3_column_double(row, column)
+      // Column affinity turns one into the other and back; they are the same value.
+      return Int64(exactly: number).map(integer) ?? number.bitPattern ^ 0x517C_C1B7_2722_0A95
+    case SQLITE_TEXT:
+      return bytes(
+        sqlite3_column_text(row, column).map { UnsafeRawPointer($0) },
+        sqlite3_column_bytes(row, column), seed: 3)
+    case SQLITE_BLOB:
+      return bytes(sqlite3_column_blob(row, column), sqlite3_column_bytes(row, column), seed: 4)
+    default: return 5
+    }
+  }
+
+  private static func integer(_ value: Int64) -> UInt64 {
+    var hash: UInt64 = 1
+    mix(&hash, UInt64(bitPattern: value))
+    return hash
+  }
+
+  private static func bytes(_ start: UnsafeRawPointer?, _ count: Int32, seed: UInt64) -> UInt64 {
+    var hash = seed ^ (UInt64(count) << 8)
+    guard let start else { return hash }
+    var offset = 0
+    while offset + 8 <= Int(count) {
+      mix(&hash, start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      offset += 8
+    }
+    var rest: UInt64 = 0
+    while offset < Int(count) {
+      rest = rest << 8 | UInt64(start.load(fromByteOffset: offset, as: UInt8.self))
+      offset += 1
+    }
+    mix(&hash, rest)
+    return hash
+  }
+}

@@ -1,0 +1,157 @@
+package import GRDB
+package import KeyedArchives
+import ModelFiles
+package import ObjectModel
+package import Schema
+package import SystemPackage
+
+/// Reads what a Core Data store says of itself.
+package struct StoreReader: Sendable {
+  package let connection: StoreConnection
+  package var path: FilePath { connection.path }
+
+  /// Opens a store that nobody changes while it is read, and whose `-wal` holds nothing.
+  package init(immutable path: FilePath) throws(StoreError) {
+    _ = try StoreHeader(of: path)
+    try self.init(StoreConnection.immutable(path))
+  }
+
+  package init(_ connection: StoreConnection) throws(StoreError) {
+    self.connection = connection
+    let tables = try connection.run { db in
+      try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    }
+    guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
+      throw StoreError(.notCoreData, store: connection.path)
+    }
+  }
+
+  /// One row of `Z_PRIMARYKEY`.
+  package struct PrimaryKeyRow: Hashable, Sendable {
+    package var number: EntityNumber
+    package var name: String
+    package var superentity: EntityNumber
+    /// The highest key ever given, on the rows of root entities.
+    package var maximum: Int64
+
+    package init(
+      number: EntityNumber, name: String, superentity: EntityNumber, maximum: Int64
+    ) {
+      self.number = number
+      self.name = name
+      self.superentity = superentity
+      self.maximum = maximum
+    }
+  }
+
+  /// The store's metadata; throws where its version hashes are of a kind unknown here.
+  package func metadata() throws(StoreError) -> StoreMetadata {
+    let row = try connection.run { db in
+      try Row.fetchOne(db, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+    }
+    guard let row, let uuid = String.fromDatabaseValue(row[0]),
+      let plist = [UInt8].fromDatabase(row[1])
+    else { throw StoreError(.metadataUnreadable, store: path) }
+    let decoded: PropertyList
+    do {
+      decoded = try PropertyList(decoding: plist)
+    } catch {
+      throw StoreError(.metadataUnreadable, store: path, cause: error)
+    }
+    guard let members = decoded.dictionaryValue else {
+      throw StoreError(.metadataUnreadable, store: path)
+    }
+    let metadata = StoreMetadata(uuid: uuid, plist: members)
+    if let version = metadata.hashesVersion, version != 3 {
+      throw StoreError(.hashVersionUnknown(version), store: path)
+    }
+    return metadata
+  }
+
+  package func primaryKeys() throws(StoreError) -> [PrimaryKeyRow] {
+    try connection.run { db in
+      try Row.fetchAll(db, sql: "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1")
+        .map { row in
+          PrimaryKeyRow(
+            number: EntityNumber(rawValue: Int64.fromDatabaseValue(row[0]) ?? 0),
+            name: String.fromDatabaseValue(row[1]) ?? "",
+            superentity: EntityNumber(rawValue: Int64.fromDatabaseValue(row[2]) ?? 0),
+            maximum: Int64.fromDatabaseValue(row[3]) ?? 0)
+        }
+    }
+  }
+
+  /// The tables and their columns.
+  package func catalog() throws(StoreError) -> Catalog {
+    try connection.run { db in
+      var tables: [String: Set<String>] = [:]
+      let rows = try Row.fetchCursor(
+        db,
+        sql: """
+          SELECT s.name, i.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS i
+          WHERE s.type = 'table'
+          """)
+      while let row = try rows.next() {
+        if let table = String.fromDatabaseValue(row[0]),
+          let column = String.fromDatabaseValue(row[1])
+        {
+          tables[table, default: []].insert(column)
+        }
+      }
+      return Catalog(tables: tables)
+    }
+  }
+
+  /// The names of all triggers.
+  package func triggers() throws(StoreError) -> [String] {
+    try connection.run { db in
+      try String.fetchAll(
+        db, sql: "SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1")
+    }
+  }
+
+  /// The model that the store carries, or nil where it carries none.
+  package func cachedModel() throws(StoreError) -> ManagedObjectModel? {
+    let content = try connection.run { db in
+      try db.tableExists("Z_MODELCACHE")
+        ? Row.fetchOne(db, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1") : nil
+    }
+    guard let content, let bytes = [UInt8].fromDatabase(content[0]), !bytes.isEmpty else {
+      return nil
+    }
+    do {
+      let archive = try Deflate.inflate(bytes, limit: 256 << 20)
+      return try CompiledModel.decode(archive)
+    } catch {
+      throw StoreError(.modelCacheUnreadable, store: path, cause: error)
+    }
+  }
+
+  /// How many rows of each entity number a table holds.
+  package func rowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
+    try connection.run { db in
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT Z_ENT, count(*) FROM \(SQL.identifier(table)) GROUP BY Z_ENT")
+      return Dictionary(
+        uniqueKeysWithValues: rows.map { row in
+          (
+            EntityNumber(rawValue: Int64.fromDatabaseValue(row[0]) ?? 0),
+            Int64.fromDatabaseValue(row[1]) ?? 0
+          )
+        })
+    }
+  }
+
+  /// One number that a query returns; 0 where it returns none.
+  package func number(_ sql: String) throws(StoreError) -> Int64 {
+    try connection.run { db in try Int64.fetchOne(db, sql: sql) ?? 0 }
+  }
+}
+
+extension [UInt8] {
+  /// The bytes of a blob, or nil for any other value.
+  package static func fromDatabase(_ value: DatabaseValue) -> [UInt8]? {
+    guard case .blob(let data) = value.storage else { return nil }
+    return [UInt8](data)
+  }
+}

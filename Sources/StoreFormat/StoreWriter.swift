@@ -1,0 +1,59 @@
+import Foundation
+package import GRDB
+import KeyedArchives
+package import ObjectModel
+package import Schema
+
+/// Writes the parts of a store that are not its objects.
+package enum StoreWriter {
+  /// Makes the tables of a schema, those of Core Data itself first, as after any migration.
+  package static func createTables(_ schema: StoreSchema, in db: Database) throws {
+    for statement in [
+      "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
+      "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
+      "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
+    ] + schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement) {
+      try db.execute(sql: statement)
+    }
+  }
+
+  /// Makes the indexes of a schema; a unique one throws where rows agree.
+  package static func createIndexes(
+    _ schema: StoreSchema, in db: Database, each: (Index) throws -> Void = { _ in }
+  ) throws {
+    for index in schema.indexes {
+      try db.execute(sql: index.createStatement)
+      try each(index)
+    }
+  }
+
+  /// Fills `Z_PRIMARYKEY`; maxima are those of root entities, by name.
+  package static func writePrimaryKeys(
+    _ schema: StoreSchema, maxima: [String: Int64], in db: Database
+  ) throws {
+    for name in schema.numbers.names {
+      guard let entity = schema.model.entity(name), let number = schema.numbers[name] else {
+        continue
+      }
+      let superNumber = entity.superentityName.flatMap { schema.numbers[$0] }?.rawValue ?? 0
+      let maximum = entity.superentityName == nil ? maxima[name] ?? 0 : 0
+      try db.execute(
+        sql: "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, ?)",
+        arguments: [number.rawValue, name, superNumber, maximum])
+    }
+  }
+
+  /// Writes the metadata and, where there is one, the archive of the model.
+  package static func writeMetadata(
+    _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database
+  ) throws {
+    let plist = Data(PropertyList.dictionary(metadata.plist).encoded())
+    try db.execute(
+      sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)", arguments: [metadata.uuid, plist])
+    if let modelCache {
+      try db.execute(
+        sql: "INSERT INTO Z_MODELCACHE VALUES (?)",
+        arguments: [Data(try Deflate.deflate(modelCache))])
+    }
+  }
+}

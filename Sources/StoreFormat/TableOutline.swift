@@ -1,0 +1,128 @@
+package import SystemPackage
+
+/// Where the rows of a table lie along its keys, read from the upper pages of its b-tree.
+///
+/// It costs a few hundred page reads however large the table is. The layout of pages is that of
+/// "Database File Format" on sqlite.org, section 1.6.
+package struct TableOutline: Sendable {
+  /// A run of keys under one page.
+  package struct Run: Hashable, Sendable {
+    /// The last key that may lie in the run.
+    package var lastKey: Int64
+    package var leaves: Int64
+    /// Rows and bytes of one leaf of the run, as a sample for all of them.
+    package var sampleRows: Int64
+    package var sampleBytes: Int64
+  }
+
+  /// In key order; empty where the pages are not what they should be.
+  package private(set) var runs: [Run] = []
+
+  private let file: FileDescriptor
+  private let pageSize: Int
+
+  /// Reads the outline of the table with that root page.
+  package init(file: FileDescriptor, pageSize: Int, root: UInt32) {
+    self.file = file
+    self.pageSize = pageSize
+    runs = collect(root) ?? []
+  }
+
+  private enum Page {
+    case interior(children: [(page: UInt32, lastKey: Int64?)])
+    case leaf(rows: Int64, bytes: Int64)
+  }
+
+  private func collect(_ root: UInt32) -> [Run]? {
+    guard let top = read(root) else { return nil }
+    guard case .interior(let children) = top else {
+      guard case .leaf(let rows, let bytes) = top else { return nil }
+      return [Run(lastKey: .max, leaves: 1, sampleRows: rows, sampleBytes: bytes)]
+    }
+    return runs(children)
+  }
+
+  /// One run per child of the root: its leaves counted, the first of them sampled.
+  private func runs(_ children: [(page: UInt32, lastKey: Int64?)]) -> [Run]? {
+    var result: [Run] = []
+    for child in children {
+      guard let measured = measure(child.page, depth: 0) else { return nil }
+      result.append(
+        Run(
+          lastKey: child.lastKey ?? .max, leaves: measured.leaves, sampleRows: measured.rows,
+          sampleBytes: measured.bytes))
+    }
+    return result
+  }
+
+  private func measure(
+    _ number: UInt32, depth: Int
+  ) -> (leaves: Int64, rows: Int64, bytes: Int64)? {
+    // Twenty levels would hold more rows than there are keys.
+    guard depth < 20, let page = read(number) else { return nil }
+    switch page {
+    case .leaf(let rows, let bytes): return (1, rows, bytes)
+    case .interior(let children):
+      guard let middle = measure(children[children.count / 2].page, depth: depth + 1) else {
+        return nil
+      }
+      return (middle.leaves * Int64(children.count), middle.rows, middle.bytes)
+    }
+  }
+
+  private func read(_ number: UInt32) -> Page? {
+    guard number > 0 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: pageSize)
+    let count = try? bytes.withUnsafeMutableBytes {
+      try file.read(fromAbsoluteOffset: Int64(number - 1) * Int64(pageSize), into: $0)
+    }
+    guard count == pageSize else { return nil }
+    let start = number == 1 ? 100 : 0
+    let cells = Self.integer(bytes, start + 3, 2)
+    switch bytes[start] {
+    case 5: return interior(bytes, start, cells)
+    case 13: return leaf(bytes, start, cells)
+    default: return nil
+    }
+  }
+
+  private func interior(_ bytes: [UInt8], _ start: Int, _ cells: Int) -> Page? {
+    guard start + 12 + cells * 2 <= bytes.count else { return nil }
+    var children: [(page: UInt32, lastKey: Int64?)] = []
+    for cell in 0..<cells {
+      let offset = Self.integer(bytes, start + 12 + cell * 2, 2)
+      guard offset + 5 <= bytes.count, let key = Self.varint(bytes, offset + 4) else { return nil }
+      children.append((UInt32(Self.integer(bytes, offset, 4)), Int64(bitPattern: key.value)))
+    }
+    children.append((UInt32(Self.integer(bytes, start + 8, 4)), nil))
+    return .interior(children: children)
+  }
+
+  private func leaf(_ bytes: [UInt8], _ start: Int, _ cells: Int) -> Page? {
+    guard start + 8 + cells * 2 <= bytes.count else { return nil }
+    var total: Int64 = 0
+    for cell in 0..<cells {
+      let offset = Self.integer(bytes, start + 8 + cell * 2, 2)
+      guard let payload = Self.varint(bytes, offset), payload.value < 1 << 40 else { return nil }
+      total += Int64(payload.value) + 8
+    }
+    return .leaf(rows: Int64(cells), bytes: max(total, Int64(pageSize)))
+  }
+
+  private static func integer(_ bytes: [UInt8], _ offset: Int, _ count: Int) -> Int {
+    guard offset >= 0, offset + count <= bytes.count else { return 0 }
+    return bytes[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  private static func varint(_ bytes: [UInt8], _ offset: Int) -> (value: UInt64, length: Int)? {
+    var value: UInt64 = 0
+    for index in 0..<9 {
+      guard offset + index < bytes.count else { return nil }
+      let byte = bytes[offset + index]
+      if index == 8 { return (value << 8 | UInt64(byte), 9) }
+      value = value << 7 | UInt64(byte & 0x7f)
+      if byte & 0x80 == 0 { return (value, index + 1) }
+    }
+    return nil
+  }
+}

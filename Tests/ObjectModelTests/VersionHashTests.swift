@@ -1,0 +1,161 @@
+import ObjectModel
+import Testing
+import ValueExpressions
+
+/// The expected hashes are Apple's, from stores and bundles that its tools wrote.
+@Suite struct VersionHashTests {
+  static func attribute(
+    _ name: String, _ type: AttributeType, optional: Bool = false
+  ) -> Attribute {
+    var attribute = Attribute(name, type)
+    attribute.isOptional = optional
+    return attribute
+  }
+
+  @Test func `an optional date hashes as Apple's`() throws {
+    var event = Entity("Event")
+    event.attributes = [Self.attribute("timeStamp", .date, optional: true)]
+    let model = try ManagedObjectModel(entities: [event])
+    #expect(
+      try model.versionHash(of: event).hexadecimal
+        == "5431c046d30e7f32c2cc809958add1e7579ad104a3aa8fc4846e97d7af01cc79")
+  }
+
+  static func petModel() throws -> ManagedObjectModel {
+    var user = Entity("User")
+    user.attributes = [
+      attribute("petName", .string, optional: true), attribute("name", .string),
+    ]
+    var pet = Entity("Pet")
+    pet.attributes = [attribute("name", .string)]
+    var owner = Relationship("owner", to: "User", inverse: "pet")
+    owner.isOptional = true
+    pet.relationships = [owner]
+    var petOfUser = Relationship("pet", to: "Pet", inverse: "owner")
+    petOfUser.isOptional = true
+    user.relationships = [petOfUser]
+    return try ManagedObjectModel(entities: [user, pet])
+  }
+
+  @Test func `a relationship hashes as Apple's`() throws {
+    let hashes = try Self.petModel().versionHashes().mapValues(\.hexadecimal)
+    #expect(
+      hashes == [
+        "Pet": "767342262a6458730c78aae73c5328d0fcaa4e3596d2f87f22e366eb46a9f46f",
+        "User": "6a47cbef0e3f84c2449249fdc83f003d7e514378f8ee9a76a8d4c0ec8bb1b822",
+      ])
+  }
+
+  @Test func `the checksum of a model is Apple's`() throws {
+    var user = Entity("User")
+    user.attributes = [
+      Self.attribute("name", .string), Self.attribute("petName", .string, optional: true),
+    ]
+    let model = try ManagedObjectModel(entities: [user])
+    #expect(
+      try model.versionHashes().checksum == "u970QgYhRHEJGIt0zQr1UhuZL2ZJ1KxBS+B7rkAx0ik=")
+  }
+
+  @Test func `what is not part of the schema does not change a hash`() throws {
+    var model = try Self.petModel()
+    let before = try model.versionHashes()
+    var user = try #require(model.entity("User"))
+    user.className = "Person"
+    user.userInfo = ["key": "value"]
+    user.renamingIdentifier = "Customer"
+    user.attributes[0].defaultValue = .string("Rex")
+    user.attributes[0].isIndexed = true
+    user.relationships[0].deleteRule = .cascade
+    user.attributes.append(Self.attribute("shown", .boolean))
+    user.attributes[2].isTransient = true
+    model = try ManagedObjectModel(entities: [user, try #require(model.entity("Pet"))])
+    #expect(try model.versionHashes() == before)
+  }
+
+  @Test func `a property counts in its subentities, and transient again no more`() throws {
+    var parent = Entity("Parent")
+    parent.attributes = [Self.attribute("name", .string)]
+    var child = Entity("Child")
+    child.superentityName = "Parent"
+    let plain = try ManagedObjectModel(entities: [parent, child]).versionHashes()
+    parent.attributes.append(Self.attribute("more", .string))
+    let more = try ManagedObjectModel(entities: [parent, child]).versionHashes()
+    #expect(plain["Child"] != more["Child"])
+  }
+
+  static let unknown: [(Attribute, UnknownVersionHash.Reason)] = {
+    var encrypted = attribute("a", .string)
+    encrypted.allowsCloudEncryption = true
+    var both = attribute("a", .binary)
+    both.storesBinaryDataExternally = true
+    both.preservesValueAfterDeletion = true
+    var filtered = attribute("a", .integer64)
+    filtered.derivation = Attribute.Derivation(
+      expression: .builtIn(name: "now", []), filter: .always(true))
+    var sum = attribute("a", .integer64)
+    sum.derivation = Attribute.Derivation(expression: .keyPath(operand: nil, "items.@sum.x"))
+    return [
+      (attribute("a", .composite), .compositeAttribute), (encrypted, .cloudEncryption),
+      (both, .externalStorageAndPreservation), (filtered, .filteredDerivation),
+      (sum, .derivation("items.@sum.x")),
+    ]
+  }()
+
+  @Test(arguments: unknown)
+  func `a form that no file shows has no hash`(
+    attribute: Attribute, reason: UnknownVersionHash.Reason
+  ) throws {
+    var entity = Entity("Thing")
+    entity.attributes = [attribute]
+    let model = try ManagedObjectModel(entities: [entity])
+    #expect(throws: UnknownVersionHash(entity: "Thing", property: "a", reason: reason)) {
+      try model.versionHashes()
+    }
+  }
+
+  @Test func `a modifier beside constraints has no known hash`() throws {
+    var entity = Entity("Thing")
+    entity.attributes = [Self.attribute("a", .string)]
+    entity.uniquenessConstraints = [["a"]]
+    entity.versionHashModifier = "2"
+    let model = try ManagedObjectModel(entities: [entity])
+    #expect(throws: UnknownVersionHash(entity: "Thing", reason: .entityModifierWithConstraints)) {
+      try model.versionHashes()
+    }
+  }
+}
+
+@Suite struct HierarchyTests {
+  static func chain(_ count: Int) -> [Entity] {
+    (0..<count).map {
+      var entity = Entity("E\($0)")
+      entity.superentityName = $0 == 0 ? nil : "E\($0 - 1)"
+      return entity
+    }
+  }
+
+  @Test func `entities that inherit from each other are refused`() {
+    var first = Self.chain(3)
+    first[0].superentityName = "E2"
+    #expect { try ManagedObjectModel(entities: first) } throws: {
+      ($0 as? ModelError)?.problem == .inheritanceCycle
+    }
+  }
+
+  @Test func `a hierarchy of a hundred thousand levels is refused`() {
+    #expect { try ManagedObjectModel(entities: Self.chain(100_000)) } throws: {
+      ($0 as? ModelError)?.problem == .inheritanceTooDeep
+    }
+  }
+
+  @Test func `subentities come in numbering order`() throws {
+    var names = ["b", "A", "c"].map {
+      var entity = Entity($0)
+      entity.superentityName = "Root"
+      return entity
+    }
+    names.append(Entity("Root"))
+    let model = try ManagedObjectModel(entities: names)
+    #expect(model.family(of: "Root").map(\.name) == ["Root", "A", "b", "c"])
+  }
+}
