@@ -1,1 +1,5 @@
-// Placeholder until the module has its first type.
+package import ObjectModel
+package struct NotYet: Error {}
+package enum CompiledModel {
+  package static func decode(_ bytes: [UInt8]) throws -> ManagedObjectModel { throw NotYet() }
+}

@@ -1,4 +1,4 @@
-package import SystemCalls
+import SystemCalls
 package import SystemPackage
 
 /// The first hundred bytes of an SQLite file, as far as they matter here.

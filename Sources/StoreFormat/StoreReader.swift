@@ -1,5 +1,5 @@
 package import GRDB
-package import KeyedArchives
+import KeyedArchives
 import ModelFiles
 package import ObjectModel
 package import Schema

@@ -1,7 +1,7 @@
 import Foundation
 package import GRDB
 import KeyedArchives
-package import ObjectModel
+import ObjectModel
 package import Schema
 
 /// Writes the parts of a store that are not its objects.
