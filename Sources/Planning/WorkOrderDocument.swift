@@ -1,4 +1,5 @@
 package import RowPrograms
+import SystemPackage
 
 /// What a worker reads on its standard input: everything that it needs, and nothing else.
 package struct WorkOrderDocument: Hashable, Codable, Sendable {
@@ -41,6 +42,12 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
     self.createStatements = createStatements
     self.memory = memory
     self.logsSQL = logsSQL
+  }
+
+  /// The path of the shard in another attempt: a dead worker's file is never written again.
+  package func shard(attempt: Int) -> String {
+    let path = FilePath(shard)
+    return path.removingLastComponent().appending("shard-\(order.number).\(attempt).sqlite").string
   }
 }
 

@@ -23,16 +23,16 @@ package struct KeyRange: Hashable, Codable, Sendable {
 }
 
 extension TableProgram {
-  /// A query for the destination rows of a key range, in key order.
+  /// A query for the destination rows of a key range, in key order; of nothing where it is nil.
   ///
   /// - Parameter schema: the name under which the source store is attached.
-  package func query(in range: KeyRange, schema: String) -> String {
+  package func query(in range: KeyRange?, schema: String) -> String {
     let list = columns.map {
       "\($0.expression(entities, schema: schema)) AS \(SQL.identifier($0.name))"
     }
     let conditions =
       ["s.Z_ENT IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
-      + [range.condition("s.Z_PK")].compactMap(\.self)
+      + [range.map { $0.condition("s.Z_PK") } ?? "0"].compactMap(\.self)
     return """
       SELECT s.Z_PK AS Z_PK, \(entities.renumbering("s.Z_ENT")) AS Z_ENT, s.Z_OPT AS Z_OPT\
       \(list.map { ",\n  \($0)" }.joined())
@@ -46,8 +46,12 @@ extension TableProgram {
 extension JoinProgram {
   /// A query for the destination rows of a range of first keys, in key order.
   ///
-  /// - Parameter schema: the name under which the source store is attached.
-  package func query(in range: KeyRange, schema: String) -> String {
+  /// - Parameters:
+  ///   - position: the pair of keys after which the rows begin, or nil for all.
+  ///   - schema: the name under which the source store is attached.
+  package func query(
+    in range: KeyRange, after position: (Int64, Int64)? = nil, schema: String
+  ) -> String {
     let list = zip(columns, sources).map { column, source in
       "\(source.map { "s.\(SQL.identifier($0))" } ?? "NULL") AS \(SQL.identifier(column))"
     }
@@ -56,6 +60,7 @@ extension JoinProgram {
     let conditions =
       ["\(first) IS NOT NULL", "\(second) IS NOT NULL"]
       + filters.map { $0.condition(schema: schema) } + [range.condition(first)].compactMap(\.self)
+      + [position.map { "(\(first), \(second)) > (\($0.0), \($0.1))" }].compactMap(\.self)
     return """
       SELECT \(list.joined(separator: ", "))
       FROM \(schema).\(SQL.identifier(sourceTable)) AS s

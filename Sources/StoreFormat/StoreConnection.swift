@@ -105,3 +105,14 @@ package struct StoreConnection: Sendable {
     return result
   }
 }
+
+extension StoreConnection {
+  /// Marks a finished store as one that uses a write-ahead log; nothing stays beside it.
+  package static func setWAL(_ path: FilePath) throws(StoreError) {
+    let connection = try writable(path)
+    try connection.run { db in
+      _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+  }
+}

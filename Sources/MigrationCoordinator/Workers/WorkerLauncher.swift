@@ -1,0 +1,49 @@
+import Foundation
+package import Planning
+import Subprocess
+import SystemCalls
+import SystemPackage
+
+/// Starts a worker on a work order and waits until it has ended.
+package protocol WorkerLauncher: Sendable {
+  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding
+}
+
+/// How a worker ended, as its launcher saw it.
+package enum WorkerEnding: Hashable, Sendable {
+  case done
+  case exited(Int32, message: String)
+  case killed(signal: Int32)
+}
+
+/// What a worker process is started with and ends with; both sides agree on it here.
+package enum WorkerProtocol {
+  /// The first argument of a worker; the second is the coordinator's process number.
+  package static let argument = "godwit-worker"
+  /// Ends a worker whose order cannot be carried out by any attempt (`EX_DATAERR`).
+  package static let refused: Int32 = 65
+}
+
+/// Starts workers as processes of this executable.
+package struct ProcessLauncher: WorkerLauncher {
+  package init() {}
+
+  package func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
+    let order = try Files.anonymousFile(containing: Array(JSONEncoder().encode(document)))
+    var options = PlatformOptions()
+    options.teardownSequence = [.gracefulShutDown(allowedDurationToNextStep: .seconds(2))]
+    // The order goes as a file: a worker that dies with unread input in a pipe would take the
+    // coordinator with it.
+    let result = try await Subprocess.run(
+      .path("/proc/self/exe"),
+      arguments: [WorkerProtocol.argument, "\(Processes.own)"],
+      environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
+      input: .fileDescriptor(order, closeAfterSpawningProcess: true),
+      output: .string(limit: 1 << 16), error: .currentStandardError)
+    switch result.terminationStatus {
+    case .exited(0): return .done
+    case .exited(let code): return .exited(code, message: result.standardOutput)
+    case .signaled(let number): return .killed(signal: number)
+    }
+  }
+}

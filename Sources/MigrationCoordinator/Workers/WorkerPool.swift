@@ -1,0 +1,96 @@
+import Foundation
+import Logging
+import MigrationStatus
+import Planning
+import SystemCalls
+import SystemPackage
+
+/// Runs the work orders of a plan, so many at a time, each up to three times.
+struct WorkerPool {
+  let launcher: any WorkerLauncher
+  let workers: Int
+  let status: StatusFile?
+  let logger: Logger
+
+  /// What a finished work order leaves.
+  struct Result: Sendable {
+    var manifest: ShardManifest
+    var attempts: Int
+  }
+
+  /// Runs all orders, the first ones first; throws as soon as one is abandoned.
+  func run(
+    _ documents: [WorkOrderDocument], finished: @Sendable (Result) -> Void
+  ) async throws -> [Result] {
+    try await withThrowingTaskGroup(of: Result.self) { group in
+      var waiting = documents.makeIterator()
+      var results: [Result] = []
+      for _ in 0..<max(1, workers) {
+        guard let next = waiting.next() else { break }
+        group.addTask { try await run(next) }
+      }
+      while let result = try await group.next() {
+        results.append(result)
+        finished(result)
+        if let next = waiting.next() { group.addTask { try await run(next) } }
+      }
+      return results
+    }
+  }
+
+  private func run(_ document: WorkOrderDocument) async throws -> Result {
+    var lifecycle = WorkerLifecycle()
+    var document = document
+    document.attempt = lifecycle.begin()
+    while true {
+      try Task.checkCancellation()
+      let ending = try await ended(document)
+      try Task.checkCancellation()
+      switch lifecycle.workerEnded(ending) {
+      case .finish:
+        return Result(
+          manifest: try Self.manifest(of: document), attempts: document.attempt)
+      case .start(let attempt):
+        logger.warning(
+          "work order starts again",
+          metadata: [
+            "order": "\(document.order.number)", "attempt": "\(attempt)", "ending": "\(ending)",
+          ])
+        try Files.remove(FilePath(document.shard))
+        document.attempt = attempt
+        document.shard = document.shard(attempt: attempt)
+      case .abandon(let reason):
+        throw MigrationError.workOrderFailed(
+          order: document.order.number, attempts: document.attempt, reason: reason)
+      }
+    }
+  }
+
+  private func ended(_ document: WorkOrderDocument) async throws -> WorkerLifecycle.Ending {
+    switch try await launcher.run(document) {
+    case .done: return .done
+    case .exited(WorkerProtocol.refused, let message): return .refused(message)
+    case .exited(let code, let message): return .exited(code, message)
+    case .killed(let signal):
+      noteDeath(of: document, signal)
+      return .killed(signal)
+    }
+  }
+
+  /// A killed worker cannot tell its end itself.
+  private func noteDeath(of document: WorkOrderDocument, _ signal: Int32) {
+    guard let status, var part = try? status.part(UInt32(document.order.number)) else { return }
+    part.state = .failed
+    part.exitSignal = signal
+    status.write(part: part)
+  }
+
+  static func manifest(of document: WorkOrderDocument) throws -> ShardManifest {
+    let bytes = try Files.readFile(FilePath(document.manifest), limit: 64 << 20)
+    let manifest = try JSONDecoder().decode(ShardManifest.self, from: Data(bytes))
+    guard manifest.planID == document.planID, manifest.order == document.order.number,
+      manifest.pieces.map(\.piece) == document.order.pieces.map(\.number)
+    else { throw MigrationError.manifestForeign(FilePath(document.manifest)) }
+    return manifest
+  }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import GRDB
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// Makes a shard by set-oriented SQL: the fallback and the oracle of faster engines.
+struct SQLShardWriter: ShardWriter, ~Copyable {
+  private let document: WorkOrderDocument
+  private let connection: StoreConnection
+  private let batchRows: Int
+
+  /// Makes an empty shard and attaches the source, which nobody changes.
+  init(_ document: WorkOrderDocument, batchRows: Int = 50_000) throws {
+    self.document = document
+    self.batchRows = batchRows
+    let path = FilePath(document.shard)
+    try Files.remove(path)
+    connection = try StoreConnection.scratch(path, cacheBytes: document.memory / 4)
+    let source = StoreConnection.uri(FilePath(document.source)) + "?immutable=1"
+    let support = FilePath(document.support)
+    try connection.run { db in
+      db.add(function: Self.externalFunction(support: support))
+      try db.execute(sql: "ATTACH ? AS src", arguments: [source])
+    }
+  }
+
+  /// The bytes of the file that an external value names, as `godwit_external(value)`.
+  private static func externalFunction(support: FilePath) -> DatabaseFunction {
+    DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { arguments in
+      guard let value = [UInt8].fromDatabase(arguments[0]), value.count > 1,
+        let name = String(validating: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self),
+        let component = FilePath.Component(name)
+      else { throw WorkerError(.externalNameDamaged) }
+      let path = support.appending("_EXTERNAL_DATA").appending(component)
+      return Data(try Files.readFile(path, limit: 1 << 30))
+    }
+  }
+
+  mutating func write(
+    _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
+    let table = "p\(piece.number)"
+    let query = try query(of: piece)
+    let source = PieceSource(document, piece)
+    return try connection.run { db in
+      try db.execute(sql: try Self.createStatement(document, piece, table: table))
+      var last: PieceSource.Position?
+      while true {
+        let batch = "\(source.query(after: last)) LIMIT \(batchRows)"
+        try db.execute(sql: "INSERT INTO \(table) \(batch)")
+        let written = Int64(db.changesCount)
+        if written == 0 { break }
+        last = try source.position(in: table, db)
+        try progress(written, last?.first ?? 0)
+        if written < batchRows { break }
+      }
+      let read = try RowDigest(of: query, in: db)
+      let wrote = try RowDigest(of: "SELECT * FROM \(table)", in: db)
+      guard read == wrote else {
+        throw WorkerError(
+          .digestsDiffer(rowsRead: read.rows, rowsWritten: wrote.rows),
+          table: piece.destinationTable)
+      }
+      return ShardManifest.PieceResult(
+        piece: piece.number, table: table, rowsRead: read.rows, rowsWritten: wrote.rows,
+        digest: wrote.sum)
+    }
+  }
+
+  private func query(of piece: Piece) throws -> String {
+    PieceSource(document, piece).query(after: nil)
+  }
+
+  /// The final table's own statement under the piece's name: rows then move without decoding.
+  private static func createStatement(
+    _ document: WorkOrderDocument, _ piece: Piece, table: String
+  ) throws -> String {
+    let prefix = "CREATE TABLE \(SQL.identifier(piece.destinationTable)) "
+    guard let statement = document.createStatements[piece.destinationTable],
+      statement.hasPrefix(prefix)
+    else { throw WorkerError(.orderIncomplete, table: piece.destinationTable) }
+    return "CREATE TABLE \(table) \(statement.dropFirst(prefix.count))"
+  }
+
+  consuming func finish() throws -> Int64 {
+    try connection.run { db in try db.execute(sql: "DETACH src") }
+    try connection.queue.close()
+    let path = FilePath(document.shard)
+    try Files.syncFile(path)
+    return try Files.fileStatus(path).size
+  }
+}
+
+/// The source rows of a piece, from any of its rows on.
+struct PieceSource {
+  /// The last row written: its key, or the two keys of a join table's row.
+  struct Position {
+    var first: Int64
+    var second: Int64?
+  }
+
+  private enum Program {
+    case table(TableProgram)
+    case join(JoinProgram)
+  }
+
+  private let program: Program
+  private let keys: KeyRange
+
+  init(_ document: WorkOrderDocument, _ piece: Piece) {
+    keys = piece.keys
+    if let table = document.tables.first(where: { $0.destinationTable == piece.destinationTable }) {
+      program = .table(table)
+    } else if let join = document.joins.first(where: {
+      $0.destinationTable == piece.destinationTable
+    }) {
+      program = .join(join)
+    } else {
+      preconditionFailure("a work order holds the programs of its pieces")
+    }
+  }
+
+  func query(after position: Position?) -> String {
+    switch program {
+    case .table(let table):
+      guard let position else { return table.query(in: keys, schema: "src") }
+      guard position.first < keys.last else { return table.query(in: nil, schema: "src") }
+      return table.query(
+        in: KeyRange(first: position.first + 1, last: keys.last), schema: "src")
+    case .join(let join):
+      return join.query(
+        in: keys, after: position.map { ($0.first, $0.second ?? .min) }, schema: "src")
+    }
+  }
+
+  /// Where the rows written so far end.
+  func position(in table: String, _ db: Database) throws -> Position? {
+    switch program {
+    case .table:
+      return try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(table)").map {
+        Position(first: $0, second: nil)
+      }
+    case .join(let join):
+      let columns = join.columns.prefix(2).map(SQL.identifier).joined(separator: ", ")
+      let row = try Row.fetchOne(
+        db, sql: "SELECT \(columns) FROM \(table) ORDER BY rowid DESC LIMIT 1")
+      return row.map { Position(first: $0[0], second: $0[1]) }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+package import MigrationStatus
+package import Planning
+import SystemCalls
+import SystemPackage
+
+// (1) The source is opened immutable and never written.
+// (2) A shard counts once its manifest has its name: the file is synced first.
+// (3) Nothing that happens to the status file stops the work.
+
+/// Carries out one work order.
+package struct Worker {
+  private let document: WorkOrderDocument
+  private let status: StatusFile?
+
+  /// Takes the status file to tell progress to, where there is one.
+  package init(_ document: WorkOrderDocument, status: StatusFile?) {
+    self.document = document
+    self.status = status
+  }
+
+  /// Reads a work order, as the coordinator hands it over.
+  package static func decode(_ bytes: [UInt8]) throws(WorkerError) -> WorkOrderDocument {
+    do {
+      return try JSONDecoder().decode(WorkOrderDocument.self, from: Data(bytes))
+    } catch {
+      throw WorkerError(.orderUnreadable("\(error)"))
+    }
+  }
+
+  /// Makes the shard, then its manifest.
+  @discardableResult
+  package func run() throws -> ShardManifest {
+    let started = ContinuousClock.now
+    let order = document.order
+    let memory = PeakMemory()
+    let flusher = startTelling()
+    defer { flusher?.stop() }
+    do {
+      var writer = try SQLShardWriter(document)
+      var results: [ShardManifest.PieceResult] = []
+      var flushes = 0
+      for piece in order.pieces {
+        flusher?.change { $0.table = piece.destinationTable }
+        let perRow = Double(piece.bytes) / Double(max(1, piece.rows))
+        results.append(
+          try writer.write(piece) { rows, lastKey in
+            flushes += 1
+            flusher?.advance(
+              rows: UInt64(rows), bytes: UInt64(perRow * Double(rows)), lastKey: lastKey)
+            _ = memory.sample()
+            FaultPoint.afterFlush(
+              flushes, isLast: false, order: order.number, attempt: document.attempt)
+          })
+      }
+      FaultPoint.afterFlush(
+        flushes, isLast: true, order: order.number, attempt: document.attempt)
+      let bytes = try writer.finish()
+      let manifest = ShardManifest(
+        planID: document.planID, order: order.number, attempt: document.attempt,
+        shard: FilePath(document.shard).lastComponent?.string ?? "", bytes: bytes,
+        pieces: results, peakMemory: Int64(memory.sample()),
+        seconds: (ContinuousClock.now - started) / .seconds(1))
+      try Files.writeFileAtomically(
+        Array(JSONEncoder().encode(manifest)), to: FilePath(document.manifest))
+      flusher?.change { record in
+        record.state = .done
+        record.rowsDone = record.rowsTotal
+        record.bytesDone = record.bytesTotal
+      }
+      return manifest
+    } catch {
+      flusher?.change { record in
+        record.state = .failed
+        record.error = "\(error)"
+      }
+      throw error
+    }
+  }
+
+  private func startTelling() -> PartFlusher? {
+    guard let status else { return nil }
+    let order = document.order
+    var record =
+      (try? status.part(UInt32(order.number)))
+      ?? PartRecord(
+        workOrder: UInt32(order.number), partition: UInt32(order.partition),
+        rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
+    let own = Processes.own
+    record.attempt = UInt32(document.attempt) - 1
+    record.start(
+      process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
+    return PartFlusher(status, record, every: .milliseconds(100))
+  }
+}
