@@ -78,7 +78,9 @@ let package = Package(
       dependencies: ["Godwit", .argumentParser],
       swiftSettings: strict),
 
-    .tests(of: "SystemCalls", [.systemPackage]),
+    .target(
+      name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
+      swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )
