@@ -81,6 +81,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
+    .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )
