@@ -82,6 +82,7 @@ let package = Package(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
+    .tests(of: "LMDB", ["TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )
