@@ -82,9 +82,10 @@ let package = Package(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
     .tests(of: "KeyedArchives", ["TestSupport"]),
-    .tests(of: "SystemCalls", [.systemPackage]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "ValueExpressions"),
+    .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
+    .tests(of: "LMDB", ["TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )

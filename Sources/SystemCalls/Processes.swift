@@ -86,3 +86,13 @@ package enum Processes {
     return Stat(state: state, startTime: startTime)
   }
 }
+
+/// The clock that people and other processes read.
+package enum WallClock {
+  /// Nanoseconds since 1970.
+  package static func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}

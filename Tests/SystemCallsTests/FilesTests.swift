@@ -1,21 +1,21 @@
 import SystemCalls
 import SystemPackage
+import TestSupport
 import Testing
 
-@Suite struct FilesTests {
+@Suite(.scratchFolder) struct FilesTests {
   private func read(_ path: FilePath) throws -> String {
     String(decoding: try Files.readFile(path, limit: 1 << 24), as: UTF8.self)
   }
 
   @Test func `exchanging swaps two names`() throws {
-    try withScratchFolder { folder in
-      let (first, second) = (folder.appending("first"), folder.appending("second"))
-      try Files.writeFileAtomically("1".utf8, to: first)
-      try Files.writeFileAtomically("2".utf8, to: second)
-      try Files.exchange(first, second)
-      #expect(try read(first) == "2")
-      #expect(try read(second) == "1")
-    }
+    let folder = ScratchFolder.current
+    let (first, second) = (folder.appending("first"), folder.appending("second"))
+    try Files.writeFileAtomically("1".utf8, to: first)
+    try Files.writeFileAtomically("2".utf8, to: second)
+    try Files.exchange(first, second)
+    #expect(try read(first) == "2")
+    #expect(try read(second) == "1")
   }
 
   @Test func `an error tells operation, path and number`() throws {
@@ -32,138 +32,129 @@ import Testing
   }
 
   @Test func `renaming without replacing refuses a name that is taken`() throws {
-    try withScratchFolder { folder in
-      let (first, second) = (folder.appending("first"), folder.appending("second"))
-      try Files.writeFileAtomically("1".utf8, to: first)
-      try Files.writeFileAtomically("2".utf8, to: second)
-      #expect(throws: SystemCallError(.rename, first, .fileExists)) {
-        try Files.renameNoReplace(first, to: second)
-      }
-      try Files.rename(first, to: second)
-      #expect(try read(second) == "1")
-      #expect(try Files.fileStatusIfPresent(first) == nil)
+    let folder = ScratchFolder.current
+    let (first, second) = (folder.appending("first"), folder.appending("second"))
+    try Files.writeFileAtomically("1".utf8, to: first)
+    try Files.writeFileAtomically("2".utf8, to: second)
+    #expect(throws: SystemCallError(.rename, first, .fileExists)) {
+      try Files.renameNoReplace(first, to: second)
     }
+    try Files.rename(first, to: second)
+    #expect(try read(second) == "1")
+    #expect(try Files.fileStatusIfPresent(first) == nil)
   }
 
   @Test func `writing atomically replaces the file and leaves nothing else`() throws {
-    try withScratchFolder { folder in
-      let path = folder.appending("file")
-      try Files.writeFileAtomically("old".utf8, to: path)
-      try Files.writeFileAtomically("new".utf8, to: path, mode: .ownerReadWrite)
-      #expect(try read(path) == "new")
-      #expect(try Files.listDirectory(folder).map(\.string) == ["file"])
-      #expect(try Files.fileStatus(path).mode == 0o600)
-    }
+    let folder = ScratchFolder.current
+    let path = folder.appending("file")
+    try Files.writeFileAtomically("old".utf8, to: path)
+    try Files.writeFileAtomically("new".utf8, to: path, mode: .ownerReadWrite)
+    #expect(try read(path) == "new")
+    #expect(try Files.listDirectory(folder).map(\.string) == ["file"])
+    #expect(try Files.fileStatus(path).mode == 0o600)
   }
 
   @Test func `writing atomically onto a folder fails and leaves nothing`() throws {
-    try withScratchFolder { folder in
-      let path = folder.appending("folder")
-      #expect(try Files.createDirectory(path))
-      #expect(throws: SystemCallError.self) { try Files.writeFileAtomically([1], to: path) }
-      #expect(try Files.listDirectory(folder).map(\.string) == ["folder"])
-    }
+    let folder = ScratchFolder.current
+    let path = folder.appending("folder")
+    #expect(try Files.createDirectory(path))
+    #expect(throws: SystemCallError.self) { try Files.writeFileAtomically([1], to: path) }
+    #expect(try Files.listDirectory(folder).map(\.string) == ["folder"])
   }
 
   @Test func `reading stops at the limit`() throws {
-    try withScratchFolder { folder in
-      let path = folder.appending("file")
-      try Files.writeFileAtomically([UInt8](repeating: 7, count: 100_000), to: path)
-      #expect(try Files.readFile(path, limit: 100_000).count == 100_000)
-      #expect(throws: SystemCallError(.read, path, .fileTooLarge)) {
-        try Files.readFile(path, limit: 99_999)
-      }
+    let folder = ScratchFolder.current
+    let path = folder.appending("file")
+    try Files.writeFileAtomically([UInt8](repeating: 7, count: 100_000), to: path)
+    #expect(try Files.readFile(path, limit: 100_000).count == 100_000)
+    #expect(throws: SystemCallError(.read, path, .fileTooLarge)) {
+      try Files.readFile(path, limit: 99_999)
     }
   }
 
   @Test func `a copy has the bytes and the mode, and never replaces a file`() throws {
-    try withScratchFolder { folder in
-      let (from, to) = (folder.appending("from"), folder.appending("to"))
-      let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-      try Files.writeFileAtomically(bytes, to: from, mode: [.ownerReadWrite, .otherExecute])
-      var heard: Int64 = 0
-      try Files.cloneOrCopy(from: from, to: to) { heard = $0 }
-      #expect(heard == 3_000_000)
-      #expect(try Files.readFile(to, limit: 1 << 24) == bytes)
-      #expect(try Files.fileStatus(to).mode == 0o601)
-      #expect(throws: SystemCallError(.open, to, .fileExists)) {
-        try Files.cloneOrCopy(from: from, to: to)
-      }
+    let folder = ScratchFolder.current
+    let (from, to) = (folder.appending("from"), folder.appending("to"))
+    let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    try Files.writeFileAtomically(bytes, to: from, mode: [.ownerReadWrite, .otherExecute])
+    var heard: Int64 = 0
+    try Files.cloneOrCopy(from: from, to: to) { heard = $0 }
+    #expect(heard == 3_000_000)
+    #expect(try Files.readFile(to, limit: 1 << 24) == bytes)
+    #expect(try Files.fileStatus(to).mode == 0o601)
+    #expect(throws: SystemCallError(.open, to, .fileExists)) {
+      try Files.cloneOrCopy(from: from, to: to)
     }
   }
 
   @Test func `a copy reads files that tell no size`() throws {
-    try withScratchFolder { folder in
-      let to = folder.appending("to")
-      try Files.cloneOrCopy(from: "/proc/self/status", to: to)
-      #expect(try Files.fileStatus(to).size > 0)
-    }
+    let folder = ScratchFolder.current
+    let to = folder.appending("to")
+    try Files.cloneOrCopy(from: "/proc/self/status", to: to)
+    #expect(try Files.fileStatus(to).size > 0)
   }
 
   @Test func `a stopped copy leaves nothing`() throws {
     struct Stopped: Error {}
-    try withScratchFolder { folder in
-      let from = folder.appending("from")
-      try Files.writeFileAtomically([1, 2, 3], to: from)
-      #expect(throws: Stopped.self) {
-        try Files.cloneOrCopy(from: from, to: folder.appending("to")) { _ in throw Stopped() }
-      }
-      #expect(try Files.listDirectory(folder).map(\.string) == ["from"])
+    let folder = ScratchFolder.current
+    let from = folder.appending("from")
+    try Files.writeFileAtomically([1, 2, 3], to: from)
+    #expect(throws: Stopped.self) {
+      try Files.cloneOrCopy(from: from, to: folder.appending("to")) { _ in throw Stopped() }
     }
+    #expect(try Files.listDirectory(folder).map(\.string) == ["from"])
   }
 
   @Test func `attributes are copied to an existing file`() throws {
-    try withScratchFolder { folder in
-      let (from, to) = (folder.appending("from"), folder.appending("to"))
-      try Files.writeFileAtomically([], to: from, mode: [.ownerReadWrite, .groupReadWrite])
-      try Files.writeFileAtomically([], to: to)
-      #expect(try Files.copyAttributes(from: from, to: to))
-      #expect(try Files.fileStatus(to).mode == Files.fileStatus(from).mode)
-    }
+    let folder = ScratchFolder.current
+    let (from, to) = (folder.appending("from"), folder.appending("to"))
+    try Files.writeFileAtomically([], to: from, mode: [.ownerReadWrite, .groupReadWrite])
+    try Files.writeFileAtomically([], to: to)
+    #expect(try Files.copyAttributes(from: from, to: to))
+    #expect(try Files.fileStatus(to).mode == Files.fileStatus(from).mode)
   }
 
   @Test func `removing a tree follows no link and needs no tree`() throws {
-    try withScratchFolder { folder in
-      let tree = folder.appending("tree")
-      var deep = tree
-      for _ in 0..<200 {
-        try Files.createDirectory(deep)
-        try Files.writeFileAtomically([1], to: deep.appending("file"))
-        deep.append("deep")
-      }
-      let kept = folder.appending("kept")
-      try Files.writeFileAtomically([1], to: kept)
-      try Files.removeTree(tree)
-      try Files.removeTree(tree)
-      #expect(try Files.listDirectory(folder).map(\.string) == ["kept"])
+    let folder = ScratchFolder.current
+    let tree = folder.appending("tree")
+    var deep = tree
+    for _ in 0..<200 {
+      try Files.createDirectory(deep)
+      try FileDescriptor.open(
+        deep.appending("file"), .writeOnly, options: .create, permissions: .ownerReadWrite
+      ).close()
+      deep.append("deep")
     }
+    let kept = folder.appending("kept")
+    try Files.writeFileAtomically([1], to: kept)
+    try Files.removeTree(tree)
+    try Files.removeTree(tree)
+    #expect(try Files.listDirectory(folder).map(\.string) == ["kept"])
   }
 
   @Test func `the status tells size, kind and time`() throws {
-    try withScratchFolder { folder in
-      let path = folder.appending("file")
-      try Files.writeFileAtomically([1, 2, 3], to: path)
-      let status = try Files.fileStatus(path)
-      #expect(status.size == 3 && status.kind == .file && !status.isDirectory)
-      #expect(status.modified > 1_600_000_000_000_000_000)
-      #expect(try Files.fileStatus(folder).isDirectory)
-      #expect(!status.isSameFile(as: try Files.fileStatus(folder)))
-      #expect(try !Files.createDirectory(folder))
-      #expect(throws: SystemCallError(.createDirectory, path, .fileExists)) {
-        try Files.createDirectory(path)
-      }
+    let folder = ScratchFolder.current
+    let path = folder.appending("file")
+    try Files.writeFileAtomically([1, 2, 3], to: path)
+    let status = try Files.fileStatus(path)
+    #expect(status.size == 3 && status.kind == .file && !status.isDirectory)
+    #expect(status.modified > 1_600_000_000_000_000_000)
+    #expect(try Files.fileStatus(folder).isDirectory)
+    #expect(!status.isSameFile(as: try Files.fileStatus(folder)))
+    #expect(try !Files.createDirectory(folder))
+    #expect(throws: SystemCallError(.createDirectory, path, .fileExists)) {
+      try Files.createDirectory(path)
     }
   }
 
   @Test func `files and folders are synchronized`() throws {
-    try withScratchFolder { folder in
-      let path = folder.appending("file")
-      try Files.writeFileAtomically([1], to: path)
-      try Files.syncFile(path)
-      try Files.syncDirectory(folder)
-      #expect(throws: SystemCallError(.open, path, .notDirectory)) {
-        try Files.syncDirectory(path)
-      }
+    let folder = ScratchFolder.current
+    let path = folder.appending("file")
+    try Files.writeFileAtomically([1], to: path)
+    try Files.syncFile(path)
+    try Files.syncDirectory(folder)
+    #expect(throws: SystemCallError(.open, path, .notDirectory)) {
+      try Files.syncDirectory(path)
     }
   }
 
@@ -176,20 +167,18 @@ import Testing
   @Test func `an anonymous file is read from its start`() throws {
     let bytes = [UInt8](repeating: 9, count: 1 << 20)
     let descriptor = try Files.anonymousFile(containing: bytes)
-    try descriptor.closeAfter {
-      #expect(try Files.readToEnd(descriptor, limit: 1 << 20) == bytes)
-    }
+    let read = try descriptor.closeAfter { try Files.readToEnd(descriptor, limit: 1 << 20) }
+    #expect(read == bytes)
   }
 
   @Test func `a lock is held once, and free when its value is gone`() throws {
-    try withScratchFolder { folder in
-      let path = folder.appending("lock")
-      do {
-        let lock = try #require(try FileLock.acquire(path))
-        #expect(try FileLock.acquire(path) == nil)
-        withExtendedLifetime(lock) {}
-      }
-      #expect(try FileLock.acquire(path) != nil)
+    let folder = ScratchFolder.current
+    let path = folder.appending("lock")
+    do {
+      let lock = try #require(try FileLock.acquire(path))
+      #expect(try FileLock.acquire(path) == nil)
+      withExtendedLifetime(lock) {}
     }
+    #expect(try FileLock.acquire(path) != nil)
   }
 }

@@ -82,7 +82,7 @@ import Testing
   @Test func `stop signals arrive instead of ending the process`() async {
     await #expect(processExitsWith: .exitCode(7)) {
       let signals = Processes.stopSignals()
-      Thread.sleep(forTimeInterval: 0.1)  // the sources take effect on a queue
+      try await Task.sleep(for: .milliseconds(100))  // the sources take effect on a queue
       kill(getpid(), SIGTERM)
       for await number in signals { exit(number == SIGTERM ? 7 : 1) }
     }

@@ -1,0 +1,235 @@
+import CLMDB
+import Synchronization
+package import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// One database file with its tables, opened at most once per process.
+///
+/// Changes outlive the process at once, but a power cut only since the last `sync`: the file is for
+/// what may be lost. It must lie on a file system of this machine.
+package final class LMDBEnvironment: @unchecked Sendable {
+  // @unchecked: threads may share an open environment, and the stored properties never change.
+
+  package enum Access: Hashable, Sendable {
+    /// Makes the file and its tables if missing. The size is a limit, not what the file takes, and is
+    /// fixed: processes that let it grow damage the file.
+    case create(mapSize: Int)
+    case write
+    case readOnly
+  }
+
+  package let path: FilePath
+  let handle: OpaquePointer
+  private let tables: [String: LMDBTable]
+  private let identities: Set<OpenFiles.Identity>
+  private let writer = Atomic<UInt>(0)
+
+  package init(
+    path: FilePath, tables names: [String], access: Access
+  ) throws(LMDBError) {
+    precondition(names.count <= Self.mostTables)
+    let (handle, identities) = try OpenFiles.opening(path) { () throws(LMDBError) in
+      try Self.openRetrying(path, access)
+    }
+    do throws(LMDBError) {
+      if access == .readOnly { try Self.checkLength(handle, path) }
+      tables = try Self.openTables(names, handle, path, access)
+    } catch {
+      OpenFiles.close(handle, identities)
+      throw error
+    }
+    self.path = path
+    self.handle = handle
+    self.identities = identities
+  }
+
+  deinit {
+    OpenFiles.close(handle, identities)
+  }
+
+  private static let mostTables = 8
+  private static let mostReaders: UInt32 = 1024
+
+  /// The table, one of those named when the file was opened.
+  package func table(_ name: String) -> LMDBTable {
+    guard let table = tables[name] else { preconditionFailure("\(name) was not opened") }
+    return table
+  }
+
+  /// Runs `body` in a transaction that no other process or thread writes beside, and commits.
+  ///
+  /// Other writers wait meanwhile, without a limit: nothing but reads and writes of tables belongs
+  /// into `body`. When it throws, nothing has changed.
+  package func write<Result>(
+    _ body: (borrowing WriteTransaction) throws(LMDBError) -> Result
+  ) throws(LMDBError) -> Result {
+    precondition(
+      writer.load(ordering: .relaxed) != Self.thisThread,
+      "a write inside a write would wait for itself")
+    let transaction = WriteTransaction(handle: try begin(0), path: path)
+    writer.store(Self.thisThread, ordering: .relaxed)
+    defer { writer.store(0, ordering: .relaxed) }
+    let result: Result
+    do throws(LMDBError) {
+      result = try body(transaction)
+    } catch {
+      mdb_txn_abort(transaction.handle)
+      throw error
+    }
+    // Ends the transaction whether or not that succeeds.
+    try check(mdb_txn_commit(transaction.handle), .commit, path)
+    return result
+  }
+
+  /// Runs `body` on a state of the tables that does not change meanwhile, and copies results out.
+  package func read<Result>(
+    _ body: (borrowing ReadTransaction) throws(LMDBError) -> Result
+  ) throws(LMDBError) -> Result {
+    let transaction = ReadTransaction(handle: try begin(UInt32(MDB_RDONLY)), path: path)
+    defer { mdb_txn_abort(transaction.handle) }
+    return try body(transaction)
+  }
+
+  private func begin(_ flags: UInt32) throws(LMDBError) -> OpaquePointer {
+    var begun: OpaquePointer?
+    try check(mdb_txn_begin(handle, nil, flags, &begun), .begin, path)
+    guard let begun else { throw LMDBError(.begin, path, code: MDB_PANIC) }
+    return begun
+  }
+
+  private static var thisThread: UInt {
+    #if os(Linux)
+      pthread_self()
+    #else
+      UInt(bitPattern: pthread_self())
+    #endif
+  }
+
+  /// Returns when all that was committed is on the disk.
+  package func sync() throws(LMDBError) {
+    try check(mdb_env_sync(handle, 1), .synchronize, path)
+  }
+
+  /// Frees what killed readers still hold, which keeps the file from growing; tells their number.
+  @discardableResult
+  package func clearDeadReaders() throws(LMDBError) -> Int {
+    var dead: Int32 = 0
+    try check(mdb_reader_check(handle, &dead), .clearDeadReaders, path)
+    return Int(dead)
+  }
+
+  /// Grows with each transaction committed by any process.
+  package var lastTransaction: UInt64 {
+    var info = MDB_envinfo()
+    let code = mdb_env_info(handle, &info)
+    precondition(code == MDB_SUCCESS, "fails without a handle only")
+    return UInt64(info.me_last_txnid)
+  }
+}
+
+// MARK: - Opening
+
+extension LMDBEnvironment {
+  /// lmdb.h: "Opening a database can fail if another process is opening or closing it at exactly the
+  /// same time."
+  private static func openRetrying(
+    _ path: FilePath, _ access: Access
+  ) throws(LMDBError) -> OpaquePointer {
+    var attempts = 0
+    while true {
+      do throws(LMDBError) {
+        return try open(path, access)
+      } catch {
+        attempts += 1
+        let passing: [LMDBError.Problem] = [
+          .system(.noSuchFileOrDirectory), .system(.resourceTemporarilyUnavailable),
+        ]
+        guard attempts < 5, passing.contains(error.problem),
+          OpenFiles.Identity(path.string) != nil
+        else { throw error }
+        usleep(10_000)
+      }
+    }
+  }
+
+  private static func open(_ path: FilePath, _ access: Access) throws(LMDBError) -> OpaquePointer {
+    // Opening for writing would make a file without tables.
+    if access == .write, OpenFiles.Identity(path.string) == nil {
+      throw LMDBError(.open, path, .system(.noSuchFileOrDirectory))
+    }
+    var created: OpaquePointer?
+    try check(mdb_env_create(&created), .open, path)
+    guard let handle = created else { throw LMDBError(.open, path, code: MDB_PANIC) }
+    // NOTLS ties a reader's slot to its transaction, not to a thread. NOSYNC: a commit costs 30 us
+    // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file) or NOLOCK.
+    var flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_NOSYNC)
+    if access == .readOnly { flags |= UInt32(MDB_RDONLY) }
+    do throws(LMDBError) {
+      // Without a size, the one of the file counts.
+      if case .create(let size) = access {
+        try check(mdb_env_set_mapsize(handle, size), .open, path)
+      }
+      try check(mdb_env_set_maxdbs(handle, MDB_dbi(mostTables)), .open, path)
+      try check(mdb_env_set_maxreaders(handle, mostReaders), .open, path)
+      let code = path.withPlatformString { mdb_env_open(handle, $0, flags, 0o644) }
+      try check(code, .open, path)
+      return handle
+    } catch {
+      mdb_env_close(handle)
+      throw error
+    }
+  }
+
+  /// A power cut may leave a file shorter than its header says: reading its end would end the process.
+  private static func checkLength(
+    _ handle: OpaquePointer, _ path: FilePath
+  ) throws(LMDBError) {
+    var (info, pages, status) = (MDB_envinfo(), MDB_stat(), stat())
+    try check(mdb_env_info(handle, &info), .open, path)
+    try check(mdb_env_stat(handle, &pages), .open, path)
+    guard stat(path.string, &status) == 0 else { return }  // removed meanwhile, yet all there
+    let (last, size) = (UInt64(info.me_last_pgno), UInt64(pages.ms_psize))
+    let (needed, overflow) = size.multipliedReportingOverflow(by: last &+ 1)
+    if overflow || UInt64(clamping: status.st_size) < needed {
+      throw LMDBError(.open, path, .truncated)
+    }
+  }
+
+  /// Opens all tables in one transaction: LMDB forbids opening them in several at once.
+  private static func openTables(
+    _ names: [String], _ handle: OpaquePointer, _ path: FilePath, _ access: Access
+  ) throws(LMDBError) -> [String: LMDBTable] {
+    var flags: UInt32 = 0
+    if case .create = access { flags = UInt32(MDB_CREATE) }
+    var begun: OpaquePointer?
+    let kind = UInt32(access == .readOnly ? MDB_RDONLY : 0)
+    try check(mdb_txn_begin(handle, nil, kind, &begun), .begin, path)
+    var tables: [String: LMDBTable] = [:]
+    for name in names {
+      var table = MDB_dbi()
+      let code = mdb_dbi_open(begun, name, flags, &table)
+      guard code == MDB_SUCCESS else {
+        mdb_txn_abort(begun)
+        if code == MDB_NOTFOUND { throw LMDBError(.openTable, path, .missingTable(name)) }
+        throw LMDBError(.openTable, path, code: code)
+      }
+      tables[name] = LMDBTable(handle: table)
+    }
+    // A reader commits too: aborting would close the tables again.
+    try check(mdb_txn_commit(begun), .commit, path)
+    return tables
+  }
+}
+
+func check(
+  _ code: Int32, _ operation: LMDBError.Operation, _ path: FilePath
+) throws(LMDBError) {
+  if code != MDB_SUCCESS { throw LMDBError(operation, path, code: code) }
+}

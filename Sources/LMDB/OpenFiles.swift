@@ -1,0 +1,64 @@
+import CLMDB
+import Synchronization
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The database files that this process has open.
+///
+/// LMDB's locks are those of fcntl, which a process loses when any of its descriptors of the file is
+/// closed; lmdb.h: "Do not have open an LMDB database twice in the same process at the same time."
+/// LMDB itself does not notice.
+enum OpenFiles {
+  struct Identity: Hashable {
+    var device: UInt64
+    var inode: UInt64
+
+    /// Asks by name: opening the file to ask would itself break the locks.
+    init?(_ path: String) {
+      var status = stat()
+      guard stat(path, &status) == 0 else { return nil }
+      device = UInt64(truncatingIfNeeded: status.st_dev)
+      inode = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+  }
+
+  private static let open = Mutex<Set<Identity>>([])
+
+  /// Runs `body`, which opens the file, unless the file or its lock file is open already.
+  static func opening(
+    _ path: FilePath, _ body: () throws(LMDBError) -> OpaquePointer
+  ) throws(LMDBError) -> (OpaquePointer, Set<Identity>) {
+    let result = open.withLock { open -> Result<(OpaquePointer, Set<Identity>), LMDBError> in
+      guard open.isDisjoint(with: identities(of: path)) else {
+        return .failure(LMDBError(.open, path, .alreadyOpen))
+      }
+      do throws(LMDBError) {
+        let handle = try body()
+        let identities = identities(of: path)
+        open.formUnion(identities)
+        return .success((handle, identities))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  static func close(_ handle: OpaquePointer, _ identities: Set<Identity>) {
+    open.withLock { open in
+      mdb_env_close(handle)
+      open.subtract(identities)
+    }
+  }
+
+  private static func identities(of path: FilePath) -> Set<Identity> {
+    Set([path.string, path.string + "-lock"].compactMap(Identity.init))
+  }
+}

@@ -1,0 +1,106 @@
+import CLMDB
+import SystemPackage
+
+/// A named table of an environment.
+package struct LMDBTable: Sendable {
+  let handle: MDB_dbi
+}
+
+/// A state of the tables; given to a closure, and over with it.
+package struct ReadTransaction: ~Copyable {
+  let handle: OpaquePointer
+  let path: FilePath
+
+  /// A copy of the value: the page belongs to the transaction.
+  package borrowing func value(
+    at key: [UInt8], in table: LMDBTable
+  ) throws(LMDBError) -> [UInt8]? {
+    try get(key, table, handle, path)
+  }
+
+  /// Copies of all keys and values, ordered by the bytes of the key.
+  package borrowing func entries(
+    of table: LMDBTable
+  ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
+    try copyEntries(table, handle, path)
+  }
+}
+
+/// A change of the tables; given to a closure, committed when it returns, undone when it throws.
+///
+/// Belongs to the thread that began it, so it can neither be copied nor cross an `await`.
+package struct WriteTransaction: ~Copyable {
+  let handle: OpaquePointer
+  let path: FilePath
+
+  package borrowing func value(
+    at key: [UInt8], in table: LMDBTable
+  ) throws(LMDBError) -> [UInt8]? {
+    try get(key, table, handle, path)
+  }
+
+  package borrowing func entries(
+    of table: LMDBTable
+  ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
+    try copyEntries(table, handle, path)
+  }
+
+  package borrowing func put(
+    _ value: [UInt8], at key: [UInt8], in table: LMDBTable
+  ) throws(LMDBError) {
+    let code = withValue(key) { key in
+      withValue(value) { value in mdb_put(handle, table.handle, &key, &value, 0) }
+    }
+    try check(code, .put, path)
+  }
+
+  /// Removes the key; false when it was not there.
+  @discardableResult
+  package borrowing func delete(
+    _ key: [UInt8], in table: LMDBTable
+  ) throws(LMDBError) -> Bool {
+    let code = withValue(key) { mdb_del(handle, table.handle, &$0, nil) }
+    if code == MDB_NOTFOUND { return false }
+    try check(code, .delete, path)
+    return true
+  }
+}
+
+private func get(
+  _ key: [UInt8], _ table: LMDBTable, _ transaction: OpaquePointer, _ path: FilePath
+) throws(LMDBError) -> [UInt8]? {
+  var found = MDB_val()
+  let code = withValue(key) { mdb_get(transaction, table.handle, &$0, &found) }
+  if code == MDB_NOTFOUND { return nil }
+  try check(code, .get, path)
+  return copy(found)
+}
+
+private func copyEntries(
+  _ table: LMDBTable, _ transaction: OpaquePointer, _ path: FilePath
+) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
+  var cursor: OpaquePointer?
+  try check(mdb_cursor_open(transaction, table.handle, &cursor), .iterate, path)
+  defer { mdb_cursor_close(cursor) }
+  var entries: [(key: [UInt8], value: [UInt8])] = []
+  var (key, value) = (MDB_val(), MDB_val())
+  while true {
+    let code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+    if code == MDB_NOTFOUND { return entries }
+    try check(code, .iterate, path)
+    entries.append((copy(key), copy(value)))
+  }
+}
+
+private func copy(_ value: MDB_val) -> [UInt8] {
+  [UInt8](UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+}
+
+/// Lends bytes to LMDB, which takes mutable pointers but writes to none of them here.
+private func withValue(_ bytes: [UInt8], _ body: (inout MDB_val) -> Int32) -> Int32 {
+  bytes.withUnsafeBytes { bytes in
+    var value = MDB_val(
+      mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+    return body(&value)
+  }
+}
