@@ -139,6 +139,18 @@ int csystem_set_owner(int descriptor, uid_t owner, gid_t group) {
 
 int csystem_lock(int descriptor) { return result(flock(descriptor, LOCK_EX | LOCK_NB)); }
 
+int csystem_lock_region(int descriptor, int exclusive, off_t start, off_t length) {
+  struct flock region = {.l_type = exclusive ? F_WRLCK : F_RDLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = start,
+                         .l_len = length};
+#ifdef F_OFD_SETLK
+  return result(fcntl(descriptor, F_OFD_SETLK, &region));
+#else
+  return result(fcntl(descriptor, F_SETLK, &region));
+#endif
+}
+
 int csystem_lock_description(int descriptor) {
 #ifdef F_OFD_SETLK
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

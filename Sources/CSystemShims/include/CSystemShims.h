@@ -48,6 +48,10 @@ int csystem_lock(int descriptor);
 /// The same by a lock of the open file description over the whole file.
 int csystem_lock_description(int descriptor);
 
+/// Takes a shared or exclusive lock of a run of bytes, which closing another descriptor of the file
+/// does not release where the system has such locks; -EAGAIN or -EACCES when it is held.
+int csystem_lock_region(int descriptor, int exclusive, off_t start, off_t length);
+
 int csystem_free_space(const char *path, uint64_t *bytes);
 /// 1 when a file below `path` is kept by another machine or by a program, 0 when by this kernel.
 int csystem_is_network_file_system(const char *path);

@@ -1,0 +1,117 @@
+import GRDB
+import Planning
+package import StoreFormat
+import SystemCalls
+package import SystemPackage
+
+// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside them.
+// (2) What is read has every committed change: a `-wal` with anything in it is copied and folded in.
+// (3) A source that changes while it is copied is copied again.
+
+/// A store as workers may read it: nobody writes it, and its `-wal` holds nothing.
+package struct SourceAccess: Sendable {
+  /// The file to read: the store itself, or a copy of it.
+  package let readable: FilePath
+  package let fingerprint: SourceFingerprint
+  /// Keeps writers of the older journal modes away while the store itself is read.
+  private let lock: RegionLock?
+
+  /// The bytes that SQLite's locks lie on ("Database File Format", section 1.3).
+  static let lockBytes: Range<Int64> = 0x4000_0000..<0x4000_0200
+  private static let sharedLockBytes: Range<Int64> = 0x4000_0002..<0x4000_0200
+
+  /// Opens a store for reading.
+  ///
+  /// - Parameter snapshot: where a copy goes if one is needed; its folder exists then.
+  package static func open(
+    _ store: FilePath, snapshot: () throws -> FilePath
+  ) throws -> SourceAccess {
+    _ = try StoreHeader(of: store)
+    for _ in 0..<5 {
+      guard let lock = try RegionLock.acquire(store, .shared, bytes: sharedLockBytes) else {
+        throw StoreError(.inUse, store: store)
+      }
+      let before = try SourceFingerprint(of: store)
+      if before.walBytes == 0 && before.journalBytes == 0 {
+        return SourceAccess(readable: store, fingerprint: before, lock: lock)
+      }
+      let copy = try snapshot()
+      try self.copy(store, to: copy, before)
+      // Only an unchanged source makes a copy whose parts belong together.
+      guard try SourceFingerprint(of: store) == before else { continue }
+      try fold(copy)
+      return SourceAccess(readable: copy, fingerprint: before, lock: nil)
+    }
+    throw StoreError(.inUse, store: store)
+  }
+
+  private static func copy(
+    _ store: FilePath, to copy: FilePath, _ fingerprint: SourceFingerprint
+  ) throws {
+    for suffix in ["", "-wal", "-journal", "-shm"] {
+      try Files.remove(FilePath(copy.string + suffix))
+    }
+    try Files.cloneOrCopy(from: store, to: copy)
+    if fingerprint.walBytes > 0 {
+      try Files.cloneOrCopy(
+        from: FilePath(store.string + "-wal"), to: FilePath(copy.string + "-wal"))
+    }
+    if fingerprint.journalBytes > 0 {
+      try Files.cloneOrCopy(
+        from: FilePath(store.string + "-journal"), to: FilePath(copy.string + "-journal"))
+    }
+  }
+
+  /// Brings the log of a copy into its main file.
+  private static func fold(_ copy: FilePath) throws {
+    let connection = try StoreConnection.writable(copy)
+    try connection.run { db in
+      // Opening has rolled a hot journal back; a log that cannot be folded in answers busy.
+      let answer = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      if let answer, let busy = Int64.fromDatabaseValue(answer[0]), busy != 0 {
+        throw StoreError(.inUse, store: copy)
+      }
+      _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+  }
+}
+
+/// By what a source is known again: any write to it changes one of these.
+package struct SourceFingerprint: Hashable, Codable, Sendable {
+  package var device: UInt64
+  package var inode: UInt64
+  package var bytes: Int64
+  /// Nanoseconds since 1970.
+  package var modified: Int64
+  package var changeCounter: UInt32
+  package var walBytes: Int64
+  /// The header of the log, whose salts change with every restart of the log.
+  package var walHeader: [UInt8]
+  package var walModified: Int64
+  package var journalBytes: Int64
+
+  package init(of store: FilePath) throws {
+    let status = try Files.fileStatus(store)
+    device = status.device
+    inode = status.inode
+    bytes = status.size
+    modified = status.modified
+    changeCounter = try StoreHeader(of: store).changeCounter
+    let wal = FilePath(store.string + "-wal")
+    let walStatus = try Files.fileStatusIfPresent(wal)
+    walBytes = walStatus?.size ?? 0
+    walModified = walBytes > 0 ? walStatus?.modified ?? 0 : 0
+    walHeader = walBytes > 0 ? try Self.head(of: wal) : []
+    journalBytes = try Files.fileStatusIfPresent(FilePath(store.string + "-journal"))?.size ?? 0
+  }
+
+  private static func head(of path: FilePath) throws -> [UInt8] {
+    let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    return try file.closeAfter {
+      var bytes = [UInt8](repeating: 0, count: 32)
+      let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+      return Array(bytes.prefix(count))
+    }
+  }
+}
