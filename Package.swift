@@ -83,6 +83,7 @@ let package = Package(
       swiftSettings: strict),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
+    .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )
