@@ -86,6 +86,7 @@ let package = Package(
     .tests(of: "ValueExpressions"),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
+    .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )

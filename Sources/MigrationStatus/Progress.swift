@@ -1,0 +1,54 @@
+/// How much of a run is done, computed from its records alone.
+///
+/// Never more than 1. It never falls while the records keep their rules: totals stay once `migrating`
+/// has begun, phases go forward, and a part remembers the most that any of its attempts had done.
+struct Progress {
+  /// The phase in which the run is or failed.
+  private let phase: Phase
+  private let run: RunRecord
+  /// The share of the phase that is done.
+  private let inner: Double
+  let bytesDone: UInt64
+
+  init(_ contents: StatusContents) {
+    run = contents.run
+    phase = run.failedPhase ?? run.phase
+    let counted = max(run.bytesDone, sum(contents.parts.map(\.bytesCounted)))
+    let total = run.bytesTotal
+    bytesDone = min(counted, total)
+    inner =
+      switch phase {
+      case .migrating where total > 0: Self.share(counted, of: total)
+      case .migrating:
+        Self.share(
+          max(run.rowsDone, sum(contents.parts.map(\.rowsCounted))), of: run.rowsTotal)
+      default: Self.share(run.unitsDone, of: run.unitsTotal)
+      }
+  }
+
+  var fraction: Double {
+    if phase == .done { return 1 }
+    return min(1, (Double(phase.weightBefore) + inner * Double(phase.weight)) / 1000)
+  }
+
+  /// The rest at the rate of this phase, or at that of the whole run while the phase is young.
+  func secondsRemaining(at now: Int64) -> Double? {
+    if run.phase == .done { return 0 }
+    guard run.phase.isWorking, fraction >= 0.01 else { return nil }
+    // What an earlier run had done cost this one no time.
+    let found =
+      phase == .migrating && run.bytesTotal > 0
+      ? Self.share(run.bytesFound, of: run.bytesTotal) : 0
+    let gained = inner - found
+    let (since, done) =
+      gained >= 0.01
+      ? (run.phaseStartedAt, gained * Double(phase.weight) / 1000) : (run.startedAt, fraction)
+    let elapsed = (Double(now) - Double(since)) / 1e9
+    guard elapsed > 0, done > 0 else { return nil }
+    return (1 - fraction) * elapsed / done
+  }
+
+  private static func share(_ done: UInt64, of total: UInt64) -> Double {
+    total == 0 ? 0 : Double(min(done, total)) / Double(total)
+  }
+}

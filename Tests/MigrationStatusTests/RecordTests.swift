@@ -1,0 +1,120 @@
+import Testing
+
+@testable import MigrationStatus
+
+@Suite struct RecordTests {
+  private func sampleRun() throws -> RunRecord {
+    var run = RunRecord(
+      run: try #require(Identifier("00112233-4455-4677-8899-AABBCCDDEEFF")),
+      boot: try #require(Identifier((0x10..<0x20).map { $0 as UInt8 })),
+      coordinator: 4711, coordinatorStart: 987_654_321, at: 1_000_000_001)
+    run.enter(.indexing, units: 12, at: 7)
+    run.unitsDone = 5
+    run.fail("disk full: größer", at: 2_000_000_002)
+    run.workersWanted = 16
+    run.workOrders = 32
+    run.droppedUpdates = 3
+    run.heartbeatAt = 3_000_000_003
+    run.progressAt = 2_500_000_004
+    (run.rowsTotal, run.rowsDone) = (1000, 900)
+    (run.bytesTotal, run.bytesDone, run.bytesFound) = (1 << 40, 1 << 39, 77)
+    run.peakMemory = 123_456_789
+    run.fingerprint = (0..<32).map { $0 }
+    return run
+  }
+
+  private var samplePart: PartRecord {
+    var part = PartRecord(workOrder: 258, partition: 3, rowsTotal: 500, bytesTotal: 1 << 33)
+    part.state = .running
+    part.attempt = 4
+    (part.process, part.processStart) = (4712, 987_654_322)
+    (part.rowsDone, part.bytesDone, part.bytesHighest) = (400, 1 << 32, (1 << 32) + 5)
+    part.lastKey = -9
+    (part.startedAt, part.heartbeatAt, part.progressAt) = (11, 12, 13)
+    part.peakMemory = 1 << 28
+    (part.exitCode, part.exitSignal, part.droppedUpdates) = (75, -1, 6)
+    part.table = "ZNOTE"
+    part.error = "½ lost"
+    return part
+  }
+
+  @Test func `a run is the bytes of the document, and back`() throws {
+    let run = try sampleRun()
+    #expect(run.encoded() == encodedRun)
+    #expect(try RunRecord(decoding: encodedRun) == run)
+  }
+
+  @Test func `a part is the bytes of the document, and back`() throws {
+    #expect(samplePart.encoded() == encodedPart)
+    #expect(try PartRecord(decoding: encodedPart) == samplePart)
+    #expect(PartRecord.key(258) == [0, 0, 1, 2])
+  }
+
+  @Test(arguments: [0, 1, UInt64(Int64.max), .max])
+  func `extreme numbers survive`(number: UInt64) throws {
+    var part = samplePart
+    (part.rowsTotal, part.bytesDone, part.processStart) = (number, number, number)
+    part.lastKey = Int64(truncatingIfNeeded: number)
+    #expect(try PartRecord(decoding: part.encoded()) == part)
+  }
+
+  @Test func `a text is cut between characters`() throws {
+    var part = samplePart
+    part.table = String(repeating: "x", count: 47) + "é"
+    #expect(try PartRecord(decoding: part.encoded()).table == String(repeating: "x", count: 47))
+    part.table = "x" + String(repeating: "👩‍👩‍👧", count: 4)
+    #expect(try PartRecord(decoding: part.encoded()).table == "x👩‍👩‍👧👩‍👩‍👧")
+    part.table = "a\0b"
+    #expect(try PartRecord(decoding: part.encoded()).table == "a\u{FFFD}b")
+  }
+
+  @Test func `other versions, sizes and states are refused`() throws {
+    var bytes = encodedRun
+    bytes[0] = 2
+    #expect(throws: RecordError.unsupportedVersion(2)) { try RunRecord(decoding: bytes) }
+    for bytes in [[], [1], [1, 0, 0, 0], encodedRun + [0], Array(encodedRun.dropLast())]
+      as [[UInt8]]
+    {
+      #expect(throws: RecordError.damaged) { try RunRecord(decoding: bytes) }
+      #expect(throws: RecordError.damaged) { try PartRecord(decoding: bytes) }
+    }
+    for (offset, value) in [(4, 12), (4, 5), (156, 0), (156, 10)] as [(Int, UInt8)] {
+      var bytes = encodedRun
+      bytes[offset] = value
+      #expect(throws: RecordError.damaged, "byte \(offset)") { try RunRecord(decoding: bytes) }
+    }
+    bytes = encodedPart
+    bytes[12] = 0
+    #expect(throws: RecordError.damaged) { try PartRecord(decoding: bytes) }
+  }
+
+  @Test func `random bytes never trap`() {
+    for seed in 0..<2000 {
+      var bytes = seed % 2 == 0 ? encodedRun : encodedPart
+      for _ in 0...seed % 7 { bytes[Int.random(in: bytes.indices)] = .random(in: 0 ... .max) }
+      let run = try? RunRecord(decoding: bytes)
+      let part = try? PartRecord(decoding: bytes)
+      if let run {
+        let snapshot = StatusSnapshot(StatusContents(run: run, parts: []), .fixed(at: 0))
+        #expect((0...1).contains(snapshot.fraction))
+      }
+      _ = part?.bytesCounted
+    }
+  }
+
+  @Test func `an identifier is a UUID`() throws {
+    let identifier = Identifier.random()
+    #expect(Identifier(identifier.description) == identifier)
+    #expect(Identifier(identifier.bytes) == identifier)
+    #expect(identifier != .random())
+    #expect(Identifier("00112233-4455-4677-8899-AABBCCDDEEF") == nil)
+    #expect(Identifier([1]) == nil)
+  }
+}
+
+extension Surroundings {
+  /// A world without processes.
+  static func fixed(at time: Int64, alive: Bool = false, boot: Identifier? = nil) -> Surroundings {
+    Surroundings(time: time, boot: boot, isAlive: { _, _ in alive })
+  }
+}

@@ -1,0 +1,221 @@
+import Foundation
+import LMDB
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import MigrationStatus
+
+/// The value of an environment that a test's own process opens beside the one of the test.
+private func environment(
+  _ path: String, _ access: LMDBEnvironment.Access
+) throws -> LMDBEnvironment {
+  try LMDBEnvironment(path: FilePath(path), tables: ["run", "part"], access: access)
+}
+
+private func newRun() -> RunRecord {
+  RunRecord(
+    run: .random(), boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
+    coordinator: Processes.own,
+    coordinatorStart: Processes.startTime(of: Processes.own) ?? 0, at: WallClock.now())
+}
+
+@Suite(.scratchFolder) struct StatusFileTests {
+  private let path = ScratchFolder.current.appending("status.mdb")
+
+  private func parts(_ count: UInt32) -> [PartRecord] {
+    (0..<count).map { PartRecord(workOrder: $0, partition: $0 / 2, rowsTotal: 10, bytesTotal: 100) }
+  }
+
+  @Test func `what is written is read, and a new file starts empty`() throws {
+    do {
+      let file = try StatusFile.create(path)
+      #expect(throws: StatusError(problem: .empty, path: path)) { try file.snapshot() }
+      let run = newRun()
+      file.write(run: run)
+      file.write(parts: parts(300))
+      file.sync()
+      #expect(try file.run() == run)
+      #expect(try file.part(299) == parts(300)[299])
+      #expect(try file.part(300) == nil)
+      let snapshot = try file.snapshot()
+      #expect(snapshot.parts.map(\.workOrder) == Array(0..<300))
+      #expect(!snapshot.isStale && file.droppedUpdates == 0)
+    }
+    let again = try StatusFile.create(path)
+    #expect(try again.run() == nil)
+  }
+
+  @Test func `a file is opened once in a process, and only if it is there`() throws {
+    #expect(throws: StatusError.self) { try StatusFile.openForWriting(path) }
+    #expect(throws: StatusError.self) { try StatusReader.open(path) }
+    let file = try StatusFile.create(path)
+    let error = #expect(throws: StatusError.self) { try StatusReader.open(path) }
+    #expect(error?.problem == .database(.alreadyOpen, during: .open))
+    withExtendedLifetime(file) {}
+  }
+
+  @Test func `a reader sees a run of an earlier start of the machine, as stale`() throws {
+    do {
+      var run = newRun()
+      run.boot = .random()
+      try StatusFile.create(path).write(run: run)
+    }
+    let reader = try StatusReader.open(path)
+    #expect(try reader.snapshot().isStale)
+    #expect(!reader.isReplaced)
+    try StatusFile.remove(path)
+    #expect(reader.isReplaced)
+  }
+
+  @Test func `damaged records are told by their place`() throws {
+    do {
+      let file = try StatusFile.create(path)
+      file.write(run: newRun())
+      file.write(parts: parts(3))
+      try file.environment.write { transaction throws(LMDBError) in
+        try transaction.put(
+          [1, 2, 3], at: PartRecord.key(1), in: file.environment.table("part"))
+      }
+    }
+    let reader = try StatusReader.open(path)
+    #expect(throws: StatusError(problem: .damagedRecord(.part(1)), path: path)) {
+      try reader.snapshot()
+    }
+  }
+
+  @Test func `four threads write their parts`() throws {
+    let file = try StatusFile.create(path)
+    let threads = (0..<4 as Range<UInt32>).map { number in
+      let done = DispatchSemaphore(value: 0)
+      Thread {
+        var part = PartRecord(workOrder: number, partition: 0, rowsTotal: 500, bytesTotal: 0)
+        for _ in 0..<500 {
+          part.rowsDone += 1
+          file.write(part: part)
+        }
+        done.signal()
+      }.start()
+      return done
+    }
+    for thread in threads { thread.wait() }
+    for number in 0..<4 as Range<UInt32> { #expect(try file.part(number)?.rowsDone == 500) }
+    #expect(file.droppedUpdates == 0)
+  }
+
+  @Test func `two processes write`() async throws {
+    let file = try StatusFile.create(path)
+    file.write(run: newRun())
+    file.write(parts: parts(2))
+    await #expect(processExitsWith: .exitCode(7)) { [path = path.string as String] in
+      let file = try StatusFile.openForWriting(FilePath(path))
+      guard var part = try file.part(1) else { exit(1) }
+      part.start(process: Processes.own, processStart: 0, at: WallClock.now())
+      let flusher = PartFlusher(file, part)
+      flusher.advance(rows: 6, bytes: 60, lastKey: 66)
+      let stopped = flusher.stop()
+      exit(stopped && file.droppedUpdates == 0 ? 7 : 1)
+    }
+    let part = try #require(try file.part(1))
+    #expect(part.rowsDone == 6 && part.lastKey == 66 && part.attempt == 1)
+    #expect(part.process != Processes.own && part.peakMemory > 0)
+    #expect(try file.snapshot().bytesDone == 0, "the total is the run's")
+    #expect(try file.part(0)?.state == .planned)
+  }
+
+  @Test func `a writer killed in its transaction changes nothing and blocks nobody`() async throws {
+    let file = try StatusFile.create(path)
+    let run = newRun()
+    file.write(run: run)
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path.string as String] in
+      let environment = try environment(path, .write)
+      try environment.write { transaction throws(LMDBError) in
+        try transaction.put([1], at: Array("run".utf8), in: environment.table("run"))
+        kill(getpid(), SIGKILL)
+      }
+    }
+    #expect(try file.run() == run)
+    var next = run
+    next.workOrders = 5
+    file.write(run: next)
+    #expect(try file.run() == next)
+    #expect(file.droppedUpdates == 0)
+  }
+
+  @Test func `a killed reader is cleared when the map is full`() async throws {
+    let file = try StatusFile.create(path, mapSize: 256 << 10)
+    file.write(run: newRun())
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path.string as String] in
+      let environment = try environment(path, .readOnly)
+      try environment.read { _ throws(LMDBError) in _ = kill(getpid(), SIGKILL) }
+    }
+    for _ in 0..<2000 { file.write(run: newRun()) }
+    #expect(file.droppedUpdates == 0)
+    #expect(try file.environment.clearDeadReaders() == 0, "cleared on the way")
+  }
+
+  @Test func `a new reader clears killed ones`() async throws {
+    let file = try StatusFile.create(path)
+    file.write(run: newRun())
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path.string as String] in
+      let environment = try environment(path, .readOnly)
+      try environment.read { _ throws(LMDBError) in _ = kill(getpid(), SIGKILL) }
+    }
+    await #expect(processExitsWith: .exitCode(7)) { [path = path.string as String] in
+      exit(try StatusReader.open(FilePath(path)).snapshot().phase == .surveying ? 7 : 1)
+    }
+    #expect(try file.environment.clearDeadReaders() == 0)
+  }
+
+  @Test func `updates that do not fit are dropped and counted`() throws {
+    let file = try StatusFile.create(path, mapSize: 256 << 10)
+    let run = newRun()
+    file.write(run: run)
+    try file.environment.read { _ throws(LMDBError) in
+      for _ in 0..<1000 { file.write(run: newRun()) }
+    }
+    #expect(file.droppedUpdates > 0)
+    let dropped = file.droppedUpdates
+    file.write(run: run)
+    #expect(file.droppedUpdates == dropped)
+    #expect(try file.run() == run)
+  }
+
+  @Test func `flushers tell counts, changes and the end`() throws {
+    let file = try StatusFile.create(path)
+    let run = RunFlusher(file, newRun())
+    run.change { ($0.rowsTotal, $0.bytesTotal) = (10, 100) }
+    run.enter(.migrating)
+    var record = PartRecord(workOrder: 4, partition: 2, rowsTotal: 10, bytesTotal: 100)
+    record.start(process: Processes.own, processStart: 1, at: WallClock.now())
+    let part = PartFlusher(file, record)
+    part.change { $0.table = "ZNOTE" }
+    for key in 1...10 as ClosedRange<Int64> { part.advance(rows: 1, bytes: 10, lastKey: key) }
+    part.change { $0.state = .done }
+    #expect(part.stop())
+    run.enter(.merging, units: 3)
+    run.advance()
+    run.advance(units: 9)
+    #expect(run.stop())
+    let snapshot = try file.snapshot()
+    #expect(snapshot.parts[0].table == "ZNOTE" && snapshot.parts[0].rowsDone == 10)
+    #expect(snapshot.parts[0].state == .done && snapshot.bytesDone == 100)
+    #expect(snapshot.unitsDone == 3 && snapshot.phase == .merging)
+    #expect(snapshot.peakMemoryBytes > 0 && snapshot.droppedUpdates == 0)
+  }
+
+  @Test func `a heartbeat goes on without progress`() throws {
+    let file = try StatusFile.create(path)
+    var record = PartRecord(workOrder: 0, partition: 0, rowsTotal: 1, bytesTotal: 1)
+    record.start(process: Processes.own, processStart: 1, at: WallClock.now())
+    let flusher = PartFlusher(file, record, every: .milliseconds(100))
+    let deadline = ContinuousClock.now + .seconds(20)
+    while try file.part(0)?.heartbeatAt ?? 0 <= record.heartbeatAt, .now < deadline {
+      Thread.sleep(forTimeInterval: 0.05)
+    }
+    let part = try #require(try file.part(0))
+    #expect(part.heartbeatAt > record.heartbeatAt && part.progressAt == record.progressAt)
+    #expect(flusher.stop())
+  }
+}
