@@ -82,6 +82,12 @@ let package = Package(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
     .tests(of: "KeyedArchives", ["TestSupport"]),
+    .tests(
+      of: "ModelFiles",
+      [
+        "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "ValueExpressions", .grdb,
+        .systemPackage,
+      ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "ValueExpressions"),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),

@@ -1,0 +1,67 @@
+import ObjectModel
+import ValueExpressions
+
+/// The bits of an archived attribute's `NSFlagsKey`.
+enum ArchivedFlags {
+  static let externalStorage: Int64 = 4
+  static let preservation: Int64 = 16
+  static let known = externalStorage | preservation
+}
+
+extension FetchRequest {
+  /// The settings as the bits of `NSFetchRequestFlags` (docs/model-format.md, "Fetch requests").
+  var archivedFlags: Int64 {
+    get {
+      (returnsDistinctResults ? 1 : 0) | (includesSubentities ? 2 : 0)
+        | (includesPropertyValues ? 4 : 0) | (returnsObjectsAsFaults ? 8 : 0)
+        | (includesPendingChanges ? 16 : 0)
+    }
+    set {
+      returnsDistinctResults = newValue & 1 != 0
+      includesSubentities = newValue & 2 != 0
+      includesPropertyValues = newValue & 4 != 0
+      returnsObjectsAsFaults = newValue & 8 != 0
+      includesPendingChanges = newValue & 16 != 0
+    }
+  }
+}
+
+extension AttributeValue {
+  /// The value as an attribute of that type holds it: archives keep a flag as 0, a float as 0.
+  func converted(to type: AttributeType) -> AttributeValue {
+    switch (type, self) {
+    case (.boolean, .integer(let value)): .boolean(value != 0)
+    case (.boolean, .real(let value)): .boolean(value != 0)
+    case (.integer16, .boolean(let value)), (.integer32, .boolean(let value)),
+      (.integer64, .boolean(let value)):
+      .integer(value ? 1 : 0)
+    case (.integer16, .real(let value)), (.integer32, .real(let value)),
+      (.integer64, .real(let value)):
+      Int64(exactly: value).map { .integer($0) } ?? self
+    case (.double, .integer(let value)), (.float, .integer(let value)): .real(Double(value))
+    case (.decimal, .integer(let value)): .decimal("\(value)")
+    case (.uri, .string(let value)): .uri(value)
+    default: self
+    }
+  }
+}
+
+extension Attribute.ValidationLimits {
+  /// Sorts a predicate of a compiled model into the bounds that a model source can state.
+  mutating func add(_ predicate: ValuePredicate, for type: AttributeType) {
+    guard
+      case .comparison(let left, let comparison, .constant(let value), .direct, false, false) =
+        predicate
+    else { return others.append(predicate) }
+    switch (left, comparison, value) {
+    case (.keyPath(nil, "length"), .greaterThanOrEqual, .integer(let length)):
+      minimumLength = length
+    case (.keyPath(nil, "length"), .lessThanOrEqual, .integer(let length)):
+      maximumLength = length
+    case (.evaluatedObject, .matches, .string(let pattern)): self.pattern = pattern
+    case (.evaluatedObject, .greaterThanOrEqual, _): minimum = value.converted(to: type)
+    case (.evaluatedObject, .lessThanOrEqual, _): maximum = value.converted(to: type)
+    default: others.append(predicate)
+    }
+  }
+}

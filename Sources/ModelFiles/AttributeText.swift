@@ -1,0 +1,87 @@
+import ObjectModel
+import ValueExpressions
+
+/// Reads the values that a model source writes as text.
+enum AttributeText {
+  /// The value of that text for an attribute of that type, or nil where it is none.
+  static func value(_ text: String, for type: AttributeType) -> AttributeValue? {
+    switch type {
+    case .boolean: flag(text).map { .boolean($0) }
+    // `NO` is a default that Xcode writes for numbers too.
+    case .integer16, .integer32, .integer64: integer(text).map { .integer($0) }
+    case .double, .float: (Double(text) ?? flag(text).map { $0 ? 1 : 0 }).map { .real($0) }
+    case .decimal: DecimalText(text).map { .decimal($0.text) }
+    case .string: .string(text)
+    case .uri: .uri(text)
+    case .uuid: uuid(text).map { .uuid($0) }
+    case .date: Double(text).map { .date($0) }
+    case .undefined, .binary, .transformable, .objectID, .composite: nil
+    }
+  }
+
+  static func flag(_ text: String) -> Bool? {
+    switch text {
+    case "YES", "1", "true": true
+    case "NO", "0", "false": false
+    default: nil
+    }
+  }
+
+  static func integer(_ text: String) -> Int64? {
+    Int64(text) ?? flag(text).map { $0 ? 1 : 0 } ?? Double(text).flatMap { Int64(exactly: $0) }
+  }
+
+  private static func uuid(_ text: String) -> [UInt8]? {
+    let digits = text.filter { $0 != "-" }
+    guard digits.count == 32, text.count == 36 else { return nil }
+    var bytes: [UInt8] = []
+    var rest = Substring(digits)
+    while !rest.isEmpty {
+      guard let byte = UInt8(rest.prefix(2), radix: 16) else { return nil }
+      bytes.append(byte)
+      rest = rest.dropFirst(2)
+    }
+    return bytes
+  }
+}
+
+/// A decimal number as digits and an exponent, as `NSDecimalNumber` has it.
+struct DecimalText: Hashable, Sendable {
+  /// At most 38 decimal digits, without leading zeros; empty for zero.
+  var digits: String
+  var exponent: Int
+  var isNegative: Bool
+
+  init?(digits: String, exponent: Int, isNegative: Bool) {
+    let significant = String(digits.drop { $0 == "0" })
+    guard significant.count <= 38, (-128...127).contains(exponent),
+      significant.allSatisfy({ $0.isASCII && $0.isNumber })
+    else { return nil }
+    self.digits = significant
+    self.exponent = exponent
+    self.isNegative = isNegative
+  }
+
+  init?(_ text: String) {
+    var rest = Substring(text)
+    let negative = rest.first == "-"
+    if let sign = rest.first, sign == "-" || sign == "+" { rest.removeFirst() }
+    let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
+    let whole = parts.first ?? ""
+    let fraction = parts.count == 2 ? parts[1] : ""
+    guard parts.count <= 2, !(whole + fraction).isEmpty else { return nil }
+    self.init(
+      digits: String(whole + fraction), exponent: -fraction.count, isNegative: negative)
+  }
+
+  /// Plain digits with as many decimal places as the exponent asks for.
+  var text: String {
+    let sign = isNegative && !digits.isEmpty ? "-" : ""
+    if exponent >= 0 {
+      return digits.isEmpty ? "0" : sign + digits + String(repeating: "0", count: exponent)
+    }
+    let padding = String(repeating: "0", count: max(0, 1 - exponent - digits.count))
+    let padded = padding + digits
+    return sign + padded.dropLast(-exponent) + "." + padded.suffix(-exponent)
+  }
+}

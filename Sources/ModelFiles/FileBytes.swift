@@ -1,0 +1,36 @@
+package import SystemPackage
+
+/// Reads whole files of bounded size.
+package enum FileBytes {
+  /// No model or version file comes near this; the largest known has some 50 KB.
+  package static let limit = 64 << 20
+
+  /// The bytes of a file; an error names the file and whether it is missing or unreadable.
+  package static func read(_ file: FilePath) throws(ModelFileError) -> [UInt8] {
+    do {
+      let descriptor = try FileDescriptor.open(file, .readOnly, options: .closeOnExec)
+      return try descriptor.closeAfter { try readAll(descriptor, file) }
+    } catch let error as ModelFileError {
+      throw error
+    } catch let error as Errno {
+      let problem: ModelFileError.Problem =
+        error == .noSuchFileOrDirectory ? .notFound : .unreadable(error)
+      throw ModelFileError(problem, file: file)
+    } catch {
+      preconditionFailure("reading a file throws a system error: \(error)")
+    }
+  }
+
+  private static func readAll(_ descriptor: FileDescriptor, _ file: FilePath) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = try chunk.withUnsafeMutableBytes { try descriptor.read(into: $0) }
+      if count == 0 { return bytes }
+      guard bytes.count + count <= limit else {
+        throw ModelFileError(.tooLarge(limit: limit), file: file)
+      }
+      bytes += chunk[..<count]
+    }
+  }
+}
