@@ -15,17 +15,23 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
 
   /// Makes an empty shard and attaches the source, which nobody changes.
   init(_ document: WorkOrderDocument, batchRows: Int = 50_000) throws {
+    let connection = try Self.open(document)
     self.document = document
     self.batchRows = batchRows
+    self.connection = connection
+  }
+
+  private static func open(_ document: WorkOrderDocument) throws -> StoreConnection {
     let path = FilePath(document.shard)
     try Files.remove(path)
-    connection = try StoreConnection.scratch(path, cacheBytes: document.memory / 4)
+    let connection = try StoreConnection.scratch(path, cacheBytes: document.memory / 4)
     let source = StoreConnection.uri(FilePath(document.source)) + "?immutable=1"
     let support = FilePath(document.support)
     try connection.run { db in
-      db.add(function: Self.externalFunction(support: support))
+      db.add(function: externalFunction(support: support))
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
+    return connection
   }
 
   /// The bytes of the file that an external value names, as `godwit_external(value)`.

@@ -121,7 +121,7 @@ package struct StoreReader: Sendable {
     }
     do {
       let archive = try Deflate.inflate(bytes, limit: 256 << 20)
-      return try CompiledModel.decode(archive)
+      return try CompiledModel.model(decoding: archive)
     } catch {
       throw StoreError(.modelCacheUnreadable, store: path, cause: error)
     }

@@ -45,7 +45,8 @@ struct SQLAssembler: Assembler {
       for piece in pieces {
         try db.execute(sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(piece.shard)])
         try db.execute(
-          sql: "INSERT INTO main.\(SQL.identifier(table)) SELECT * FROM shard.\(piece.result.table)")
+          sql: "INSERT INTO main.\(SQL.identifier(table)) SELECT * FROM shard.\(piece.result.table)"
+        )
         try db.execute(sql: "DETACH shard")
         expected.rows += piece.result.rowsWritten
         expected.sum &+= piece.result.digest

@@ -1,0 +1,220 @@
+import Foundation
+package import Logging
+package import MigrationStatus
+import ModelFiles
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// One migration of one store, from the survey to the swap.
+package struct Migration: Sendable {
+  private let request: MigrationRequest
+  private let launcher: any WorkerLauncher
+  private let logger: Logger
+
+  package init(
+    _ request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(),
+    logger: Logger
+  ) {
+    self.request = request
+    self.launcher = launcher
+    self.logger = logger
+  }
+
+  /// Migrates; `progress` hears a few times a second how far it is.
+  package func run(
+    progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
+  ) async throws -> MigrationReport {
+    _ = try StoreHeader(of: request.store)
+    if let output = request.output, try Files.fileStatusIfPresent(output) != nil {
+      throw MigrationError.outputExists(output)
+    }
+    let target = try TargetModel(request.target, configuration: request.configuration)
+    let paths = MigrationPaths(destination: request.destination, work: request.work)
+    let workspace = try Workspace.open(paths, store: request.store)
+    do {
+      let report = try await run(target, workspace, progress)
+      try workspace.remove()
+      return report
+    } catch is CancellationError {
+      throw MigrationError.interrupted(work: paths.work)
+    } catch {
+      // Only an interrupted migration leaves something to take up again.
+      try? workspace.remove()
+      throw error
+    }
+  }
+
+  private func run(
+    _ target: TargetModel, _ workspace: Workspace,
+    _ progress: @escaping @Sendable (StatusSnapshot) -> Void
+  ) async throws -> MigrationReport {
+    let telling = Telling(workspace.paths, logger: logger, progress)
+    defer { telling.end() }
+    do {
+      let survey = try survey(target, workspace.paths)
+      if survey.metadata.versionHashes == target.hashes { return unchanged() }
+      let assessment = try assess(survey, target)
+      telling.enter(.planning)
+      let saved = try plan(survey, assessment, target, workspace)
+      try checkSpace(survey, workspace.paths)
+      let results = try await migrate(saved, survey, assessment, workspace, telling)
+      let report = try finish(results, saved, survey, assessment, workspace.paths, telling)
+      telling.enter(.done)
+      return report
+    } catch {
+      telling.fail("\(error)")
+      throw error
+    }
+  }
+
+  private func unchanged() -> MigrationReport {
+    MigrationReport(
+      outcome: .alreadyCurrent, store: request.store.string,
+      destination: request.destination.string)
+  }
+
+  // MARK: Before the first row is written
+
+  private func survey(_ target: TargetModel, _ paths: MigrationPaths) throws -> StoreSurvey {
+    let access = try SourceAccess.open(request.store) { paths.snapshot }
+    return try StoreSurvey(opening: request, access: access, target: target)
+  }
+
+  private func assess(_ survey: StoreSurvey, _ target: TargetModel) throws -> Assessment {
+    guard survey.unsupported.isEmpty else {
+      throw MigrationError.unsupported(store: request.store, survey.unsupported)
+    }
+    let assessment = try Assessment(survey, to: target.model)
+    guard assessment.hindrances.isEmpty else {
+      throw MigrationError.impossible(store: request.store, assessment.hindrances)
+    }
+    if request.failsOnLoss && !assessment.losses.isEmpty {
+      throw MigrationError.losses(store: request.store, assessment.losses)
+    }
+    return assessment
+  }
+
+  private func plan(
+    _ survey: StoreSurvey, _ assessment: Assessment, _ target: TargetModel,
+    _ workspace: Workspace
+  ) throws -> SavedPlan {
+    let inputs = PlanInputs(
+      fingerprint: survey.access.fingerprint,
+      sourceModel: survey.metadata.versionHashes.checksum,
+      destinationModel: target.hashes.checksum, rangeRows: request.rangeRows)
+    if let saved = try workspace.savedPlan(inputs) {
+      logger.notice("taking up an interrupted migration")
+      return saved
+    }
+    try workspace.clear(keeping: [workspace.paths.snapshot, workspace.paths.status])
+    guard let plan = try MigrationPlan(request, survey, assessment) else {
+      preconditionFailure("an assessment without hindrances has a program")
+    }
+    let saved = SavedPlan(id: UUID().uuidString, inputs: inputs, plan: plan)
+    try workspace.save(saved)
+    return saved
+  }
+
+  /// Shards, result and the sorting of indexes take about twice the source at their peak.
+  private func checkSpace(_ survey: StoreSurvey, _ paths: MigrationPaths) throws {
+    let needed = DiskNeed(sourceBytes: survey.access.fingerprint.bytes).bytes
+    let available = Int64(clamping: try Files.freeSpace(at: paths.work))
+    guard needed <= available else {
+      throw MigrationError.diskFull(paths.work, needed: needed, available: available)
+    }
+  }
+
+  // MARK: Workers
+
+  private func migrate(
+    _ saved: SavedPlan, _ survey: StoreSurvey, _ assessment: Assessment,
+    _ workspace: Workspace, _ telling: Telling
+  ) async throws -> [WorkerPool.Result] {
+    let documents = saved.plan.workOrders.map {
+      WorkOrderDocument($0, saved, survey, assessment, workspace.paths, request)
+    }
+    var found: [WorkerPool.Result] = []
+    var missing: [WorkOrderDocument] = []
+    for document in documents {
+      if let manifest = try WorkerPool.finishedManifest(of: document) {
+        found.append(.init(manifest: manifest, attempts: manifest.attempt))
+      } else {
+        missing.append(document)
+      }
+    }
+    telling.begin(saved.plan, finished: found.map(\.manifest.order), workers: request.workers)
+    let pool = WorkerPool(
+      launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
+    let made = try await pool.run(missing) { _ in FaultPoint.afterFirstWorkOrder() }
+    return found + made
+  }
+
+  // MARK: From shards to the store
+
+  private func finish(
+    _ results: [WorkerPool.Result], _ saved: SavedPlan, _ survey: StoreSurvey,
+    _ assessment: Assessment, _ paths: MigrationPaths, _ telling: Telling
+  ) throws -> MigrationReport {
+    var report = MigrationReport(
+      outcome: .migrated, store: request.store.string, destination: request.destination.string)
+    var cache: [UInt8]?
+    do {
+      cache = try ModelArchive.encode(assessment.destination.model)
+    } catch {
+      report.modelCacheOmitted = "\(error)"
+    }
+    let order = AssemblyOrder(
+      schema: assessment.destination, plan: saved.plan, manifests: results.map(\.manifest),
+      folder: paths.work, result: paths.result,
+      metadata: survey.metadata.restated(
+        hashes: try assessment.destination.model.versionHashes(),
+        versionIdentifiers: assessment.destination.model.versionIdentifiers),
+      modelCache: cache, maxima: assessment.maxima(survey),
+      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
+      memory: request.memory, verifiesFully: request.verifiesFully)
+    let assembled = try SQLAssembler().assemble(order) { telling.assembly($0) }
+    try Task.checkCancellation()
+    telling.enter(.swapping)
+    let files = ExternalFiles(schema: assessment.destination, result: paths.result)
+    report.missingExternalFiles = try files.bring(from: request.store, to: request.destination)
+    report.oldStore = try handOver(survey, paths)?.string
+    report.rows = assembled.rows
+    report.danglingReferences = assembled.danglingReferences
+    report.losses = assessment.losses
+    report.omittedIndexes = assessment.destination.omissions
+    report.extraTables = survey.differences.extraTables
+    report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
+    report.seconds = telling.seconds
+    return report
+  }
+
+  /// Puts the result where it belongs; the path of the old store where it is kept.
+  private func handOver(_ survey: StoreSurvey, _ paths: MigrationPaths) throws -> FilePath? {
+    _ = try Files.copyAttributes(from: request.store, to: paths.result)
+    try Files.syncFile(paths.result)
+    if let output = request.output {
+      try Files.renameNoReplace(paths.result, to: output)
+      try Files.syncDirectory(Files.parent(of: output))
+      return nil
+    }
+    let kept = FilePath("\(request.store).before-\(Self.timestamp())")
+    let swapper = StoreSwapper(
+      store: request.store, fingerprint: survey.access.fingerprint, kept: kept)
+    survey.access.release()
+    try swapper.swap(paths.result, discardsOld: request.discardsOld)
+    return request.discardsOld ? nil : kept
+  }
+
+  private static func timestamp() -> String {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = TimeZone(identifier: "UTC")
+    formatter.dateFormat = "yyyyMMdd-HHmmss"
+    return formatter.string(from: Date())
+  }
+}

@@ -1,0 +1,61 @@
+import Mapping
+package import SystemPackage
+
+/// Why a migration did not happen or did not end.
+///
+/// A fault of one store is a `StoreError`, one of a model's file a `ModelFileError`; these are the
+/// faults that lie between them.
+package enum MigrationError: Error, Sendable {
+  /// No version has the hashes that the store's metadata name (Core Data's 134130).
+  case sourceModelMissing(store: FilePath, searched: [FilePath])
+  /// The store holds what migrating would destroy.
+  case unsupported(store: FilePath, [UnsupportedFeature])
+  case impossible(store: FilePath, [Hindrance])
+  /// The destination has no place for some data, and that was to be an error.
+  case losses(store: FilePath, [Loss])
+  case alreadyRunning(store: FilePath, lock: FilePath)
+  case outputExists(FilePath)
+  case folderNotWritable(FilePath, cause: any Error)
+  case diskFull(FilePath, needed: Int64, available: Int64)
+  case workOrderFailed(order: Int, attempts: Int, reason: String)
+  case manifestForeign(FilePath)
+  case verificationFailed(table: String, expectedRows: Int64, rows: Int64)
+  case resultDamaged([String])
+  case interrupted(work: FilePath)
+}
+
+/// Something in a store that this version cannot carry through a migration.
+package enum UnsupportedFeature: String, Hashable, Codable, Sendable, CaseIterable {
+  case persistentHistory
+  case derivedAttributeTriggers
+  case cloudKitMirroring
+}
+
+/// One reason why a store cannot be migrated, with what the survey found.
+package struct Hindrance: Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
+    case obstacle(Obstacle.Reason)
+    /// A demand that `count` objects break; some of their keys, the lowest first.
+    case condition(Condition.Demand, count: Int64, keys: [Int64])
+    /// The relationship is kept in a form from which the wanted one cannot be made.
+    case relationshipForm
+    /// A file that holds an external value is missing, and the value has to come out of it.
+    case externalFileMissing(String)
+  }
+
+  package var reason: Reason
+  package var entity: String
+  package var property: String?
+  package var code: CoreDataCode
+}
+
+/// Data that the destination has no place for.
+package struct Loss: Hashable, Codable, Sendable {
+  package enum Kind: String, Hashable, Codable, Sendable { case entity, attribute, relationship }
+
+  package var kind: Kind
+  package var entity: String
+  package var property: String?
+  /// Objects of the entity, or values of the property that are not nil.
+  package var count: Int64
+}

@@ -1,0 +1,114 @@
+import Foundation
+import MigrationStatus
+package import ObjectModel
+package import Planning
+import RowPrograms
+import Schema
+package import StoreFormat
+import SystemCalls
+import SystemPackage
+
+extension StoreSurvey {
+  /// Surveys the store of a request.
+  package init(
+    opening request: MigrationRequest, access: SourceAccess, target: TargetModel
+  ) throws {
+    let reader = try StoreReader(immutable: access.readable)
+    let metadata = try reader.metadata()
+    let model = try target.sourceModel(
+      metadata.versionHashes, reader: reader, others: request.models)
+    try self.init(
+      store: request.store, access: access, reader: reader, metadata: metadata, model: model)
+  }
+}
+
+extension MigrationPlan {
+  /// Plans a migration; nil where hindrances leave nothing to plan.
+  package init?(
+    _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment
+  ) throws {
+    guard let program = assessment.program else { return nil }
+    let statistics = try StatisticsReader(survey: survey, sliceRows: request.rangeRows)
+      .statistics(program)
+    self =
+      PartitionPlanner(
+        program: program, statistics: statistics,
+        granularity: .init(
+          workers: request.workers, pieceBytes: 256 << 20, keepsSlices: request.rangeRows != nil)
+      ).plan()
+  }
+}
+
+extension Assessment {
+  /// The highest keys ever given, by root entity of the destination.
+  func maxima(_ survey: StoreSurvey) -> [String: Int64] {
+    var result: [String: Int64] = [:]
+    for table in destination.tables {
+      let sources = table.entityNames.compactMap {
+        mapping.mapping(toDestination: $0)?.sourceEntityName
+      }.compactMap { survey.model.entity($0) }
+      guard let first = sources.first else { continue }
+      result[table.rootName] = survey.maxima[survey.model.root(of: first).name]
+    }
+    return result
+  }
+}
+
+extension WorkOrderDocument {
+  init(
+    _ order: WorkOrder, _ saved: SavedPlan, _ survey: StoreSurvey, _ assessment: Assessment,
+    _ paths: MigrationPaths, _ request: MigrationRequest
+  ) {
+    let wanted = Set(order.pieces.map(\.destinationTable))
+    let schema = assessment.destination
+    var statements: [String: String] = [:]
+    for table in schema.tables where wanted.contains(table.name) {
+      statements[table.name] = table.createStatement
+    }
+    for table in schema.joinTables where wanted.contains(table.name) {
+      statements[table.name] = table.createStatement
+    }
+    self.init(
+      order: order, attempt: 1, planID: saved.id, source: survey.access.readable.string,
+      support: MigrationPaths.support(of: request.store).string,
+      shard: paths.shard(order.number, attempt: 1).string,
+      manifest: paths.manifest(order.number).string, status: paths.status.string,
+      tables: saved.plan.program.tables.filter { wanted.contains($0.destinationTable) },
+      joins: saved.plan.program.joins.filter { wanted.contains($0.destinationTable) },
+      createStatements: statements, memory: request.memory / Int64(request.workers + 1),
+      logsSQL: request.logsSQL)
+  }
+}
+
+extension WorkerPool {
+  /// The manifest of an order that an earlier run has finished, if its shard is still whole.
+  static func finishedManifest(of document: WorkOrderDocument) throws -> ShardManifest? {
+    guard try Files.fileStatusIfPresent(FilePath(document.manifest)) != nil,
+      let manifest = try? manifest(of: document)
+    else { return nil }
+    let shard = FilePath(document.manifest).removingLastComponent().appending(manifest.shard)
+    let size = try Files.fileStatusIfPresent(shard)?.size
+    return size == manifest.bytes ? manifest : nil
+  }
+}
+
+extension MigrationReport.Order {
+  init(_ result: WorkerPool.Result, _ plan: MigrationPlan) {
+    let order = plan.workOrders.first { $0.number == result.manifest.order }
+    self.init(
+      number: result.manifest.order, partition: order?.partition ?? 0, attempts: result.attempts,
+      rows: result.manifest.pieces.reduce(0) { $0 + $1.rowsWritten },
+      bytes: result.manifest.bytes, peakMemory: result.manifest.peakMemory,
+      seconds: result.manifest.seconds)
+  }
+}
+
+/// The bytes of disk that a migration takes at its peak.
+package struct DiskNeed: Hashable, Codable, Sendable {
+  /// Shards and result together hold the data twice, and sorting an index takes its size again.
+  package let bytes: Int64
+
+  package init(sourceBytes: Int64) {
+    bytes = sourceBytes * 5 / 2 + (8 << 20)
+  }
+}

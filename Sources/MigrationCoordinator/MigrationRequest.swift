@@ -1,0 +1,37 @@
+package import SystemPackage
+
+/// What a migration is asked to do.
+package struct MigrationRequest: Sendable {
+  /// How the result keeps its journal.
+  package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
+
+  package var store: FilePath
+  /// Bundles, versions, folders or stores with the model to migrate to; several are merged.
+  package var target: [FilePath]
+  package var configuration: String?
+  /// Where the result goes; nil puts it in the place of the store.
+  package var output: FilePath?
+  package var work: FilePath?
+  /// Where else to look for the store's own model.
+  package var models: [FilePath] = []
+  package var workers: Int
+  /// Bytes for all processes together.
+  package var memory: Int64
+  /// Cuts every table into ranges of so many rows.
+  package var rangeRows: Int64?
+  /// nil keeps the mode of the store.
+  package var journalMode: JournalMode?
+  package var verifiesFully = false
+  package var failsOnLoss = false
+  package var discardsOld = false
+  package var logsSQL = false
+
+  package init(store: FilePath, target: [FilePath], workers: Int, memory: Int64) {
+    self.store = store
+    self.target = target
+    self.workers = workers
+    self.memory = memory
+  }
+
+  package var destination: FilePath { output ?? store }
+}

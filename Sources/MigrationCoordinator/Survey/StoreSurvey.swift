@@ -1,0 +1,93 @@
+package import Mapping
+package import ObjectModel
+package import Planning
+import RowPrograms
+package import Schema
+package import StoreFormat
+import SystemCalls
+package import SystemPackage
+
+/// What a store holds, read once before anything is decided.
+package struct StoreSurvey: Sendable {
+  package let store: FilePath
+  package let access: SourceAccess
+  package let reader: StoreReader
+  package let header: StoreHeader
+  package let metadata: StoreMetadata
+  package let model: ManagedObjectModel
+  /// The tables under the names that the store really uses.
+  package let schema: StoreSchema
+  package let differences: SchemaDifferences
+  /// Rows by table and entity number.
+  package let rowCounts: [String: [EntityNumber: Int64]]
+  /// The highest keys ever given, by root entity.
+  package let maxima: [String: Int64]
+  package let unsupported: [UnsupportedFeature]
+
+  /// Reads what a store holds, by the names that its model gives.
+  package init(
+    store: FilePath, access: SourceAccess, reader: StoreReader, metadata: StoreMetadata,
+    model: ManagedObjectModel
+  ) throws {
+    self.store = store
+    self.access = access
+    self.reader = reader
+    header = try StoreHeader(of: access.readable)
+    self.metadata = metadata
+    self.model = model
+    let catalog = try reader.catalog()
+    (schema, differences) = try StoreSchema(model).resolved(in: catalog)
+    guard differences.missingColumns.isEmpty else {
+      throw StoreError(.columnsMissing(differences.missingColumns), store: store)
+    }
+    var counts: [String: [EntityNumber: Int64]] = [:]
+    for table in schema.tables { counts[table.name] = try reader.rowCounts(of: table.name) }
+    rowCounts = counts
+    maxima = try Self.maxima(reader, schema)
+    unsupported = try Self.unsupported(reader, catalog)
+  }
+
+  /// The objects of an entity, without those of its subentities.
+  package func count(of entity: String) -> Int64 {
+    guard let found = model.entity(entity), let table = schema.table(of: found),
+      let number = schema.numbers[entity]
+    else { return 0 }
+    return rowCounts[table.name]?[number] ?? 0
+  }
+
+  /// Keys are never given twice, so a maximum below a key in use would be one too low.
+  private static func maxima(
+    _ reader: StoreReader, _ schema: StoreSchema
+  ) throws(StoreError) -> [String: Int64] {
+    // Rows are found by number: after a rename the name may still be the old one.
+    let recorded = Dictionary(
+      try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
+    var result: [String: Int64] = [:]
+    for table in schema.tables {
+      let used = try reader.number("SELECT max(Z_PK) FROM \(SQL.identifier(table.name))")
+      let number = schema.numbers[table.rootName]
+      result[table.rootName] = max(used, number.flatMap { recorded[$0] } ?? 0)
+    }
+    return result
+  }
+
+  /// Tables and triggers by which a store shows what Core Data keeps beside the objects.
+  package static func unsupported(
+    _ reader: StoreReader, _ catalog: Catalog
+  ) throws(StoreError) -> [UnsupportedFeature] {
+    var result: [UnsupportedFeature] = []
+    for table in ["ACHANGE", "ATRANSACTION"] where catalog.tables[table] != nil {
+      if try reader.number("SELECT EXISTS (SELECT 1 FROM \(table))") != 0 {
+        result.append(.persistentHistory)
+        break
+      }
+    }
+    if try reader.triggers().contains(where: { $0.hasPrefix("Z_DA_") }) {
+      result.append(.derivedAttributeTriggers)
+    }
+    if catalog.tables.keys.contains(where: { $0.hasPrefix("ANSCK") || $0.hasPrefix("ZANSCK") }) {
+      result.append(.cloudKitMirroring)
+    }
+    return result
+  }
+}

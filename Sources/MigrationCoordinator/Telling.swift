@@ -1,0 +1,98 @@
+import Logging
+import MigrationStatus
+import Planning
+import Synchronization
+import SystemCalls
+import SystemPackage
+
+/// Tells the status file, and whoever shows progress, how far the coordinator is.
+///
+/// Without a status file nothing is told and nothing else changes.
+final class Telling: Sendable {
+  let status: StatusFile?
+  private let flusher: RunFlusher?
+  private let phases = Mutex<[(phase: Phase, since: ContinuousClock.Instant)]>([])
+  private let poller: Task<Void, Never>?
+
+  init(
+    _ paths: MigrationPaths, logger: Logger,
+    _ progress: @escaping @Sendable (StatusSnapshot) -> Void
+  ) {
+    do {
+      let file = try StatusFile.create(paths.status)
+      let own = Processes.own
+      let record = RunRecord(
+        run: .random(), boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
+        coordinator: own, coordinatorStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
+      status = file
+      flusher = RunFlusher(file, record, every: .milliseconds(100))
+      poller = Task.detached {
+        while !Task.isCancelled {
+          if let snapshot = try? file.snapshot() { progress(snapshot) }
+          try? await Task.sleep(for: .milliseconds(100))
+        }
+      }
+    } catch {
+      logger.warning("no status file", metadata: ["error": "\(error)"])
+      (status, flusher, poller) = (nil, nil, nil)
+    }
+    phases.withLock { $0.append((.surveying, .now)) }
+  }
+
+  func enter(_ phase: Phase, units: Int = 0) {
+    phases.withLock { $0.append((phase, .now)) }
+    flusher?.enter(phase, units: UInt64(units))
+  }
+
+  /// Tells all parts of a plan, and begins with the workers.
+  func begin(_ plan: MigrationPlan, finished: [Int], workers: Int) {
+    let done = Set(finished)
+    status?.write(
+      parts: plan.workOrders.map { order in
+        var part = PartRecord(
+          workOrder: UInt32(order.number), partition: UInt32(order.partition),
+          rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
+        if done.contains(order.number) {
+          part.state = .done
+          (part.rowsDone, part.bytesDone) = (part.rowsTotal, part.bytesTotal)
+        }
+        return part
+      })
+    let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
+    flusher?.change { record in
+      record.rowsTotal = UInt64(plan.rows)
+      record.bytesTotal = UInt64(plan.bytes)
+      record.bytesFound = UInt64(found)
+      record.workOrders = UInt32(plan.workOrders.count)
+      record.workersWanted = UInt32(workers)
+    }
+    enter(.migrating)
+  }
+
+  func assembly(_ step: AssemblyStep) {
+    switch step {
+    case .merging(let tables): enter(.merging, units: tables)
+    case .relinking(let steps): enter(.relinking, units: steps)
+    case .indexing(let indexes): enter(.indexing, units: indexes)
+    case .verifying: enter(.verifying)
+    case .stepDone: flusher?.advance()
+    }
+  }
+
+  func fail(_ error: String) { flusher?.fail(error) }
+
+  func end() {
+    poller?.cancel()
+    flusher?.stop()
+  }
+
+  /// Seconds in each phase so far.
+  var seconds: [String: Double] {
+    phases.withLock { phases in
+      let ends = phases.dropFirst().map(\.since) + [.now]
+      return Dictionary(
+        zip(phases, ends).map { ("\($0.phase)", ($1 - $0.since) / .seconds(1)) },
+        uniquingKeysWith: +)
+    }
+  }
+}

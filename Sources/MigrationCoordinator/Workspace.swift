@@ -1,0 +1,66 @@
+import Foundation
+import Planning
+import SystemCalls
+import SystemPackage
+
+/// The work folder of one migration, locked against others.
+struct Workspace {
+  let paths: MigrationPaths
+  private let lock: FileLock
+  private let wasThere: Bool
+
+  /// Makes the folder or takes over one that an interrupted migration left.
+  static func open(_ paths: MigrationPaths, store: FilePath) throws -> Workspace {
+    let wasMade: Bool
+    do {
+      wasMade = try Files.createDirectory(paths.work)
+    } catch {
+      throw MigrationError.folderNotWritable(Files.parent(of: paths.work), cause: error)
+    }
+    guard let lock = try FileLock.acquire(paths.lock) else {
+      throw MigrationError.alreadyRunning(store: store, lock: paths.lock)
+    }
+    return Workspace(paths: paths, lock: lock, wasThere: !wasMade)
+  }
+
+  /// The plan that an interrupted migration left, if it was made from the same inputs.
+  func savedPlan(_ inputs: PlanInputs) throws -> SavedPlan? {
+    guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
+    let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
+    guard let saved = try? JSONDecoder().decode(SavedPlan.self, from: Data(bytes)),
+      saved.inputs == inputs
+    else { return nil }
+    return saved
+  }
+
+  func save(_ plan: SavedPlan) throws {
+    try Files.writeFileAtomically(Array(JSONEncoder().encode(plan)), to: paths.plan)
+  }
+
+  /// Removes all that an earlier migration left, but the lock.
+  func clear(keeping: Set<FilePath> = []) throws {
+    for name in try Files.listDirectory(paths.work) {
+      let path = paths.work.appending(name)
+      if path != paths.lock && !keeping.contains(path) { try Files.removeTree(path) }
+    }
+  }
+
+  /// Removes the folder and all in it.
+  func remove() throws { try Files.removeTree(paths.work) }
+}
+
+/// All that a plan depends on; a plan of other inputs is not resumed.
+struct PlanInputs: Hashable, Codable, Sendable {
+  var fingerprint: SourceFingerprint
+  /// Checksums of the version hashes before and after.
+  var sourceModel: String
+  var destinationModel: String
+  var rangeRows: Int64?
+}
+
+/// A plan with what it takes to resume it.
+struct SavedPlan: Codable, Sendable {
+  var id: String
+  var inputs: PlanInputs
+  var plan: MigrationPlan
+}
