@@ -131,10 +131,10 @@ int csystem_descriptor_status(int descriptor, struct csystem_status *status) {
   return fill(fstat(descriptor, &found), &found, status);
 }
 
-int csystem_set_mode(int descriptor, mode_t mode) { return result(fchmod(descriptor, mode)); }
+int csystem_set_mode(const char *path, mode_t mode) { return result(chmod(path, mode)); }
 
-int csystem_set_owner(int descriptor, uid_t owner, gid_t group) {
-  return result(fchown(descriptor, owner, group));
+int csystem_set_owner(const char *path, uid_t owner, gid_t group) {
+  return result(chown(path, owner, group));
 }
 
 int csystem_lock(int descriptor) { return result(flock(descriptor, LOCK_EX | LOCK_NB)); }

@@ -55,8 +55,9 @@ package struct RunRecord: Hashable, Sendable {
     progressAt = now
   }
 
-  /// Goes on to a later phase, which counts its units from 0.
+  /// Goes on to a later phase, which counts its units from 0; a run that has ended stays ended.
   package mutating func enter(_ next: Phase, units: UInt64 = 0, at now: Int64) {
+    guard phase.isWorking else { return }
     precondition(next > phase && next != .failed, "phases only go forward")
     phase = next
     phaseStartedAt = now

@@ -29,7 +29,7 @@ extension Files {
       do {
         return try target.closeAfter {
           let method = try copyBytes(source, target, to, progress)
-          try copyAttributes(source, target, to)
+          try copyAttributes(from: from, to: to)
           return method
         }
       } catch {
@@ -43,15 +43,16 @@ extension Files {
   /// the owner was not permitted.
   @discardableResult
   package static func copyAttributes(from: FilePath, to: FilePath) throws(SystemCallError) -> Bool {
-    let source = try calling(.open, from) {
-      try FileDescriptor.open(from, .readOnly, options: .closeOnExec)
+    let wanted = try fileStatus(from)
+    // The owner first: a change of the owner clears bits of the mode.
+    let isOwned = to.withPlatformString { csystem_set_owner($0, wanted.owner, wanted.group) } == 0
+    if !isOwned {
+      // One may be in the group without being allowed to give files away.
+      _ = to.withPlatformString { csystem_set_owner($0, .max, wanted.group) }
     }
-    return try calling(.setAttributes, to) {
-      try source.closeAfter {
-        let target = try FileDescriptor.open(to, .readOnly, options: .closeOnExec)
-        return try target.closeAfter { try copyAttributes(source, target, to) }
-      }
-    }
+    let mode = CInterop.Mode(wanted.mode)
+    try check(to.withPlatformString { csystem_set_mode($0, mode) }, .setAttributes, to)
+    return isOwned
   }
 
   private static func copyBytes(
@@ -83,21 +84,5 @@ extension Files {
       copied += Int64(count)
       try progress(copied)
     }
-  }
-
-  @discardableResult
-  private static func copyAttributes(
-    _ source: FileDescriptor, _ target: FileDescriptor, _ path: FilePath
-  ) throws(SystemCallError) -> Bool {
-    let wanted = try fileStatus(of: source)
-    let descriptor = target.rawValue
-    // The owner first: a change of the owner clears bits of the mode.
-    let refused = csystem_set_owner(descriptor, wanted.owner, wanted.group) < 0
-    if refused {
-      // -1 leaves the owner: one may be in the group without being the owner.
-      _ = csystem_set_owner(descriptor, .max, wanted.group)
-    }
-    try check(csystem_set_mode(descriptor, CInterop.Mode(wanted.mode)), .setAttributes, path)
-    return !refused
   }
 }

@@ -2,6 +2,11 @@ import CSystemShims
 package import SystemPackage
 
 /// Calls on files and folders that neither Swift nor SystemPackage offers on every platform.
+///
+/// A process that has a store open through SQLite must not read, copy or synchronize that store
+/// here: closing any descriptor of a file drops all of the process's fcntl locks on it
+/// (sqlite.org/howtocorrupt.html, "POSIX advisory locks cancelled by a separate thread"). Status,
+/// attributes and names are safe, since they open nothing.
 package enum Files {}
 
 // MARK: - Names

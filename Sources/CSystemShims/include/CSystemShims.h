@@ -40,8 +40,9 @@ ssize_t csystem_copy_range(int from, int to, size_t count);
 
 int csystem_path_status(const char *path, int follow, struct csystem_status *status);
 int csystem_descriptor_status(int descriptor, struct csystem_status *status);
-int csystem_set_mode(int descriptor, mode_t mode);
-int csystem_set_owner(int descriptor, uid_t owner, gid_t group);
+int csystem_set_mode(const char *path, mode_t mode);
+/// -1 keeps an owner or a group.
+int csystem_set_owner(const char *path, uid_t owner, gid_t group);
 
 /// Takes the exclusive lock of the open file without waiting: -EWOULDBLOCK when it is held.
 int csystem_lock(int descriptor);
