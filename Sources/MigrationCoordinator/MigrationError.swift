@@ -1,4 +1,4 @@
-import Mapping
+package import Mapping
 package import SystemPackage
 
 /// Why a migration did not happen or did not end.

@@ -1,10 +1,11 @@
+import Mapping
 import Foundation
 import MigrationStatus
-package import ObjectModel
+import ObjectModel
 package import Planning
 import RowPrograms
 import Schema
-package import StoreFormat
+import StoreFormat
 import SystemCalls
 import SystemPackage
 

@@ -1,5 +1,5 @@
 import Planning
-import Schema
+package import Schema
 
 /// What a migration did.
 package struct MigrationReport: Codable, Sendable {

@@ -1,5 +1,5 @@
 package import Planning
-package import RowPrograms
+import RowPrograms
 package import Schema
 package import StoreFormat
 package import SystemPackage

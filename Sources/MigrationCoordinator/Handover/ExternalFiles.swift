@@ -1,3 +1,4 @@
+import ObjectModel
 import GRDB
 import Planning
 import Schema

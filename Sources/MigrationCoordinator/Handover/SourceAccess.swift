@@ -1,6 +1,7 @@
 import GRDB
 import Planning
-package import StoreFormat
+import StoreFormat
+import Synchronization
 import SystemCalls
 package import SystemPackage
 
@@ -9,12 +10,21 @@ package import SystemPackage
 // (3) A source that changes while it is copied is copied again.
 
 /// A store as workers may read it: nobody writes it, and its `-wal` holds nothing.
-package struct SourceAccess: Sendable {
+package final class SourceAccess: Sendable {
   /// The file to read: the store itself, or a copy of it.
   package let readable: FilePath
   package let fingerprint: SourceFingerprint
   /// Keeps writers of the older journal modes away while the store itself is read.
-  private let lock: RegionLock?
+  private let lock: Mutex<RegionLock?>
+
+  private init(readable: FilePath, fingerprint: SourceFingerprint, lock: RegionLock?) {
+    self.readable = readable
+    self.fingerprint = fingerprint
+    self.lock = Mutex(lock)
+  }
+
+  /// Lets writers at the store again; nothing is read from it any more.
+  package func release() { lock.withLock { $0 = nil } }
 
   /// The bytes that SQLite's locks lie on ("Database File Format", section 1.3).
   static let lockBytes: Range<Int64> = 0x4000_0000..<0x4000_0200

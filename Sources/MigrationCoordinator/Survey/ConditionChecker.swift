@@ -1,3 +1,4 @@
+import ValueExpressions
 import GRDB
 import Mapping
 import ObjectModel

@@ -1,6 +1,6 @@
-package import Mapping
+import Mapping
 package import ObjectModel
-package import Planning
+import Planning
 import RowPrograms
 package import Schema
 package import StoreFormat

@@ -1,6 +1,6 @@
 import ModelFiles
 package import ObjectModel
-import StoreFormat
+package import StoreFormat
 import SystemCalls
 package import SystemPackage
 
