@@ -72,10 +72,19 @@ let package = Package(
         "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .grdbSQLite, .logging,
         .subprocess, .systemPackage,
       ], faults: true),
-    .module("Godwit", ["MigrationCoordinator", "MigrationWorker", .logging, .systemPackage]),
+    .module(
+      "Godwit",
+      [
+        "Mapping", "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
+        "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging, .systemPackage,
+      ]),
     .executableTarget(
       name: "GodwitTool",
-      dependencies: ["Godwit", .argumentParser],
+      dependencies: [
+        "Generation", "Godwit", "Mapping", "MigrationCoordinator", "MigrationStatus",
+        "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
+        .argumentParser, .logging, .systemPackage,
+      ],
       swiftSettings: strict),
 
     .target(

@@ -1,0 +1,18 @@
+/// The exit statuses of the tool, as `sysexits.h` numbers them.
+public enum ExitStatus: Int32, Sendable {
+  case done = 0
+  case usage = 64
+  /// The input is damaged.
+  case damaged = 65
+  case notFound = 66
+  /// Somebody else has the store.
+  case inUse = 69
+  /// A fault of Godwit itself.
+  case bug = 70
+  case cannotCreate = 73
+  case cannotWrite = 74
+  /// The migration was interrupted and goes on when it is started again.
+  case interrupted = 75
+  /// The store cannot be migrated.
+  case impossible = 78
+}

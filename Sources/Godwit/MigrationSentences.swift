@@ -1,0 +1,175 @@
+import Mapping
+import MigrationCoordinator
+import SystemPackage
+
+extension MigrationFailure {
+  init(_ error: MigrationError) {
+    switch error {
+    case .sourceModelMissing(let store, let searched):
+      let places = searched.map { "\($0)" }.joined(separator: ", ")
+      self.init(
+        .impossible,
+        "\(store) was made with a model that is neither in \(places) nor in the store: "
+          + "name the folder that holds it with --models.",
+        code: CoreDataCode.migrationMissingSourceModel.rawValue)
+    case .unsupported(let store, let features):
+      self.init(
+        .impossible,
+        features.map { "\(store) \($0.sentence)" })
+    case .impossible(let store, let hindrances):
+      self.init(
+        .impossible,
+        [
+          "\(store) cannot be migrated for \(hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"):"
+        ]
+          + hindrances.map(\.sentence),
+        code: hindrances.first?.code.rawValue)
+    case .losses(let store, let losses):
+      self.init(
+        .impossible,
+        ["\(store) would lose data, which --fail-on-loss forbids:"] + losses.map(\.sentence))
+    case .alreadyRunning(let store, _):
+      self.init(
+        .inUse,
+        "\(store) is being migrated by another godwit: wait for it, or watch it with "
+          + "`godwit status`.")
+    case .outputExists(let output):
+      self.init(.cannotCreate, "\(output) exists already: name another file or remove it.")
+    case .folderNotWritable(let folder, _):
+      self.init(
+        .cannotCreate,
+        "\(folder) cannot be written: make it writable, or name another work folder with --work.")
+    case .diskFull(let folder, let needed, let available):
+      self.init(
+        .cannotWrite,
+        "\(folder) has \(ByteText(available)) free and \(ByteText(needed)) are needed: "
+          + "free space, or name a work folder on another disk with --work.")
+    case .workOrderFailed(let order, let attempts, let reason):
+      self.init(
+        .cannotWrite,
+        "work order \(order) failed after \(attempts == 1 ? "one attempt" : "\(attempts) attempts"): "
+          + "\(reason)\(reason.hasSuffix(".") ? "" : ".")")
+    case .manifestForeign(let path):
+      self.init(.bug, "\(path) belongs to another plan: remove the work folder and try again.")
+    case .verificationFailed(let table, let expected, let rows):
+      self.init(
+        .bug,
+        "\(table) should hold \(expected) rows and holds \(rows), or others: nothing was replaced.")
+    case .resultDamaged(let answers):
+      self.init(
+        .cannotWrite,
+        "the new store is damaged (\(answers.joined(separator: "; "))): nothing was replaced; "
+          + "check the disk.")
+    case .interrupted:
+      self.init(.interrupted, "interrupted: start the same command again to go on.")
+    }
+  }
+}
+
+extension UnsupportedFeature {
+  /// The rest of a sentence that begins with the store.
+  package var sentence: String {
+    switch self {
+    case .persistentHistory:
+      "has persistent history, which this version cannot carry over: it is refused, not dropped."
+    case .derivedAttributeTriggers:
+      "has derived attributes with triggers, which this version cannot keep: it is refused."
+    case .cloudKitMirroring:
+      "is mirrored with CloudKit, whose tables this version cannot carry over: it is refused."
+    }
+  }
+}
+
+extension Loss {
+  package var sentence: String {
+    switch kind {
+    case .entity: "\(entity): \(count) object\(count == 1 ? "" : "s") dropped with the entity."
+    case .attribute, .relationship:
+      "\(entity).\(property ?? ""): \(count) value\(count == 1 ? "" : "s") dropped."
+    }
+  }
+}
+
+extension Hindrance {
+  package var sentence: String {
+    let place = [entity, property].compactMap(\.self).joined(separator: ".")
+    return "\(place): \(text) [\(code.rawValue)]"
+  }
+
+  private var text: String {
+    switch reason {
+    case .obstacle(let obstacle): return Self.text(obstacle)
+    case .condition(let demand, let count, let keys): return Self.text(demand, count, keys)
+    case .relationshipForm:
+      return "its objects are kept in a form from which this one cannot be made; "
+        + "use a mapping model."
+    case .externalFileMissing(let name):
+      return "its value is in the external file \(name), which is missing; put it back."
+    }
+  }
+
+  private static func text(_ obstacle: Obstacle.Reason) -> String {
+    switch obstacle {
+    case .incompatibleTypes(let source, let destination):
+      "source and destination attribute types are incompatible (\(source), \(destination)); "
+        + "use a mapping model, or give the attribute a new name."
+    case .attributeBecameRelationship:
+      "an attribute became a relationship; use a mapping model, or give one a new name."
+    case .relationshipBecameAttribute:
+      "a relationship became an attribute; use a mapping model, or give one a new name."
+    case .toManyBecameToOne:
+      "a to-many relationship became to-one, and which object stays is not known; "
+        + "use a mapping model."
+    case .destinationEntityChanged(let source, let destination):
+      "its destination changed from \(source) to \(destination); use a mapping model."
+    case .hierarchiesMerged(let roots):
+      "\(roots.joined(separator: " and ")) would share one table and their keys would clash; "
+        + "use a mapping model."
+    case .derivationCannotBeComputed:
+      "a new derived attribute, which this version cannot compute; leave it out for now."
+    case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
+    }
+  }
+
+  private static func text(_ demand: Condition.Demand, _ count: Int64, _ keys: [Int64]) -> String {
+    let objects = "\(count) object\(count == 1 ? "" : "s")"
+    let list = keys.map { "\($0)" }.joined(separator: ", ")
+    let some = "\(objects) (Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
+    switch demand {
+    case .noObjects:
+      return "mandatory, without a default, and new: \(objects) would lack it; "
+        + "give it a default value or make it optional."
+    case .noObjectsOfAbstract:
+      return "abstract now, and the store has \(some) of it; use a mapping model."
+    case .noMissingValues:
+      return "mandatory now, without a default, and missing in \(some); "
+        + "give it a default value or keep it optional."
+    case .valuesFit(_, let type):
+      return "\(some) hold values that do not fit \(type); choose a wider type."
+    case .unique:
+      return "\(some) break its uniqueness constraint; remove the duplicates first."
+    case .singleOwner:
+      return "\(some) share an object, and each may have one owner now; use a mapping model."
+    }
+  }
+}
+
+/// A number of bytes as people read it.
+package struct ByteText: CustomStringConvertible {
+  private let bytes: Int64
+
+  package init(_ bytes: Int64) { self.bytes = bytes }
+
+  package var description: String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    var value = Double(bytes)
+    var unit = 0
+    while value >= 1024 && unit < units.count - 1 {
+      value /= 1024
+      unit += 1
+    }
+    if unit == 0 { return "\(bytes) bytes" }
+    let tenths = Int64((value * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10) \(units[unit])"
+  }
+}

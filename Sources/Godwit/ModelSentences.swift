@@ -1,0 +1,49 @@
+import ModelFiles
+
+extension MigrationFailure {
+  init(_ error: ModelFileError) {
+    let file = error.file.map { "\($0)" } ?? "the model"
+    let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
+    let at = place.isEmpty ? "" : " at \(place)"
+    switch error.problem {
+    case .notFound: self.init(.notFound, "\(file) is not there: check the path.")
+    case .unreadable(let errno):
+      self.init(.notFound, "\(file) cannot be read (\(errno)): check its permissions.")
+    case .noModel:
+      self.init(.notFound, "\(file) holds no managed object model: name a bundle or a version.")
+    case .severalModels(let found):
+      self.init(
+        .usage,
+        "\(file) holds several models (\(found.map { "\($0)" }.joined(separator: ", "))): name one."
+      )
+    case .searchTooWide:
+      self.init(.usage, "\(file) holds too many files to search: name the model itself.")
+    case .noCurrentVersion:
+      self.init(
+        .impossible,
+        "\(file) has several versions and does not say which is current: name one of them.")
+    case .currentVersionMissing(let name):
+      self.init(
+        .impossible,
+        "\(file) says that \(name) is its current version and does not hold it: "
+          + "name one that it holds.")
+    case .versionMissing(let name, let available):
+      self.init(
+        .notFound,
+        "\(file) has no version \(name): it has \(available.joined(separator: ", ")).")
+    case .configurationMissing(let name):
+      self.init(.notFound, "\(file) has no configuration \(name): check its spelling.")
+    case .conflictingEntity:
+      self.init(
+        .impossible,
+        "\(place) is defined differently in two of the models: leave one of them out.")
+    case .modelBeforeXcode4:
+      self.init(
+        .impossible,
+        "\(file) is a model source of Xcode before version 4: save it with a newer Xcode.")
+    default:
+      self.init(
+        .damaged, "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import Logging
+import MigrationCoordinator
+import MigrationStatus
+public import SystemPackage
+
+/// A migration of a Core Data SQLite store to another version of its model.
+///
+/// It runs in worker processes of the calling executable, so `GodwitWorker.runIfRequested()` has to
+/// be the first call of its `main`.
+public struct StoreMigration: Sendable {
+  /// The SQLite store to migrate; it is not written before the migration is complete.
+  public var store: FilePath
+  /// Model bundles, single versions, folders or stores with the model to migrate to, merged.
+  public var target: [FilePath]
+  /// The configuration of the model that the store is to have, or nil for all of it.
+  public var configuration: String?
+  /// Where the migrated store goes, or nil for the place of the store itself.
+  public var output: FilePath?
+  /// Where else the store's own model may be found.
+  public var models: [FilePath] = []
+  /// How many workers run at a time; at least 1.
+  public var workers = 2
+  /// Bytes of memory for all processes together; at least 64 MiB.
+  public var memory: Int64 = 256 << 20
+  /// Whether data that the model has no place for is an error.
+  public var failsOnLoss = false
+  /// Whether the old store is removed once the new one has taken its place.
+  public var discardsOld = false
+
+  /// A migration of a store to the current version of a model.
+  public init(store: FilePath, to target: FilePath) {
+    self.store = store
+    self.target = [target]
+  }
+
+  /// How far a running migration is.
+  public struct Progress: Sendable {
+    /// From 0 to 1; it never falls.
+    public var fraction: Double
+    /// What is being done, such as `migrating` or `merging`.
+    public var phase: String
+    /// Seconds left, or nil while too little is done to tell.
+    public var secondsRemaining: Double?
+  }
+
+  /// What a migration did.
+  public struct Result: Sendable {
+    /// False where the store had the model already, and nothing was written.
+    public var wasNeeded: Bool
+    /// Rows of the new store, those of join tables included.
+    public var rows: Int64
+    /// Where the old store is kept, if it is.
+    public var oldStore: FilePath?
+  }
+
+  /// Migrates the store.
+  ///
+  /// - Throws: `MigrationFailure`. The store is as it was then.
+  public func run(
+    progress: @escaping @Sendable (Progress) -> Void = { _ in }
+  ) async throws -> Result {
+    var request = MigrationRequest(
+      store: store, target: target, workers: max(1, workers), memory: max(64 << 20, memory))
+    request.configuration = configuration
+    request.output = output
+    request.models = models
+    request.failsOnLoss = failsOnLoss
+    request.discardsOld = discardsOld
+    do {
+      let report = try await Migration(request, logger: Logger(label: "godwit")).run {
+        progress(
+          Progress(
+            fraction: $0.fraction, phase: "\($0.phase)", secondsRemaining: $0.secondsRemaining))
+      }
+      return Result(
+        wasNeeded: report.outcome == .migrated, rows: report.rows,
+        oldStore: report.oldStore.map { FilePath($0) })
+    } catch {
+      throw MigrationFailure(error)
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import StoreFormat
+
+extension MigrationFailure {
+  init(_ error: StoreError) {
+    let file = "\(error.store)"
+    switch error.problem {
+    case .notFound: self.init(.notFound, "\(file) is not there: check the path.")
+    case .isFolder:
+      self.init(.damaged, "\(file) is a folder, not a store: name the .sqlite file in it.")
+    case .empty:
+      self.init(
+        .damaged,
+        "\(file) is empty: if a -wal file belongs to it, put the main file back beside it.")
+    case .xmlStore:
+      self.init(
+        .damaged,
+        "\(file) is an XML store: open it with Core Data once and save it as an SQLite store.")
+    case .text:
+      self.init(.damaged, "\(file) is a text file, not an SQLite store: check the path.")
+    case .unrecognized:
+      self.init(
+        .damaged,
+        "\(file) is not an SQLite file, or it is encrypted: decrypt it before migrating it.")
+    case .truncated(let expected, let actual):
+      self.init(
+        .damaged,
+        "\(file) is cut short, it has \(actual) of \(expected) bytes: copy it again from a backup.")
+    case .damaged:
+      self.init(
+        .damaged,
+        "\(file) is damaged\(Self.cause(error)): restore it from a backup, or try to recover it.")
+    case .notCoreData:
+      self.init(
+        .damaged,
+        "\(file) is an SQLite file without Core Data's tables: only Core Data stores can be migrated."
+      )
+    case .metadataUnreadable:
+      self.init(
+        .damaged, "\(file) has metadata that cannot be read: restore the store from a backup.")
+    case .hashVersionUnknown(let version):
+      self.init(
+        .impossible,
+        "\(file) has version hashes of kind \(version), and only kind 3 is known: update Godwit.")
+    case .modelCacheUnreadable:
+      self.init(
+        .damaged,
+        "\(file) carries a model that cannot be read: name its own model with --models.")
+    case .inUse:
+      self.init(
+        .inUse, "\(file) is in use by another process: close whatever has it open and try again.")
+    case .cannotRead:
+      self.init(
+        .notFound, "\(file) cannot be read\(Self.cause(error)): check its permissions.")
+    case .cannotWrite:
+      self.init(
+        .cannotWrite,
+        "\(file) cannot be written\(Self.cause(error)): check the disk's space and permissions.")
+    case .columnsMissing(let columns):
+      self.init(
+        .damaged,
+        "\(file) lacks columns that its model asks for (\(columns.joined(separator: ", "))): "
+          + "open it with Core Data once, or restore it from a backup.")
+    case .changedDuringMigration:
+      self.init(
+        .inUse,
+        "\(file) was changed while it was migrated, and is left as it is: "
+          + "close whatever has it open and try again.")
+    }
+  }
+
+  private static func cause(_ error: StoreError) -> String {
+    error.cause.map { " (\($0))" } ?? ""
+  }
+}
