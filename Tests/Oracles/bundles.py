@@ -40,12 +40,14 @@ def check_step(tool, bundle, name, version, rows, folder):
     found = [f"generated: {line}" for line in generated(store, layout, rows)]
     if found:
         return found
-    before, result = fingerprint(os.path.dirname(source)), os.path.join(folder, "result", "G.sqlite")
+    before = fingerprint(os.path.dirname(source))
+    result = os.path.join(folder, "result", "G.sqlite")
     os.makedirs(os.path.dirname(result))
     mapping, reasons = Mapping(old, new), REFUSED.get((name, version))
     if reasons:
         refuse(tool, source, bundle, result, reasons)
-        found = [f"our own reasons are {mapping.refusals()}"] if set(mapping.refusals()) != reasons else []
+        if set(mapping.refusals()) != reasons:
+            found = [f"the models give the reasons {mapping.refusals()}"]
     else:
         tool.run("migrate", source, "--to", bundle.path, "--output", result)
         content = mapping.apply(read_content(store, layout))

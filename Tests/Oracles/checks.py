@@ -121,7 +121,8 @@ def one_to_one(content, model):
             if target is not None:
                 back = content.objects[model.root(p.destination), target].to_one[inverse.name]
                 if back != pk:
-                    out.append(f"{o.entity} {pk}.{p.name} is {target}, whose {inverse.name} is {back}")
+                    out.append(f"{o.entity} {pk}.{p.name} is {target}, "
+                               f"whose {inverse.name} is {back}")
     return out[:10]
 
 
@@ -145,10 +146,11 @@ def variety(store, content, layout):
     model, out = layout.model, []
     for p in model.relationships():
         used = content.lists[key(p)] if p.to_many else any(
-            o.to_one.get(p.name) for o in content.objects.values() if p.owner in model.lineage(o.entity))
-        concrete = [n for f in (p.owner, p.destination) if not any(
-            not model.entities[n].abstract for n in model.family(f)) for n in (f,)]
-        if not used and not concrete:
+            o.to_one.get(p.name) is not None for o in content.objects.values()
+            if p.owner in model.lineage(o.entity))
+        possible = all(any(o.entity in model.family(end) for o in content.objects.values())
+                       for end in (p.owner, p.destination))
+        if possible and not used:
             out.append(f"{p.owner}.{p.name}: no object has a value")
     texts, blobs, external = [], [], []
     for o in content.objects.values():

@@ -84,8 +84,8 @@ class Mapping:
         write a new attribute's default there. They mean nothing and may be kept or dropped."""
         if not old.strays:
             return {}
-        origins = {(n, p.name): self.origin(n, p.name)
-                   for n in self.destination.order for p in self.destination.entities[n].own.values()}
+        own = [key(p) for e in self.destination.entities.values() for p in e.own.values()]
+        origins = {k: self.origin(*k) for k in own}
         return {k: old.strays[key(o)] for k, o in origins.items() if o and key(o) in old.strays}
 
     def _set_to_many(self, content, out):
@@ -104,7 +104,8 @@ class Mapping:
                         out.lists[key(p)][pk] = alive if p.ordered else sorted(alive)
         for p in many:
             inverse = self.destination.inverse(p)
-            if inverse and inverse.to_many and not self._has_origin(p) and self._has_origin(inverse):
+            if inverse and inverse.to_many and self._has_origin(inverse) and (
+                    not self._has_origin(p)):
                 out.lists[key(p)] = inverted(out.lists[key(inverse)])
 
     def _has_origin(self, p):
@@ -213,7 +214,8 @@ def check_numbers(store, content, model):
 def check_table(store, content, layout, root):
     table, rows = "Z" + root.upper(), store.table("Z" + root.upper())
     wanted = {pk: o for (r, pk), o in content.objects.items() if r == root}
-    out = [f"{table} row {k} ({wanted[k].entity}) is missing" for k in sorted(set(wanted) - set(rows))]
+    out = [f"{table} row {k} ({wanted[k].entity}) is missing"
+           for k in sorted(set(wanted) - set(rows))]
     out += [f"{table} row {k} is one too many" for k in sorted(set(rows) - set(wanted))]
     free = set(layout.order.values()) | {c for f in layout.foreign.values() for c in f[1:]}
     for pk in sorted(set(rows) & set(wanted)):
@@ -230,7 +232,8 @@ def check_table(store, content, layout, root):
             if not alike(cells.get(column), found, declared):
                 out.append(f"{table}.{column} row {pk} ({wanted[pk].entity}): expected "
                            f"{cells.get(column)!r:.80}, found {found!r:.80}")
-    return out + check_orders(content, layout, root, rows) + check_foreign(content, layout, root, rows)
+    return (out + check_orders(content, layout, root, rows)
+            + check_foreign(content, layout, root, rows))
 
 
 def attributes_by_column(layout, entity):

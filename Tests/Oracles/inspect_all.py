@@ -56,7 +56,7 @@ def compare(expected, said):
 
 
 def compare_entities(store, model, said):
-    """Rows by Z_ENT, for each entity of Z_PRIMARYKEY; its name is the model's where that is known."""
+    """Rows by Z_ENT for each entity of Z_PRIMARYKEY, under the model's name where it is known."""
     parents = store.primary_keys()
     names = {v: n for n, v in model.numbers.items()} if model else {
         n: row[0] for n, row in parents.items()}

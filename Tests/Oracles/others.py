@@ -4,6 +4,7 @@
 usage: others.py --godwit P --corpus D --compare compare-stores.py [--scratch S]
 """
 import os
+import shutil
 import types
 
 from checks import identity
@@ -20,10 +21,8 @@ TOP_LEVEL, UNDER_3, FAVOURITES = [1, 2, 3, 4, 5], [31, 32, 33], [5, 4, 33, 32, 2
 def migrate(tool, path, bundle, model, folder):
     """Migrates a copy; gives the source (opened from another copy) and the result."""
     source = copy_store(path, os.path.join(folder, "source"))
-    for extra in (path + "-shm",):
-        if os.path.exists(extra):
-            with open(extra, "rb") as old, open(source + "-shm", "wb") as new:
-                new.write(old.read())
+    if os.path.exists(path + "-shm"):
+        shutil.copyfile(path + "-shm", source + "-shm")
     before, result = fingerprint(os.path.dirname(source)), os.path.join(folder, "result.sqlite")
     tool.run("migrate", source, "--to", model.path, "--models", bundle.path, "--output", result)
     unchanged(before, os.path.dirname(source))
@@ -49,7 +48,8 @@ def sample(tool, corpus, compare, folder):
     source, result, out = migrate(
         tool, os.path.join(fixtures, "SampleModel_V1.sqlite"), bundle, new, folder)
     out += follow_models(source, result, source_model(bundle, source), new)
-    apple = copy_store(os.path.join(fixtures, "SampleModel_V2.sqlite"), os.path.join(folder, "apple"))
+    apple = copy_store(os.path.join(fixtures, "SampleModel_V2.sqlite"),
+                       os.path.join(folder, "apple"))
     found, _, _, _ = compare.compare(compare.Store(apple), compare.Store(result.path),
                                      types.SimpleNamespace(order=True, identity=True, schema=True))
     out += [line for line in found if not (line.startswith("Z_PRIMARYKEY") and (

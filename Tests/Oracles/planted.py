@@ -7,10 +7,10 @@ usage: planted.py --godwit P --corpus D [--pairs all|N] [--scratch S]
 import os
 
 from checks import identity
-from coredata import Layout
+from coredata import Layout, key
 from expectation import Mapping, differences
 from planting import plant
-from run import Tool, fingerprint, parser, run_cases, same_bytes, unchanged
+from run import Failure, Tool, fingerprint, parser, run_cases, same_bytes, unchanged
 from store import Store, copy_store, read_content
 from wire_pairs import Wire, pair_name
 
@@ -18,7 +18,10 @@ from wire_pairs import Wire, pair_name
 def check(tool, wire, source, expected, folder):
     store = copy_store(source, os.path.join(folder, "source"))
     old, new = wire.models[source], wire.models[expected]
-    plant(store, Layout(old))
+    planted = plant(store, Layout(old))
+    idle = [f"{p.owner}.{p.name}" for p in old.relationships() if not used(planted, old, p)]
+    if idle:
+        raise Failure(f"nothing was planted in {', '.join(idle)}")
     before = fingerprint(os.path.dirname(store))
     results = []
     for name, flags in (("one", ("--workers", 1)), ("ranges", ("--workers", 2, "--range-rows", 5))):
@@ -26,11 +29,18 @@ def check(tool, wire, source, expected, folder):
         tool.run("migrate", store, "--to", new.path, "--models", wire.bundle.path, "--output",
                  results[-1], *flags)
     unchanged(before, os.path.dirname(store))
-    planted, result = Store(store), Store(results[0])
-    content = Mapping(old, new).apply(read_content(planted, Layout(old)))
-    found = differences(result, content, Layout(new)) + identity(planted, result)
+    given, result = Store(store), Store(results[0])
+    content = Mapping(old, new).apply(read_content(given, Layout(old)))
+    found = differences(result, content, Layout(new)) + identity(given, result)
     same_bytes(*results, "one worker and key ranges")
     return found
+
+
+def used(planted, model, p):
+    if p.to_many:
+        return bool(planted.lists.get(key(p)))
+    return any(o.to_one.get(p.name) for o in planted.objects.values()
+               if p.owner in model.lineage(o.entity))
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Plants objects in a store: every entity, every kind of value, both sides of every relationship."""
+"""Plants objects in a store: every entity, every kind of value, every relationship's two sides."""
 import sqlite3
 import struct
 
@@ -52,7 +52,7 @@ def planted_value(p, pk, turn):
     if p.type in ("Double", "Float", "Decimal", "Date"):
         return number * 0.25 + (6e8 if p.type == "Date" else 0)
     if p.type in ("String", "URI"):
-        return f"{p.name} {number}: 'Grüße', 日本 \U0001F426" if turn == 0 else f"x://{p.name}/{number}"
+        return f"x://{p.name}/{number}" if turn else f"{p.name} {number}: 'Grüße', 日本 \U0001F426"
     if p.type == "UUID":
         return struct.pack(">QQ", number, 2 ** 63 + pk)
     body = b"\x00" + f"{p.name} {number}".encode() + b"\xff" * (9000 if turn == 0 else 3)
@@ -90,7 +90,8 @@ def relate(model, planted):
 
 def members(model, planted, entity):
     family, root = model.family(entity), model.root(entity)
-    return [pk for (r, pk), o in sorted(planted.objects.items()) if r == root and o.entity in family]
+    objects = sorted(planted.objects.items(), key=lambda item: item[0])
+    return [pk for (r, pk), o in objects if r == root and o.entity in family]
 
 
 def assign(model, planted, p, owner, target):

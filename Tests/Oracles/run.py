@@ -43,7 +43,8 @@ class Tool:
         except subprocess.TimeoutExpired as error:
             raise Failure(f"godwit {' '.join(map(str, arguments))}: still running after "
                           f"{self.timeout} s") from error
-        done.stdout, done.stderr = (b.decode("utf-8", "replace") for b in (done.stdout, done.stderr))
+        done.stdout = done.stdout.decode("utf-8", "replace")
+        done.stderr = done.stderr.decode("utf-8", "replace")
         return done
 
     def run(self, *arguments, expect=0, **options):
@@ -62,10 +63,20 @@ class Tool:
                           f"({error}): {out[:200]!r}") from error
 
     def start(self, *arguments, environment=None):
-        return subprocess.Popen(
+        """Starts the tool in a session of its own; `said` gives its standard error."""
+        errors = tempfile.TemporaryFile()
+        process = subprocess.Popen(
             [self.path, *map(str, arguments)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=errors,
             env={**os.environ, **(environment or {})}, start_new_session=True)
+        process.errors = errors
+        return process
+
+
+def said(process):
+    """What a started process wrote to its standard error."""
+    process.errors.seek(0)
+    return process.errors.read().decode("utf-8", "replace")
 
 
 def fingerprint(folder):

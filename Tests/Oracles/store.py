@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from dataclasses import dataclass, field
 
-from coredata import Attribute, Relationship, key
+from coredata import Attribute, key
 
 INTERNAL = ("Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE")
 
@@ -176,7 +176,9 @@ def read_value(store, attribute, cell):
 def by_owner(triples):
     """{owner: [targets]} of (owner, order, target) rows; a missing order comes first."""
     out = {}
-    for owner, _, target in sorted(triples, key=lambda t: (t[0], -1 if t[1] is None else t[1], t[2])):
+    def place(triple):
+        return triple[0], -1 if triple[1] is None else triple[1], triple[2]
+    for owner, _, target in sorted(triples, key=place):
         out.setdefault(owner, []).append(target)
     return out
 

@@ -32,7 +32,8 @@ HISTORY_INDEXES = {
 
 # Frameworks from 977 on add a column by ALTER TABLE and write its default into every row of the
 # table, even where the row's entity has no such attribute; earlier ones, and we, leave NULL there.
-HISTORY_CELLS = {"ZDECRYPTIONERRORCODE": "SystemMessage", "ZPARTICIPANTSREMOVEDREASON": "SystemMessage"}
+HISTORY_CELLS = {"ZDECRYPTIONERRORCODE": "SystemMessage",
+                 "ZPARTICIPANTSREMOVEDREASON": "SystemMessage"}
 CELL = re.compile(r"ZMESSAGE row (\d+) (\w+): 0 -> None$")
 INDEX = re.compile(r"(\w+) lacks an index (.*)$")
 
@@ -84,15 +85,15 @@ class Explained:
         self.edited = EDITED_STORE in source or EDITED_STORE in expected
         self.result, self.layout = result, layout
         self.old = Store(source)
-        # Built from the result's own tables only where a line asks for it.
-        self.entities = None
+        self.entities = None  # of the messages, once a line asks for them
 
     def __call__(self, line):
         cell, index = CELL.match(line), INDEX.match(line)
         if self.edited and EDITED_CELLS.match(line):
             return True
         if cell and cell[2] in HISTORY_CELLS:
-            return cell[2] not in self.old.tables["ZMESSAGE"] and self._foreign(int(cell[1]), cell[2])
+            added = cell[2] not in self.old.tables["ZMESSAGE"]
+            return added and self._foreign(int(cell[1]), cell[2])
         return bool(index) and self._other_direction(index[1])
 
     def _foreign(self, row, column):
