@@ -67,7 +67,7 @@ def plain_sqlite(lab, folder):
 
 def xml_store(lab, folder):
     return written(folder, b'<?xml version="1.0"?>\n'
-                           b'<!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">\n'
+                           b'<!DOCTYPE database SYSTEM "file:///CoreData.dtd">\n'
                            b"<database><databaseInfo><version>134481920</version></databaseInfo>"
                            b"</database>\n")
 
