@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Kills workers and the coordinator at fault points of a debug build.
+
+A killed worker's work order is done again, and the result is that of an unharmed run. No worker
+outlives a killed coordinator, and the source stays as it is.
+
+usage: kill.py --godwit P --corpus D [--again] [--scratch S]
+"""
+import glob
+import json
+import os
+import signal
+import time
+import uuid
+
+from coredata import bundles
+from run import Failure, Tool, fingerprint, parser, run_cases, said, same_bytes, unchanged
+
+ROWS, SEED = 4000, 7
+FLAGS = ("--workers", 2, "--range-rows", 100)
+TAG = "GODWIT_ORACLE_RUN"
+GRACE_SECONDS = 2
+
+
+class Lab:
+    """A generated store and the models between which it is migrated."""
+
+    def __init__(self, tool, corpus):
+        self.tool, self.bundle = tool, bundles(corpus)["openemu"]
+        self.old = self.bundle.models["OEDatabase 1.2"]
+
+    def source(self, folder):
+        path = os.path.join(folder, "source", "F.sqlite")
+        os.makedirs(os.path.dirname(path))
+        self.tool.run("generate", self.old.path, "--rows", ROWS, "--seed", SEED, "--output", path)
+        return path
+
+    def arguments(self, source, output):
+        return ("migrate", source, "--to", self.bundle.path, "--output", output, *FLAGS)
+
+
+def attempts(value):
+    """Every number under a key `attempts`, anywhere in a report."""
+    if isinstance(value, dict):
+        own = [v for k, v in value.items() if k == "attempts" and isinstance(v, int)]
+        return own + [n for v in value.values() for n in attempts(v)]
+    return [n for v in value for n in attempts(v)] if isinstance(value, list) else []
+
+
+def check_worker(lab, point, folder):
+    source, report = lab.source(folder), os.path.join(folder, "report.json")
+    before = fingerprint(os.path.dirname(source))
+    whole, harmed = (os.path.join(folder, n + ".sqlite") for n in ("whole", "harmed"))
+    lab.tool.run(*lab.arguments(source, whole))
+    lab.tool.run(*lab.arguments(source, harmed), "--report", report,
+                 environment={"GODWIT_FAULT": "worker:" + point})
+    unchanged(before, os.path.dirname(source))
+    same_bytes(whole, harmed, f"a worker killed after its {point}, and an unharmed run")
+    with open(report) as file:
+        found = attempts(json.load(file))
+    out = [] if found else ["the report has no `attempts`"]
+    if found and max(found) != 2:
+        out.append(f"the report's highest `attempts` is {max(found)}, expected 2: was none killed?")
+    left = [n for n in os.listdir(folder) if n.endswith(".godwit")]
+    return out + [f"left behind: {n}" for n in left]
+
+
+def tagged(tag, folder, session):
+    """Processes of a run: by environment, command line, open files or session."""
+    out = {}
+    for entry in glob.glob("/proc/[0-9]*"):
+        pid = int(os.path.basename(entry))
+        if pid != os.getpid() and alive(entry) and (
+                holds(entry, "environ", tag) or holds(entry, "cmdline", folder)
+                or session_of(entry) == session or opens(entry, folder)):
+            out[pid] = read(entry, "cmdline").replace("\0", " ").strip()
+    return out
+
+
+def read(entry, name):
+    try:
+        with open(os.path.join(entry, name), "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def holds(entry, name, text):
+    return text in read(entry, name)
+
+
+def stat_fields(entry):
+    """The fields after the command's name: state, parent, group, session, ..."""
+    return read(entry, "stat").rpartition(")")[2].split()
+
+
+def alive(entry):
+    fields = stat_fields(entry)
+    return bool(fields) and fields[0] not in "ZX"
+
+
+def session_of(entry):
+    fields = stat_fields(entry)
+    return int(fields[3]) if len(fields) > 3 else None
+
+
+def opens(entry, folder):
+    for link in glob.glob(os.path.join(entry, "fd", "*")):
+        try:
+            if os.readlink(link).startswith(folder):
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def check_coordinator(lab, again, folder):
+    source = lab.source(folder)
+    before, output = fingerprint(os.path.dirname(source)), os.path.join(folder, "result.sqlite")
+    tag = f"{TAG}={uuid.uuid4()}"
+    name, _, value = tag.partition("=")
+    process = lab.tool.start(*lab.arguments(source, output), environment={
+        name: value, "GODWIT_FAULT": "coordinator:migrating", "GODWIT_SLOW": "100"})
+    workers = set()
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        workers |= set(tagged(tag, folder, process.pid)) - {process.pid}
+        time.sleep(0.01)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise Failure("the coordinator was not killed by its fault point within 60 s")
+    if process.returncode != -signal.SIGKILL:
+        raise Failure(f"the coordinator ended with {process.returncode}, not by SIGKILL: "
+                      f"{said(process)[-300:]}")
+    if not workers:
+        raise Failure("no worker was seen while the coordinator lived")
+    return outlived(tag, folder, process.pid) + after(lab, again, source, output, before, folder)
+
+
+def outlived(tag, folder, session):
+    end = time.monotonic() + GRACE_SECONDS
+    left = tagged(tag, folder, session)
+    while left and time.monotonic() < end:
+        time.sleep(0.05)
+        left = tagged(tag, folder, session)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return [f"still alive {GRACE_SECONDS} s after the coordinator: {pid} {command[:100]}"
+            for pid, command in left.items()]
+
+
+def after(lab, again, source, output, before, folder):
+    unchanged(before, os.path.dirname(source))
+    out = ["a result appeared all the same"] if os.path.exists(output) else []
+    if again:
+        whole = os.path.join(folder, "whole.sqlite")
+        lab.tool.run(*lab.arguments(source, whole))
+        lab.tool.run(*lab.arguments(source, output))
+        same_bytes(whole, output, "run again after the coordinator was killed")
+    return out
+
+
+def main():
+    p = parser(__doc__)
+    p.add_argument("--again", action="store_true",
+                   help="also run the migration whose coordinator was killed again")
+    options = p.parse_args()
+    lab = Lab(Tool(options.godwit), options.corpus)
+    cases = [(f"worker killed after its {point}", lambda f, n=point: check_worker(lab, n, f))
+             for point in ("first-flush", "second-flush", "last-flush")]
+    cases.append(("coordinator killed", lambda f: check_coordinator(lab, options.again, f)))
+    run_cases(options, cases, "kills")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Running the tool and reporting, for the oracles."""
+import argparse
+import filecmp
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+from store import uri_path
+
+
+class Failure(Exception):
+    """A check that did not hold, as a sentence."""
+
+
+def parser(description):
+    p = argparse.ArgumentParser(description=description)
+    p.add_argument("--godwit", required=True, help="the executable")
+    p.add_argument("--corpus", required=True, help="the folder with real Core Data files")
+    p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
+    p.add_argument("--jobs", type=int, default=2, help="cases in parallel")
+    p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
+    return p
+
+
+class Tool:
+    """The executable; every call is checked for its exit code."""
+
+    def __init__(self, path, timeout=600):
+        self.path, self.timeout = os.path.abspath(path), timeout
+
+    def call(self, *arguments, environment=None, prefix=()):
+        command = [*prefix, self.path, *map(str, arguments)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, timeout=self.timeout, stdin=subprocess.DEVNULL,
+                env={**os.environ, **(environment or {})})
+        except subprocess.TimeoutExpired as error:
+            raise Failure(f"godwit {' '.join(map(str, arguments))}: still running after "
+                          f"{self.timeout} s") from error
+        done.stdout = done.stdout.decode("utf-8", "replace")
+        done.stderr = done.stderr.decode("utf-8", "replace")
+        return done
+
+    def run(self, *arguments, expect=0, **options):
+        done = self.call(*arguments, **options)
+        if done.returncode != expect:
+            raise Failure(f"godwit {' '.join(map(str, arguments))}: exit {done.returncode}, "
+                          f"expected {expect}: {(done.stderr or done.stdout).strip()[-400:]}")
+        return done
+
+    def json(self, *arguments, **options):
+        out = self.run(*arguments, **options).stdout
+        try:
+            return json.loads(out)
+        except ValueError as error:
+            raise Failure(f"godwit {' '.join(map(str, arguments))}: no JSON on standard output "
+                          f"({error}): {out[:200]!r}") from error
+
+    def start(self, *arguments, environment=None):
+        """Starts the tool in a session of its own; `said` gives its standard error."""
+        errors = tempfile.TemporaryFile()
+        process = subprocess.Popen(
+            [self.path, *map(str, arguments)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=errors,
+            env={**os.environ, **(environment or {})}, start_new_session=True)
+        process.errors = errors
+        return process
+
+
+def said(process):
+    """What a started process wrote to its standard error."""
+    process.errors.seek(0)
+    return process.errors.read().decode("utf-8", "replace")
+
+
+def fingerprint(folder):
+    """{file below the folder: (size, SHA-256)}; shows what changed, appeared or went away."""
+    out = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            with open(path, "rb") as file:
+                out[os.path.relpath(path, folder)] = hashlib.file_digest(file, "sha256").hexdigest()
+    return out
+
+
+def unchanged(before, folder):
+    """Fails unless the folder still has just these files with just these bytes."""
+    after = fingerprint(folder)
+    if after != before:
+        odd = [("changed " if n in before and n in after else "removed " if n in before
+                else "created ") + n
+               for n in sorted(set(before) | set(after)) if before.get(n) != after.get(n)]
+        raise Failure(f"beside the source: {', '.join(odd)}")
+
+
+def vacuumed(path):
+    """A copy of a store with its pages in canonical order."""
+    copy = path + ".vacuumed"
+    if os.path.exists(copy):
+        os.remove(copy)
+    wal = os.path.exists(path + "-wal") and os.path.getsize(path + "-wal") > 0
+    how = "mode=rw" if wal else "mode=ro&immutable=1"
+    db = sqlite3.connect(f"file:{uri_path(path)}?{how}", uri=True)
+    try:
+        db.execute("vacuum into ?", (copy,))
+    finally:
+        db.close()
+    return copy
+
+
+def same_bytes(first, second, what):
+    if not filecmp.cmp(vacuumed(first), vacuumed(second), shallow=False):
+        raise Failure(f"{what}: VACUUM INTO copies of the two results differ")
+
+
+def run_cases(options, cases, noun):
+    """Runs (name, function of a scratch folder) cases; a function returns its differences or
+    fails. Prints them and ends the process as the oracles' contract says."""
+    base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
+    os.makedirs(base, exist_ok=True)
+
+    def one(case):
+        name, function = case
+        folder = tempfile.mkdtemp(prefix="case-", dir=base)
+        try:
+            found = function(folder) or []
+        except Failure as failure:
+            found = [str(failure)]
+        except (sqlite3.Error, OSError, LookupError, ValueError) as error:
+            found = [f"cannot check: {type(error).__name__}: {error}"]
+        if not (found and options.keep):
+            shutil.rmtree(folder, ignore_errors=True)
+        return name, [f.replace(folder, "<scratch>") for f in found]
+
+    failed = 0
+    with ThreadPoolExecutor(max_workers=options.jobs) as pool:
+        for name, found in pool.map(one, cases):
+            failed += bool(found)
+            for line in found[:20]:
+                print(f"{name}: {line}", flush=True)
+            if len(found) > 20:
+                print(f"{name}: ... and {len(found) - 20} more", flush=True)
+    if not options.scratch and not (failed and options.keep):
+        shutil.rmtree(base, ignore_errors=True)
+    print(f"{failed} of {len(cases)} {noun} differ" if failed else f"{len(cases)} {noun} alike")
+    sys.exit(1 if failed else 0)
