@@ -17,13 +17,13 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
 
   public var description: String { sentences.joined(separator: "\n") }
 
-  init(_ exitStatus: ExitStatus, _ sentences: [String], code: Int? = nil) {
+  package init(_ exitStatus: ExitStatus, _ sentences: [String], code: Int? = nil) {
     self.sentences = sentences
     self.exitStatus = exitStatus
     coreDataCode = code
   }
 
-  init(_ exitStatus: ExitStatus, _ sentence: String, code: Int? = nil) {
+  package init(_ exitStatus: ExitStatus, _ sentence: String, code: Int? = nil) {
     self.init(exitStatus, [sentence], code: code)
   }
 

@@ -11,18 +11,19 @@ struct ColumnCompiler {
   private var source: StoreSchema { compiler.source }
   private var destination: StoreSchema { compiler.destination }
 
+  /// The operation for the rows of one entity; nil where the entity has no such property.
   func operation(
     for column: Column, pair: ProgramCompiler.Pair
-  ) throws(CompileError.Place) -> ColumnOperation {
+  ) throws(CompileError.Place) -> ColumnOperation? {
     switch column.role {
     case .primaryKey, .entityNumber, .optimisticLock:
       preconditionFailure("the first three columns are no program's business")
     case .attribute(let entity, let name):
-      guard inherits(pair.new, from: entity) else { return .constant(.null) }
+      guard inherits(pair.new, from: entity) else { return nil }
       return attribute(name, pair)
     case .toOne(let entity, let name), .toOneEntity(let entity, let name),
       .toOneOrder(let entity, let name):
-      guard inherits(pair.new, from: entity) else { return .constant(.null) }
+      guard inherits(pair.new, from: entity) else { return nil }
       return try toOne(column.role, name, pair)
     case .owner(let entity, let name), .ownerOrder(let entity, let name):
       return try owner(column.role, entity: entity, name: name, pair)
@@ -166,12 +167,12 @@ struct ColumnCompiler {
 
   private func owner(
     _ role: Column.Role, entity: String, name: String, _ pair: ProgramCompiler.Pair
-  ) throws(CompileError.Place) -> ColumnOperation {
+  ) throws(CompileError.Place) -> ColumnOperation? {
     guard
       let relationship = destination.model.entity(entity)?.relationships.first(where: {
         $0.name == name
       }), inherits(pair.new, from: relationship.destinationEntityName)
-    else { return .constant(.null) }
+    else { return nil }
     for family in destination.model.family(of: entity) {
       guard let mapping = compiler.mapping.mapping(toDestination: family.name),
         let sourceName = mapping.sourceEntityName,
@@ -206,8 +207,7 @@ struct ColumnCompiler {
     }
     guard let owner = table.column(ownerRole) else { return nil }
     let hadOrder = pairs.contains { pair in
-      guard let found = try? operation(for: column, pair: pair) else { return false }
-      if case .reference = found { return true }
+      if case .reference? = try? operation(for: column, pair: pair) { return true }
       return false
     }
     let hasRows = pairs.contains { pair in

@@ -42,21 +42,36 @@ package struct ProgramCompiler {
     let columns = ColumnCompiler(compiler: self, table: table, sourceTable: sourceTable)
     var programs: [ColumnProgram] = []
     for column in table.columns.dropFirst(3) {
-      var operations: [ColumnOperation] = []
+      var operations: [ColumnOperation?] = []
       for pair in pairs {
         do {
           operations.append(try columns.operation(for: column, pair: pair))
         } catch {
           problems.append(error)
-          operations.append(.constant(.null))
+          operations.append(nil)
         }
       }
-      programs.append(ColumnProgram(name: column.name, type: column.type, operations: operations))
+      let elsewhere = Self.operationElsewhere(operations)
+      programs.append(
+        ColumnProgram(
+          name: column.name, type: column.type, operations: operations.map { $0 ?? elsewhere }))
       if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
     }
     return TableProgram(
       sourceTable: sourceTable.name, destinationTable: table.name, entities: pairs.map(\.numbers),
       columns: programs)
+  }
+
+  /// What rows of entities without the property get: what they had, where the column stays one.
+  ///
+  /// Core Data never looks there, but some of its own migrations left values in such rows, and
+  /// carried them along ever after.
+  private static func operationElsewhere(_ operations: [ColumnOperation?]) -> ColumnOperation {
+    let known = Set(operations.compactMap(\.self))
+    if known.count == 1, case .copy(let column, _)? = known.first {
+      return .copy(column: column, replacingNull: .null)
+    }
+    return .constant(.null)
   }
 
   /// The mapping that fills a concrete destination entity.

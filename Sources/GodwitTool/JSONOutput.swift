@@ -1,0 +1,16 @@
+import Foundation
+import SystemCalls
+import SystemPackage
+
+/// JSON as the tool writes it: sorted, so that two outputs can be compared.
+enum JSONOutput {
+  static func text(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+
+  static func write(_ value: some Encodable, to path: FilePath) throws {
+    try Files.writeFileAtomically(Array((try text(value) + "\n").utf8), to: path)
+  }
+}

@@ -1,0 +1,108 @@
+import ArgumentParser
+import Godwit
+import Logging
+import MigrationCoordinator
+import SystemCalls
+import SystemPackage
+
+struct MigrateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "migrate",
+    abstract: "Migrates a store to another version of its model.",
+    discussion: """
+      Without --output the new store takes the place of the old one once it is complete and \
+      verified; the old one is kept as STORE.before-TIME. An interrupted migration goes on when \
+      the same command is started again.
+      """)
+
+  @Argument(help: "The SQLite store to migrate.")
+  var store: FilePath
+
+  @OptionGroup var model: ModelOptions
+  @OptionGroup var work: WorkOptions
+
+  @Option(help: "Write the new store to this file and leave the old one alone.")
+  var output: FilePath?
+
+  @Option(name: .customLong("work"), help: "The folder to work in, instead of STORE.godwit.")
+  var workFolder: FilePath?
+
+  @Option(help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
+  var journalMode: MigrationRequest.JournalMode?
+
+  @Option(help: "How the result is verified: quick or full, which reads every index as well.")
+  var verify = Verification.quick
+
+  @Flag(help: "Refuse to migrate where the model has no place for some data.")
+  var failOnLoss = false
+
+  @Flag(help: "Remove the old store once the new one has taken its place.")
+  var discardOld = false
+
+  @Flag(help: "Print every SQL statement with its plan and its time on standard error.")
+  var logSQL = false
+
+  @Option(help: "Write a report in JSON to this file.")
+  var report: FilePath?
+
+  enum Verification: String, ExpressibleByArgument, CaseIterable { case quick, full }
+
+  func run() async throws {
+    var request = MigrationRequest(store: store, model, work)
+    request.output = output
+    request.work = workFolder
+    request.journalMode = journalMode
+    request.verifiesFully = verify == .full
+    request.failsOnLoss = failOnLoss
+    request.discardsOld = discardOld
+    request.logsSQL = logSQL
+    let result = try await Self.migrate(request)
+    if let report { try JSONOutput.write(result, to: report) }
+    Self.tell(result)
+  }
+
+  /// Migrates until it is done or a signal asks to stop.
+  private static func migrate(_ request: MigrationRequest) async throws -> MigrationReport {
+    let bar = ProgressBar()
+    let migration = Migration(request, logger: Logger(label: "godwit") { StandardErrorLog(label: $0) })
+    defer { bar.clear() }
+    let task = Task { try await migration.run { bar.show($0) } }
+    let watcher = Task {
+      for await _ in Processes.stopSignals() { task.cancel() }
+    }
+    defer { watcher.cancel() }
+    return try await task.value
+  }
+
+  private static func tell(_ report: MigrationReport) {
+    let out = Terminal.standardOutput
+    let error = Terminal.standardError
+    guard report.outcome == .migrated else {
+      out.line("\(report.store) has this model already: nothing to do.")
+      return
+    }
+    for loss in report.losses { error.line("godwit: note: \(loss.sentence)") }
+    for omission in report.omittedIndexes {
+      error.line(
+        "godwit: note: index \(omission.index) of \(omission.entity) was left out: \(omission.reason).")
+    }
+    for reference in report.danglingReferences {
+      error.line(
+        "godwit: note: \(reference.count) references in \(reference.table).\(reference.column) "
+          + "lead to objects that are not there.")
+    }
+    for file in report.missingExternalFiles {
+      error.line("godwit: note: external file \(file) is missing; its reference was carried over.")
+    }
+    for table in report.extraTables {
+      error.line("godwit: note: table \(table) is none of the model's and was left behind.")
+    }
+    if let reason = report.modelCacheOmitted {
+      error.line("godwit: note: the store carries no model of its own: \(reason).")
+    }
+    out.line("\(report.destination): \(report.rows) rows migrated and verified.")
+    if let old = report.oldStore { out.line("The old store is kept as \(old).") }
+  }
+}
+
+extension MigrationRequest.JournalMode: ExpressibleByArgument {}

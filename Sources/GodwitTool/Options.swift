@@ -1,0 +1,85 @@
+import ArgumentParser
+import MigrationCoordinator
+import SystemPackage
+
+extension FilePath: @retroactive ExpressibleByArgument {
+  public init?(argument: String) {
+    if argument.isEmpty { return nil }
+    self.init(argument)
+  }
+}
+
+/// A number of bytes such as `256M`.
+struct ByteSize: ExpressibleByArgument {
+  let bytes: Int64
+
+  init(bytes: Int64) { self.bytes = bytes }
+
+  init?(argument: String) {
+    let units: [Character: Int64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
+    var digits = argument.uppercased()
+    if digits.hasSuffix("IB") { digits.removeLast(2) } else if digits.hasSuffix("B") { digits.removeLast() }
+    let unit = digits.last.flatMap { units[$0] }
+    if unit != nil { digits.removeLast() }
+    guard let number = Int64(digits), number > 0 else { return nil }
+    let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
+    if overflow { return nil }
+    self.bytes = bytes
+  }
+
+  var defaultValueDescription: String { "\(bytes >> 20)M" }
+}
+
+/// The model to migrate to, and where to find the store's own.
+struct ModelOptions: ParsableArguments {
+  @Option(
+    name: .customLong("to"),
+    help: ArgumentHelp(
+      "The model to migrate to: a bundle (its current version), one version, a folder or app with "
+        + "one, or another store. May be repeated; the models are merged.",
+      valueName: "model"))
+  var target: [FilePath]
+
+  @Option(help: "The configuration of the model that the store is to have.")
+  var configuration: String?
+
+  @Option(
+    parsing: .upToNextOption,
+    help: ArgumentHelp(
+      "Where else the store's own model may be found.", valueName: "path"))
+  var models: [FilePath] = []
+
+  func validate() throws {
+    if target.isEmpty { throw ValidationError("Name the model to migrate to with --to.") }
+  }
+}
+
+/// How finely a migration is cut and how much it may take.
+struct WorkOptions: ParsableArguments {
+  @Option(help: "How many workers run at a time.")
+  var workers = 2
+
+  @Option(help: "Memory for all processes together, such as 512M; at least 64M.")
+  var memory = ByteSize(bytes: 256 << 20)
+
+  @Option(help: "Cut every table into ranges of so many rows.")
+  var rangeRows: Int64?
+
+  func validate() throws {
+    guard (1...256).contains(workers) else {
+      throw ValidationError("--workers takes a number from 1 to 256.")
+    }
+    guard memory.bytes >= 64 << 20 else { throw ValidationError("--memory takes at least 64M.") }
+    if let rangeRows, rangeRows < 1 { throw ValidationError("--range-rows takes at least 1.") }
+  }
+}
+
+extension MigrationRequest {
+  init(store: FilePath, _ model: ModelOptions, _ work: WorkOptions) {
+    self.init(
+      store: store, target: model.target, workers: work.workers, memory: work.memory.bytes)
+    configuration = model.configuration
+    models = model.models
+    rangeRows = work.rangeRows
+  }
+}

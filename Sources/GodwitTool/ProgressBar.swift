@@ -1,0 +1,54 @@
+import MigrationStatus
+import Synchronization
+
+/// One line on a terminal that tells how far a migration is; nothing anywhere else.
+final class ProgressBar: Sendable {
+  private let terminal = Terminal.standardError
+  private let shown = Mutex(false)
+
+  func show(_ snapshot: StatusSnapshot) {
+    guard let width = terminal.width else { return }
+    let line = Self.line(snapshot, width: width == 0 ? 80 : width)
+    shown.withLock { shown in
+      terminal.write("\r\u{1B}[K\(line)")
+      shown = true
+    }
+  }
+
+  func clear() {
+    shown.withLock { shown in
+      if shown { terminal.write("\r\u{1B}[K") }
+      shown = false
+    }
+  }
+
+  /// Such as `[#####.....]  52 %  migrating, 3 of 8 work orders, 12 s left`.
+  static func line(_ snapshot: StatusSnapshot, width: Int) -> String {
+    let percent = Int(snapshot.fraction * 100)
+    var text = "\(percent) %  \(snapshot.phase)"
+    if snapshot.phase == .migrating, snapshot.workOrders > 0 {
+      let done = snapshot.parts.count { $0.state == .done }
+      text += ", \(done) of \(snapshot.workOrders) work orders"
+    }
+    if let seconds = snapshot.secondsRemaining, seconds >= 1 {
+      text += ", \(DurationText(seconds: seconds)) left"
+    }
+    let cells = max(0, min(30, width - text.count - 5))
+    guard cells >= 5 else { return String(text.prefix(max(0, width - 1))) }
+    let filled = Int(Double(cells) * snapshot.fraction)
+    let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: cells - filled)
+    return "[\(bar)] \(text)"
+  }
+}
+
+/// A number of seconds as people read it.
+struct DurationText: CustomStringConvertible {
+  let seconds: Double
+
+  var description: String {
+    let whole = Int(min(seconds, 1e9).rounded(.up))
+    if whole < 60 { return "\(whole) s" }
+    if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
+    return "\(whole / 3600) h \(whole % 3600 / 60) min"
+  }
+}
