@@ -48,7 +48,8 @@ package enum CompiledModel {
   private static func withoutInherited(_ entities: [Entity]) -> [Entity] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
     return entities.map { entity in
-      guard let parent = entity.superentityName.flatMap({ byName[$0] }) else { return entity }
+      guard let parent = entity.superentityName.flatMap({ byName[$0] }), entity.hasProperties
+      else { return entity }
       var own = entity
       let inherited = (
         Set(parent.attributes), Set(parent.relationships), Set(parent.fetchedProperties)
@@ -61,10 +62,18 @@ package enum CompiledModel {
   }
 }
 
+extension Entity {
+  fileprivate var hasProperties: Bool {
+    !(attributes.isEmpty && relationships.isEmpty && fetchedProperties.isEmpty)
+  }
+}
+
 /// Reads the entities of one archive.
 private struct ArchivedEntities {
   let archive: KeyedArchive
   var expressions: ArchivedExpressions
+  /// Entities of a damaged archive may all share one big collection; this bounds what comes of it.
+  private var budget = 1_000_000
 
   init(_ archive: KeyedArchive) {
     self.archive = archive
@@ -103,9 +112,15 @@ private struct ArchivedEntities {
     return entity
   }
 
+  private mutating func spend(_ count: Int) throws(ModelFileError) {
+    budget -= count
+    guard budget >= 0 else { throw ModelFileError(.tooLarge(limit: 1_000_000)) }
+  }
+
   private mutating func add(
     _ id: KeyedArchive.ID, named name: String, to entity: inout Entity, _ owner: KeyedArchive.ID
   ) throws(ModelFileError) {
+    try spend(1)
     let kind = try archive.class(of: id)
     // An inherited property is a proxy in some archives, and may be the superentity's own in others.
     if kind == "_NSPropertyDescriptionProxy" { return }
@@ -174,7 +189,7 @@ private struct ArchivedEntities {
     return derivation
   }
 
-  private func relationship(
+  private mutating func relationship(
     _ name: String, _ id: KeyedArchive.ID
   ) throws(ModelFileError) -> Relationship {
     let maxCount = try archive.number("NSMaxCount", of: id) ?? 0
@@ -237,7 +252,9 @@ private struct ArchivedEntities {
 
   private mutating func fetchIndex(_ id: KeyedArchive.ID) throws(ModelFileError) -> FetchIndex {
     var index = FetchIndex(try archive.requiredText("NSIndexName", of: id), elements: [])
-    for element in try archive.members("NSIndexElements", of: id) ?? [] {
+    let elements = try archive.members("NSIndexElements", of: id) ?? []
+    try spend(elements.count + 1)
+    for element in elements {
       var part = FetchIndex.Element(
         property: try archive.requiredText("NSPropertyName", of: element),
         isAscending: try archive.flag("NSAscending", of: element))
@@ -254,13 +271,15 @@ private struct ArchivedEntities {
   }
 
   /// Arrays of property names, or of properties.
-  private func propertyNames(
+  private mutating func propertyNames(
     _ key: String, of id: KeyedArchive.ID
   ) throws(ModelFileError) -> [[String]] {
     var result: [[String]] = []
     for tuple in try archive.members(key, of: id) ?? [] {
       var names: [String] = []
-      for member in try archive.members(of: tuple) {
+      let members = try archive.members(of: tuple)
+      try spend(members.count + 1)
+      for member in members {
         if let name = archive.string(member) {
           names.append(name)
         } else {
@@ -273,9 +292,12 @@ private struct ArchivedEntities {
   }
 
   /// Entries whose value is text; code can put other objects there, which no model file shows.
-  private func userInfo(of id: KeyedArchive.ID) throws(ModelFileError) -> [String: String] {
+  private mutating func userInfo(of id: KeyedArchive.ID) throws(ModelFileError) -> [String: String]
+  {
     var result: [String: String] = [:]
-    for (key, value) in try archive.dictionary("NSUserInfo", of: id) ?? [] {
+    let entries = try archive.dictionary("NSUserInfo", of: id) ?? []
+    try spend(entries.count)
+    for (key, value) in entries {
       if let text = archive.string(value) { result[key] = text }
     }
     return result

@@ -11,6 +11,7 @@ package struct ModelFileError: Error, Sendable {
     case damagedXML(line: Int)
     /// The document declares entities, which no model has and which an attacker would use.
     case entityDeclaration
+    case unknownEncoding(String)
     case notAModelDocument
     /// A model of Xcode before version 4: `elements` and `layout` in place of `contents`.
     case modelBeforeXcode4

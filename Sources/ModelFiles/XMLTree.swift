@@ -22,16 +22,37 @@ package struct XMLTree: Sendable {
 
   /// Entity declarations are refused: the parser would drop what they stand for without a word.
   package init(parsing bytes: [UInt8], maximumElements: Int = 500_000) throws(ModelFileError) {
+    try Self.checkPrologue(bytes)
     let parser = XMLParser(data: Data(bytes))
     parser.shouldResolveExternalEntities = false
     let builder = XMLTreeBuilder(maximumElements: maximumElements)
     parser.delegate = builder
     let complete = parser.parse()
     if let problem = builder.problem { throw ModelFileError(problem) }
-    guard complete, !builder.elements.isEmpty else {
+    // The parser calls a document complete that ends within its elements.
+    guard complete, parser.parserError == nil, builder.isClosed else {
       throw ModelFileError(.damagedXML(line: parser.lineNumber))
     }
     elements = builder.elements
+  }
+
+  /// The parser expands entities in attributes and tells nobody, so their declaration is searched
+  /// for in the bytes; that takes an encoding in which it has but one spelling.
+  private static func checkPrologue(_ bytes: [UInt8]) throws(ModelFileError) {
+    let start = String(decoding: bytes.prefix(200), as: UTF8.self).lowercased()
+    if start.hasPrefix("<?xml"), let declaration = start.firstRange(of: "encoding=") {
+      let name = start[declaration.upperBound...].dropFirst().prefix {
+        $0 != "\"" && $0 != "'"
+      }
+      guard name == "utf-8" else { throw ModelFileError(.unknownEncoding(String(name))) }
+    }
+    guard !bytes.contains(0) else { throw ModelFileError(.unknownEncoding("not UTF-8")) }
+    let declaration = Array("<!ENTITY".utf8)
+    var matched = 0
+    for byte in bytes {
+      matched = byte == declaration[matched] ? matched + 1 : (byte == declaration[0] ? 1 : 0)
+      guard matched < declaration.count else { throw ModelFileError(.entityDeclaration) }
+    }
   }
 
   package func children(of element: Element) -> [Element] {
@@ -48,6 +69,10 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
   var elements: [XMLTree.Element] = []
   var problem: ModelFileError.Problem?
   private var open: [Int] = []
+
+  /// Whether every element that began has ended under its name.
+  var isClosed: Bool { open.isEmpty && !elements.isEmpty }
+
   private let maximumElements: Int
 
   init(maximumElements: Int) { self.maximumElements = maximumElements }
@@ -68,7 +93,9 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     _ parser: XMLParser, didEndElement name: String, namespaceURI: String?,
     qualifiedName: String?
   ) {
-    open.removeLast()
+    guard let last = open.popLast(), elements[last].name == name else {
+      return stop(parser, .damagedXML(line: parser.lineNumber))
+    }
   }
 
   func parser(_ parser: XMLParser, foundCharacters text: String) {
@@ -79,17 +106,8 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     if let current = open.last { elements[current].text += String(decoding: data, as: UTF8.self) }
   }
 
-  func parser(
-    _ parser: XMLParser, foundInternalEntityDeclarationWithName name: String, value: String?
-  ) {
-    stop(parser, .entityDeclaration)
-  }
-
-  func parser(
-    _ parser: XMLParser, foundExternalEntityDeclarationWithName name: String, publicID: String?,
-    systemID: String?
-  ) {
-    stop(parser, .entityDeclaration)
+  func parser(_ parser: XMLParser, parseErrorOccurred parseError: any Error) {
+    if problem == nil { problem = .damagedXML(line: parser.lineNumber) }
   }
 
   private func stop(_ parser: XMLParser, _ reason: ModelFileError.Problem) {

@@ -23,6 +23,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
     }
     try checkHierarchy()
     try checkProperties()
+    try checkRedeclarations()
     for (index, entity) in self.entities.enumerated() {
       if let parent = entity.superentityName { childrenByName[parent, default: []].append(index) }
     }
@@ -137,11 +138,37 @@ package struct ManagedObjectModel: Hashable, Sendable {
   }
 }
 
+extension ManagedObjectModel {
+  private enum Kind { case attribute, relationship, fetchedProperty }
+
+  /// The rest of the package looks attributes and relationships up apart: a name must mean one of them.
+  private func checkRedeclarations() throws(ModelError) {
+    var kinds: [String: [String: Kind]] = [:]
+    for entity in entities {
+      var own: [String: Kind] = [:]
+      for attribute in entity.attributes { own[attribute.name] = .attribute }
+      for relationship in entity.relationships { own[relationship.name] = .relationship }
+      for property in entity.fetchedProperties { own[property.name] = .fetchedProperty }
+      kinds[entity.name] = own
+    }
+    for entity in entities where entity.superentityName != nil {
+      for ancestor in lineage(of: entity).dropFirst() {
+        for (name, kind) in kinds[entity.name] ?? [:] {
+          guard let inherited = kinds[ancestor.name]?[name], inherited != kind else { continue }
+          throw ModelError(.propertyChangesKind, entity: entity.name, property: name)
+        }
+      }
+    }
+  }
+}
+
 /// Why a set of entities is not a model.
 package struct ModelError: Error, Hashable, Sendable {
   package enum Problem: Hashable, Sendable {
     case entityDefinedTwice
     case propertyDefinedTwice
+    /// A superentity has a property of that name which is of another kind.
+    case propertyChangesKind
     case superentityMissing(String)
     case inheritanceCycle
     case inheritanceTooDeep

@@ -21,8 +21,17 @@ import Testing
     let sources = try #require(CachedModel.sources[cached.hashes])
     // Versions that hash alike may differ elsewhere: one of them must agree in everything.
     let differences = sources.map { Self.differences(of: model, from: $0) }
-    #expect(differences.contains([]), "\(differences.min { $0.count < $1.count } ?? [])")
+    let fewest = differences.min { $0.count < $1.count } ?? ["no source"]
+    let known = Self.editedLater.first { store.hasSuffix($0.store) }?.property
+    #expect(fewest.allSatisfy { $0 == known }, "\(fewest)")
   }
+
+  /// Sources that their projects edited after the store was written, where no hash tells.
+  static let editedLater = [
+    (store: "SampleModel_V1.sqlite", property: "color"),
+    (store: "store2-53-0.sqlite", property: "isSilenced"),
+    (store: "store2-87-0.sqlite", property: "a transformer's name"),
+  ]
 
   /// What the two say differently, but for class names and user info, which a migration drops.
   static func differences(of cached: ManagedObjectModel, from source: ManagedObjectModel)
@@ -31,24 +40,16 @@ import Testing
     var result: [String] = []
     if cached.versionIdentifiers != source.versionIdentifiers { result.append("identifiers") }
     for (one, other) in zip(cached.entities, source.entities) {
-      let (one, other) = (one.bare, other.bare)
-      if one == other { continue }
-      for (name, same) in [
-        ("attributes", one.attributes == other.attributes),
-        ("relationships", one.relationships == other.relationships),
-        ("fetched properties", one.fetchedProperties == other.fetchedProperties),
-        ("indexes", one.fetchIndexes == other.fetchIndexes),
-        ("compound indexes", one.compoundIndexes == other.compoundIndexes),
-      ] where !same {
-        result.append("\(one.name): \(name)")
+      var (one, other) = (one.bare, other.bare)
+      let pairs = zip(one.attributes, other.attributes)
+      for (a, b) in pairs where a != b {
+        result.append(
+          a.valueTransformerName == b.valueTransformerName ? a.name : "a transformer's name")
       }
-      for (a, b) in zip(one.attributes, other.attributes) where a != b {
-        result.append("\(a) for \(b)")
+      if one.attributes.count == other.attributes.count {
+        (one.attributes, other.attributes) = ([], [])
       }
-      for (a, b) in zip(one.relationships, other.relationships) where a != b {
-        result.append("\(a) for \(b)")
-      }
-      if result.isEmpty { result.append("\(one) for \(other)") }
+      if one != other { result.append("\(one) for \(other)") }
     }
     return result
   }

@@ -148,6 +148,15 @@ import ValueExpressions
     }
   }
 
+  @Test func `a property that is of another kind in a subentity is refused`() {
+    var entities = Self.chain(3)
+    entities[0].attributes = [Attribute("a", .string)]
+    entities[2].relationships = [Relationship("a", to: "E0")]
+    #expect(throws: ModelError(.propertyChangesKind, entity: "E2", property: "a")) {
+      try ManagedObjectModel(entities: entities)
+    }
+  }
+
   @Test func `subentities come in numbering order`() throws {
     var names = ["b", "A", "c"].map {
       var entity = Entity($0)

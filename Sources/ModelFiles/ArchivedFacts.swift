@@ -1,0 +1,45 @@
+import ObjectModel
+
+/// What attributes, relationships and fetched properties have in common.
+struct PropertyFacts {
+  var isOptional: Bool
+  var isTransient: Bool
+  var isReadOnly = false
+  var isOrdered = false
+  var isIndexedBySpotlight = false
+  var versionHashModifier: String?
+  var renamingIdentifier: String?
+  var userInfo: [String: String]
+
+  /// The bit field `_P`; the upper four bits of its low byte tell what a property lacks.
+  var bits: Int64 {
+    1 | (isOptional ? 0x02 : 0) | (isReadOnly ? 0x04 : 0) | (isTransient ? 0x08 : 0) | 0x30
+      | (userInfo.isEmpty ? 0x40 : 0) | (versionHashModifier == nil ? 0x80 : 0)
+      | (isIndexedBySpotlight ? 0x100 : 0) | (isOrdered ? 0x400 : 0)
+  }
+}
+
+extension ManagedObjectModel {
+  func allFetchedProperties(of entity: Entity) -> [FetchedProperty] {
+    var seen: Set<String> = []
+    return lineage(of: entity).flatMap(\.fetchedProperties).filter { seen.insert($0.name).inserted }
+  }
+
+  /// Every index of the entity's own: of indexed attributes, compound ones, and those with a name.
+  func archivedIndexes(of entity: Entity) -> [FetchIndex] {
+    let attributes = entity.attributes.filter(\.isIndexed).map(\.name).sorted()
+    let derived = (attributes.map { [$0] } + entity.compoundIndexes).map { names in
+      FetchIndex(names.joined(separator: "_"), elements: names.map { .init(property: $0) })
+    }
+    let taken = Set(entity.fetchIndexes.map(\.name))
+    return derived.filter { !taken.contains($0.name) } + entity.fetchIndexes
+  }
+
+  /// The property names of each index of several attributes; one on a relationship does not count.
+  func archivedCompounds(of entity: Entity, _ indexes: [FetchIndex]) -> [[String]] {
+    let attributes = Set(allAttributes(of: entity).map(\.name))
+    return indexes.map { $0.elements.compactMap(\.propertyName) }.filter {
+      $0.count > 1 && attributes.isSuperset(of: $0)
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import KeyedArchives
+import ValueExpressions
+
+/// Writes values, expressions and predicates in the forms that real archives show, no others.
+struct ArchivedValueWriter {
+  typealias ID = KeyedArchive.ID
+  typealias Class = KeyedArchiveWriter.Class
+
+  /// The archive that they go to, and everything else of it too.
+  var writer = KeyedArchiveWriter()
+
+  mutating func value(_ value: AttributeValue) throws(ModelFileError) -> ID? {
+    switch value {
+    case .null: return nil
+    case .boolean(let value): return writer.add(value)
+    case .integer(let value): return writer.add(value)
+    case .real(let value): return writer.add(value)
+    case .string(let value): return writer.add(value)
+    case .data(let value): return writer.add(value)
+    case .date(let seconds):
+      return writer.add(Class("NSDate", "NSObject"), [("NS.time", .real(seconds))])
+    case .uuid(let bytes):
+      return writer.add(Class("NSUUID", "NSObject"), [("NS.uuidbytes", .data(bytes))])
+    case .uri(let text):
+      let relative = writer.add(text)
+      return writer.add(
+        Class("NSURL", "NSObject"),
+        [("NS.base", .reference(nil)), ("NS.relative", .reference(relative))])
+    case .decimal(let text): return try decimal(text)
+    }
+  }
+
+  private mutating func decimal(_ text: String) throws(ModelFileError) -> ID {
+    guard let decimal = DecimalText(text), let mantissa = UInt128("0" + decimal.digits) else {
+      throw ModelFileError(.cannotArchive(text))
+    }
+    let bytes = (0..<16).map { UInt8(truncatingIfNeeded: mantissa >> UInt128($0 * 8)) }
+    let length = (bytes.lastIndex { $0 != 0 }.map { $0 / 2 + 1 }) ?? 0
+    return writer.add(
+      Class("NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"),
+      [
+        ("NS.exponent", .integer(Int64(decimal.exponent))), ("NS.length", .integer(Int64(length))),
+        ("NS.negative", .boolean(decimal.isNegative)), ("NS.compact", .boolean(false)),
+        ("NS.mantissa", .data(bytes)), ("NS.mantissa.bo", .integer(1)),
+      ])
+  }
+
+  // MARK: Expressions
+
+  mutating func expression(_ expression: ValueExpression) throws(ModelFileError) -> ID {
+    switch expression {
+    case .constant(let constant):
+      return writer.add(
+        Class("NSConstantValueExpression", "NSExpression", "NSObject"),
+        [("NSExpressionType", .integer(0)), ("NSConstantValue", .reference(try value(constant)))])
+    case .evaluatedObject:
+      return writer.add(
+        Class("NSSelfExpression", "NSExpression", "NSObject"), [("NSExpressionType", .integer(1))])
+    case .variable(let name):
+      return writer.add(
+        Class("NSVariableExpression", "NSExpression", "NSObject"),
+        [("NSExpressionType", .integer(2)), ("NSVariable", .reference(writer.add(name)))])
+    case .keyPath(nil, let path): return try keyPath(path)
+    case .builtIn(let name, let arguments): return try builtIn(name, arguments)
+    case .keyPath, .function, .aggregate:
+      throw ModelFileError(.cannotArchive(expression.description))
+    }
+  }
+
+  private mutating func keyPath(_ path: String) throws(ModelFileError) -> ID {
+    let specifier = writer.add(
+      Class("NSKeyPathSpecifierExpression", "NSExpression", "NSObject"),
+      [("NSExpressionType", .integer(10)), ("NSKeyPath", .reference(writer.add(path)))])
+    let selector = path.contains(".") ? "valueForKeyPath:" : "valueForKey:"
+    let arguments = writer.add(ArchivedClass.mutableArray, of: [specifier])
+    return writer.add(
+      Class("NSKeyPathExpression", "NSFunctionExpression", "NSExpression", "NSObject"),
+      [
+        ("NSExpressionType", .integer(3)),
+        ("NSOperand", .reference(try expression(.evaluatedObject))),
+        ("NSSelectorName", .reference(writer.add(selector))),
+        ("NSArguments", .reference(arguments)),
+      ])
+  }
+
+  private mutating func builtIn(
+    _ name: String, _ arguments: [ValueExpression]
+  ) throws(ModelFileError) -> ID {
+    let operand = writer.add(
+      Class("NSConstantValueExpression", "NSExpression", "NSObject"),
+      [
+        ("NSExpressionType", .integer(0)),
+        (
+          "NSConstantValueClassName", .reference(writer.add(ArchivedExpressions.builtInClass))
+        ),
+      ])
+    var members: [ID] = []
+    for argument in arguments { members.append(try expression(argument)) }
+    // What the compiler makes of `@count` has an immutable array, what it reads as a call another.
+    let list = name == "count:" ? ArchivedClass.array : ArchivedClass.mutableArray
+    return writer.add(
+      Class("NSFunctionExpression", "NSExpression", "NSObject"),
+      [
+        ("NSExpressionType", .integer(4)), ("NSOperand", .reference(operand)),
+        ("NSSelectorName", .reference(writer.add(name))),
+        ("NSArguments", .reference(writer.add(list, of: members))),
+      ])
+  }
+
+  // MARK: Predicates
+
+  mutating func predicate(_ predicate: ValuePredicate?) throws(ModelFileError) -> ID? {
+    switch predicate {
+    case nil: return nil
+    case .and(let parts)?: return try compound(1, parts)
+    case .or(let parts)?: return try compound(2, parts)
+    case .comparison(let left, let comparison, let right, .direct, false, false)?:
+      guard let operation = operation(comparison) else {
+        throw ModelFileError(.cannotArchive(predicate?.description ?? ""))
+      }
+      return writer.add(
+        Class("NSComparisonPredicate", "NSPredicate", "NSObject"),
+        [
+          ("NSLeftExpression", .reference(try expression(left))),
+          ("NSRightExpression", .reference(try expression(right))),
+          ("NSPredicateOperator", .reference(operation)),
+        ])
+    case .always?, .comparison?, .not?, .unparsed?:
+      throw ModelFileError(.cannotArchive(predicate?.description ?? ""))
+    }
+  }
+
+  private mutating func compound(
+    _ type: Int64, _ parts: [ValuePredicate]
+  ) throws(ModelFileError) -> ID {
+    var members: [ID] = []
+    for part in parts {
+      if let id = try predicate(part) { members.append(id) }
+    }
+    let list = writer.add(ArchivedClass.array, of: members)
+    return writer.add(
+      Class("NSCompoundPredicate", "NSPredicate", "NSObject"),
+      [("NSCompoundPredicateType", .integer(type)), ("NSSubpredicates", .reference(list))])
+  }
+
+  private mutating func operation(_ comparison: ValuePredicate.Comparison) -> ID? {
+    let number = Int64(comparison.rawValue)
+    switch comparison {
+    case .equal:
+      return writer.add(
+        Class("NSEqualityPredicateOperator", "NSPredicateOperator", "NSObject"),
+        [
+          ("NSOperatorType", .integer(number)), ("NSModifier", .integer(0)),
+          ("NSOptions", .integer(0)), ("NSNegate", .boolean(false)),
+        ])
+    case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+      return writer.add(
+        Class("NSComparisonPredicateOperator", "NSPredicateOperator", "NSObject"),
+        [
+          ("NSOperatorType", .integer(number)), ("NSModifier", .integer(0)),
+          ("NSOptions", .integer(0)), ("NSVariant", .integer(number)),
+        ])
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,366 @@
+import KeyedArchives
+package import ObjectModel
+import ValueExpressions
+
+/// Writes models as the archives that stores keep of their own model (`Z_MODELCACHE`).
+///
+/// The form is the one that the newest frameworks leave after a migration: no class names and no
+/// validation, inherited properties listed again in each subentity, indexes spelled out. The tables
+/// with the evidence are in docs/model-format.md, "Model caches".
+package enum ModelArchive {
+  /// The archive of a model; throws where no real file shows how a part of it is archived.
+  package static func encode(_ model: ManagedObjectModel) throws(ModelFileError) -> [UInt8] {
+    var writer = ModelArchiveWriter(model)
+    return try writer.encoded()
+  }
+}
+
+/// The classes that archives of models name.
+enum ArchivedClass {
+  typealias Class = KeyedArchiveWriter.Class
+
+  static let model = Class("NSManagedObjectModel", "NSObject")
+  static let entity = Class("NSEntityDescription", "NSObject")
+  static let attribute = Class("NSAttributeDescription", "NSPropertyDescription", "NSObject")
+  static let derivedAttribute = Class(
+    "NSDerivedAttributeDescription", "NSAttributeDescription", "NSPropertyDescription", "NSObject")
+  static let relationship = Class("NSRelationshipDescription", "NSPropertyDescription", "NSObject")
+  static let fetchedProperty = Class(
+    "NSFetchedPropertyDescription", "NSPropertyDescription", "NSObject")
+  static let fetchRequest = Class("NSFetchRequest", "NSPersistentStoreRequest", "NSObject")
+  static let fetchIndex = Class("NSFetchIndexDescription", "NSObject")
+  static let fetchIndexElement = Class("NSFetchIndexElementDescription", "NSObject")
+  static let array = Class("NSArray", "NSObject")
+  static let mutableArray = Class("NSMutableArray", "NSArray", "NSObject")
+  static let set = Class("NSSet", "NSObject")
+  static let dictionary = Class("NSDictionary", "NSObject")
+  static let mutableDictionary = Class("NSMutableDictionary", "NSDictionary", "NSObject")
+  static let knownKeysDictionary = Class(
+    "NSKnownKeysDictionary1", "NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary",
+    "NSObject")
+  static let knownKeysStrategy = Class(
+    "NSKnownKeysMappingStrategy1", "NSKnownKeysMappingStrategy", "NSObject")
+}
+
+private struct ModelArchiveWriter {
+  typealias ID = KeyedArchive.ID
+  typealias Fields = [(key: String, value: KeyedArchiveWriter.Field)]
+
+  private let model: ManagedObjectModel
+  private var values = ArchivedValueWriter()
+  private let root: ID
+  private var entities: [String: ID] = [:]
+  /// The object of each property in each entity that has it, inherited or not.
+  private var properties: [String: [String: ID]] = [:]
+  private let noUserInfo: ID
+
+  init(_ model: ManagedObjectModel) {
+    self.model = model
+    root = values.writer.reserve()
+    noUserInfo = values.writer.add(ArchivedClass.dictionary, of: [(key: String, value: ID)]())
+    for entity in model.entities {
+      entities[entity.name] = values.writer.reserve()
+      var members: [String: ID] = [:]
+      for name in Self.allPropertyNames(of: entity, in: model) {
+        members[name] = values.writer.reserve()
+      }
+      properties[entity.name] = members
+    }
+  }
+
+  private static func allPropertyNames(
+    of entity: Entity, in model: ManagedObjectModel
+  ) -> Set<String> {
+    Set(
+      model.lineage(of: entity).flatMap {
+        $0.attributes.map(\.name) + $0.relationships.map(\.name)
+          + $0.fetchedProperties.map(\.name)
+      })
+  }
+
+  mutating func encoded() throws(ModelFileError) -> [UInt8] {
+    for entity in model.entities {
+      do throws(ModelFileError) {
+        try write(entity)
+      } catch {
+        throw error.at(entity: entity.name)
+      }
+    }
+    var fields: Fields = [
+      ("NSEntities", .reference(entityDictionary())),
+      ("NSFetchRequestTemplates", .reference(try templates())),
+      ("NSVersionIdentifiers", .reference(versionIdentifiers())),
+    ]
+    if !model.configurations.isEmpty {
+      fields.append(("NSConfigurations", .reference(configurations())))
+    }
+    values.writer.set(root, ArchivedClass.model, fields)
+    return values.writer.encoded(root: root)
+  }
+
+  private mutating func entityDictionary() -> ID {
+    let names = model.entities.map { values.writer.add($0.name) }
+    let keys = values.writer.add(ArchivedClass.array, of: names)
+    let strategy = values.writer.add(
+      ArchivedClass.knownKeysStrategy,
+      [
+        ("length", .integer(Int64(names.count))), ("keys", .reference(keys)),
+        ("version", .integer(1)),
+      ])
+    let slots = values.writer.add(
+      ArchivedClass.array, of: model.entities.compactMap { entities[$0.name] })
+    return values.writer.add(
+      ArchivedClass.knownKeysDictionary,
+      [
+        ("values", .reference(slots)), ("searchMapping", .reference(strategy)),
+        ("emptyToken", .reference(values.writer.add(KeyedArchive.emptySlot))),
+        ("version", .integer(1)),
+      ])
+  }
+
+  private mutating func versionIdentifiers() -> ID {
+    values.writer.add(ArchivedClass.set, of: model.versionIdentifiers.map { values.writer.add($0) })
+  }
+
+  private mutating func configurations() -> ID {
+    let members = model.configurations.sorted { $0.key < $1.key }.map { name, names in
+      (
+        key: name,
+        value: values.writer.add(ArchivedClass.set, of: names.compactMap { entities[$0] })
+      )
+    }
+    return values.writer.add(ArchivedClass.mutableDictionary, of: members)
+  }
+
+  private mutating func templates() throws(ModelFileError) -> ID? {
+    if model.fetchRequestTemplates.isEmpty { return nil }
+    var members: [(key: String, value: ID)] = []
+    for (name, request) in model.fetchRequestTemplates.sorted(by: { $0.key < $1.key }) {
+      members.append((name, try fetchRequest(request)))
+    }
+    return values.writer.add(ArchivedClass.mutableDictionary, of: members)
+  }
+
+  // MARK: Entities
+
+  private mutating func write(_ entity: Entity) throws(ModelFileError) {
+    let members = properties[entity.name] ?? [:]
+    for attribute in model.allAttributes(of: entity) {
+      try write(attribute, members[attribute.name], of: entity)
+    }
+    for relationship in model.allRelationships(of: entity) {
+      write(relationship, members[relationship.name], of: entity)
+    }
+    for property in model.allFetchedProperties(of: entity) {
+      try write(property, members[property.name], of: entity)
+    }
+    guard let id = entities[entity.name] else { return }
+    let own = members.sorted { $0.key < $1.key }.map { (key: $0.key, value: $0.value) }
+    let below = model.subentities(of: entity.name).compactMap { child in
+      entities[child.name].map { (key: child.name, value: $0) }
+    }
+    let indexes = model.archivedIndexes(of: entity)
+    var fields: Fields = [
+      ("NSEntityName", .reference(values.writer.add(entity.name))),
+      ("NSClassNameForEntity", .reference(nil)),
+      ("NSProperties", .reference(values.writer.add(ArchivedClass.mutableDictionary, of: own))),
+      ("NSSubentities", .reference(values.writer.add(ArchivedClass.mutableDictionary, of: below))),
+      ("NSSuperentity", .reference(entity.superentityName.flatMap { entities[$0] })),
+      ("NSManagedObjectModel", .reference(root)),
+      ("NSUserInfo", .reference(userInfo(entity.userInfo))),
+      ("NSVersionHashModifier", .reference(text(entity.versionHashModifier))),
+      (
+        "NSRenamingIdentifier",
+        .reference(values.writer.add(entity.renamingIdentifier ?? entity.name))
+      ),
+      ("NSFetchIndexDescriptions", .reference(try fetchIndexes(indexes, of: id))),
+      ("NSCompoundIndexes", .reference(tuples(model.archivedCompounds(of: entity, indexes)))),
+    ]
+    if entity.isAbstract { fields.append(("NSIsAbstract", .boolean(true))) }
+    if !entity.uniquenessConstraints.isEmpty {
+      fields.append(("NSUniqueTuples", .reference(tuples(entity.uniquenessConstraints))))
+    }
+    values.writer.set(id, ArchivedClass.entity, fields)
+  }
+
+  private mutating func tuples(_ names: [[String]]) -> ID {
+    let members = names.map { tuple in
+      values.writer.add(ArchivedClass.mutableArray, of: tuple.map { values.writer.add($0) })
+    }
+    return values.writer.add(ArchivedClass.mutableArray, of: members)
+  }
+
+  private mutating func fetchIndexes(
+    _ indexes: [FetchIndex], of entity: ID
+  ) throws(ModelFileError) -> ID {
+    var members: [ID] = []
+    for index in indexes {
+      let id = values.writer.reserve()
+      var elements: [ID] = []
+      for element in index.elements {
+        guard let name = element.propertyName else {
+          throw ModelFileError(.cannotArchive("index on an expression"))
+        }
+        elements.append(
+          values.writer.add(
+            ArchivedClass.fetchIndexElement,
+            [
+              ("NSPropertyName", .reference(values.writer.add(name))),
+              ("NSFetchIndexElementType", .integer(Int64(element.kind.rawValue))),
+              ("NSAscending", .boolean(element.isAscending)),
+              ("NSFetchIndexDescription", .reference(id)),
+            ]))
+      }
+      let list = values.writer.add(ArchivedClass.mutableArray, of: elements)
+      values.writer.set(
+        id, ArchivedClass.fetchIndex,
+        [
+          ("NSIndexName", .reference(values.writer.add(index.name))),
+          ("NSIndexElements", .reference(list)),
+          ("NSPartialIndexPredicate", .reference(try values.predicate(index.partialPredicate))),
+          ("NSEntity", .reference(entity)),
+        ])
+      members.append(id)
+    }
+    return values.writer.add(ArchivedClass.mutableArray, of: members)
+  }
+
+  // MARK: Properties
+
+  private mutating func write(
+    _ attribute: Attribute, _ id: ID?, of entity: Entity
+  ) throws(ModelFileError) {
+    guard let id else { return }
+    do throws(ModelFileError) {
+      if attribute.type == .composite {
+        throw ModelFileError(.cannotArchive("composite attribute"))
+      }
+      if attribute.allowsCloudEncryption {
+        throw ModelFileError(.cannotArchive("encryption in the cloud"))
+      }
+      var fields = common(
+        attribute.name, of: entity,
+        PropertyFacts(
+          isOptional: attribute.isOptional, isTransient: attribute.isTransient,
+          isReadOnly: attribute.derivation != nil,
+          isIndexedBySpotlight: attribute.isIndexedBySpotlight,
+          versionHashModifier: attribute.versionHashModifier,
+          renamingIdentifier: attribute.renamingIdentifier, userInfo: attribute.userInfo))
+      let valueClass = attribute.valueClassName ?? ClassNames.ofValues(attribute.type)
+      let flags =
+        (attribute.storesBinaryDataExternally ? ArchivedFlags.externalStorage : 0)
+        | (attribute.preservesValueAfterDeletion ? ArchivedFlags.preservation : 0)
+      fields += [
+        ("NSAttributeType", .integer(Int64(attribute.type.rawValue))),
+        ("NSAttributeValueClassName", .reference(text(valueClass))),
+        ("NSValueTransformerName", .reference(text(attribute.valueTransformerName))),
+        ("NSFlagsKey", .integer(flags)),
+      ]
+      fields.append(("NSDefaultValue", .reference(try values.value(attribute.defaultValue))))
+      if attribute.isIndexed { fields.append(("NSIsIndexed", .boolean(true))) }
+      if let derivation = attribute.derivation {
+        let expression = try values.expression(derivation.expression)
+        fields.append(("NSDerivationExpression", .reference(expression)))
+        fields.append(
+          ("NSFilteringPredicate", .reference(try values.predicate(derivation.filter))))
+      }
+      let kind =
+        attribute.derivation == nil ? ArchivedClass.attribute : ArchivedClass.derivedAttribute
+      values.writer.set(id, kind, fields)
+    } catch {
+      throw error.at(property: attribute.name)
+    }
+  }
+
+  private mutating func write(_ relationship: Relationship, _ id: ID?, of entity: Entity) {
+    guard let id else { return }
+    let destination = relationship.destinationEntityName
+    let inverse = relationship.inverseName.flatMap { properties[destination]?[$0] }
+    var fields = common(
+      relationship.name, of: entity,
+      PropertyFacts(
+        isOptional: relationship.isOptional, isTransient: relationship.isTransient,
+        isOrdered: relationship.isOrdered,
+        isIndexedBySpotlight: relationship.isIndexedBySpotlight,
+        versionHashModifier: relationship.versionHashModifier,
+        renamingIdentifier: relationship.renamingIdentifier, userInfo: relationship.userInfo))
+    fields += [
+      ("NSDestinationEntity", .reference(entities[destination])),
+      ("_NSDestinationEntityName", .reference(values.writer.add(destination))),
+      ("NSInverseRelationship", .reference(inverse)),
+      ("_NSInverseRelationshipName", .reference(text(relationship.inverseName))),
+      ("NSMinCount", .integer(relationship.minCount)),
+      ("NSMaxCount", .integer(relationship.maxCount)),
+      ("NSDeleteRule", .integer(Int64(relationship.deleteRule.rawValue))),
+    ]
+    if relationship.isOrdered { fields.append(("NSIsOrdered", .boolean(true))) }
+    values.writer.set(id, ArchivedClass.relationship, fields)
+  }
+
+  private mutating func write(
+    _ property: FetchedProperty, _ id: ID?, of entity: Entity
+  ) throws(ModelFileError) {
+    guard let id else { return }
+    var fields = common(
+      property.name, of: entity,
+      PropertyFacts(
+        isOptional: property.isOptional, isTransient: true, isReadOnly: true,
+        versionHashModifier: property.versionHashModifier,
+        renamingIdentifier: property.renamingIdentifier, userInfo: property.userInfo))
+    fields += [
+      ("_NSFetchRequestEntityName", .reference(text(property.request.entityName))),
+      ("NSFetchRequest", .reference(try fetchRequest(property.request))),
+    ]
+    values.writer.set(id, ArchivedClass.fetchedProperty, fields)
+  }
+
+  private mutating func common(
+    _ name: String, of entity: Entity, _ facts: PropertyFacts
+  ) -> Fields {
+    var fields: Fields = [
+      ("NSPropertyName", .reference(values.writer.add(name))),
+      ("NSEntity", .reference(entities[entity.name])),
+      ("NSRenamingIdentifier", .reference(values.writer.add(facts.renamingIdentifier ?? name))),
+      ("_P", .integer(facts.bits)),
+    ]
+    if facts.isOptional { fields.append(("NSIsOptional", .boolean(true))) }
+    if facts.isTransient { fields.append(("NSIsTransient", .boolean(true))) }
+    if facts.isReadOnly { fields.append(("NSIsReadOnly", .boolean(true))) }
+    if facts.isIndexedBySpotlight { fields.append(("NSIndexedBySpotlight", .boolean(true))) }
+    if let modifier = facts.versionHashModifier {
+      fields.append(("NSVersionHashModifier", .reference(values.writer.add(modifier))))
+    }
+    if !facts.userInfo.isEmpty {
+      fields.append(("NSUserInfo", .reference(userInfo(facts.userInfo))))
+    }
+    return fields
+  }
+
+  private mutating func fetchRequest(_ request: FetchRequest) throws(ModelFileError) -> ID {
+    let condition = try values.predicate(request.predicate)
+    return values.writer.add(
+      ArchivedClass.fetchRequest,
+      [
+        ("NSEntity", .reference(request.entityName.flatMap { entities[$0] })),
+        ("NSPredicate", .reference(condition)), ("NSSortDescriptors", .reference(nil)),
+        ("NSValuesToFetch", .reference(nil)), ("NSValuesToGroupBy", .reference(nil)),
+        ("NSHavingPredicate", .reference(nil)),
+        ("NSRelationshipKeyPathsForPrefetching", .reference(nil)),
+        ("NSHasFetchRequestFlags", .boolean(true)),
+        ("NSFetchRequestFlags", .integer(request.archivedFlags)),
+        ("NSResultType", .integer(request.resultType)), ("NSFetchOffset", .integer(0)),
+        ("NSFetchLimit", .integer(request.fetchLimit)),
+        ("NSBatchSize", .integer(request.batchSize)), ("NSAllocationType", .integer(0)),
+      ])
+  }
+
+  private mutating func text(_ text: String?) -> ID? { text.map { values.writer.add($0) } }
+
+  private mutating func userInfo(_ entries: [String: String]) -> ID {
+    if entries.isEmpty { return noUserInfo }
+    let members = entries.sorted { $0.key < $1.key }.map { key, value in
+      (key: key, value: values.writer.add(value))
+    }
+    return values.writer.add(ArchivedClass.dictionary, of: members)
+  }
+}

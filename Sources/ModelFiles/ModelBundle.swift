@@ -1,0 +1,226 @@
+import Foundation
+import KeyedArchives
+package import ObjectModel
+package import SystemPackage
+
+/// One version of a model, in a file of its own.
+package struct ModelVersion: Hashable, Sendable {
+  /// The name of its file without extension, which Xcode calls the version's name.
+  package var name: String
+  /// An `.xcdatamodel` folder or a `.mom` file.
+  package var path: FilePath
+
+  package init(name: String, path: FilePath) {
+    self.name = name
+    self.path = path
+  }
+
+  /// Reads the file.
+  package func model() throws(ModelFileError) -> ManagedObjectModel {
+    let file = path.extension == "xcdatamodel" ? path.appending("contents") : path
+    do throws(ModelFileError) {
+      if path.extension == "xcdatamodel" {
+        return try ModelDocument.model(decoding: try sourceBytes(file))
+      }
+      return try CompiledModel.model(decoding: try FileBytes.read(file))
+    } catch {
+      throw error.at(file: file)
+    }
+  }
+
+  private func sourceBytes(_ contents: FilePath) throws(ModelFileError) -> [UInt8] {
+    do {
+      return try FileBytes.read(contents)
+    } catch {
+      let old = path.appending("elements").string
+      guard error.problem == .notFound, FileManager.default.fileExists(atPath: old) else {
+        throw error
+      }
+      throw ModelFileError(.modelBeforeXcode4, file: path)
+    }
+  }
+}
+
+/// The versions of a model: a source or compiled bundle, or a single file.
+package struct ModelBundle: Hashable, Sendable {
+  package let path: FilePath
+  /// Sorted by name, numbers by their value.
+  package let versions: [ModelVersion]
+  /// The name of the current version, as far as the bundle says one or has no other.
+  private let currentName: String?
+
+  /// Opens an `.xcdatamodeld`, `.momd`, `.xcdatamodel` or `.mom`, or a folder that holds just one.
+  package init(_ path: FilePath) throws(ModelFileError) {
+    guard let folder = Folder.kind(of: path) else { throw ModelFileError(.notFound, file: path) }
+    switch (path.extension, folder) {
+    case ("xcdatamodel"?, true), ("mom"?, false):
+      self.init(path, [Self.version(path)], current: nil)
+    case ("xcdatamodeld"?, true):
+      let versions = try Folder.members(of: path).filter { $0.extension == "xcdatamodel" }
+      try self.init(path, files: versions, current: try Self.currentOfSources(path))
+    case ("momd"?, true):
+      let versions = try Folder.members(of: path).filter { $0.extension == "mom" }
+      try self.init(path, files: versions, current: try Self.currentOfCompiled(path))
+    case (_, true):
+      let found = try Folder.models(in: path)
+      guard found.count <= 1 else { throw ModelFileError(.severalModels(found), file: path) }
+      guard let only = found.first else { throw ModelFileError(.noModel, file: path) }
+      try self.init(only)
+    default: throw ModelFileError(.noModel, file: path)
+    }
+  }
+
+  private init(_ path: FilePath, _ versions: [ModelVersion], current: String?) {
+    self.path = path
+    self.versions = versions
+    currentName = current ?? (versions.count == 1 ? versions[0].name : nil)
+  }
+
+  private init(
+    _ path: FilePath, files: [FilePath], current: String?
+  ) throws(ModelFileError) {
+    guard !files.isEmpty else { throw ModelFileError(.noModel, file: path) }
+    let versions = files.map { Self.version($0) }
+    self.init(path, versions.sorted { NaturalOrder.before($0.name, $1.name) }, current: current)
+  }
+
+  private static func version(_ path: FilePath) -> ModelVersion {
+    ModelVersion(name: path.stem ?? path.string, path: path)
+  }
+
+  /// The version that new stores get.
+  package func current() throws(ModelFileError) -> ModelVersion {
+    guard let currentName else { throw ModelFileError(.noCurrentVersion, file: path) }
+    guard let version = versions.first(where: { $0.name == currentName }) else {
+      throw ModelFileError(.currentVersionMissing(currentName), file: path)
+    }
+    return version
+  }
+
+  /// The version of that name, with or without its extension.
+  package func version(named name: String) throws(ModelFileError) -> ModelVersion {
+    let matching = versions.first { $0.name == name || $0.path.lastComponent?.string == name }
+    guard let matching else {
+      throw ModelFileError(.versionMissing(name, available: versions.map(\.name)), file: path)
+    }
+    return matching
+  }
+
+  private static func currentOfSources(_ bundle: FilePath) throws(ModelFileError) -> String? {
+    let file = bundle.appending(".xccurrentversion")
+    guard let list = try versionFile(file) else { return nil }
+    guard let name = list["_XCCurrentVersionName"]?.stringValue else {
+      throw ModelFileError(.damagedPropertyList, file: file)
+    }
+    return FilePath(name).stem ?? name
+  }
+
+  private static func currentOfCompiled(_ bundle: FilePath) throws(ModelFileError) -> String? {
+    let file = bundle.appending("VersionInfo.plist")
+    guard let list = try versionFile(file) else { return nil }
+    guard let name = list["NSManagedObjectModel_CurrentVersionName"]?.stringValue else {
+      throw ModelFileError(.damagedPropertyList, file: file)
+    }
+    return name
+  }
+
+  private static func versionFile(
+    _ file: FilePath
+  ) throws(ModelFileError) -> [String: PropertyList]? {
+    let bytes: [UInt8]
+    do {
+      bytes = try FileBytes.read(file)
+    } catch {
+      if error.problem == .notFound { return nil }
+      throw error
+    }
+    guard let list = PropertyListFile.dictionary(decoding: bytes) else {
+      throw ModelFileError(.damagedPropertyList, file: file)
+    }
+    return list
+  }
+}
+
+/// Looks at folders.
+private enum Folder {
+  /// Whether there is a folder, or nil where there is nothing.
+  static func kind(of path: FilePath) -> Bool? {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path.string, isDirectory: &isFolder) else {
+      return nil
+    }
+    return isFolder.boolValue
+  }
+
+  static func members(of path: FilePath) throws(ModelFileError) -> [FilePath] {
+    do {
+      return try FileManager.default.contentsOfDirectory(atPath: path.string).sorted().map {
+        path.appending($0)
+      }
+    } catch {
+      let denied = (error as? CocoaError)?.code == .fileReadNoPermission
+      throw ModelFileError(.unreadable(denied ? .permissionDenied : .ioError), file: path)
+    }
+  }
+
+  private static let modelExtensions: Set<String> = ["xcdatamodeld", "momd", "xcdatamodel", "mom"]
+
+  /// The models below a folder, not looking into models themselves.
+  ///
+  /// An application keeps its model a few folders deep; the limits keep a wrong path, such as the
+  /// root of the file system, from being searched whole.
+  static func models(in folder: FilePath) throws(ModelFileError) -> [FilePath] {
+    var found: [FilePath] = []
+    var seen = 0
+    var level = [folder]
+    for _ in 0..<8 where !level.isEmpty {
+      var next: [FilePath] = []
+      for path in level {
+        for member in try members(of: path) {
+          seen += 1
+          guard seen <= 50_000 else { throw ModelFileError(.searchTooWide, file: folder) }
+          if modelExtensions.contains(member.extension ?? "") {
+            found.append(member)
+          } else if isWorthSearching(member) {
+            next.append(member)
+          }
+        }
+      }
+      level = next
+    }
+    return found
+  }
+
+  /// Build products and repositories hide in folders with a dot, copies of the model among them.
+  private static func isWorthSearching(_ path: FilePath) -> Bool {
+    guard kind(of: path) == true, path.lastComponent?.string.hasPrefix(".") == false else {
+      return false
+    }
+    let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path.string)
+    return target == nil
+  }
+}
+
+/// The order in which people name versions: `Model 2` before `Model 10`.
+private enum NaturalOrder {
+  static func before(_ first: String, _ second: String) -> Bool {
+    let (one, other) = (pieces(first), pieces(second))
+    for (a, b) in zip(one, other) where a != b {
+      guard let x = Int(a), let y = Int(b), x != y else { return a < b }
+      return x < y
+    }
+    return one.count < other.count
+  }
+
+  private static func pieces(_ text: String) -> [String] {
+    var result: [String] = []
+    var wasDigit = false
+    for character in text {
+      let isDigit = character.isASCII && character.isNumber
+      if result.isEmpty || isDigit != wasDigit { result.append("") }
+      result[result.count - 1].append(character)
+      wasDigit = isDigit
+    }
+    return result
+  }
+}

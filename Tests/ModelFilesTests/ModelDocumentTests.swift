@@ -1,0 +1,158 @@
+import KeyedArchives
+import ModelFiles
+import ObjectModel
+import TestSupport
+import Testing
+import ValueExpressions
+
+@Suite struct ModelDocumentTests {
+  static func model(_ inside: String) throws -> ManagedObjectModel {
+    try ModelDocument.model(
+      decoding: Array("<model userDefinedModelVersionIdentifier=\"7\">\(inside)</model>".utf8))
+  }
+
+  static func attribute(_ text: String) throws -> Attribute {
+    let model = try model("<entity name=\"E\"><attribute name=\"a\" \(text)/></entity>")
+    return model.entities[0].attributes[0]
+  }
+
+  static let defaults: [(String, AttributeValue)] = [
+    ("attributeType=\"Boolean\" defaultValueString=\"YES\"", .boolean(true)),
+    ("attributeType=\"Integer 16\" defaultValueString=\"NO\"", .integer(0)),
+    ("attributeType=\"Integer 64\" defaultValueString=\"-7\"", .integer(-7)),
+    ("attributeType=\"Double\" defaultValueString=\"0.5\"", .real(0.5)),
+    ("attributeType=\"Decimal\" defaultValueString=\"12.50\"", .decimal("12.50")),
+    ("attributeType=\"String\" defaultValueString=\"NO\"", .string("NO")),
+    ("attributeType=\"Date\" defaultDateTimeInterval=\"-1.5\"", .date(-1.5)),
+    ("attributeType=\"URI\" defaultValueString=\"http://a.b\"", .uri("http://a.b")),
+    (
+      "attributeType=\"UUID\" defaultValueString=\"00000000-0000-0000-0000-0000000000FF\"",
+      .uuid([UInt8](repeating: 0, count: 15) + [255])
+    ),
+    ("attributeType=\"Binary\"", .null),
+  ]
+
+  @Test(arguments: defaults)
+  func `a default is read for the attribute's type`(text: String, value: AttributeValue) throws {
+    #expect(try Self.attribute(text).defaultValue == value)
+  }
+
+  @Test func `the bounds of a text are lengths, those of a number are values`() throws {
+    let bounds = "minValueString=\"1\" maxValueString=\"64\""
+    let text = try Self.attribute(
+      "attributeType=\"String\" \(bounds) regularExpressionString=\"a+\"")
+    #expect((text.limits.minimumLength, text.limits.maximumLength) == (1, 64))
+    #expect(text.limits.pattern == "a+")
+    let number = try Self.attribute("attributeType=\"Integer 32\" \(bounds)")
+    #expect(number.limits.minimum == .integer(1) && number.limits.maximum == .integer(64))
+  }
+
+  @Test func `an index keeps its order, kind and condition`() throws {
+    let model = try Self.model(
+      """
+      <entity name="E"><attribute name="a" attributeType="Double"/>\
+      <fetchIndex name="byA" partialIndexPredicate="a &gt; 3">\
+      <fetchIndexElement property="a" type="RTree" order="descending"/></fetchIndex></entity>
+      """)
+    var element = FetchIndex.Element(property: "a", isAscending: false)
+    element.kind = .rTree
+    let condition = ValuePredicate(parsing: "a > 3")
+    #expect(
+      model.entities[0].fetchIndexes
+        == [FetchIndex("byA", elements: [element], partialPredicate: condition)])
+    #expect(model.entities[0].attributes[0].isIndexed == false)
+  }
+
+  @Test func `an index of one attribute marks the attribute`() throws {
+    let model = try Self.model(
+      """
+      <entity name="E"><attribute name="a" attributeType="Double"/>\
+      <fetchIndex name="byA"><fetchIndexElement property="a"/></fetchIndex></entity>
+      """)
+    #expect(model.entities[0].attributes[0].isIndexed)
+  }
+
+  static let refused: [(String, ModelFileError.Problem)] = [
+    ("<entity/>", .attributeMissing(element: "entity", attribute: "name")),
+    ("<entity name=\"E\"><surprise/></entity>", .unknownElement("surprise")),
+    (
+      "<entity name=\"E\"><attribute name=\"a\" attributeType=\"Colour\"/></entity>",
+      .unknownAttributeType("Colour")
+    ),
+    (
+      "<entity name=\"E\"><attribute name=\"a\" attributeType=\"Double\""
+        + " defaultValueString=\"x\"/></entity>",
+      .badValue(key: "defaultValueString", value: "x")
+    ),
+    (
+      "<entity name=\"E\"><relationship name=\"r\" destinationEntity=\"F\"/></entity>",
+      .notAModel(ModelError(.destinationMissing("F"), entity: "E", property: "r"))
+    ),
+  ]
+
+  @Test(arguments: refused)
+  func `what is wrong is named`(text: String, problem: ModelFileError.Problem) {
+    #expect { try Self.model(text) } throws: { ($0 as? ModelFileError)?.problem == problem }
+  }
+
+  @Test func `a document that declares entities is refused`() {
+    let text = """
+      <!DOCTYPE model [<!ENTITY a "b"><!ENTITY c "&a;&a;">]><model><entity name="&c;"/></model>
+      """
+    #expect { try ModelDocument.model(decoding: Array(text.utf8)) } throws: {
+      ($0 as? ModelFileError)?.problem == .entityDeclaration
+    }
+  }
+
+  @Test(arguments: [
+    "", "<model>", "<model><entity></model>", "nonsense", "<model/><model/>", "<model/>text",
+    "<model a='1' a='2'/>", "<model>&none;</model>",
+  ])
+  func `a damaged document is refused`(text: String) {
+    #expect { try ModelDocument.model(decoding: Array(text.utf8)) } throws: {
+      if case .damagedXML? = ($0 as? ModelFileError)?.problem { true } else { false }
+    }
+  }
+
+  @Test func `a document of a hundred thousand levels is refused, not followed`() {
+    let count = 100_000
+    let text =
+      "<model>" + String(repeating: "<entity name=\"E\">", count: count)
+      + String(repeating: "</entity>", count: count) + "</model>"
+    #expect(throws: ModelFileError.self) {
+      try ModelDocument.model(decoding: Array(text.utf8))
+    }
+  }
+
+  @Test func `two thousand damaged compiled models are read or refused`() throws {
+    let document = """
+      <model><entity name="A"><attribute name="a" optional="YES" attributeType="Decimal" \
+      defaultValueString="1.5"/><relationship name="b" optional="YES" maxCount="1" \
+      destinationEntity="B" inverseName="c"/></entity><entity name="B" parentEntity="A">\
+      <attribute name="n" attributeType="Double" derived="YES" derivationExpression="now()"/>\
+      <relationship name="c" optional="YES" toMany="YES" destinationEntity="A" inverseName="b"/>\
+      <fetchIndex name="i" partialIndexPredicate="n &gt; 3"><fetchIndexElement property="n"/>\
+      </fetchIndex></entity><fetchRequest name="f" entity="A" predicateString="a == $X OR n &lt; 2"/>\
+      </model>
+      """
+    let model = try ModelDocument.model(decoding: Array(document.utf8))
+    var sources = [try ModelArchive.encode(model)]
+    for name in Corpus.files(endingIn: ".mom") { sources.append(try Corpus.bytes(name)) }
+    var random = SeededRandom(seed: 21)
+    var (read, refused) = (0, 0)
+    for round in 0..<2000 {
+      var bytes = sources[round % sources.count]
+      for _ in 0..<Int.random(in: 1...8, using: &random) {
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(
+          in: 0...255, using: &random)
+      }
+      do {
+        _ = try CompiledModel.model(decoding: bytes)
+        read += 1
+      } catch {
+        refused += 1
+      }
+    }
+    #expect(read > 0 && refused > 0)
+  }
+}
