@@ -1,3 +1,4 @@
+import Schema
 import ArgumentParser
 import Godwit
 import Logging
@@ -27,7 +28,8 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(name: .customLong("work"), help: "The folder to work in, instead of STORE.godwit.")
   var workFolder: FilePath?
 
-  @Option(help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
+  @Option(
+    help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: MigrationRequest.JournalMode?
 
   @Option(help: "How the result is verified: quick or full, which reads every index as well.")
@@ -64,7 +66,8 @@ struct MigrateCommand: AsyncParsableCommand {
   /// Migrates until it is done or a signal asks to stop.
   private static func migrate(_ request: MigrationRequest) async throws -> MigrationReport {
     let bar = ProgressBar()
-    let migration = Migration(request, logger: Logger(label: "godwit") { StandardErrorLog(label: $0) })
+    let migration = Migration(
+      request, logger: Logger(label: "godwit") { StandardErrorLog(label: $0) })
     defer { bar.clear() }
     let task = Task { try await migration.run { bar.show($0) } }
     let watcher = Task {
@@ -84,7 +87,8 @@ struct MigrateCommand: AsyncParsableCommand {
     for loss in report.losses { error.line("godwit: note: \(loss.sentence)") }
     for omission in report.omittedIndexes {
       error.line(
-        "godwit: note: index \(omission.index) of \(omission.entity) was left out: \(omission.reason).")
+        "godwit: note: index \(omission.index) of \(omission.entity) was left out: \(omission.reason)."
+      )
     }
     for reference in report.danglingReferences {
       error.line(

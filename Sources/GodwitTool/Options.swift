@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import MigrationCoordinator
-import SystemPackage
+public import SystemPackage
 
 extension FilePath: @retroactive ExpressibleByArgument {
   public init?(argument: String) {
@@ -18,7 +18,11 @@ struct ByteSize: ExpressibleByArgument {
   init?(argument: String) {
     let units: [Character: Int64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
     var digits = argument.uppercased()
-    if digits.hasSuffix("IB") { digits.removeLast(2) } else if digits.hasSuffix("B") { digits.removeLast() }
+    if digits.hasSuffix("IB") {
+      digits.removeLast(2)
+    } else if digits.hasSuffix("B") {
+      digits.removeLast()
+    }
     let unit = digits.last.flatMap { units[$0] }
     if unit != nil { digits.removeLast() }
     guard let number = Int64(digits), number > 0 else { return nil }

@@ -19,8 +19,8 @@ package struct TargetModel: Sendable {
       if Self.isStore(path) {
         models.append(try Self.model(ofStore: path))
       } else {
-        let bundle = try ModelBundle(opening: path)
-        models.append(try bundle.current.model())
+        let bundle = try ModelBundle(path)
+        models.append(try bundle.current().model())
         versions += bundle.versions
       }
     }
@@ -53,7 +53,7 @@ package struct TargetModel: Sendable {
       if let found = Self.match(try version.model(), hashes) { return found }
     }
     for path in others {
-      for version in try ModelBundle(opening: path).versions {
+      for version in try ModelBundle(path).versions {
         if let found = Self.match(try version.model(), hashes) { return found }
       }
     }

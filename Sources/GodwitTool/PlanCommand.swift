@@ -1,0 +1,86 @@
+import Schema
+import RowPrograms
+import ArgumentParser
+import Godwit
+import MigrationCoordinator
+import Planning
+import SystemPackage
+
+struct PlanCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "plan", abstract: "Prints what a migration would do; writes nothing.")
+
+  @Argument(help: "The SQLite store to migrate.")
+  var store: FilePath
+
+  @OptionGroup var model: ModelOptions
+  @OptionGroup var work: WorkOptions
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  /// A plan with what the migration would lose and take.
+  private struct Output: Encodable {
+    var isNeeded: Bool
+    var plan: MigrationPlan?
+    var losses: [Loss]
+    var rows: Int64
+    var bytes: Int64
+    var diskNeeded: Int64
+    var secondsEstimated: Double
+  }
+
+  /// Bytes of source per second and worker, as the engine did on two cores of 2024.
+  private static let pace = 40_000_000.0
+
+  func run() throws {
+    let target = try TargetModel(model.target, configuration: model.configuration)
+    let request = MigrationRequest(store: store, model, work)
+    try Preview.with(request, target) { preview in
+      try preview.requirePossible(failsOnLoss: false)
+      let seconds =
+        Double(preview.plan?.bytes ?? 0) / (Self.pace * Double(work.workers)) + 0.2
+      let output = Output(
+        isNeeded: preview.isNeeded, plan: preview.plan, losses: preview.assessment?.losses ?? [],
+        rows: preview.plan?.rows ?? 0, bytes: preview.plan?.bytes ?? 0,
+        diskNeeded: preview.isNeeded ? preview.diskNeed.bytes : 0, secondsEstimated: seconds)
+      Terminal.standardOutput.line(
+        json ? try JSONOutput.text(output) : text(output, preview))
+    }
+  }
+
+  private func text(_ output: Output, _ preview: Preview) -> String {
+    guard let plan = output.plan else {
+      return "\(store) has this model already: nothing to do."
+    }
+    var lines = [
+      "\(store): \(output.rows) rows, \(ByteText(output.bytes)), in \(plan.workOrders.count) work "
+        + "orders for \(work.workers) workers; about "
+        + "\(DurationText(seconds: output.secondsEstimated)) and \(ByteText(output.diskNeeded)) of disk."
+    ]
+    for partition in plan.partitions {
+      lines.append(
+        "partition \(partition.number): \(partition.rows) rows, \(ByteText(partition.bytes)), "
+          + partition.tables.joined(separator: ", "))
+      for order in plan.workOrders where order.partition == partition.number {
+        lines.append("  work order \(order.number): \(order.rows) rows, \(Self.pieces(order))")
+      }
+    }
+    for loss in output.losses { lines.append("loses \(loss.sentence)") }
+    for omission in preview.assessment?.destination.omissions ?? [] {
+      lines.append(
+        "leaves out index \(omission.index) of \(omission.entity): \(omission.reason).")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func pieces(_ order: WorkOrder) -> String {
+    order.pieces.map { piece in
+      let isWhole = piece.keys.first == .min && piece.keys.last == .max
+      if isWhole { return piece.destinationTable }
+      let first = piece.keys.first == .min ? "" : "\(piece.keys.first)"
+      let last = piece.keys.last == .max ? "" : "\(piece.keys.last)"
+      return "\(piece.destinationTable) \(first)…\(last)"
+    }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import MigrationCoordinator
+import ModelFiles
+import ObjectModel
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// What a store holds, as `inspect` shows it.
+struct StoreDescription: Encodable {
+  struct EntityRows: Encodable {
+    var name: String
+    var number: Int64
+    var superentity: String?
+    /// Objects of this entity, without those of its subentities.
+    var rows: Int64
+    var versionHash: String?
+  }
+
+  struct TableRows: Encodable {
+    var name: String
+    var rows: Int64
+  }
+
+  struct Model: Encodable {
+    var hashes: [String: String]
+    var identifiers: [String]
+    /// Where the model that the hashes name was found.
+    var found: Bool
+  }
+
+  var kind = "store"
+  var path: String
+  var uuid: String
+  var frameworkVersion: Int64?
+  var journalMode: String
+  /// Bytes of the `-wal` file.
+  var wal: Int64
+  var metadataKeys: [String]
+  var entities: [EntityRows]
+  var joinTables: [TableRows]
+  var extraTables: [String]
+  var hasHistory: Bool
+  var hasDerivedTriggers: Bool
+  var hasCloudKitTables: Bool
+  var model: Model
+
+  /// Reads a store; a log with anything in it is folded into a temporary copy first.
+  init(_ path: FilePath, models: [FilePath]) throws {
+    let scratch = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
+    defer { try? Files.removeTree(scratch) }
+    let access = try SourceAccess.open(path) {
+      try Files.createDirectory(scratch)
+      return scratch.appending("source.sqlite")
+    }
+    let reader = try StoreReader(immutable: access.readable)
+    let metadata = try reader.metadata()
+    let catalog = try reader.catalog()
+    let unsupported = try StoreSurvey.unsupported(reader, catalog)
+    let found = try Self.model(metadata.versionHashes, reader, models)
+    let resolved = try found.map { try StoreSchema($0).resolved(in: catalog) }
+    self.path = "\(path)"
+    uuid = metadata.uuid
+    frameworkVersion = metadata.frameworkVersion
+    journalMode = try StoreHeader(of: path).usesWAL ? "wal" : "delete"
+    wal = access.fingerprint.walBytes
+    metadataKeys = metadata.plist.keys.sorted()
+    entities = try Self.entities(reader, catalog, resolved?.schema, metadata)
+    joinTables = try Self.joinTables(reader, catalog)
+    extraTables = resolved?.1.extraTables ?? []
+    hasHistory = unsupported.contains(.persistentHistory)
+    hasDerivedTriggers = unsupported.contains(.derivedAttributeTriggers)
+    hasCloudKitTables = unsupported.contains(.cloudKitMirroring)
+    model = Model(
+      hashes: metadata.versionHashes.mapValues(\.hexadecimal),
+      identifiers: metadata.versionIdentifiers, found: found != nil)
+  }
+
+  /// The model with the store's hashes, in the store or in the given places.
+  private static func model(
+    _ hashes: [String: VersionHash], _ reader: StoreReader, _ others: [FilePath]
+  ) throws -> ManagedObjectModel? {
+    for path in others {
+      for version in try ModelBundle(path).versions {
+        let model = try version.model()
+        if (try? model.versionHashes()) == hashes { return model }
+      }
+    }
+    guard let cached = try? reader.cachedModel(), (try? cached.versionHashes()) == hashes else {
+      return nil
+    }
+    return cached
+  }
+
+  /// Counts by entity number; after a rename the model knows the name better than `Z_PRIMARYKEY`.
+  private static func entities(
+    _ reader: StoreReader, _ catalog: Catalog, _ schema: StoreSchema?, _ metadata: StoreMetadata
+  ) throws -> [EntityRows] {
+    let hashes = metadata.versionHashes
+    let rows = try reader.primaryKeys()
+    // Names that the metadata know by another hash list are found again by exclusion.
+    let renamed = renames(rows.map(\.name), Array(hashes.keys))
+    func name(_ number: EntityNumber) -> String? {
+      if let name = schema?.numbers[number] { return name }
+      return rows.first { $0.number == number }.map { renamed[$0.name] ?? $0.name }
+    }
+    var counts: [EntityNumber: Int64] = [:]
+    for (table, columns) in catalog.tables
+    where columns.contains("Z_ENT") && table != "Z_PRIMARYKEY" {
+      for (number, count) in try reader.rowCounts(of: table) { counts[number, default: 0] += count }
+    }
+    return rows.map { row in
+      let own = name(row.number) ?? row.name
+      return EntityRows(
+        name: own, number: row.number.rawValue,
+        superentity: row.superentity.rawValue == 0 ? nil : name(row.superentity),
+        rows: counts[row.number] ?? 0, versionHash: hashes[own]?.hexadecimal)
+    }
+  }
+
+  private static func renames(_ old: [String], _ new: [String]) -> [String: String] {
+    let gone = old.filter { !new.contains($0) }
+    let come = new.filter { !old.contains($0) }
+    return gone.count == 1 && come.count == 1 ? [gone[0]: come[0]] : [:]
+  }
+
+  private static func joinTables(
+    _ reader: StoreReader, _ catalog: Catalog
+  ) throws -> [TableRows] {
+    let own: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+    return try catalog.tables.filter { name, columns in
+      name.hasPrefix("Z_") && !own.contains(name) && !columns.contains("Z_PK")
+    }.keys.sorted().map { name in
+      TableRows(
+        name: name, rows: try reader.number("SELECT count(*) FROM \(SQL.identifier(name))"))
+    }
+  }
+
+  var text: String {
+    var lines = [
+      path,
+      "  UUID \(uuid), framework \(frameworkVersion.map { "\($0)" } ?? "unknown"), "
+        + "journal mode \(journalMode)\(wal > 0 ? ", \(wal) bytes in its -wal" : "")",
+      "  model: \(model.found ? "found" : "not found"), identifiers \(model.identifiers)",
+    ]
+    for entity in entities {
+      let parent = entity.superentity.map { ": \($0)" } ?? ""
+      lines.append("  \(entity.number)  \(entity.name)\(parent)  \(entity.rows) rows")
+    }
+    for table in joinTables { lines.append("  \(table.name)  \(table.rows) rows") }
+    for table in extraTables { lines.append("  \(table)  (not of the model)") }
+    if hasHistory { lines.append("  has persistent history") }
+    if hasDerivedTriggers { lines.append("  has derived attributes with triggers") }
+    if hasCloudKitTables { lines.append("  is mirrored with CloudKit") }
+    return lines.joined(separator: "\n")
+  }
+}
