@@ -155,4 +155,39 @@ import ValueExpressions
     }
     #expect(read > 0 && refused > 0)
   }
+
+  /// No file of the corpus has such a proxy; the archive is made here after descriptions of it.
+  @Test func `a proxy of an inherited property is not a property of its own`() throws {
+    typealias Class = KeyedArchiveWriter.Class
+    var writer = KeyedArchiveWriter()
+    let dictionary = Class("NSDictionary", "NSObject")
+    let entity = Class("NSEntityDescription", "NSObject")
+    let (root, parent, child) = (writer.reserve(), writer.reserve(), writer.reserve())
+    let name = writer.add("name")
+    let attribute = writer.add(
+      Class("NSAttributeDescription", "NSPropertyDescription", "NSObject"),
+      [
+        ("NSPropertyName", .reference(name)), ("NSEntity", .reference(parent)),
+        ("NSAttributeType", .integer(700)),
+      ])
+    let proxy = writer.add(
+      Class("_NSPropertyDescriptionProxy", "NSObject"),
+      [("NSUnderlyingProperty", .reference(attribute)), ("NSEntityDescription", .reference(child))])
+    for (id, title, property) in [(parent, "Parent", attribute), (child, "Child", proxy)] {
+      let properties = writer.add(dictionary, of: [(key: "name", value: property)])
+      writer.set(
+        id, entity,
+        [
+          ("NSEntityName", .reference(writer.add(title))), ("NSProperties", .reference(properties)),
+          ("NSSuperentity", .reference(id == child ? parent : nil)),
+        ])
+    }
+    let entities = writer.add(
+      dictionary, of: [(key: "Parent", value: parent), (key: "Child", value: child)])
+    writer.set(
+      root, Class("NSManagedObjectModel", "NSObject"), [("NSEntities", .reference(entities))])
+    let model = try CompiledModel.model(decoding: writer.encoded(root: root))
+    #expect(model.entity("Parent")?.attributes.map(\.name) == ["name"])
+    #expect(model.entity("Child")?.attributes.isEmpty == true)
+  }
 }
