@@ -63,7 +63,8 @@ package struct Migration: Sendable {
       let saved = try plan(survey, assessment, target, workspace)
       try checkSpace(survey, workspace.paths)
       let results = try await migrate(saved, survey, assessment, workspace, telling)
-      let report = try finish(results, saved, survey, assessment, workspace.paths, telling)
+      let report = try finish(
+        results, saved, survey, assessment, target, workspace.paths, telling)
       telling.enter(.done)
       return report
     } catch {
@@ -158,7 +159,8 @@ package struct Migration: Sendable {
 
   private func finish(
     _ results: [WorkerPool.Result], _ saved: SavedPlan, _ survey: StoreSurvey,
-    _ assessment: Assessment, _ paths: MigrationPaths, _ telling: Telling
+    _ assessment: Assessment, _ target: TargetModel, _ paths: MigrationPaths,
+    _ telling: Telling
   ) throws -> MigrationReport {
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
@@ -172,7 +174,7 @@ package struct Migration: Sendable {
       schema: assessment.destination, plan: saved.plan, manifests: results.map(\.manifest),
       folder: paths.work, result: paths.result,
       metadata: survey.metadata.restated(
-        hashes: try assessment.destination.model.versionHashes(),
+        hashes: target.hashes,
         versionIdentifiers: assessment.destination.model.versionIdentifiers),
       modelCache: cache, maxima: assessment.maxima(survey),
       usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,

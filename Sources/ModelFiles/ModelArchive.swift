@@ -61,7 +61,7 @@ private struct ModelArchiveWriter {
     for entity in model.entities {
       entities[entity.name] = values.writer.reserve()
       var members: [String: ID] = [:]
-      for name in Self.allPropertyNames(of: entity, in: model) {
+      for name in Self.allPropertyNames(of: entity, in: model).sorted() {
         members[name] = values.writer.reserve()
       }
       properties[entity.name] = members

@@ -26,7 +26,8 @@ package struct TargetModel: Sendable {
     }
     let merged = try ManagedObjectModel.merged(models)
     model = try configuration.map { try merged.restricted(toConfiguration: $0) } ?? merged
-    hashes = try model.versionHashes()
+    // A restricted model brings along what its entities lead to; metadata name its members alone.
+    hashes = try merged.versionHashes(configuration: configuration)
     self.versions = versions
     self.paths = paths
   }
