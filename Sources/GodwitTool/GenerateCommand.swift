@@ -1,7 +1,43 @@
 import ArgumentParser
+import Generation
+import Godwit
+import ModelFiles
 import SystemPackage
 
 struct GenerateCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(commandName: "generate")
-  func run() throws {}
+  static let configuration = CommandConfiguration(
+    commandName: "generate",
+    abstract: "Makes a store with made-up objects of any model.",
+    discussion: "The same model, rows and seed give the same bytes.")
+
+  @Argument(help: "A model bundle, a single version, or a folder or app with a model.")
+  var model: FilePath
+
+  @Option(help: "The version of the bundle, if not its current one.")
+  var version: String?
+
+  @Option(help: "How many objects, in equal shares over the entities that can have any.")
+  var rows: Int64
+
+  @Option(help: "Decides all values.")
+  var seed: UInt64 = 1
+
+  @Option(help: "The file to write.")
+  var output: FilePath
+
+  @Option(help: "The journal mode of the store: delete or wal.")
+  var journalMode = StoreGenerator.JournalMode.delete
+
+  func run() throws {
+    let bundle = try ModelBundle(model)
+    let found = try version.map { try bundle.version(named: $0) } ?? bundle.current()
+    let model = try found.model()
+    let generator = try StoreGenerator(model: model, rows: rows, seed: seed)
+    let report = try generator.generate(
+      to: output, journalMode: journalMode, modelCache: try? ModelArchive.encode(model))
+    for note in report.notes { Terminal.standardError.line("godwit: note: \(note)") }
+    Terminal.standardOutput.line("\(output): \(rows) objects of version \(found.name).")
+  }
 }
+
+extension StoreGenerator.JournalMode: ExpressibleByArgument {}

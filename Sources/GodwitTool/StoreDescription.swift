@@ -58,7 +58,7 @@ struct StoreDescription: Encodable {
     let metadata = try reader.metadata()
     let catalog = try reader.catalog()
     let unsupported = try StoreSurvey.unsupported(reader, catalog)
-    let found = try Self.model(metadata.versionHashes, reader, models)
+    let found = try OwnModel.find(metadata.versionHashes, in: models, reader: reader)
     let resolved = try found.map { try StoreSchema($0).resolved(in: catalog) }
     self.path = "\(path)"
     uuid = metadata.uuid
@@ -75,22 +75,6 @@ struct StoreDescription: Encodable {
     model = Model(
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
       identifiers: metadata.versionIdentifiers, found: found != nil)
-  }
-
-  /// The model with the store's hashes, in the store or in the given places.
-  private static func model(
-    _ hashes: [String: VersionHash], _ reader: StoreReader, _ others: [FilePath]
-  ) throws -> ManagedObjectModel? {
-    for path in others {
-      for version in try ModelBundle(path).versions {
-        let model = try version.model()
-        if (try? model.versionHashes()) == hashes { return model }
-      }
-    }
-    guard let cached = try? reader.cachedModel(), (try? cached.versionHashes()) == hashes else {
-      return nil
-    }
-    return cached
   }
 
   /// Counts by entity number; after a rename the model knows the name better than `Z_PRIMARYKEY`.

@@ -1,10 +1,16 @@
 import ArgumentParser
+import Foundation
+import Godwit
+import MigrationCoordinator
+import StoreFormat
+import SystemCalls
 import SystemPackage
 
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Compares a migrated store with the old one, object by object."
-  )
+    commandName: "verify",
+    abstract: "Compares a migrated store with the old one, object by object.",
+    discussion: "Both are left as they are. Ends with 65 if they differ.")
 
   @Argument(help: "The store before the migration.")
   var old: FilePath
@@ -12,5 +18,55 @@ struct VerifyCommand: ParsableCommand {
   @Argument(help: "The store after it.")
   var new: FilePath
 
-  func run() throws {}
+  @Option(
+    parsing: .upToNextOption,
+    help: ArgumentHelp(
+      "Where the models of both stores may be found; the stores themselves if not given.",
+      valueName: "path"))
+  var models: [FilePath] = []
+
+  func run() throws {
+    let scratch = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
+    defer { try? Files.removeTree(scratch) }
+    let before = try survey(old, scratch.appending("old"), scratch)
+    let after = try survey(new, scratch.appending("new"), scratch)
+    let comparison = try StoreComparison(old: before, new: after)
+    for difference in comparison.differences {
+      Terminal.standardOutput.line(difference.sentence)
+    }
+    guard comparison.count == 0 else {
+      throw MigrationFailure(
+        .damaged,
+        "\(new) is not what \(old) should have become: \(comparison.count) differences in "
+          + "\(comparison.rows) rows.")
+    }
+    Terminal.standardOutput.line("\(new): \(comparison.rows) rows as they should be.")
+  }
+
+  private func survey(
+    _ store: FilePath, _ copy: FilePath, _ scratch: FilePath
+  ) throws -> StoreSurvey {
+    let access = try SourceAccess.open(store) {
+      try Files.createDirectory(scratch)
+      return copy
+    }
+    return try StoreSurvey(store: store, access: access, models: models)
+  }
+}
+
+extension StoreComparison.Difference {
+  var sentence: String {
+    switch self {
+    case .rowMissing(let table, let key): "\(table) \(key): missing"
+    case .rowExtra(let table, let key): "\(table) \(key): one too many"
+    case .value(let table, let key, let column, let expected, let actual):
+      "\(table) \(key) \(column): \(actual.prefix(60)) instead of \(expected.prefix(60))"
+    case .order(let table, let column): "\(table).\(column): two rows in one place"
+    case .uuid(let expected, let actual): "UUID: \(actual) instead of \(expected)"
+    case .metadataKey(let key): "metadata key \(key): not carried over"
+    case .keyMaximum(let entity, let expected, let actual):
+      "highest key of \(entity): \(actual) instead of \(expected)"
+    case .tableUnexpected(let table): "\(table): has rows, and the old store has none for it"
+    }
+  }
 }

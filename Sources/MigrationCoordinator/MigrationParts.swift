@@ -23,6 +23,19 @@ extension StoreSurvey {
   }
 }
 
+extension StoreSurvey {
+  /// Surveys a store by its own model, which is found in one of the places or in the store.
+  package init(store: FilePath, access: SourceAccess, models: [FilePath]) throws {
+    let reader = try StoreReader(immutable: access.readable)
+    let metadata = try reader.metadata()
+    guard
+      let model = try OwnModel.find(metadata.versionHashes, in: models, reader: reader)
+    else { throw MigrationError.sourceModelMissing(store: store, searched: models) }
+    try self.init(
+      store: store, access: access, reader: reader, metadata: metadata, model: model)
+  }
+}
+
 extension MigrationPlan {
   /// Plans a migration; nil where hindrances leave nothing to plan.
   package init?(

@@ -50,31 +50,8 @@ package struct TargetModel: Sendable {
     _ hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
   ) throws -> ManagedObjectModel {
     if hashes == self.hashes { return model }
-    for version in versions {
-      if let found = Self.match(try version.model(), hashes) { return found }
-    }
-    for path in others {
-      for version in try ModelBundle(path).versions {
-        if let found = Self.match(try version.model(), hashes) { return found }
-      }
-    }
-    if let cached = try reader.cachedModel(), let found = Self.match(cached, hashes) {
-      return found
-    }
+    if let found = try OwnModel.find(hashes, among: versions) { return found }
+    if let found = try OwnModel.find(hashes, in: others, reader: reader) { return found }
     throw MigrationError.sourceModelMissing(store: reader.path, searched: paths + others)
-  }
-
-  /// The model or the configuration of it that has the hashes; one with unknown hashes has not.
-  private static func match(
-    _ model: ManagedObjectModel, _ hashes: [String: VersionHash]
-  ) -> ManagedObjectModel? {
-    guard Set(hashes.keys).isSubset(of: model.entities.map(\.name)) else { return nil }
-    if (try? model.versionHashes()) == hashes { return model }
-    for name in model.configurations.keys.sorted() {
-      if (try? model.versionHashes(configuration: name)) == hashes {
-        return try? model.restricted(toConfiguration: name)
-      }
-    }
-    return nil
   }
 }
