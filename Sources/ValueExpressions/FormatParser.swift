@@ -167,6 +167,8 @@ private struct FormatParser {
     case "NULL", "NIL": return .constant(.null)
     case "SELF": return path(on: .evaluatedObject)
     case "FUNCTION" where peek() == .symbol("("): return function()
+    case "FETCH" where peek() == .symbol("("): return fetch()
+    case "TERNARY" where peek() == .symbol("("): return ternary()
     default: break
     }
     if peek() == .symbol("(") || peek() == .symbol(":") { return builtIn(name) }
@@ -193,6 +195,21 @@ private struct FormatParser {
       case .constant(.string(let selector)) = arguments[1]
     else { return nil }
     return .function(operand: arguments[0], selector: selector, Array(arguments.dropFirst(2)))
+  }
+
+  private mutating func fetch() -> ValueExpression? {
+    guard take(symbol: "("), let arguments = arguments(until: ")"), arguments.count == 3,
+      case .constant(.boolean(let countOnly)) = arguments[2]
+    else { return nil }
+    return .fetch(request: arguments[0], context: arguments[1], countOnly: countOnly)
+  }
+
+  private mutating func ternary() -> ValueExpression? {
+    guard take(symbol: "("), let predicate = disjunction(), take(symbol: ","),
+      let value = expression(), take(symbol: ","), let otherwise = expression(),
+      take(symbol: ")")
+    else { return nil }
+    return .ternary(predicate, value, otherwise)
   }
 
   private mutating func arguments(until end: String) -> [ValueExpression]? {

@@ -12,6 +12,12 @@ package indirect enum ValueExpression: Hashable, Sendable, Codable {
   /// `FUNCTION(operand, "selector", …)`
   case function(operand: ValueExpression, selector: String, [ValueExpression])
   case aggregate([ValueExpression])
+  /// `FETCH(request, context, countOnly)`
+  case fetch(request: ValueExpression, context: ValueExpression, countOnly: Bool)
+  /// `SUBQUERY(collection, $variable, predicate)`
+  case subquery(collection: ValueExpression, variable: String, predicate: ValuePredicate)
+  /// `TERNARY(predicate, value, otherwise)`
+  case ternary(ValuePredicate, ValueExpression, ValueExpression)
 }
 
 /// A predicate of Core Data's format language.

@@ -14,6 +14,12 @@ extension ValueExpression: CustomStringConvertible {
     case .function(let operand, let selector, let arguments):
       "FUNCTION(\(Self.list([operand, .constant(.string(selector))] + arguments)))"
     case .aggregate(let members): "{\(Self.list(members))}"
+    case .fetch(let request, let context, let countOnly):
+      "FETCH(\(request), \(context), \(countOnly ? "YES" : "NO"))"
+    case .subquery(let collection, let variable, let predicate):
+      "SUBQUERY(\(collection), $\(variable), \(predicate))"
+    case .ternary(let predicate, let value, let otherwise):
+      "TERNARY(\(predicate), \(value), \(otherwise))"
     }
   }
 
