@@ -37,6 +37,12 @@ let package = Package(
     .module("KeyedArchives", []),
     .module(
       "ModelFiles", ["KeyedArchives", "ObjectModel", "ValueExpressions", .systemPackage]),
+    .module(
+      "MappingFiles",
+      [
+        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "ValueExpressions",
+        .systemPackage,
+      ]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "CSystemShims",
@@ -75,14 +81,14 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Mapping", "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
-        "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging, .systemPackage,
+        "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus", "MigrationWorker",
+        "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging, .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitTool",
       dependencies: [
-        "Generation", "Godwit", "Mapping", "MigrationCoordinator", "MigrationStatus",
-        "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
+        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
+        "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
         .argumentParser, .logging, .systemPackage,
       ],
       swiftSettings: strict),
@@ -96,6 +102,13 @@ let package = Package(
       [
         "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "ValueExpressions", .grdb,
         .systemPackage,
+      ]),
+    .tests(of: "Mapping", ["ObjectModel", "ValueExpressions"]),
+    .tests(
+      of: "MappingFiles",
+      [
+        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "TestSupport",
+        "ValueExpressions", .systemPackage,
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "ValueExpressions"),
