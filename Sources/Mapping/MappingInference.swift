@@ -78,7 +78,7 @@ package struct MappingInference {
     mapping.entityMappings.append(entityMapping)
   }
 
-  private mutating func mapAttributes(_ match: PropertyMatch) -> [AttributeMapping] {
+  private mutating func mapAttributes(_ match: PropertyMatch) -> [PropertyMapping] {
     match.newAttributes.map { attribute in
       let declaring = match.declaringEntity(of: attribute.name)
       if match.oldRelationship(for: attribute.name) != nil {
@@ -92,7 +92,7 @@ package struct MappingInference {
     }
   }
 
-  private mutating func added(_ attribute: Attribute, _ match: PropertyMatch) -> AttributeMapping {
+  private mutating func added(_ attribute: Attribute, _ match: PropertyMatch) -> PropertyMapping {
     if attribute.derivation != nil {
       obstacles.append(
         Obstacle(
@@ -102,12 +102,14 @@ package struct MappingInference {
       conditions.append(
         match.condition(.noObjects(missing: attribute.name), property: attribute.name))
     }
-    return AttributeMapping(attribute.name, .constant(attribute.defaultValue))
+    return PropertyMapping(
+      attribute.name,
+      attribute.defaultValue == .null ? nil : .constant(attribute.defaultValue))
   }
 
   private mutating func continued(
     _ old: Attribute, as new: Attribute, _ match: PropertyMatch, declaring: String
-  ) -> AttributeMapping {
+  ) -> PropertyMapping {
     if old.type != new.type {
       if !(old.type.isNumeric && new.type.isNumeric) {
         obstacles.append(
@@ -128,7 +130,7 @@ package struct MappingInference {
           match.condition(.noMissingValues(attribute: old.name), property: new.name))
       }
     }
-    return AttributeMapping(new.name, .attribute(old.name, replacingNull: replacement))
+    return PropertyMapping(new.name, .source(old.name, replacingNull: replacement))
   }
 
   /// Whether a value of one numeric type may have no place in the other.
@@ -141,7 +143,7 @@ package struct MappingInference {
     }
   }
 
-  private mutating func mapRelationships(_ match: PropertyMatch) -> [RelationshipMapping] {
+  private mutating func mapRelationships(_ match: PropertyMatch) -> [PropertyMapping] {
     match.newRelationships.map { relationship in
       let declaring = match.declaringEntity(of: relationship.name)
       if match.oldAttribute(for: relationship.name) != nil {
@@ -149,7 +151,7 @@ package struct MappingInference {
           Obstacle(.attributeBecameRelationship, entity: declaring, property: relationship.name))
       }
       guard let old = match.oldRelationship(for: relationship.name) else {
-        return RelationshipMapping(relationship.name, .none)
+        return PropertyMapping(relationship.name, nil)
       }
       if old.isToMany && !relationship.isToMany {
         obstacles.append(
@@ -164,7 +166,7 @@ package struct MappingInference {
             entity: declaring, property: relationship.name))
       }
       noteSharedTargets(old, relationship, match)
-      return RelationshipMapping(relationship.name, .relationship(old.name))
+      return PropertyMapping(relationship.name, .destinations(ofRelationship: old.name))
     }
   }
 

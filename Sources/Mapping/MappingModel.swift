@@ -1,3 +1,4 @@
+package import ObjectModel
 package import ValueExpressions
 
 /// What becomes of every entity of a source model in a destination model.
@@ -16,12 +17,20 @@ package struct MappingModel: Hashable, Sendable {
   package func destinationName(ofSource name: String) -> String? {
     entityMappings.first { $0.sourceEntityName == name }?.destinationEntityName
   }
+
+  /// The mapping of that name, by which value expressions refer to it.
+  package func mapping(named name: String) -> EntityMapping? {
+    entityMappings.first { $0.name == name }
+  }
 }
 
 /// What becomes of one entity.
 package struct EntityMapping: Hashable, Sendable {
   /// What a mapping does with an entity, as `NSEntityMappingType` names it.
-  package enum Kind: String, Hashable, Codable, Sendable {
+  ///
+  /// Xcode compiles `copy` also where the entity changes, so `copy` and `transform` mean the same;
+  /// whether an entity changes is told by its hashes (docs/mapping-file.md, "Types").
+  package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
     case add, remove, copy, transform, custom
   }
 
@@ -29,51 +38,79 @@ package struct EntityMapping: Hashable, Sendable {
   package var kind: Kind
   package var sourceEntityName: String?
   package var destinationEntityName: String?
-  package var attributeMappings: [AttributeMapping] = []
-  package var relationshipMappings: [RelationshipMapping] = []
+  /// The version of the source entity that the mapping was made for; nil accepts any.
+  package var sourceVersionHash: VersionHash?
+  /// The version of the destination entity that the mapping was made for; nil accepts any.
+  package var destinationVersionHash: VersionHash?
+  /// What yields the source objects.
+  package var sourceExpression: ValueExpression?
+  /// The class of the migration policy under the exact name that the mapping gives it.
+  package var migrationPolicyClassName: String?
+  package var userInfo: [String: AttributeValue] = [:]
+  /// In processing order, as are the relationship mappings.
+  package var attributeMappings: [PropertyMapping] = []
+  package var relationshipMappings: [PropertyMapping] = []
 
+  /// A mapping of all objects of the source entity, if it has a destination too.
   package init(name: String, kind: Kind, source: String?, destination: String?) {
     self.name = name
     self.kind = kind
     sourceEntityName = source
     destinationEntityName = destination
+    if let source, destination != nil { sourceExpression = .sourceObjects(of: source) }
+  }
+
+  /// The name that Xcode gives a mapping which its author did not name.
+  package static func standardName(source: String?, destination: String?) -> String? {
+    guard let source, let destination else { return source ?? destination }
+    return "\(source)To\(destination)"
+  }
+
+  /// The kind that Xcode compiles for a mapping; it never says `transform`.
+  package static func standardKind(
+    source: String?, destination: String?, policy: String?
+  ) -> Kind {
+    if policy != nil { return .custom }
+    if source == nil { return .add }
+    return destination == nil ? .remove : .copy
+  }
+
+  /// The predicate that the source objects satisfy: `TRUEPREDICATE` for all objects of the source
+  /// entity, nil where the source expression is of another form.
+  package var filter: String? {
+    guard case .fetch(let request, .keyPath(.variable("manager")?, "sourceContext"), false)? =
+      sourceExpression,
+      case .function(.variable("manager"), MappingSelector.fetchRequest, let arguments) = request,
+      arguments.count == 2, case .constant(.string(let entity)) = arguments[0],
+      entity == sourceEntityName, case .constant(.string(let predicate)) = arguments[1]
+    else { return nil }
+    return predicate
   }
 }
 
-/// Where the values of a destination attribute come from.
-package struct AttributeMapping: Hashable, Sendable {
-  package enum Value: Hashable, Sendable {
-    /// The same value in every object.
-    case constant(AttributeValue)
-    /// The value of a source attribute; `replacingNull` stands in where it is missing.
-    case attribute(String, replacingNull: AttributeValue)
-  }
-
-  /// The destination attribute.
+/// Where the value of a destination property comes from.
+package struct PropertyMapping: Hashable, Sendable {
+  /// The destination property.
   package var name: String
-  package var value: Value
+  /// What yields the value; nil leaves the property as a new object has it.
+  package var valueExpression: ValueExpression?
+  package var userInfo: [String: AttributeValue] = [:]
 
-  package init(_ name: String, _ value: Value) {
+  package init(_ name: String, _ valueExpression: ValueExpression?) {
     self.name = name
-    self.value = value
+    self.valueExpression = valueExpression
   }
 }
 
-/// Where the objects of a destination relationship come from.
-package struct RelationshipMapping: Hashable, Sendable {
-  package enum Objects: Hashable, Sendable {
-    /// No object: the relationship is new.
-    case none
-    /// The objects of a source relationship.
-    case relationship(String)
-  }
-
-  /// The destination relationship.
-  package var name: String
-  package var objects: Objects
-
-  package init(_ name: String, _ objects: Objects) {
-    self.name = name
-    self.objects = objects
-  }
+/// The selectors of the migration manager that mapping models call.
+package enum MappingSelector {
+  /// Yields a request for the objects of an entity that satisfy a predicate; not documented, and in
+  /// every mapping that Xcode compiles.
+  package static let fetchRequest = "fetchRequestForSourceEntityNamed:predicateString:"
+  /// Yields what one mapping made of source objects.
+  package static let byMapping = "destinationInstancesForEntityMappingNamed:sourceInstances:"
+  /// Yields what any mapping made of the objects of a source relationship; not documented, compiled
+  /// where the destination has subentities.
+  package static let byRelationship =
+    "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
 }

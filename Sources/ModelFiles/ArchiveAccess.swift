@@ -1,23 +1,23 @@
-import KeyedArchives
+package import KeyedArchives
 
 /// The archive's questions with this module's error.
 extension KeyedArchive {
-  func `class`(of id: ID) throws(ModelFileError) -> String {
+  package func `class`(of id: ID) throws(ModelFileError) -> String {
     guard let name = try damaged({ () throws(KeyedArchiveError) in try className(id) }) else {
       throw ModelFileError(.notAModelArchive)
     }
     return name
   }
 
-  func target(_ key: String, of id: ID) throws(ModelFileError) -> ID? {
+  package func target(_ key: String, of id: ID) throws(ModelFileError) -> ID? {
     try damaged { () throws(KeyedArchiveError) in try reference(key, of: id) }
   }
 
-  func text(_ key: String, of id: ID) throws(ModelFileError) -> String? {
+  package func text(_ key: String, of id: ID) throws(ModelFileError) -> String? {
     try damaged { () throws(KeyedArchiveError) in try string(key, of: id) }
   }
 
-  func requiredText(_ key: String, of id: ID) throws(ModelFileError) -> String {
+  package func requiredText(_ key: String, of id: ID) throws(ModelFileError) -> String {
     guard let text = try text(key, of: id) else {
       throw ModelFileError(
         .damagedArchive(KeyedArchiveError(.wrongKind(key: key), object: id.rawValue)))
@@ -25,32 +25,32 @@ extension KeyedArchive {
     return text
   }
 
-  func number(_ key: String, of id: ID) throws(ModelFileError) -> Int64? {
+  package func number(_ key: String, of id: ID) throws(ModelFileError) -> Int64? {
     try damaged { () throws(KeyedArchiveError) in try integer(key, of: id) }
   }
 
-  func flag(_ key: String, of id: ID) throws(ModelFileError) -> Bool {
+  package func flag(_ key: String, of id: ID) throws(ModelFileError) -> Bool {
     try damaged { () throws(KeyedArchiveError) in try bool(key, of: id) }
   }
 
-  func fraction(_ key: String, of id: ID) throws(ModelFileError) -> Double? {
+  package func fraction(_ key: String, of id: ID) throws(ModelFileError) -> Double? {
     try damaged { () throws(KeyedArchiveError) in try real(key, of: id) }
   }
 
-  func bytes(_ key: String, of id: ID) throws(ModelFileError) -> [UInt8]? {
+  package func bytes(_ key: String, of id: ID) throws(ModelFileError) -> [UInt8]? {
     try damaged { () throws(KeyedArchiveError) in try data(key, of: id) }
   }
 
   /// The members of an array or set without nil ones.
-  func members(_ key: String, of id: ID) throws(ModelFileError) -> [ID]? {
+  package func members(_ key: String, of id: ID) throws(ModelFileError) -> [ID]? {
     try damaged { () throws(KeyedArchiveError) in try elements(key, of: id)?.compactMap { $0 } }
   }
 
-  func members(of id: ID) throws(ModelFileError) -> [ID] {
+  package func members(of id: ID) throws(ModelFileError) -> [ID] {
     try damaged { () throws(KeyedArchiveError) in try elements(id).compactMap { $0 } }
   }
 
-  func dictionary(_ key: String, of id: ID) throws(ModelFileError) -> [(key: String, value: ID)]? {
+  package func dictionary(_ key: String, of id: ID) throws(ModelFileError) -> [(key: String, value: ID)]? {
     guard let dictionary = try target(key, of: id) else { return nil }
     return try damaged { () throws(KeyedArchiveError) in try entries(dictionary) }
   }

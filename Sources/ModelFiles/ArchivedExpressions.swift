@@ -29,8 +29,18 @@ package struct ArchivedExpressions {
     case "NSFunctionExpression": return try function(id)
     case "NSAggregateExpression":
       return .aggregate(try expressions("NSCollection", of: id))
+    case "NSFetchRequestExpression": return try fetch(id)
     default: throw ModelFileError(.unknownClass(kind))
     }
+  }
+
+  private mutating func fetch(_ id: KeyedArchive.ID) throws(ModelFileError) -> ValueExpression {
+    guard let request = try archive.target("NSFRExpression", of: id),
+      let context = try archive.target("NSMOCExpression", of: id)
+    else { throw ModelFileError(.notAModelArchive) }
+    return .fetch(
+      request: try expression(request), context: try expression(context),
+      countOnly: try archive.flag("NSCountOnlyFlag", of: id))
   }
 
   private mutating func keyPath(_ id: KeyedArchive.ID) throws(ModelFileError) -> ValueExpression {

@@ -1,10 +1,10 @@
-import ObjectModel
-import ValueExpressions
+package import ObjectModel
+package import ValueExpressions
 
 /// Reads the values that a model source writes as text.
-enum AttributeText {
+package enum AttributeText {
   /// The value of that text for an attribute of that type, or nil where it is none.
-  static func value(_ text: String, for type: AttributeType) -> AttributeValue? {
+  package static func value(_ text: String, for type: AttributeType) -> AttributeValue? {
     switch type {
     case .boolean: flag(text).map { .boolean($0) }
     // `NO` is a default that Xcode writes for numbers too.

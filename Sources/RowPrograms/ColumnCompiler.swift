@@ -20,7 +20,7 @@ struct ColumnCompiler {
       preconditionFailure("the first three columns are no program's business")
     case .attribute(let entity, let name):
       guard inherits(pair.new, from: entity) else { return nil }
-      return attribute(name, pair)
+      return try attribute(name, pair)
     case .toOne(let entity, let name), .toOneEntity(let entity, let name),
       .toOneOrder(let entity, let name):
       guard inherits(pair.new, from: entity) else { return nil }
@@ -36,11 +36,15 @@ struct ColumnCompiler {
 
   // MARK: Attributes
 
-  private func attribute(_ name: String, _ pair: ProgramCompiler.Pair) -> ColumnOperation {
+  private func attribute(
+    _ name: String, _ pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> ColumnOperation {
     guard let new = destination.model.allAttributes(of: pair.new).first(where: { $0.name == name }),
       let mapping = pair.mapping.attributeMappings.first(where: { $0.name == name })
     else { return .constant(.null) }
-    switch mapping.value {
+    switch mapping.origin {
+    case .relationship, .computed: throw CompileError.Place(entity: pair.new.name, property: name)
+    case .standard: return .constant(StoredValue(new.defaultValue, of: new))
     case .constant(let value): return .constant(StoredValue(value, of: new))
     case .attribute(let oldName, let replacement):
       guard
@@ -116,7 +120,7 @@ struct ColumnCompiler {
   private func toOneOrigin(
     _ name: String, _ pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> Origin? {
-    if case .relationship(let old)? = objects(of: name, in: pair.mapping) {
+    if let old = sourceRelationship(of: name, in: pair.mapping) {
       return sameRow(old, of: pair.old)
     }
     guard
@@ -127,7 +131,7 @@ struct ColumnCompiler {
     for family in destination.model.family(of: owner.name) {
       guard let mapping = compiler.mapping.mapping(toDestination: family.name),
         let sourceName = mapping.sourceEntityName,
-        case .relationship(let old)? = objects(of: inverse.name, in: mapping),
+        let old = sourceRelationship(of: inverse.name, in: mapping),
         let pairs = PairFinder(compiler: compiler).pairs(entity: sourceName, relationship: old)
       else { continue }
       switch pairs.form {
@@ -143,10 +147,8 @@ struct ColumnCompiler {
     return nil
   }
 
-  private func objects(
-    of name: String, in mapping: EntityMapping
-  ) -> RelationshipMapping.Objects? {
-    mapping.relationshipMappings.first { $0.name == name }?.objects
+  private func sourceRelationship(of name: String, in mapping: EntityMapping) -> String? {
+    mapping.relationshipMappings.first { $0.name == name }?.sourceRelationshipName
   }
 
   private func sameRow(_ name: String, of entity: Entity) -> Origin? {
@@ -176,7 +178,7 @@ struct ColumnCompiler {
     for family in destination.model.family(of: entity) {
       guard let mapping = compiler.mapping.mapping(toDestination: family.name),
         let sourceName = mapping.sourceEntityName,
-        case .relationship(let old)? = objects(of: name, in: mapping),
+        let old = sourceRelationship(of: name, in: mapping),
         let pairs = PairFinder(compiler: compiler).pairs(entity: sourceName, relationship: old)
       else { continue }
       switch (pairs.form, role) {

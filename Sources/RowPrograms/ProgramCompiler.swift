@@ -121,9 +121,9 @@ package struct ProgramCompiler {
       for name in destination.model.family(of: end.entityName).map(\.name) {
         guard let entityMapping = mapping.mapping(toDestination: name),
           let sourceName = entityMapping.sourceEntityName,
-          case .relationship(let old)? = entityMapping.relationshipMappings.first(where: {
+          let old = entityMapping.relationshipMappings.first(where: {
             $0.name == end.relationshipName
-          })?.objects
+          })?.sourceRelationshipName
         else { continue }
         let pairs = PairFinder(compiler: self).pairs(entity: sourceName, relationship: old)
         return flipped ? pairs?.flipped : pairs

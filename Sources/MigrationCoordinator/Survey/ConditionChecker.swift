@@ -104,12 +104,12 @@ struct ConditionChecker {
     else { return nil }
     var columns: [String] = []
     for property in properties {
-      guard let value = entityMapping.attributeMappings.first(where: { $0.name == property })?.value
+      guard let origin = entityMapping.attributeMappings.first(where: { $0.name == property })?.origin
       else { return nil }
       // A constant is the same everywhere; nil never equals nil.
-      if case .attribute(let name, _) = value, let column = column(name, condition) {
+      if case .attribute(let name, _) = origin, let column = column(name, condition) {
         columns.append(column)
-      } else if value == .constant(.null) {
+      } else if origin == .standard || origin == .constant(.null) {
         return nil
       }
     }
