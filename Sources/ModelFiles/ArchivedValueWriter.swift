@@ -62,7 +62,7 @@ struct ArchivedValueWriter {
         [("NSExpressionType", .integer(2)), ("NSVariable", .reference(writer.add(name)))])
     case .keyPath(nil, let path): return try keyPath(path)
     case .builtIn(let name, let arguments): return try builtIn(name, arguments)
-    case .keyPath, .function, .aggregate, .fetch, .subquery, .ternary:
+    case .keyPath, .function, .aggregate, .fetch, .subquery, .ternary, .set:
       throw ModelFileError(.cannotArchive(expression.description))
     }
   }

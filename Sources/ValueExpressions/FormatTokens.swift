@@ -1,96 +1,166 @@
 /// A word of Core Data's format language.
 enum FormatToken: Hashable, Sendable {
   case name(String)
+  /// A name behind `#`, which is never a keyword.
+  case escapedName(String)
   case variable(String)
   case number(String)
   case string(String)
   case symbol(String)
+
+  /// The token as a message shows it.
+  var shown: String {
+    switch self {
+    case .name(let text), .number(let text), .symbol(let text): "“\(text)”"
+    case .escapedName(let text): "“#\(text)”"
+    case .variable(let text): "“$\(text)”"
+    case .string(let text): "the text \"\(text.prefix(40))\""
+    }
+  }
 }
 
-/// Splits format text into tokens; nil where a character belongs to none.
+/// A token and the column in which it begins.
+struct PlacedToken: Sendable {
+  var token: FormatToken
+  var column: Int
+}
+
+/// Splits format text into tokens.
 struct FormatTokenizer {
+  private let text: String
   private var rest: Substring
+  private var column = 1
 
-  init(_ text: String) { rest = Substring(text) }
+  init(_ text: String) {
+    self.text = text
+    rest = Substring(text)
+  }
 
-  mutating func tokens() -> [FormatToken]? {
-    var result: [FormatToken] = []
+  mutating func tokens() throws(FormatError) -> [PlacedToken] {
+    var result: [PlacedToken] = []
     while true {
-      rest = rest.drop { $0.isWhitespace }
+      skip(rest.prefix { $0.isWhitespace }.count)
       guard let first = rest.first else { return result }
-      guard let token = token(first) else { return nil }
-      result.append(token)
+      let start = column
+      result.append(PlacedToken(token: try token(first), column: start))
     }
   }
 
-  private mutating func token(_ first: Character) -> FormatToken? {
-    if first == "\"" || first == "'" { return string(first) }
+  private mutating func skip(_ count: Int) {
+    rest = rest.dropFirst(count)
+    column += count
+  }
+
+  private func failure(_ problem: FormatError.Problem) -> FormatError {
+    FormatError(problem, text: text, column: column)
+  }
+
+  private mutating func token(_ first: Character) throws(FormatError) -> FormatToken {
+    if first == "\"" || first == "'" { return try string(first) }
     if first.isASCII && first.isNumber { return number() }
-    if first == "$" {
-      rest.removeFirst()
-      let name = word()
-      return name.isEmpty ? nil : .variable(name)
+    if first == "%" {
+      throw failure(.refused("a placeholder", reason: "a stored text has no arguments to fill it"))
     }
-    if Self.isNameCharacter(first) || first == "@" || first == "#" {
-      if first == "#" { rest.removeFirst() }
-      let prefix = first == "@" ? String(rest.removeFirst()) : ""
-      let name = word()
-      return name.isEmpty ? nil : .name(prefix + name)
+    if first == "$" || first == "#" || first == "@" || Self.isNameCharacter(first) {
+      return try word(first)
     }
     for symbol in Self.symbols where rest.hasPrefix(symbol) {
-      rest.removeFirst(symbol.count)
+      skip(symbol.count)
       return .symbol(symbol)
     }
-    return nil
+    throw failure(.strayCharacter("“\(first)”"))
   }
 
   /// Longer ones first.
   private static let symbols = [
-    "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", "=", "<", ">", "!", "(", ")", "{", "}",
-    ",", ".", ":", "[", "]", "-", "+", "*", "/",
+    "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", "**", ":=", "=", "<", ">", "!", "(", ")",
+    "{", "}", ",", ".", ":", "[", "]", "-", "+", "*", "/",
   ]
 
   private static func isNameCharacter(_ character: Character) -> Bool {
     character.isLetter || character.isNumber || character == "_"
   }
 
-  private mutating func word() -> String {
-    let name = rest.prefix(while: Self.isNameCharacter)
-    rest = rest.dropFirst(name.count)
-    return String(name)
+  private mutating func word(_ first: Character) throws(FormatError) -> FormatToken {
+    let hasSign = !Self.isNameCharacter(first)
+    let name = rest.dropFirst(hasSign ? 1 : 0).prefix(while: Self.isNameCharacter)
+    guard !name.isEmpty else { throw failure(.strayCharacter("“\(first)”")) }
+    let text = String(name)
+    skip(name.count + (hasSign ? 1 : 0))
+    switch first {
+    case "$": return .variable(text)
+    case "#": return .escapedName(text)
+    case "@": return .name("@" + text)
+    default: return .name(text)
+    }
   }
 
   private mutating func number() -> FormatToken {
     var digits = rest.prefix { $0.isASCII && ($0.isNumber || $0 == "." || $0.isLetter) }
     // `1e-5`: the sign belongs to the number.
     let after = rest.dropFirst(digits.count)
-    if let last = digits.last, last == "e" || last == "E", let sign = after.first,
-      sign == "-" || sign == "+"
+    if !digits.hasPrefix("0x"), let last = digits.last, last == "e" || last == "E",
+      let sign = after.first, sign == "-" || sign == "+"
     {
       let exponent = after.dropFirst().prefix { $0.isASCII && $0.isNumber }
       digits = rest.prefix(digits.count + 1 + exponent.count)
     }
-    rest = rest.dropFirst(digits.count)
-    return .number(String(digits))
+    let result = String(digits)
+    skip(digits.count)
+    return .number(result)
   }
 
-  private mutating func string(_ quote: Character) -> FormatToken? {
-    rest.removeFirst()
-    var text = ""
-    while let character = rest.popFirst() {
-      if character == quote { return .string(text) }
-      if character == "\\" {
-        guard let escaped = rest.popFirst() else { return nil }
-        switch escaped {
-        case "n": text.append("\n")
-        case "t": text.append("\t")
-        case "r": text.append("\r")
-        default: text.append(escaped)
-        }
-      } else {
-        text.append(character)
+  private mutating func string(_ quote: Character) throws(FormatError) -> FormatToken {
+    let start = failure(.unterminatedString)
+    skip(1)
+    var result = ""
+    while let character = rest.first {
+      skip(1)
+      if character == quote { return .string(result) }
+      guard character == "\\" else {
+        result.append(character)
+        continue
       }
+      guard let escaped = rest.first else { throw start }
+      skip(1)
+      result.append(try unescaped(escaped))
     }
-    return nil
+    throw start
+  }
+
+  /// What stands for a backslash and that character.
+  private mutating func unescaped(_ character: Character) throws(FormatError) -> Character {
+    switch character {
+    case "n": return "\n"
+    case "t": return "\t"
+    case "r": return "\r"
+    case "u":
+      let digits = rest.prefix(4)
+      guard digits.count == 4, let code = UInt32(digits, radix: 16),
+        let scalar = Unicode.Scalar(code)
+      else { return "u" }
+      skip(4)
+      return Character(scalar)
+    default: return character
+    }
+  }
+}
+
+/// Words that mean something of their own unless `#` stands before them.
+enum Keywords {
+  /// Words between expressions, which therefore begin none.
+  static let infix: Set<String> = [
+    "AND", "OR", "IN", "LIKE", "MATCHES", "CONTAINS", "BEGINSWITH", "ENDSWITH", "BETWEEN",
+    "UNION", "INTERSECT", "MINUS",
+  ]
+  private static let others: Set<String> = [
+    "TRUE", "YES", "FALSE", "NO", "NULL", "NIL", "SELF", "ANYKEY", "NOT", "ANY", "SOME", "ALL",
+    "NONE", "TRUEPREDICATE", "FALSEPREDICATE",
+  ]
+
+  /// Whether a key path begins with such a word.
+  static func contains(firstOf path: String) -> Bool {
+    let word = path.prefix { $0 != "." }.uppercased()
+    return infix.contains(word) || others.contains(word)
   }
 }

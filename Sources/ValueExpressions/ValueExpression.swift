@@ -14,10 +14,19 @@ package indirect enum ValueExpression: Hashable, Sendable, Codable {
   case aggregate([ValueExpression])
   /// `FETCH(request, context, countOnly)`
   case fetch(request: ValueExpression, context: ValueExpression, countOnly: Bool)
-  /// `SUBQUERY(collection, $variable, predicate)`
+  /// `SUBQUERY(collection, $variable, predicate)`: the members for which the predicate holds.
   case subquery(collection: ValueExpression, variable: String, predicate: ValuePredicate)
-  /// `TERNARY(predicate, value, otherwise)`
+  /// `TERNARY(predicate, whenTrue, whenFalse)`
   case ternary(ValuePredicate, ValueExpression, ValueExpression)
+  /// `a UNION b` and its like.
+  case set(SetOperation, ValueExpression, ValueExpression)
+
+  /// What becomes of two collections.
+  package enum SetOperation: String, Hashable, Sendable, Codable, CaseIterable {
+    case union = "UNION"
+    case intersect = "INTERSECT"
+    case minus = "MINUS"
+  }
 }
 
 /// A predicate of Core Data's format language.
@@ -26,7 +35,7 @@ package indirect enum ValuePredicate: Hashable, Sendable, Codable {
   package enum Modifier: String, Hashable, Sendable, Codable { case direct, all, any }
 
   /// What a comparison asks, under the number that an archive stores (`NSOperatorType`).
-  package enum Comparison: Int, Hashable, Sendable, Codable {
+  package enum Comparison: Int, Hashable, Sendable, Codable, CaseIterable {
     case lessThan = 0
     case lessThanOrEqual = 1
     case greaterThan = 2

@@ -3,24 +3,70 @@ extension ValueExpression: CustomStringConvertible {
   ///
   /// Built-in functions are written by their selector, `canonical:(name)` and `now()`, as the hashes
   /// of derived attributes show (docs/model-format.md, "Version hashes").
-  package var description: String {
+  package var description: String { text(in: .loosest) }
+
+  /// How tightly a place binds what stands in it; looser expressions get parentheses there.
+  private enum Binding: Int, Comparable {
+    case loosest, sum, product, power, path
+
+    static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  private func text(in place: Binding) -> String {
+    let (text, binding) = written
+    return binding < place ? "(\(text))" : text
+  }
+
+  /// The text without parentheses around it, and how tightly it binds.
+  private var written: (String, Binding) {
     switch self {
-    case .constant(let value): value.formatText
-    case .evaluatedObject: "SELF"
-    case .variable(let name): "$\(name)"
-    case .keyPath(nil, let path), .keyPath(.evaluatedObject, let path): path
-    case .keyPath(let operand?, let path): "\(operand).\(path)"
-    case .builtIn(let name, let arguments): "\(name)(\(Self.list(arguments)))"
+    case .constant(let value):
+      let text = value.formatText
+      return (text, text.hasPrefix("-") ? .product : .path)
+    case .evaluatedObject: return ("SELF", .path)
+    case .variable(let name): return ("$\(name)", .path)
+    case .keyPath(nil, let path), .keyPath(.evaluatedObject, let path):
+      return (Keywords.contains(firstOf: path) ? "#\(path)" : path, .path)
+    case .keyPath(let operand?, let path): return ("\(operand.text(in: .path)).\(path)", .path)
+    case .builtIn(let name, let arguments): return Self.call(name, arguments)
     case .function(let operand, let selector, let arguments):
-      "FUNCTION(\(Self.list([operand, .constant(.string(selector))] + arguments)))"
-    case .aggregate(let members): "{\(Self.list(members))}"
+      let list = Self.list([operand, .constant(.string(selector))] + arguments)
+      return ("FUNCTION(\(list))", .path)
+    case .aggregate(let members): return ("{\(Self.list(members))}", .path)
     case .fetch(let request, let context, let countOnly):
-      "FETCH(\(request), \(context), \(countOnly ? "YES" : "NO"))"
+      return ("FETCH(\(request), \(context), \(countOnly ? "YES" : "NO"))", .path)
     case .subquery(let collection, let variable, let predicate):
-      "SUBQUERY(\(collection), $\(variable), \(predicate))"
-    case .ternary(let predicate, let value, let otherwise):
-      "TERNARY(\(predicate), \(value), \(otherwise))"
+      return ("SUBQUERY(\(collection), $\(variable), \(predicate))", .path)
+    case .ternary(let condition, let whenTrue, let whenFalse):
+      return ("TERNARY(\(condition), \(whenTrue), \(whenFalse))", .path)
+    case .set(let operation, let left, let right):
+      let second = right.text(in: .sum)
+      return ("\(left.text(in: .loosest)) \(operation.rawValue) \(second)", .loosest)
     }
+  }
+
+  private static func call(_ name: String, _ arguments: [ValueExpression]) -> (String, Binding) {
+    if let function = BuiltInFunction(rawValue: name), arguments.count == 2 {
+      let (first, second) = (arguments[0], arguments[1])
+      switch function {
+      case .add: return ("\(first.text(in: .sum)) + \(second.text(in: .product))", .sum)
+      case .subtract: return ("\(first.text(in: .sum)) - \(second.text(in: .product))", .sum)
+      case .multiply: return ("\(first.text(in: .product)) * \(second.text(in: .power))", .product)
+      case .divide: return ("\(first.text(in: .product)) / \(second.text(in: .power))", .product)
+      case .power: return ("\(first.text(in: .path)) ** \(second.text(in: .power))", .power)
+      case .cast: return ("CAST(\(list(arguments)))", .path)
+      case .element: return ("\(first.text(in: .path))[\(index(second))]", .path)
+      default: break
+      }
+    }
+    return ("\(name)(\(list(arguments)))", .path)
+  }
+
+  private static func index(_ expression: ValueExpression) -> String {
+    if case .constant(.string(let word)) = expression, ["FIRST", "LAST", "SIZE"].contains(word) {
+      return word
+    }
+    return expression.description
   }
 
   private static func list(_ expressions: [ValueExpression]) -> String {
@@ -94,35 +140,5 @@ extension ValuePredicate.Comparison {
     case .contains: "CONTAINS"
     case .between: "BETWEEN"
     }
-  }
-}
-
-extension AttributeValue {
-  fileprivate var formatText: String {
-    switch self {
-    case .null: "nil"
-    case .boolean(let value): value ? "TRUE" : "FALSE"
-    case .integer(let value): "\(value)"
-    case .real(let value): "\(value)"
-    case .decimal(let digits): digits
-    case .string(let text), .uri(let text): Self.quoted(text)
-    case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
-    case .data(let bytes): "<\(Self.hexadecimal(bytes))>"
-    case .uuid(let bytes): Self.quoted(Self.hexadecimal(bytes))
-    }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for character in text {
-      if character == "\"" || character == "\\" { result.append("\\") }
-      result.append(character)
-    }
-    return result + "\""
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 }
