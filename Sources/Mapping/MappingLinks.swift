@@ -151,6 +151,9 @@ struct ManagerCalls {
     case .fetch(let request, let context, _):
       walk(request)
       walk(context)
+    case .set(_, let left, let right):
+      walk(left)
+      walk(right)
     case .subquery(let collection, _, let predicate):
       walk(collection)
       walk(predicate)

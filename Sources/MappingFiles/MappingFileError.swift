@@ -2,6 +2,7 @@ package import Mapping
 package import ModelFiles
 package import ObjectModel
 package import SystemPackage
+package import ValueExpressions
 
 /// What is wrong with the file of a mapping model, and where in it.
 package struct MappingFileError: Error, Sendable {
@@ -31,8 +32,8 @@ package struct MappingFileError: Error, Sendable {
     case wrongKind(key: String, expected: String)
     case unsupportedVersion(String)
     /// Text that is not of Core Data's format language.
-    case badExpression(text: String, reason: String)
-    case badPredicate(text: String, reason: String)
+    case badExpression(FormatError)
+    case badPredicate(FormatError)
     /// A value that the format language has no text for.
     case noText(String)
   }

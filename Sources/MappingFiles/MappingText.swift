@@ -1,4 +1,3 @@
-import Foundation
 package import Mapping
 import ObjectModel
 import ValueExpressions
@@ -80,11 +79,9 @@ package enum MappingText {
     var result: [Member] = []
     for mapping in mappings {
       do {
-        let (write, isTyped) = try value(mapping.valueExpression)
+        let write = try value(mapping.valueExpression)
         if let info = try userInfo(mapping.userInfo) {
           result.append((mapping.name, { $0.object([("value", write), info]) }))
-        } else if isTyped {
-          result.append((mapping.name, { $0.object([("value", write)]) }))
         } else {
           result.append((mapping.name, write))
         }
@@ -95,18 +92,12 @@ package enum MappingText {
     return result
   }
 
-  /// Writes a value, and tells whether it is a typed constant, which must stand under a key.
   private static func value(
     _ expression: ValueExpression?
-  ) throws(MappingFileError) -> (write: (inout JSONText) -> Void, isTyped: Bool) {
-    guard let expression else { return ({ $0.raw("null") }, false) }
-    if case .constant(let constant) = expression, !FormatText.hasText(expression),
-      let member = TypedConstant.member(constant)
-    {
-      return ({ $0.object([(member.key, { $0.string(member.text) })]) }, true)
-    }
+  ) throws(MappingFileError) -> (inout JSONText) -> Void {
+    guard let expression else { return { $0.raw("null") } }
     let text = try FormatText.text(of: expression)
-    return ({ $0.string(text) }, false)
+    return { $0.string(text) }
   }
 
   private static func userInfo(
@@ -122,59 +113,11 @@ package enum MappingText {
       case .real(let number) where number.isFinite: members.append((key, { $0.raw("\(number)") }))
       case .string(let text): members.append((key, { $0.string(text) }))
       default:
-        guard let constant = TypedConstant.member(value) else {
-          throw MappingFileError(.unsupportedUserInfo(key: key))
-        }
-        members.append((key, { $0.object([(constant.key, { $0.string(constant.text) })]) }))
+        // What JSON has no literal for stands as a constant of the format language.
+        let text = try FormatText.text(of: .constant(value))
+        members.append((key, { $0.object([("constant", { $0.string(text) })]) }))
       }
     }
     return ("userInfo", { $0.object(members) })
-  }
-}
-
-/// A constant that neither JSON nor the format language has a literal for: its type, then its text.
-enum TypedConstant {
-  static func member(_ value: AttributeValue) -> (key: String, text: String)? {
-    switch value {
-    case .date(let seconds) where seconds.isFinite: ("date", "\(seconds)")
-    case .decimal(let digits): ("decimal", digits)
-    case .data(let bytes): ("data", Data(bytes).base64EncodedString())
-    case .uuid(let bytes): ("uuid", uuidText(bytes))
-    case .uri(let text): ("uri", text)
-    default: nil
-    }
-  }
-
-  static func value(_ key: String, _ text: String) -> AttributeValue? {
-    switch key {
-    case "date": Double(text).flatMap { $0.isFinite ? .date($0) : nil }
-    case "decimal": isDecimal(text) ? .decimal(text) : nil
-    case "data": Data(base64Encoded: text).map { .data([UInt8]($0)) }
-    case "uuid": uuidBytes(text).map { .uuid($0) }
-    case "uri": .uri(text)
-    default: nil
-    }
-  }
-
-  private static func isDecimal(_ text: String) -> Bool {
-    let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
-    let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count <= 2 && parts.allSatisfy { !$0.isEmpty }
-      && parts.joined().allSatisfy { $0.isASCII && $0.isNumber } && parts.joined().count <= 200
-  }
-
-  private static func uuidText(_ bytes: [UInt8]) -> String {
-    let digits = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-    var text = ""
-    for (index, pair) in digits.enumerated() {
-      if [4, 6, 8, 10].contains(index) { text += "-" }
-      text += pair.uppercased()
-    }
-    return text
-  }
-
-  private static func uuidBytes(_ text: String) -> [UInt8]? {
-    guard let uuid = UUID(uuidString: text)?.uuid else { return nil }
-    return withUnsafeBytes(of: uuid) { [UInt8]($0) }
   }
 }

@@ -122,13 +122,7 @@ extension PropertyMapping {
       return
     }
     var object = try JSONObject(tree, key: name)
-    if let value = object.take("value") {
-      if case .object = value.content {
-        valueExpression = .constant(try value.typedConstant())
-      } else {
-        valueExpression = try Self.expression(value)
-      }
-    }
+    if let value = object.take("value") { valueExpression = try Self.expression(value) }
     if let info = object.take("userInfo") { userInfo = try UserInfoText.values(info) }
     try object.requireEmpty()
   }
@@ -166,9 +160,20 @@ private enum UserInfoText {
       if let whole = Int64(digits) { return .integer(whole) }
       if let real = Double(digits) { return .real(real) }
       throw MappingFileError(.badValue(key: key, value: digits), line: tree.line)
-    case .object: return try tree.typedConstant()
+    case .object: return try constant(key, tree)
     case .array: throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line)
     }
+  }
+
+  private static func constant(
+    _ key: String, _ tree: JSONTree
+  ) throws(MappingFileError) -> AttributeValue {
+    var object = try JSONObject(tree, key: key)
+    guard let text = try object.text("constant"),
+      case .constant(let value) = try FormatText.expression(text)
+    else { throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line) }
+    try object.requireEmpty()
+    return value
   }
 }
 
@@ -229,17 +234,6 @@ extension JSONTree {
     case .number(let text), .string(let text): text
     default: kind
     }
-  }
-
-  fileprivate func typedConstant() throws(MappingFileError) -> AttributeValue {
-    guard case .object(let members) = content, members.count == 1 else {
-      throw MappingFileError(.wrongKind(key: "value", expected: "one typed constant"), line: line)
-    }
-    let text = try members[0].value.string(members[0].key)
-    guard let value = TypedConstant.value(members[0].key, text) else {
-      throw MappingFileError(.badValue(key: members[0].key, value: text), line: line)
-    }
-    return value
   }
 }
 
