@@ -58,7 +58,10 @@ let package = Package(
     // What runs. The worker and the coordinator never import each other.
     .module(
       "Generation",
-      ["ObjectModel", "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .systemPackage]),
+      [
+        "KeyedArchives", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+      ]),
     .module(
       "MigrationWorker",
       [
@@ -90,6 +93,12 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
+    .tests(
+      of: "Generation",
+      [
+        "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", "TestSupport",
+        "ValueExpressions", .grdb, .systemPackage,
+      ]),
     .tests(of: "KeyedArchives", ["TestSupport"]),
     .tests(
       of: "ModelFiles",
