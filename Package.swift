@@ -78,8 +78,9 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Mapping", "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
-        "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging, .systemPackage,
+        "Generation", "Mapping", "MigrationCoordinator", "MigrationStatus", "MigrationWorker",
+        "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging,
+        .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitTool",
