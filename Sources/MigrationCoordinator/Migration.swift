@@ -112,7 +112,8 @@ package struct Migration: Sendable {
       logger.notice("taking up an interrupted migration")
       return saved
     }
-    try workspace.clear(keeping: [workspace.paths.snapshot, workspace.paths.status])
+    let paths = workspace.paths
+    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
     guard let plan = try MigrationPlan(request, survey, assessment) else {
       preconditionFailure("an assessment without hindrances has a program")
     }
