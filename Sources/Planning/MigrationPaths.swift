@@ -28,6 +28,8 @@ package struct MigrationPaths: Hashable, Sendable {
   }
   /// `…godwit/shard-7.json`, which declares work order 7 done.
   package func manifest(_ order: Int) -> FilePath { work.appending("shard-\(order).json") }
+  /// `…godwit/swap.json`, while the result takes the store's place.
+  package var swapJournal: FilePath { work.appending("swap.json") }
   /// `…godwit/result.sqlite`, the store while it is being assembled.
   package var result: FilePath { work.appending("result.sqlite") }
 
