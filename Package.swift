@@ -64,7 +64,10 @@ let package = Package(
     // What runs. The worker and the coordinator never import each other.
     .module(
       "Generation",
-      ["ObjectModel", "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .systemPackage]),
+      [
+        "KeyedArchives", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+      ]),
     .module(
       "MigrationWorker",
       [
@@ -81,14 +84,16 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus", "MigrationWorker",
-        "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging, .systemPackage,
+        "Generation", "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus",
+        "MigrationWorker", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        .logging, .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitTool",
       dependencies: [
         "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
-        "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
+        "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat",
+        "SystemCalls",
         .argumentParser, .logging, .systemPackage,
       ],
       swiftSettings: strict),
@@ -96,6 +101,12 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
+    .tests(
+      of: "Generation",
+      [
+        "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", "TestSupport",
+        "ValueExpressions", .grdb, .systemPackage,
+      ]),
     .tests(of: "KeyedArchives", ["TestSupport"]),
     .tests(
       of: "ModelFiles",
