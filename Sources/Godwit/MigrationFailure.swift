@@ -1,4 +1,5 @@
 import Generation
+import MappingFiles
 import MigrationCoordinator
 import MigrationWorker
 import ModelFiles
@@ -34,6 +35,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as MigrationFailure: self = error
     case let error as StoreError: self.init(error)
     case let error as ModelFileError: self.init(error)
+    case let error as MappingFileError: self.init(error)
     case let error as MigrationError: self.init(error)
     case let error as SystemCallError: self.init(error)
     case let error as UnknownVersionHash: self.init(error)

@@ -90,6 +90,14 @@ extension Loss {
   }
 }
 
+extension Obstacle {
+  /// Why a mapping cannot be inferred, as a sentence.
+  package var sentence: String {
+    let place = [entity, property].compactMap(\.self).joined(separator: ".")
+    return "\(place): \(Hindrance.text(reason)) [\(code.rawValue)]"
+  }
+}
+
 extension Hindrance {
   package var sentence: String {
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
@@ -108,7 +116,7 @@ extension Hindrance {
     }
   }
 
-  private static func text(_ obstacle: Obstacle.Reason) -> String {
+  fileprivate static func text(_ obstacle: Obstacle.Reason) -> String {
     switch obstacle {
     case .incompatibleTypes(let source, let destination):
       "source and destination attribute types are incompatible (\(source), \(destination)); "

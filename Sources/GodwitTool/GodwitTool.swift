@@ -10,7 +10,7 @@ struct GodwitTool: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, InspectCommand.self,
-      CheckCommand.self, VerifyCommand.self, GenerateCommand.self,
+      CheckCommand.self, MapCommand.self, VerifyCommand.self, GenerateCommand.self,
     ])
 
   static func main() async {

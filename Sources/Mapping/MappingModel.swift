@@ -78,8 +78,9 @@ package struct EntityMapping: Hashable, Sendable {
   /// The predicate that the source objects satisfy: `TRUEPREDICATE` for all objects of the source
   /// entity, nil where the source expression is of another form.
   package var filter: String? {
-    guard case .fetch(let request, .keyPath(.variable("manager")?, "sourceContext"), false)? =
-      sourceExpression,
+    guard
+      case .fetch(let request, .keyPath(.variable("manager")?, "sourceContext"), false)? =
+        sourceExpression,
       case .function(.variable("manager"), MappingSelector.fetchRequest, let arguments) = request,
       arguments.count == 2, case .constant(.string(let entity)) = arguments[0],
       entity == sourceEntityName, case .constant(.string(let predicate)) = arguments[1]

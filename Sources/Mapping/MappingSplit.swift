@@ -91,6 +91,10 @@ package struct MappingSet {
   /// Relationships across pieces that a policy must fill by keys that the objects store.
   package private(set) var storedKeyLinks: [MappingLink] = []
 
+  /// Entities that a mapping model on its own leaves out: the objects of those of the source are
+  /// dropped, which its author may have meant.
+  package private(set) var leftOut: [MappingSetProblem] = []
+
   private let pieces: [Piece]
 
   package init(
@@ -107,7 +111,8 @@ package struct MappingSet {
     let covered = Set(
       pieces.flatMap { $0.mapping.entityMappings.compactMap { $0.entityName(side) } })
     for entity in model.entities where !entity.isAbstract && !covered.contains(entity.name) {
-      problems.append(MappingSetProblem(.notCovered(side, entity: entity.name)))
+      let problem = MappingSetProblem(.notCovered(side, entity: entity.name))
+      if pieces.count == 1 { leftOut.append(problem) } else { problems.append(problem) }
     }
   }
 

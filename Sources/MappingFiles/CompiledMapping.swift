@@ -99,7 +99,8 @@ private struct ArchivedMappings {
     _ key: String, of id: KeyedArchive.ID
   ) throws(ModelFileError) -> VersionHash? {
     guard let target = try archive.target(key, of: id) else { return nil }
-    guard case .data(let bytes) = try expressions.value(target), let hash = VersionHash(bytes: bytes)
+    guard case .data(let bytes) = try expressions.value(target),
+      let hash = VersionHash(bytes: bytes)
     else { throw ModelFileError(.badValue(key: key, value: "not 32 bytes")) }
     return hash
   }

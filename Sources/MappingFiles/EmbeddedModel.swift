@@ -120,7 +120,8 @@ private struct EditorArchive {
     attribute.isOptional = try facts.flag("XD_PPSK_isOptional")
     attribute.isTransient = try facts.flag("XD_PPSK_isTransient")
     attribute.isIndexed = try facts.flag("XD_PPSK_isIndexed")
-    attribute.storesBinaryDataExternally = try facts.flag("XD_PAttK_allowsExternalBinaryDataStorage")
+    attribute.storesBinaryDataExternally = try facts.flag(
+      "XD_PAttK_allowsExternalBinaryDataStorage")
     attribute.valueTransformerName = facts.text("XD_PAttK_valueTransformerName")
     attribute.versionHashModifier = facts.text("XD_PPSK_versionHashModifier")
     attribute.renamingIdentifier = facts.text("XD_PPSK_elementID").flatMap {

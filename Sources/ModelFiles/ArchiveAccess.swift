@@ -50,7 +50,9 @@ extension KeyedArchive {
     try damaged { () throws(KeyedArchiveError) in try elements(id).compactMap { $0 } }
   }
 
-  package func dictionary(_ key: String, of id: ID) throws(ModelFileError) -> [(key: String, value: ID)]? {
+  package func dictionary(_ key: String, of id: ID) throws(ModelFileError) -> [(
+    key: String, value: ID
+  )]? {
     guard let dictionary = try target(key, of: id) else { return nil }
     return try damaged { () throws(KeyedArchiveError) in try entries(dictionary) }
   }

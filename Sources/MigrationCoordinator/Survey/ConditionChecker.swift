@@ -104,7 +104,8 @@ struct ConditionChecker {
     else { return nil }
     var columns: [String] = []
     for property in properties {
-      guard let origin = entityMapping.attributeMappings.first(where: { $0.name == property })?.origin
+      guard
+        let origin = entityMapping.attributeMappings.first(where: { $0.name == property })?.origin
       else { return nil }
       // A constant is the same everywhere; nil never equals nil.
       if case .attribute(let name, _) = origin, let column = column(name, condition) {

@@ -1,0 +1,134 @@
+import ValueExpressions
+package import Mapping
+import MappingFiles
+import ModelFiles
+import ObjectModel
+
+extension MigrationFailure {
+  init(_ error: MappingFileError) {
+    let file = error.file.map { "\($0)" } ?? "the mapping model"
+    let line = error.line.map { ", line \($0)" } ?? ""
+    let place = [error.mapping, error.property].compactMap(\.self).joined(separator: ".")
+    let at = "\(file)\(line)\(place.isEmpty ? "" : ": \(place)")"
+    switch error.problem {
+    case .damaged(.notFound): self.init(.notFound, "\(file) is not there: check the path.")
+    case .damaged(.unreadable(let errno)):
+      self.init(.notFound, "\(file) cannot be read (\(errno)): check its permissions.")
+    case .unknownForm:
+      self.init(
+        .usage, "\(file) is no mapping model: name an .xcmappingmodel, a .cdm or a .json file.")
+    case .badExpression(let format), .badPredicate(let format):
+      self.init(
+        .damaged,
+        "\(at): \(format.problem), at column \(format.column) of: \(format.text)")
+    case .unknownHash(let error): self = MigrationFailure(error as any Error)
+    case .entityMissing(let side, let entity):
+      self.init(
+        .damaged,
+        "\(at): the \(side.rawValue) model has no entity \(entity); make the mapping model anew.")
+    case .embeddedModel(let side, let problem):
+      self.init(
+        .damaged,
+        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem)), and the model at "
+          + "the path that it names is not there either: put that one beside it.")
+    default: self.init(.damaged, "\(at): \(Self.text(error)); check the file.")
+    }
+  }
+
+  private static func text(_ error: MappingFileError) -> String {
+    let column = error.column.map { ", column \($0)" } ?? ""
+    switch error.problem {
+    case .notAMappingModel: return "this is not a mapping model"
+    case .incomplete(let object, let key): return "\(object) lacks \(key)"
+    case .danglingReference(let object, let key): return "\(key) of \(object) leads nowhere"
+    case .badValue(let key, let value): return "\(value) is no value of \(key)"
+    case .duplicateMapping: return "another mapping has this name"
+    case .unsupportedUserInfo(let key):
+      return "\(key) of the user info is neither text, a number, a date nor bytes"
+    case .notJSON(let reason): return "this is not JSON: \(reason)\(column)"
+    case .unknownKey(let key): return "the key \(key) has no meaning here"
+    case .wrongKind(let key, let expected): return "\(key) must be \(expected)"
+    case .unsupportedVersion(let version):
+      return "version \(version.isEmpty ? "missing" : version) of the form is not known"
+    case .noText(let text): return "\(text) cannot be written in the format language"
+    default: return "it cannot be read (\(error.problem))"
+    }
+  }
+}
+
+extension MappingMismatch {
+  /// What does not fit, as a sentence.
+  package var sentence: String {
+    switch reason {
+    case .entityMissing: "\(mapping): the \(side.rawValue) model has no entity \(entity)."
+    case .hashDiffers(let expected, let found):
+      "\(mapping): the \(side.rawValue) entity \(entity) is of another version (\(found.short)) than "
+        + "the one that the mapping was made for (\(expected.short))."
+    case .entityChanged(let differences):
+      "\(mapping): the \(side.rawValue) entity \(entity) changed since the mapping was made: "
+        + differences.map(\.phrase).joined(separator: ", ") + "."
+    case .propertyMissing(let property):
+      "\(mapping).\(property): the \(side.rawValue) entity \(entity) has no such property."
+    }
+  }
+}
+
+extension VersionHash {
+  fileprivate var short: String { String(hexadecimal.prefix(8)) }
+}
+
+extension EntityDifference {
+  fileprivate var phrase: String {
+    switch self {
+    case .isAbstract(_, let now): "it is \(now ? "abstract" : "not abstract any more")"
+    case .superentity(let old, let now):
+      "its superentity is \(now ?? "none") and was \(old ?? "none")"
+    case .versionHashModifier(let old, let now):
+      "its hash modifier is \(now ?? "none") and was \(old ?? "none")"
+    case .uniquenessConstraints(let old, let now):
+      "its uniqueness constraints are \(Self.list(now)) and were \(Self.list(old))"
+    case .propertyRemoved(let name): "\(name) is gone"
+    case .propertyAdded(let name): "\(name) is new"
+    case .property(let name, let aspect, let old, let now):
+      "\(name): \(aspect.rawValue) is \(now.isEmpty ? "none" : now) and was "
+        + "\(old.isEmpty ? "none" : old)"
+    }
+  }
+
+  private static func list(_ constraints: [[String]]) -> String {
+    constraints.isEmpty
+      ? "none" : constraints.map { $0.joined(separator: "+") }.joined(separator: " and ")
+  }
+}
+
+extension MappingLink {
+  /// What ties two mappings, as a sentence.
+  package var sentence: String {
+    switch cause {
+    case .association: "\(mapping).\(property ?? "") asks for what \(other) made."
+    case .policy:
+      "\(mapping).\(property ?? "") leads to what \(other) makes, and a migration policy may fill it."
+    case .samePolicy(let policy): "\(mapping) and \(other) share the migration policy \(policy)."
+    }
+  }
+}
+
+extension MappingSetProblem {
+  /// What must be repaired, as a sentence.
+  package var sentence: String {
+    let piece = piece.map { "\($0): " } ?? ""
+    switch reason {
+    case .notCovered(let side, let entity):
+      return "the \(side.rawValue) entity \(entity) has no mapping: add one."
+    case .coveredTwice(let mapping, let otherPiece, let other):
+      return "\(piece)\(mapping) does what \(other) of \(otherPiece) does too: "
+        + "leave one out, or give both filters that keep them apart."
+    case .related(let link, let otherPiece):
+      return "\(piece)\(link.mapping).\(link.property ?? "") asks for what \(link.other) of "
+        + "\(otherPiece) made: put both into one mapping model, or relate them by a stored key."
+    case .mappingMissing(let link):
+      return "\(piece)\(link.mapping).\(link.property ?? "") asks for what a mapping \(link.other) "
+        + "made, and there is none: check the name."
+    }
+  }
+}
