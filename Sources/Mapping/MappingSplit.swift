@@ -1,4 +1,5 @@
 package import ObjectModel
+import ValueExpressions
 
 /// A mapping model in independent pieces: no relationship crosses from one to another.
 package struct MappingSplit {
@@ -136,7 +137,7 @@ package struct MappingSet {
   }
 
   private static func overlap(_ first: EntityMapping, _ second: EntityMapping) -> Bool {
-    let everything = "TRUEPREDICATE"
+    let everything = ValueExpression.everything
     return first.sourceExpression == second.sourceExpression || first.filter == everything
       || second.filter == everything
   }

@@ -75,11 +75,11 @@ package struct MappingDocument: Sendable {
     let expressions = ImplicitExpressions(
       mappings: entries.map { ($0.name, $0.source, $0.destination) }, source: source,
       destination: destination)
-    var hashes = Hashes(source: source, destination: destination)
+    let hashes = Hashes(source: source, destination: destination)
     var result: [EntityMapping] = []
     for entry in entries {
       do {
-        result.append(try entityMapping(entry, expressions, &hashes))
+        result.append(try entityMapping(entry, expressions, hashes))
       } catch {
         throw error.at(mapping: entry.name)
       }
@@ -126,7 +126,7 @@ package struct MappingDocument: Sendable {
   }
 
   private func entityMapping(
-    _ entry: Entry, _ expressions: ImplicitExpressions, _ hashes: inout Hashes
+    _ entry: Entry, _ expressions: ImplicitExpressions, _ hashes: Hashes
   ) throws(MappingFileError) -> EntityMapping {
     guard entry.source != nil || entry.destination != nil else {
       throw MappingFileError(.incomplete(object: entry.id, key: "sourcename"))

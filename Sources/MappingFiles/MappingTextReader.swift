@@ -73,7 +73,9 @@ extension EntityMapping {
   private mutating func readSource(_ object: inout JSONObject) throws(MappingFileError) {
     if let filter = object.take("filter") {
       let predicate = try filter.string("filter")
-      guard let source = sourceEntityName, destinationEntityName != nil else {
+      guard let source = sourceEntityName, destinationEntityName != nil,
+        !object.has("sourceExpression")
+      else {
         throw MappingFileError(.unknownKey("filter"), line: filter.line)
       }
       do {
@@ -192,6 +194,8 @@ private struct JSONObject {
     guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
     return members.remove(at: index).value
   }
+
+  func has(_ key: String) -> Bool { members.contains { $0.key == key } }
 
   mutating func text(_ key: String) throws(MappingFileError) -> String? {
     guard let value = take(key) else { return nil }

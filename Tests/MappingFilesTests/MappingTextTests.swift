@@ -113,6 +113,8 @@ import ValueExpressions
     "{\"source\": \"A\", \"userInfo\": {\"k\": []}}",
     "{\"source\": \"A\", \"userInfo\": {\"k\": {\"constant\": \"$source\"}}}",
     "{\"source\": \"A\"}, {\"source\": \"A\"}",
+    "{\"source\": \"A\", \"destination\": \"B\", \"filter\": \"a > 1\", "
+      + "\"sourceExpression\": null}",
   ])
   func `a wrong mapping is refused with its line`(mapping: String) {
     #expect(failure(file(mapping))?.line == 2)

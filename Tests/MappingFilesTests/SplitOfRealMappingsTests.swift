@@ -22,7 +22,9 @@ import Testing
       // The policy of StoreApp may fill the relationships of the new news items.
       #expect(pieces.contains { $0.contains("NewsItem") && $0.contains("SourceToSource") })
     } else {
-      #expect(pieces.contains(["PatreonAccountToPatreonAccount"]))
+      // A mapping that makes no objects, such as that of the new AppID, goes with the first piece.
+      let rest = pieces.map { $0.subtracting(["AppID"]) }
+      #expect(rest.contains(["PatreonAccountToPatreonAccount"]))
       #expect(pieces.count == 3)
     }
   }
