@@ -20,7 +20,12 @@ struct Workspace {
     guard let lock = try FileLock.acquire(paths.lock) else {
       throw MigrationError.alreadyRunning(store: store, lock: paths.lock)
     }
-    return Workspace(paths: paths, lock: lock, wasThere: !wasMade)
+    var placed = paths
+    let folder = Files.parent(of: paths.destination)
+    if try Files.fileStatus(paths.work).device != Files.fileStatus(folder).device {
+      placed.result = paths.resultBesideDestination
+    }
+    return Workspace(paths: placed, lock: lock, wasThere: !wasMade)
   }
 
   /// The plan that an interrupted migration left, if it was made from the same inputs.
@@ -45,8 +50,11 @@ struct Workspace {
     }
   }
 
-  /// Removes the folder and all in it.
-  func remove() throws { try Files.removeTree(paths.work) }
+  /// Removes the folder and all in it, and what is left of a result beside the destination.
+  func remove() throws {
+    try Files.remove(paths.result)
+    try Files.removeTree(paths.work)
+  }
 }
 
 /// All that a plan depends on; a plan of other inputs is not resumed.

@@ -7,10 +7,18 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `/data/Shop.sqlite.godwit`, unless another folder was asked for.
   package let work: FilePath
 
+  /// `…godwit/result.sqlite`, the store while it is being assembled; beside the destination where
+  /// the work folder lies on another file system, from which nothing can be renamed.
+  package var result: FilePath
+
   package init(destination: FilePath, work: FilePath? = nil) {
     self.destination = destination
     self.work = work ?? FilePath("\(destination).godwit")
+    result = self.work.appending("result.sqlite")
   }
+
+  /// `/data/Shop.sqlite.godwit-result`, where a result goes that cannot be renamed.
+  package var resultBesideDestination: FilePath { FilePath("\(destination).godwit-result") }
 
   /// `…godwit/lock`, held by the one migration of this destination.
   package var lock: FilePath { work.appending("lock") }
@@ -30,9 +38,6 @@ package struct MigrationPaths: Hashable, Sendable {
   package func manifest(_ order: Int) -> FilePath { work.appending("shard-\(order).json") }
   /// `…godwit/swap.json`, while the result takes the store's place.
   package var swapJournal: FilePath { work.appending("swap.json") }
-  /// `…godwit/result.sqlite`, the store while it is being assembled.
-  package var result: FilePath { work.appending("result.sqlite") }
-
   /// The folder with the external binary files of a store: `/data/.Shop_SUPPORT`.
   package static func support(of store: FilePath) -> FilePath {
     let stem = store.lastComponent?.stem ?? ""

@@ -92,29 +92,32 @@ extension ColumnProgram {
 }
 
 extension ColumnOperation {
-  fileprivate func expression(schema: String) -> String {
+  /// The operation in SQL; `input` stands in for the column that it names.
+  fileprivate func expression(schema: String, input: String? = nil) -> String {
+    func name(_ column: String) -> String { input ?? "s.\(SQL.identifier(column))" }
     switch self {
     case .constant(let value): return value.sql
-    case .copy(let column, let replacement): return Self.value(Self.name(column), replacement)
+    case .copy(let column, let replacement): return Self.value(name(column), replacement)
     case .convert(let column, let type, let replacement):
-      return Self.value(Self.converted(Self.name(column), to: type), replacement)
-    case .addExternalTag(let column): return "CAST(X'01' || \(Self.name(column)) AS BLOB)"
+      return Self.value(Self.converted(name(column), to: type), replacement)
+    case .addExternalTag(let column): return "CAST(X'01' || \(name(column)) AS BLOB)"
     case .removeExternalTag(let column):
-      let name = Self.name(column)
       return """
-        CASE WHEN substr(\(name), 1, 1) = X'02' THEN godwit_external(\(name)) \
-        ELSE substr(\(name), 2) END
+        CASE WHEN substr(\(name(column)), 1, 1) = X'02' THEN godwit_external(\(name(column))) \
+        ELSE substr(\(name(column)), 2) END
         """
     case .reference(let column, let filter):
-      guard let filter else { return Self.name(column) }
+      guard let filter else { return name(column) }
       let kept = filter.kept.map { "\($0)" }.joined(separator: ", ")
-      return "CASE WHEN \(Self.name(filter.column)) IN (\(kept)) THEN \(Self.name(column)) END"
-    case .renumber(let column, let map): return map.renumbering(Self.name(column))
+      return """
+        CASE WHEN s.\(SQL.identifier(filter.column)) IN (\(kept)) THEN \(name(column)) END
+        """
+    case .renumber(let column, let map): return map.renumbering(name(column))
     case .lookUpNumber(let column, let table, let map):
       return map.renumbering(
         """
         (SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(table)) AS t \
-        WHERE t.Z_PK = \(Self.name(column)))
+        WHERE t.Z_PK = \(name(column)))
         """)
     case .ownerKey(let table, let column, let entities):
       return """
@@ -122,10 +125,10 @@ extension ColumnOperation {
         WHERE t.\(SQL.identifier(column)) = s.Z_PK \
         AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", "))))
         """
+    case .then(let first, let second):
+      return second.expression(schema: schema, input: "(\(first.expression(schema: schema)))")
     }
   }
-
-  private static func name(_ column: String) -> String { "s.\(SQL.identifier(column))" }
 
   private static func value(_ expression: String, _ replacement: StoredValue) -> String {
     replacement == .null ? expression : "ifnull(\(expression), \(replacement.sql))"

@@ -26,7 +26,7 @@ package struct ColumnProgram: Hashable, Codable, Sendable {
 }
 
 /// How one value is made from a source row.
-package enum ColumnOperation: Hashable, Codable, Sendable {
+package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case constant(StoredValue)
   case copy(column: String, replacingNull: StoredValue)
   /// A number of one type as a number of another: toward zero where it loses its fraction.
@@ -43,6 +43,8 @@ package enum ColumnOperation: Hashable, Codable, Sendable {
   case lookUpNumber(column: String, table: String, map: [TableProgram.Renumbering])
   /// The key of the row that leads here by its to-one relationship.
   case ownerKey(table: String, column: String, entities: [Int64])
+  /// The second operation on the value of the first, whatever column the second names.
+  case then(ColumnOperation, ColumnOperation)
 }
 
 /// Which references are kept: those whose object's entity has a place in the destination.

@@ -1,0 +1,146 @@
+import ObjectModel
+import Schema
+
+/// Replaces columns of a store on paper by the operations that would have filled them.
+struct OperationComposer {
+  private let first: MigrationProgram
+
+  init(first: MigrationProgram) { self.first = first }
+
+  /// The program that would have filled that table; nil where the table would be empty.
+  func table(_ name: String) -> TableProgram? {
+    first.tables.first { $0.destinationTable == name }
+  }
+
+  /// An operation on a table between, as one on the table before it.
+  func compose(
+    _ operation: ColumnOperation, _ before: TableProgram, entity: Int
+  ) throws(NotComposable) -> ColumnOperation {
+    func made(_ column: String) throws(NotComposable) -> ColumnOperation {
+      guard let program = before.columns.first(where: { $0.name == column }) else {
+        throw NotComposable()
+      }
+      return program.operations[entity]
+    }
+    switch operation {
+    case .constant: return operation
+    case .copy(let column, let replacement):
+      return Self.replacingNull(try made(column), replacement)
+    case .convert(let column, _, let replacement):
+      let value = try made(column)
+      return value == .constant(.null) ? .constant(replacement) : .then(value, operation)
+    case .addExternalTag(let column), .removeExternalTag(let column):
+      let value = try made(column)
+      return value == .constant(.null) ? value : .then(value, operation)
+    case .reference(let column, let filter):
+      return try reference(try made(column), filter, made)
+    case .renumber(let column, let map):
+      switch try made(column) {
+      case .renumber(let source, let earlier):
+        return .renumber(column: source, map: Self.composed(earlier, map))
+      case .lookUpNumber(let source, let table, let earlier):
+        return .lookUpNumber(column: source, table: table, map: Self.composed(earlier, map))
+      case .constant(.null): return .constant(.null)
+      default: throw NotComposable()
+      }
+    case .lookUpNumber(let column, let name, let map):
+      guard let target = table(name) else { return .constant(.null) }
+      switch try made(column) {
+      case .reference(let source, _):
+        return .lookUpNumber(
+          column: source, table: target.sourceTable, map: Self.composed(target.entities, map))
+      case .constant(.null): return .constant(.null)
+      default: throw NotComposable()
+      }
+    case .ownerKey(let name, let column, let entities):
+      guard let owners = table(name) else { return .constant(.null) }
+      guard case .column(let source) = try plainReference(column, owners) else {
+        return .constant(.null)
+      }
+      return .ownerKey(
+        table: owners.sourceTable, column: source,
+        entities: owners.entities.filter { entities.contains($0.destination) }.map(\.source))
+    case .then(let inner, let outer):
+      return .then(try compose(inner, before, entity: entity), outer)
+    }
+  }
+
+  /// The value of an operation, or another where it is missing.
+  private static func replacingNull(
+    _ operation: ColumnOperation, _ replacement: StoredValue
+  ) -> ColumnOperation {
+    if replacement == .null { return operation }
+    switch operation {
+    case .constant(.null): return .constant(replacement)
+    case .constant: return operation
+    case .copy(let column, .null): return .copy(column: column, replacingNull: replacement)
+    case .copy: return operation
+    default: return .then(operation, .copy(column: "", replacingNull: replacement))
+    }
+  }
+
+  private func reference(
+    _ operation: ColumnOperation, _ filter: ReferenceFilter?,
+    _ made: (String) throws(NotComposable) -> ColumnOperation
+  ) throws(NotComposable) -> ColumnOperation {
+    guard let filter else { return operation }
+    switch operation {
+    case .constant(.null): return operation
+    case .reference(let source, let earlier):
+      guard case .renumber(let number, let map) = try made(filter.column) else {
+        throw NotComposable()
+      }
+      var kept = map.filter { filter.kept.contains($0.destination) }.map(\.source)
+      if let earlier {
+        guard earlier.column == number else { throw NotComposable() }
+        kept.removeAll { !earlier.kept.contains($0) }
+      }
+      return .reference(column: source, filter: ReferenceFilter(column: number, kept: kept))
+    default: throw NotComposable()
+    }
+  }
+
+  enum PlainReference {
+    /// The column would be empty.
+    case none
+    case column(String)
+  }
+
+  /// The source column of a reference that all entities of a table make alike and unfiltered.
+  func plainReference(
+    _ column: String, _ before: TableProgram
+  ) throws(NotComposable) -> PlainReference {
+    guard let program = before.columns.first(where: { $0.name == column }) else {
+      throw NotComposable()
+    }
+    var found: String?
+    for operation in program.operations {
+      switch operation {
+      case .constant(.null): break
+      case .reference(let source, nil) where found == nil || found == source: found = source
+      default: throw NotComposable()
+      }
+    }
+    return found.map { .column($0) } ?? .none
+  }
+
+  /// A filter by the numbers between, as one by the numbers before.
+  func filter(
+    _ filter: JoinProgram.Filter, keyColumn: String?
+  ) throws(NotComposable) -> JoinProgram.Filter {
+    guard let target = table(filter.table) else { throw NotComposable() }
+    return .init(
+      keyColumn: keyColumn, table: target.sourceTable,
+      kept: target.entities.filter { filter.kept.contains($0.destination) }.map(\.source))
+  }
+
+  private static func composed(
+    _ first: [TableProgram.Renumbering], _ second: [TableProgram.Renumbering]
+  ) -> [TableProgram.Renumbering] {
+    first.compactMap { earlier in
+      second.first { $0.source == earlier.destination }.map {
+        .init(source: earlier.source, destination: $0.destination)
+      }
+    }
+  }
+}

@@ -1,0 +1,174 @@
+package import Schema
+
+/// Makes one program of two that would run one after the other, so that the data pass only once.
+///
+/// The store between them exists on paper: each column that the second program reads is replaced by
+/// the operation with which the first one would have made it.
+package struct ProgramComposer {
+  private let first: MigrationProgram
+  private let second: MigrationProgram
+  private let destination: StoreSchema
+  private let operations: OperationComposer
+
+  /// Takes two consecutive programs and the schema in which the second ends.
+  package init(
+    _ first: MigrationProgram, then second: MigrationProgram, destination: StoreSchema
+  ) {
+    self.first = first
+    self.second = second
+    self.destination = destination
+    operations = OperationComposer(first: first)
+  }
+
+  /// The composed program; nil where a step needs the store between to be real.
+  package func compose() -> MigrationProgram? {
+    do {
+      var fills = second.orderFills
+      let tables = try second.tables.compactMap { try table($0, &fills) }
+      let joins = try second.joins.compactMap { try join($0, &fills) }
+      let filled = Set(tables.map(\.destinationTable) + joins.map(\.destinationTable))
+      return MigrationProgram(
+        tables: tables, joins: joins, orderFills: fills.filter { filled.contains($0.table) },
+        references: second.references)
+    } catch {
+      return nil
+    }
+  }
+
+  private func table(
+    _ program: TableProgram, _ fills: inout [OrderFill]
+  ) throws(NotComposable) -> TableProgram? {
+    guard let before = operations.table(program.sourceTable) else { return nil }
+    // An entity that is new between the two has no objects.
+    let kept = program.entities.enumerated().compactMap { index, renumbering in
+      before.entities.firstIndex { $0.destination == renumbering.source }.map {
+        (second: index, first: $0)
+      }
+    }
+    guard !kept.isEmpty else { return nil }
+    var columns: [ColumnProgram] = []
+    for column in program.columns {
+      var composed: [ColumnOperation] = []
+      for place in kept {
+        composed.append(
+          try operations.compose(column.operations[place.second], before, entity: place.first))
+      }
+      columns.append(ColumnProgram(name: column.name, type: column.type, operations: composed))
+      if let fill = inheritedFill(column, program) { fills.append(fill) }
+    }
+    return TableProgram(
+      sourceTable: before.sourceTable, destinationTable: program.destinationTable,
+      entities: kept.map {
+        .init(
+          source: before.entities[$0.first].source,
+          destination: program.entities[$0.second].destination)
+      },
+      columns: columns)
+  }
+
+  /// The numbering that a column needs because the one that it copies would have been numbered.
+  private func inheritedFill(_ column: ColumnProgram, _ program: TableProgram) -> OrderFill? {
+    for case .reference(let between, _) in column.operations {
+      guard
+        let fill = first.orderFills.first(where: {
+          $0.table == program.sourceTable && $0.orderColumn == between
+        }),
+        let owner = program.columns.first(where: {
+          $0.operations.contains { operation in
+            if case .reference(fill.ownerColumn, _) = operation { true } else { false }
+          }
+        })
+      else { continue }
+      return OrderFill(
+        table: program.destinationTable, ownerColumn: owner.name, keyColumn: "Z_PK",
+        orderColumn: column.name)
+    }
+    return nil
+  }
+
+  // MARK: Join tables
+
+  private func join(
+    _ program: JoinProgram, _ fills: inout [OrderFill]
+  ) throws(NotComposable) -> JoinProgram? {
+    if let before = first.joins.first(where: { $0.destinationTable == program.sourceTable }) {
+      return try join(program, before, &fills)
+    }
+    guard let before = operations.table(program.sourceTable) else { return nil }
+    return try join(program, ofTable: before)
+  }
+
+  /// A join table that was one before.
+  private func join(
+    _ program: JoinProgram, _ before: JoinProgram, _ fills: inout [OrderFill]
+  ) throws(NotComposable) -> JoinProgram {
+    func source(_ column: String) -> String? {
+      before.columns.firstIndex(of: column).flatMap { before.sources[$0] }
+    }
+    var sources: [String?] = []
+    for (column, between) in zip(program.columns, program.sources) {
+      let found = between.flatMap(source)
+      sources.append(found)
+      // The store between would have numbered it.
+      if between != nil, found == nil, let fill = fill(program.destinationTable, column) {
+        fills.append(fill)
+      }
+    }
+    return JoinProgram(
+      sourceTable: before.sourceTable, destinationTable: program.destinationTable,
+      columns: program.columns, sources: sources,
+      filters: before.filters
+        + (try program.filters.map { filter throws(NotComposable) in
+          guard let key = filter.keyColumn.flatMap(source) else { throw NotComposable() }
+          return try operations.filter(filter, keyColumn: key)
+        }))
+  }
+
+  private func fill(_ table: String, _ column: String) -> OrderFill? {
+    guard let found = destination.joinTables.first(where: { $0.name == table }) else { return nil }
+    for (end, other) in [(found.first, found.second), (found.second, found.first)]
+    where end.orderColumn == column {
+      return OrderFill(
+        table: table, ownerColumn: other.keyColumn, keyColumn: end.keyColumn, orderColumn: column)
+    }
+    return nil
+  }
+
+  /// A join table made of a to-one relationship's column.
+  private func join(
+    _ program: JoinProgram, ofTable before: TableProgram
+  ) throws(NotComposable) -> JoinProgram? {
+    var sources: [String?] = []
+    for between in program.sources {
+      guard let between else {
+        sources.append(nil)
+        continue
+      }
+      if between == "Z_PK" {
+        sources.append(between)
+        continue
+      }
+      switch try operations.plainReference(between, before) {
+      case .none: sources.append(nil)
+      case .column(let column): sources.append(column)
+      }
+    }
+    // Without keys there are no pairs.
+    guard sources[0] != nil, sources[1] != nil else { return nil }
+    return JoinProgram(
+      sourceTable: before.sourceTable, destinationTable: program.destinationTable,
+      columns: program.columns, sources: sources,
+      filters: try program.filters.map { filter throws(NotComposable) in
+        guard let between = filter.keyColumn else {
+          return try operations.filter(filter, keyColumn: nil)
+        }
+        guard case .column(let column) = try operations.plainReference(between, before) else {
+          throw NotComposable()
+        }
+        return try operations.filter(filter, keyColumn: column)
+      })
+  }
+}
+
+/// A step that needs the store before it to be real.
+struct NotComposable: Error {}
