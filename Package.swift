@@ -38,6 +38,12 @@ let package = Package(
     .module("KeyedArchives", []),
     .module(
       "ModelFiles", ["KeyedArchives", "ObjectModel", "ValueExpressions", .systemPackage]),
+    .module(
+      "MappingFiles",
+      [
+        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "ValueExpressions",
+        .systemPackage,
+      ]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "CSystemShims",
@@ -59,7 +65,10 @@ let package = Package(
     // What runs. The worker and the coordinator never import each other.
     .module(
       "Generation",
-      ["ObjectModel", "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .systemPackage]),
+      [
+        "KeyedArchives", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+      ]),
     .module(
       "MigrationWorker",
       [
@@ -76,14 +85,16 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Mapping", "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
-        "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .logging, .systemPackage,
+        "Generation", "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus",
+        "MigrationWorker", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        .logging, .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitTool",
       dependencies: [
-        "Generation", "Godwit", "Mapping", "MigrationCoordinator", "MigrationStatus",
-        "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
+        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
+        "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat",
+        "SystemCalls",
         .argumentParser, .logging, .systemPackage,
       ],
       swiftSettings: strict),
@@ -91,12 +102,25 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
       swiftSettings: strict),
+    .tests(
+      of: "Generation",
+      [
+        "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", "TestSupport",
+        "ValueExpressions", .grdb, .systemPackage,
+      ]),
     .tests(of: "KeyedArchives", ["TestSupport"]),
     .tests(
       of: "ModelFiles",
       [
         "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "ValueExpressions", .grdb,
         .systemPackage,
+      ]),
+    .tests(of: "Mapping", ["ObjectModel", "ValueExpressions"]),
+    .tests(
+      of: "MappingFiles",
+      [
+        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "TestSupport",
+        "ValueExpressions", .systemPackage,
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "ValueExpressions"),

@@ -1,3 +1,4 @@
+import Generation
 import MigrationCoordinator
 import MigrationWorker
 import ModelFiles
@@ -37,6 +38,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as SystemCallError: self.init(error)
     case let error as UnknownVersionHash: self.init(error)
     case let error as SchemaError: self.init(error)
+    case let error as GenerationError: self.init(generating: error)
     case is CancellationError:
       self.init(.interrupted, "interrupted: start the same command again to go on.")
     default: self.init(.bug, "unexpected error, please report it: \(error)")
@@ -71,7 +73,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  private init(_ error: UnknownVersionHash) {
+  init(_ error: UnknownVersionHash) {
     let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
     self.init(
       .impossible,
@@ -79,7 +81,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
         + "hashes it (\(error.reason)): Godwit does not guess.")
   }
 
-  private init(_ error: SchemaError) {
+  init(_ error: SchemaError) {
     self.init(
       .impossible,
       error.places.map {

@@ -20,11 +20,11 @@ extension MigrationFailure {
       self.init(.usage, "\(file) holds too many files to search: name the model itself.")
     case .noCurrentVersion:
       self.init(
-        .impossible,
+        .notFound,
         "\(file) has several versions and does not say which is current: name one of them.")
     case .currentVersionMissing(let name):
       self.init(
-        .impossible,
+        .notFound,
         "\(file) says that \(name) is its current version and does not hold it: "
           + "name one that it holds.")
     case .versionMissing(let name, let available):

@@ -2,6 +2,7 @@ import ArgumentParser
 import Generation
 import Godwit
 import ModelFiles
+import ObjectModel
 import SystemPackage
 
 struct GenerateCommand: ParsableCommand {
@@ -34,9 +35,19 @@ struct GenerateCommand: ParsableCommand {
     let model = try found.model()
     let generator = try StoreGenerator(model: model, rows: rows, seed: seed)
     let report = try generator.generate(
-      to: output, journalMode: journalMode, modelCache: try? ModelArchive.encode(model))
-    for note in report.notes { Terminal.standardError.line("godwit: note: \(note)") }
+      to: output, journalMode: journalMode, modelCache: archive(of: model))
+    for note in report.notes { Terminal.standardError.line("godwit: note: \(note.sentence)") }
     Terminal.standardOutput.line("\(output): \(rows) objects of version \(found.name).")
+  }
+
+  private func archive(of model: ManagedObjectModel) -> [UInt8]? {
+    do {
+      return try ModelArchive.encode(model)
+    } catch {
+      Terminal.standardError.line(
+        "godwit: note: the store carries no model of its own: \(error.problem).")
+      return nil
+    }
   }
 }
 

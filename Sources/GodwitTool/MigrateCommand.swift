@@ -95,8 +95,12 @@ struct MigrateCommand: AsyncParsableCommand {
         "godwit: note: \(reference.count) references in \(reference.table).\(reference.column) "
           + "lead to objects that are not there.")
     }
-    for file in report.missingExternalFiles {
+    let missing = report.missingExternalFiles
+    for file in missing.prefix(5) {
       error.line("godwit: note: external file \(file) is missing; its reference was carried over.")
+    }
+    if missing.count > 5 {
+      error.line("godwit: note: \(missing.count - 5) more external files are missing.")
     }
     for table in report.extraTables {
       error.line("godwit: note: table \(table) is none of the model's and was left behind.")

@@ -37,6 +37,7 @@ package struct Migration: Sendable {
     let paths = MigrationPaths(destination: request.destination, work: request.work)
     let workspace = try Workspace.open(paths, store: request.store)
     do {
+      try SwapJournal(path: paths.swapJournal).recover()
       let report = try await run(target, workspace, progress)
       try workspace.remove()
       return report
@@ -112,7 +113,8 @@ package struct Migration: Sendable {
       logger.notice("taking up an interrupted migration")
       return saved
     }
-    try workspace.clear(keeping: [workspace.paths.snapshot, workspace.paths.status])
+    let paths = workspace.paths
+    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
     guard let plan = try MigrationPlan(request, survey, assessment) else {
       preconditionFailure("an assessment without hindrances has a program")
     }
@@ -151,7 +153,7 @@ package struct Migration: Sendable {
     telling.begin(saved.plan, finished: found.map(\.manifest.order), workers: request.workers)
     let pool = WorkerPool(
       launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
-    let made = try await pool.run(missing) { _ in FaultPoint.afterFirstWorkOrder() }
+    let made = try await pool.run(missing) { _ in FaultPoint.reached("coordinator:migrating") }
     return found + made
   }
 
@@ -178,8 +180,9 @@ package struct Migration: Sendable {
         versionIdentifiers: assessment.destination.model.versionIdentifiers),
       modelCache: cache, maxima: assessment.maxima(survey),
       usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
-      memory: request.memory, verifiesFully: request.verifiesFully)
+      memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
     let assembled = try SQLAssembler().assemble(order) { telling.assembly($0) }
+    FaultPoint.reached("coordinator:assembled")
     try Task.checkCancellation()
     telling.enter(.swapping)
     let files = ExternalFiles(schema: assessment.destination, result: paths.result)
@@ -206,7 +209,8 @@ package struct Migration: Sendable {
     }
     let kept = FilePath("\(request.store).before-\(Self.timestamp())")
     let swapper = StoreSwapper(
-      store: request.store, fingerprint: survey.access.fingerprint, kept: kept)
+      store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
+      journal: SwapJournal(path: paths.swapJournal))
     survey.access.release()
     try swapper.swap(paths.result, discardsOld: request.discardsOld)
     return request.discardsOld ? nil : kept

@@ -7,7 +7,7 @@ import RowPrograms
 import Schema
 import StoreFormat
 import SystemCalls
-import SystemPackage
+package import SystemPackage
 
 extension StoreSurvey {
   /// Surveys the store of a request.

@@ -33,5 +33,4 @@ package struct MigrationReport: Codable, Sendable {
   package var extraTables: [String] = []
   /// Seconds in each phase.
   package var seconds: [String: Double] = [:]
-  package var resumed = false
 }

@@ -29,6 +29,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let support = FilePath(document.support)
     try connection.run { db in
       db.add(function: externalFunction(support: support))
+      if document.logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
     return connection
@@ -54,6 +55,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let source = PieceSource(document, piece)
     return try connection.run { db in
       try db.execute(sql: try Self.createStatement(document, piece, table: table))
+      if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?
       while true {
         let batch = "\(source.query(after: last)) LIMIT \(batchRows)"

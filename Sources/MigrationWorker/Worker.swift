@@ -90,6 +90,7 @@ package struct Worker {
     record.attempt = UInt32(document.attempt) - 1
     record.start(
       process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
+    record.table = order.pieces.first?.destinationTable ?? ""
     return PartFlusher(status, record, every: .milliseconds(100))
   }
 }

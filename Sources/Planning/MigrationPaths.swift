@@ -18,6 +18,8 @@ package struct MigrationPaths: Hashable, Sendable {
   package var plan: FilePath { work.appending("plan.json") }
   /// `…godwit/status.mdb`
   package var status: FilePath { work.appending("status.mdb") }
+  /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.
+  package var statusLock: FilePath { work.appending("status.mdb-lock") }
   /// `…godwit/source.sqlite`, a copy of a source whose latest changes are still in its `-wal`.
   package var snapshot: FilePath { work.appending("source.sqlite") }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
@@ -26,6 +28,8 @@ package struct MigrationPaths: Hashable, Sendable {
   }
   /// `…godwit/shard-7.json`, which declares work order 7 done.
   package func manifest(_ order: Int) -> FilePath { work.appending("shard-\(order).json") }
+  /// `…godwit/swap.json`, while the result takes the store's place.
+  package var swapJournal: FilePath { work.appending("swap.json") }
   /// `…godwit/result.sqlite`, the store while it is being assembled.
   package var result: FilePath { work.appending("result.sqlite") }
 

@@ -136,6 +136,11 @@ class Mapping:
                 for owner, targets in out.lists[key(inverse)].items():
                     for target in targets:
                         out.objects[root, target].to_one[p.name] = owner
+            elif not p.to_many and inverse and not inverse.to_many and not self._has_origin(p) and (
+                    self._has_origin(inverse)):
+                # A new side of a one-to-one follows the side that was there; of several, the first.
+                for target, owners in lists_of_to_one(self.destination, out, inverse).items():
+                    out.objects[self.destination.root(p.owner), target].to_one[p.name] = owners[0]
             elif not p.to_many and inverse and inverse.to_many and not self._has_origin(inverse):
                 out.lists[key(inverse)] = lists_of_to_one(self.destination, out, p)
 

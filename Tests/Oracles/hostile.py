@@ -169,13 +169,14 @@ CASES = [
 class Snapshot:
     """The recorded sentences, by case."""
 
-    def __init__(self, record):
-        self.record, self.known, self.seen = record, {}, {}
+    def __init__(self, record, corpus):
+        self.record, self.corpus, self.known, self.seen = record, corpus, {}, {}
         if os.path.exists(SNAPSHOT):
             with open(SNAPSHOT) as file:
                 self.known = dict(line.rstrip("\n").split(": ", 1) for line in file if ": " in line)
 
     def check(self, name, sentence):
+        sentence = sentence.replace(self.corpus, "<corpus>")
         self.seen[name] = sentence
         if self.record or self.known.get(name) == sentence:
             return []
@@ -234,8 +235,9 @@ def check_sqlite_locked(tool, lab, snapshot, name, folder):
     db = sqlite3.connect(store, isolation_level=None)
     if db.execute("pragma journal_mode=delete").fetchone()[0] != "delete":
         raise Failure("cannot set the journal mode")
-    db.execute("begin exclusive")
+    # Reading the file later would drop the lock: closing any descriptor of a file does.
     before = fingerprint(folder)
+    db.execute("begin exclusive")
     try:
         done = tool.call("migrate", store, "--to", lab.target)
     finally:
@@ -283,7 +285,7 @@ def main():
     p = parser(__doc__)
     p.add_argument("--record", action="store_true", help="write the sentences down")
     options = p.parse_args()
-    tool, lab, snapshot = Tool(options.godwit), Lab(options.corpus), Snapshot(options.record)
+    tool, lab, snapshot = Tool(options.godwit), Lab(options.corpus), Snapshot(options.record, options.corpus)
     cases = [(c[0], lambda f, c=c: check(tool, lab, snapshot, c, f)) for c in CASES]
     for name, function in (("a store migrated by another godwit", check_locked),
                            ("a store in use by an application", check_sqlite_locked),

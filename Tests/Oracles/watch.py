@@ -12,7 +12,7 @@ from kill import Lab
 from run import Failure, Tool, parser, run_cases, said
 
 PERIOD, DISTINCT = 0.02, 10
-PART_KEYS = ("number", "partition", "state", "attempt", "pid", "table")
+PART_KEYS = ("workOrder", "partition", "state", "attempt", "process", "table")
 
 
 def poll(tool, output, process):
@@ -58,13 +58,13 @@ def judge_parts(seen, parts):
     states = sorted({p["state"] for p in parts})
     out = [] if running else [f"no part was ever running, but {states}"]
     for p in running:
-        if not p["partition"] or not p["table"] or not p["pid"] or p["attempt"] != 1:
+        if not p["partition"] or not p["table"] or not p["process"] or p["attempt"] != 1:
             out.append(f"a running part lacks its partition, table, process or attempt: {p}")
-    busy = max((len({p["pid"] for p in s["parts"] if p["state"] == "running"}) for s in seen),
+    busy = max((len({p["process"] for p in s["parts"] if p["state"] == "running"}) for s in seen),
                default=0)
     if busy < 2:
         out.append(f"at most {busy} workers were seen running at once, expected 2")
-    if any(len({p["number"] for p in s["parts"]}) < len(s["parts"]) for s in seen):
+    if any(len({p["workOrder"] for p in s["parts"]}) < len(s["parts"]) for s in seen):
         out.append("part numbers are not distinct")
     return out
 

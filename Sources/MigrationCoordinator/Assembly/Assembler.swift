@@ -19,6 +19,7 @@ package struct AssemblyOrder: Sendable {
   package var usesWAL: Bool
   package var memory: Int64
   package var verifiesFully: Bool
+  package var logsSQL: Bool
 }
 
 /// What a store under assembly goes through, for whoever shows progress.

@@ -15,6 +15,7 @@ struct SQLAssembler: Assembler {
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 4)
     var report = AssemblyReport()
     try connection.run { db in
+      if order.logsSQL { StatementLog.attach(to: db) }
       try StoreWriter.createTables(order.schema, in: db)
       report.rows = try merge(order, db, progress)
       try relink(order, db, progress, &report)

@@ -15,6 +15,7 @@ struct StoreSwapper {
   let fingerprint: SourceFingerprint
   /// The name under which the old store is kept.
   let kept: FilePath
+  let journal: SwapJournal
 
   /// Swaps `result`, which lies on the same file system, with the store.
   func swap(_ result: FilePath, discardsOld: Bool) throws {
@@ -28,14 +29,17 @@ struct StoreSwapper {
     else { throw StoreError(.inUse, store: store) }
     try withExtendedLifetime(lock) {
       try removeEmptyLogs()
+      try journal.begin(result, named: kept)
       try Files.renameNoReplace(result, to: kept)
       try Files.syncDirectory(Files.parent(of: kept))
+      FaultPoint.reached("coordinator:named")
       do {
         try Files.exchange(kept, store)
       } catch {
         try Files.rename(kept, to: result)
         throw error
       }
+      FaultPoint.reached("coordinator:exchanged")
       try Files.syncDirectory(Files.parent(of: store))
     }
     if discardsOld {

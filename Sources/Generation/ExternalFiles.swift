@@ -1,0 +1,56 @@
+import Schema
+import SystemCalls
+import SystemPackage
+
+/// Values that lie in files of their own.
+enum ExternalValue {
+  static let inlineTag = ExternalTag.inline
+  static let fileTag = ExternalTag.file
+  /// Above 128 KiB, from where on Core Data itself prefers a file.
+  static let leastSize = 131_073
+  static let sizeSpread = 32_767
+}
+
+/// The folder of a store's external files, made when the first one is.
+struct ExternalFiles {
+  /// Such as `.Shop_SUPPORT`, under a name of its own until the store is complete.
+  let folder: FilePath
+  private(set) var count: Int64 = 0
+  private(set) var bytes: Int64 = 0
+
+  private var data: FilePath { folder.appending("_EXTERNAL_DATA") }
+
+  init(folder: FilePath) { self.folder = folder }
+
+  mutating func write(
+    _ content: UnsafeRawBufferPointer, name: String
+  ) throws(SystemCallError) {
+    if count == 0 {
+      try Files.createDirectory(folder)
+      try Files.createDirectory(data)
+    }
+    let path = data.appending(name)
+    do {
+      let descriptor = try FileDescriptor.open(
+        path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+        permissions: [.ownerReadWrite, .groupRead, .otherRead])
+      try descriptor.closeAfter {
+        try descriptor.writeAll(content)
+        try Files.syncFile(descriptor)
+      }
+    } catch let error as SystemCallError {
+      throw SystemCallError(error.operation, path, error.errno)
+    } catch {
+      throw SystemCallError(.write, path, error as? Errno ?? .ioError)
+    }
+    count += 1
+    bytes += Int64(content.count)
+  }
+
+  /// Returns when the names of all files are on the disk.
+  func synchronize() throws(SystemCallError) {
+    guard count > 0 else { return }
+    try Files.syncDirectory(data)
+    try Files.syncDirectory(folder)
+  }
+}

@@ -1,0 +1,78 @@
+import SystemCalls
+import SystemPackage
+
+/// The files of a store in the making: they get their names when all of them are complete.
+struct GenerationOutput {
+  /// Such as `/data/Shop.sqlite`.
+  let store: FilePath
+  /// Such as `/data/.Shop_SUPPORT`.
+  let support: FilePath
+  /// The store and the folder of its external files under their names until then.
+  let partialStore: FilePath
+  let partialSupport: FilePath
+
+  /// Takes a path at which there is no store yet, in a folder that is there.
+  init(_ store: FilePath) throws(GenerationError) {
+    guard let stem = store.lastComponent?.stem else {
+      throw GenerationError(.folderMissing, at: store)
+    }
+    let folder = Files.parent(of: store)
+    self.store = store
+    support = folder.appending(".\(stem)_SUPPORT")
+    partialStore = FilePath("\(store.string).partial-\(Processes.own)")
+    partialSupport = FilePath("\(support.string).partial-\(Processes.own)")
+    do {
+      guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else {
+        throw GenerationError(.folderMissing, at: folder)
+      }
+      // What lies beside a store belongs to it: a new one must not inherit a journal or files.
+      let beside = ["-wal", "-shm", "-journal"].map { FilePath("\(store.string)\($0)") }
+      for path in [store, support] + beside
+      where try Files.fileStatusIfPresent(path, followLinks: false) != nil {
+        throw GenerationError(.outputExists, at: path)
+      }
+      // Only a dead process of the same number can have left these.
+      try Files.removeTree(partialStore)
+      try Files.removeTree(partialSupport)
+    } catch let error as GenerationError {
+      throw error
+    } catch {
+      throw GenerationError(.writeFailed, at: folder, cause: error)
+    }
+  }
+
+  /// Gives the files their names, external ones first: a store never refers to what is not there.
+  func publish(_ files: ExternalFiles) throws(GenerationError) {
+    var isSupportNamed = false
+    do throws(SystemCallError) {
+      try Files.syncFile(partialStore)
+      try files.synchronize()
+      if files.count > 0 {
+        try Files.renameNoReplace(partialSupport, to: support)
+        isSupportNamed = true
+      }
+      try Files.renameNoReplace(partialStore, to: store)
+    } catch {
+      // The failure that counts is the first.
+      if isSupportNamed { try? Files.removeTree(support) }
+      let taken = isSupportNamed || files.count == 0 ? store : support
+      throw GenerationError(
+        error.errno == .fileExists ? .outputExists : .writeFailed, at: taken, cause: error)
+    }
+    do throws(SystemCallError) {
+      try Files.syncDirectory(Files.parent(of: store))
+    } catch {
+      try? Files.removeTree(store)
+      if isSupportNamed { try? Files.removeTree(support) }
+      throw GenerationError(.writeFailed, at: store, cause: error)
+    }
+  }
+
+  /// Removes what was made; what cannot be removed has a name that says what it is.
+  func discard() {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      _ = try? Files.remove(FilePath("\(partialStore.string)\(suffix)"))
+    }
+    try? Files.removeTree(partialSupport)
+  }
+}

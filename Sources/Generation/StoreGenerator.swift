@@ -1,0 +1,197 @@
+import GRDB
+import KeyedArchives
+package import ObjectModel
+import Schema
+import StoreFormat
+import SystemCalls
+package import SystemPackage
+
+/// Makes a store of any managed object model, with objects in equal shares over its concrete entities.
+///
+/// Every value is a function of seed, entity, key and property, so that one seed makes the same bytes
+/// on every run, and nothing is kept in memory that grows with the number of objects.
+package struct StoreGenerator: Sendable {
+  /// How the header says that the store is journaled.
+  package enum JournalMode: String, Hashable, Sendable, CaseIterable { case delete, wal }
+
+  package let model: ManagedObjectModel
+  package let rows: Int64
+  private let seed: UInt64
+  private let schema: StoreSchema
+  private let census: Census
+  private let metadata: StoreMetadata
+  private let tables: [TablePlan]
+  private let joins: [JoinPlan]
+  private let notes: [GenerationReport.Note]
+
+  /// The framework version of generated stores: in the range of real ones that write a checksum
+  /// (from 1333 on) and no later additions (docs/store-format.md, "Metadata").
+  private static let frameworkVersion: Int64 = 1345
+  private static let cacheBytes: Int64 = 32 << 20
+
+  /// Plans a store of `rows` objects of the entities of a configuration, or of all.
+  package init(
+    model: ManagedObjectModel, rows: Int64, seed: UInt64, configuration: String? = nil
+  ) throws(GenerationError) {
+    guard (0...Census.maximumRows).contains(rows) else {
+      throw GenerationError(.rowsOutOfRange(rows))
+    }
+    if let configuration, model.configurations[configuration] == nil {
+      throw GenerationError(.configurationUnknown(configuration))
+    }
+    self.model = model
+    self.rows = rows
+    self.seed = seed
+    do throws(SchemaError) {
+      schema = try StoreSchema(model)
+    } catch {
+      throw GenerationError(.schemaNotSupported(error), cause: error)
+    }
+    metadata = try Self.metadata(of: model, configuration: configuration, seed: seed)
+    let names = Set(model.entities(ofConfiguration: configuration).map(\.name))
+    census = Census(schema: schema, names: names, rows: rows, seed: seed)
+    guard rows == 0 || !census.concretes.isEmpty else {
+      throw GenerationError(.noConcreteEntity)
+    }
+    var planner = TablePlanner(schema: schema, census: census, seed: seed)
+    tables = try planner.plans()
+    joins = planner.joinPlans()
+    notes = planner.notes
+  }
+
+  private static func metadata(
+    of model: ManagedObjectModel, configuration: String?, seed: UInt64
+  ) throws(GenerationError) -> StoreMetadata {
+    let hashes: [String: VersionHash]
+    do throws(UnknownVersionHash) {
+      hashes = try model.versionHashes(configuration: configuration)
+    } catch {
+      throw GenerationError(.hashUnknown(error), cause: error)
+    }
+    var draw = Draw(Mixing.salt(seed, "store"))
+    let blank = StoreMetadata(
+      uuid: UUIDBits.text(UUIDBits.random(&draw, digit: nil)),
+      plist: [StoreMetadata.Key.frameworkVersion: .integer(frameworkVersion)])
+    // A model without identifiers has one empty one in the metadata of real stores.
+    let identifiers = model.versionIdentifiers.isEmpty ? [""] : model.versionIdentifiers
+    return blank.restated(hashes: hashes, versionIdentifiers: identifiers)
+  }
+
+  /// Makes the store; it appears, with its external files, only when it is complete.
+  ///
+  /// `modelCache` is the archive of the model for `Z_MODELCACHE`. `progress` hears of the objects
+  /// written and to be written, and may throw to give up.
+  package func generate(
+    to output: FilePath, journalMode: JournalMode = .delete, modelCache: [UInt8]? = nil,
+    progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
+  ) throws(GenerationError) -> GenerationReport {
+    let output = try GenerationOutput(output)
+    do throws(GenerationError) {
+      var report = GenerationReport()
+      report.entities = census.concretes.map { .init(name: $0.name, rows: $0.count) }
+      report.notes = notes
+      var files = ExternalFiles(folder: output.partialSupport)
+      try write(output, modelCache, &files, &report, progress)
+      try setJournalMode(journalMode, of: output.partialStore)
+      report.externalFiles = files.count
+      report.externalBytes = files.bytes
+      report.storeBytes = try Self.size(of: output.partialStore)
+      try output.publish(files)
+      return report
+    } catch {
+      output.discard()
+      throw error
+    }
+  }
+
+  private func write(
+    _ output: GenerationOutput, _ modelCache: [UInt8]?, _ files: inout ExternalFiles,
+    _ report: inout GenerationReport, _ progress: (Int64, Int64) throws -> Void
+  ) throws(GenerationError) {
+    do throws(StoreError) {
+      let connection = try StoreConnection.scratch(
+        output.partialStore, cacheBytes: Self.cacheBytes)
+      try connection.run { db in
+        // Freed parts of a page would keep what was in memory, which no seed decides.
+        try db.execute(sql: "PRAGMA secure_delete = ON")
+        try db.inTransaction(.immediate) {
+          try StoreWriter.createTables(schema, in: db)
+          try writeRows(in: db, &files, progress)
+          try writePairs(in: db, &report, progress)
+          try StoreWriter.createIndexes(schema, in: db) { _ in try tell(rows, progress) }
+          for update in tables.flatMap(\.updates) { try db.execute(sql: update) }
+          try writeFrame(in: db, modelCache)
+          return .commit
+        }
+      }
+      do { try connection.queue.close() } catch { throw connection.failure(error) }
+    } catch {
+      if let cause = error.cause as? GenerationError { throw cause }
+      throw GenerationError(.writeFailed, at: output.store, cause: error.cause ?? error)
+    }
+  }
+
+  private func writeRows(
+    in db: Database, _ files: inout ExternalFiles, _ progress: (Int64, Int64) throws -> Void
+  ) throws {
+    let pool = ValuePool(seed: seed)
+    var done: Int64 = 0
+    for table in tables where table.census.rows > 0 {
+      var writer = try RowWriter(table, pool: pool, in: db)
+      for position in 0..<table.census.rows {
+        try writer.write(position: position, files: &files)
+        done += 1
+        if done % 4096 == 0 { try tell(done, progress) }
+      }
+    }
+    try tell(done, progress)
+  }
+
+  private func writePairs(
+    in db: Database, _ report: inout GenerationReport, _ progress: (Int64, Int64) throws -> Void
+  ) throws {
+    for join in joins {
+      var writer = try PairWriter(join, in: db)
+      for object in 0..<join.first.count {
+        try writer.writePairs(of: object)
+        if object % 4096 == 0 { try tell(rows, progress) }
+      }
+      report.joinTables.append(.init(name: join.table.name, rows: writer.count))
+    }
+  }
+
+  /// Writes what a store says of itself.
+  private func writeFrame(in db: Database, _ modelCache: [UInt8]?) throws {
+    let maxima = tables.map { ($0.table.rootName, $0.census.maximumKey) }
+    try StoreWriter.writePrimaryKeys(
+      schema, maxima: Dictionary(uniqueKeysWithValues: maxima), in: db)
+    try StoreWriter.writeMetadata(metadata, modelCache: modelCache, in: db)
+  }
+
+  private func tell(_ done: Int64, _ progress: (Int64, Int64) throws -> Void) throws {
+    do { try progress(done, rows) } catch { throw GenerationError(.interrupted, cause: error) }
+  }
+
+  /// Sets the two versions of the header, 2 for a write-ahead log and 1 without, without making one.
+  private func setJournalMode(
+    _ mode: JournalMode, of store: FilePath
+  ) throws(GenerationError) {
+    guard mode == .wal else { return }
+    do {
+      let descriptor = try FileDescriptor.open(store, .writeOnly, options: .closeOnExec)
+      try descriptor.closeAfter {
+        _ = try descriptor.writeAll(toAbsoluteOffset: 18, [2, 2])
+      }
+    } catch {
+      throw GenerationError(.writeFailed, at: store, cause: error)
+    }
+  }
+
+  private static func size(of store: FilePath) throws(GenerationError) -> Int64 {
+    do throws(SystemCallError) {
+      return Int64(try Files.fileStatus(store).size)
+    } catch {
+      throw GenerationError(.writeFailed, at: store, cause: error)
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import ObjectModel
+import Schema
+
+/// Everything that is needed to write the rows of one table.
+struct TablePlan: Sendable {
+  /// Where the value of one column comes from, for one entity.
+  enum Cell: Sendable {
+    case null
+    case key
+    case entityNumber
+    case optimisticLock
+    /// The column's place in the table; every so many-th object has an external file, 0 for none.
+    case attribute(Int, fileEvery: Int64)
+    case linkKey(Int)
+    case linkNumber(Int)
+    case linkOrder(Int)
+  }
+
+  struct EntityPlan: Sendable {
+    var number: Int64
+    var cells: [Cell]
+    /// The links that the entity has, and its place among the sources of each.
+    var links: [(link: Int, member: Int)]
+  }
+
+  let table: EntityTable
+  let census: TableCensus
+  let salt: UInt64
+  /// By the place of their column in the table; `nil` for other columns.
+  var attributes: [AttributeColumn?]
+  var links: [Link] = []
+  var entities: [EntityPlan] = []
+  /// Statements that fill columns which are computed from other rows.
+  var updates: [String] = []
+
+  var insertStatement: String {
+    let names = table.columns.map { SQL.identifier($0.name) }.joined(separator: ", ")
+    let values = table.columns.map { _ in "?" }.joined(separator: ", ")
+    return "INSERT INTO \(SQL.identifier(table.name)) (\(names)) VALUES (\(values))"
+  }
+}
+
+/// Makes the plans of all tables.
+struct TablePlanner {
+  let schema: StoreSchema
+  let census: Census
+  let seed: UInt64
+  private(set) var notes: [GenerationReport.Note] = []
+  private var linker: Linker
+  /// External files that may still be planned, over all tables.
+  private var filesPerColumn: Int64
+
+  /// With the largest size of a file, this keeps all of them together under 20 MB.
+  private static let mostFiles: Int64 = 120
+  private static let leastRowsPerFile: Int64 = 50
+
+  init(schema: StoreSchema, census: Census, seed: UInt64) {
+    self.schema = schema
+    self.census = census
+    self.seed = seed
+    linker = Linker(schema: schema, census: census, seed: seed)
+    let columns = census.concretes.reduce(into: Int64(0)) { count, concrete in
+      guard let entity = schema.model.entity(concrete.name) else { return }
+      count += Int64(
+        schema.model.allAttributes(of: entity).filter {
+          $0.storesBinaryDataExternally && !$0.isTransient
+        }.count)
+    }
+    filesPerColumn = Self.mostFiles / max(1, columns)
+  }
+
+  mutating func plans() throws(GenerationError) -> [TablePlan] {
+    var result: [TablePlan] = []
+    for index in schema.tables.indices { result.append(try plan(index)) }
+    notes += linker.notes
+    return result
+  }
+
+  func joinPlans() -> [JoinPlan] {
+    schema.joinTables.compactMap { JoinPlan($0, linker: linker) }
+  }
+
+  private mutating func plan(_ index: Int) throws(GenerationError) -> TablePlan {
+    let table = schema.tables[index]
+    var plan = TablePlan(
+      table: table, census: census.tables[index],
+      salt: Mixing.salt(seed, table.rootName, "rows"), attributes: table.columns.map { _ in nil })
+    planAttributes(of: table, &plan)
+    let forms = Dictionary(
+      uniqueKeysWithValues: zip(table.columns, plan.attributes).compactMap { column, attribute in
+        attribute.map { (column.name, $0) }
+      })
+    let uniqueness = try Uniqueness(
+      of: table, indexes: schema.indexes, forms: forms, maximumKey: plan.census.maximumKey,
+      model: schema.model)
+    notes += uniqueness.notes
+    for (place, column) in table.columns.enumerated() {
+      plan.attributes[place]?.digit = uniqueness.digits[column.name]
+      if uniqueness.emptied.contains(column.name) { plan.attributes[place]?.form = .empty }
+    }
+    let linkOfColumn = planLinks(of: table, uniqueness, &plan)
+    for concrete in census.concretes where concrete.table == index {
+      plan.entities.append(entityPlan(concrete, linkOfColumn, plan))
+    }
+    return plan
+  }
+
+  private mutating func planAttributes(of table: EntityTable, _ plan: inout TablePlan) {
+    for (place, column) in table.columns.enumerated() {
+      guard case .attribute(let entity, let name) = column.role,
+        let attribute = schema.model.entity(entity)?.attributes.first(where: { $0.name == name })
+      else { continue }
+      var form = ValueForm.empty
+      if let derivation = attribute.derivation {
+        switch Derivations(schema: schema).plan(derivation, of: entity, in: table) {
+        case .form(let derived): form = derived
+        case .expression(let sql): plan.updates.append(update(column, of: entity, in: table, sql))
+        case nil:
+          notes.append(.init(entity: entity, property: name, reason: .derivationNotComputed))
+        }
+      } else {
+        form = ValueForm(attribute)
+        if attribute.limits.pattern != nil || !attribute.limits.others.isEmpty {
+          notes.append(.init(entity: entity, property: name, reason: .validationNotHonoured))
+        }
+      }
+      plan.attributes[place] = AttributeColumn(
+        form: form, isOptional: attribute.isOptional && attribute.derivation == nil,
+        salt: Mixing.salt(seed, entity, name))
+    }
+  }
+
+  private func update(
+    _ column: Column, of entity: String, in table: EntityTable, _ expression: String
+  ) -> String {
+    let numbers = schema.model.family(of: entity).compactMap { schema.numbers[$0.name]?.rawValue }
+    return "UPDATE \(SQL.identifier(table.name)) SET \(SQL.identifier(column.name)) = \(expression)"
+      + " WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
+  }
+
+  /// The link of each to-one or owner column; their number and order columns share it.
+  private mutating func planLinks(
+    of table: EntityTable, _ uniqueness: Uniqueness, _ plan: inout TablePlan
+  ) -> [Column.Role: Int] {
+    var result: [Column.Role: Int] = [:]
+    for column in table.columns {
+      let link: Link?
+      switch column.role {
+      case .toOne(let entity, let name):
+        link = linker.toOne(
+          entity: entity, name: name, isUnique: uniqueness.unshared.contains(column.name))
+      case .owner(let entity, let name): link = linker.owner(entity: entity, name: name)
+      default: continue
+      }
+      guard let link else { continue }
+      result[column.role] = plan.links.count
+      plan.links.append(link)
+    }
+    return result
+  }
+
+  private func entityPlan(
+    _ concrete: Census.Concrete, _ linkOfColumn: [Column.Role: Int], _ plan: TablePlan
+  ) -> TablePlan.EntityPlan {
+    var links: [(link: Int, member: Int)] = []
+    for (index, link) in plan.links.enumerated() {
+      if let member = link.sources.member(slot: concrete.slot) { links.append((index, member)) }
+    }
+    let own = Set(links.map(\.link))
+    func link(_ role: Column.Role) -> Int? {
+      linkOfColumn[role].flatMap { own.contains($0) ? $0 : nil }
+    }
+    let cells = plan.table.columns.enumerated().map { place, column -> TablePlan.Cell in
+      switch column.role {
+      case .primaryKey: return .key
+      case .entityNumber: return .entityNumber
+      case .optimisticLock: return .optimisticLock
+      case .attribute(let entity, let name):
+        guard schema.model.declarer(of: name, in: concrete.name) == entity else { return .null }
+        return .attribute(place, fileEvery: fileEvery(plan.attributes[place], concrete))
+      case .toOne, .owner: return link(column.role).map { .linkKey($0) } ?? .null
+      case .toOneEntity(let entity, let name):
+        return link(.toOne(entity: entity, name: name)).map { .linkNumber($0) } ?? .null
+      case .toOneOrder(let entity, let name):
+        return link(.toOne(entity: entity, name: name)).map { .linkOrder($0) } ?? .null
+      case .ownerOrder(let entity, let name):
+        return link(.owner(entity: entity, name: name)).map { .linkOrder($0) } ?? .null
+      }
+    }
+    return TablePlan.EntityPlan(number: concrete.number, cells: cells, links: links)
+  }
+
+  private func fileEvery(_ column: AttributeColumn?, _ concrete: Census.Concrete) -> Int64 {
+    guard case .blob(isTagged: true)? = column?.form, filesPerColumn > 0 else { return 0 }
+    return max(
+      Self.leastRowsPerFile, (concrete.count + filesPerColumn - 1) / filesPerColumn)
+  }
+}

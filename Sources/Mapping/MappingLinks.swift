@@ -1,0 +1,187 @@
+package import ObjectModel
+import ValueExpressions
+
+/// Something that ties an entity mapping to another one.
+package struct MappingLink: Hashable, Sendable {
+  package enum Cause: Hashable, Sendable {
+    /// A value expression asks what the other mapping made of source objects.
+    case association
+    /// No value expression fills the relationship, but a migration policy may.
+    case policy
+    /// Both mappings name the same migration policy, which may share look-ups between them.
+    case samePolicy(String)
+  }
+
+  package var cause: Cause
+  /// The name of the mapping.
+  package var mapping: String
+  /// Its destination property; nil where the two share a policy.
+  package var property: String?
+  /// The name of the other mapping.
+  package var other: String
+
+  package init(_ cause: Cause, mapping: String, property: String?, other: String) {
+    self.cause = cause
+    self.mapping = mapping
+    self.property = property
+    self.other = other
+  }
+}
+
+/// Finds what ties the mappings of one or several mapping models to each other.
+package struct MappingLinks {
+  /// Links within one mapping and to mappings that do not exist are left out.
+  package private(set) var links: [MappingLink] = []
+  /// Names that value expressions ask for and no mapping has, with the place that asks.
+  package private(set) var missing: [MappingLink] = []
+
+  private let mappings: [EntityMapping]
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+
+  package init(
+    _ mappings: [EntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    self.mappings = mappings
+    self.source = source
+    self.destination = destination
+    findAssociations()
+    findPolicies()
+    var seen: Set<MappingLink> = []
+    links = links.filter { $0.mapping != $0.other && seen.insert($0).inserted }
+  }
+
+  private mutating func findAssociations() {
+    let names = Set(mappings.map(\.name))
+    for mapping in mappings {
+      for property in mapping.attributeMappings + mapping.relationshipMappings {
+        guard let expression = property.valueExpression else { continue }
+        for call in ManagerCalls(in: expression).calls {
+          for name in targets(of: call, property: property.name, in: mapping) {
+            let link = MappingLink(
+              .association, mapping: mapping.name, property: property.name, other: name)
+            if names.contains(name) { links.append(link) } else { missing.append(link) }
+          }
+        }
+      }
+    }
+  }
+
+  private func targets(
+    of call: ManagerCalls.Call, property: String, in mapping: EntityMapping
+  ) -> [String] {
+    switch call {
+    case .mapping(let name?): return [name]
+    case .relationship(let name?):
+      guard let entity = mapping.sourceEntityName.flatMap({ source.entity($0) }),
+        let relationship = source.allRelationships(of: entity).first(where: { $0.name == name })
+      else { return destinationTargets(of: property, in: mapping) }
+      let family = Set(source.family(of: relationship.destinationEntityName).map(\.name))
+      return mappings.filter { $0.sourceEntityName.map(family.contains) ?? false }.map(\.name)
+    case .mapping(nil), .relationship(nil): return destinationTargets(of: property, in: mapping)
+    }
+  }
+
+  /// The mappings that yield objects which the destination relationship can hold.
+  private func destinationTargets(of property: String, in mapping: EntityMapping) -> [String] {
+    guard let entity = mapping.destinationEntityName.flatMap({ destination.entity($0) }),
+      let relationship = destination.allRelationships(of: entity).first(where: {
+        $0.name == property
+      })
+    else { return [] }
+    let family = Set(destination.family(of: relationship.destinationEntityName).map(\.name))
+    return mappings.filter { $0.destinationEntityName.map(family.contains) ?? false }.map(\.name)
+  }
+
+  /// What a policy creates beyond its own entity, it may relate too.
+  private mutating func findPolicies() {
+    var open = mappings.filter { $0.migrationPolicyClassName != nil }
+    var done = Set(open.map(\.name))
+    while let mapping = open.popLast() {
+      for relationship in mapping.relationshipMappings where isPolicysBusiness(relationship) {
+        for name in destinationTargets(of: relationship.name, in: mapping) {
+          links.append(
+            MappingLink(.policy, mapping: mapping.name, property: relationship.name, other: name))
+          let created = mappings.filter { $0.name == name && $0.sourceEntityName == nil }
+          for other in created where done.insert(other.name).inserted { open.append(other) }
+        }
+      }
+    }
+    var firsts: [String: String] = [:]
+    for mapping in mappings {
+      guard let policy = mapping.migrationPolicyClassName else { continue }
+      guard let first = firsts[policy] else {
+        firsts[policy] = mapping.name
+        continue
+      }
+      links.append(
+        MappingLink(.samePolicy(policy), mapping: first, property: nil, other: mapping.name))
+    }
+  }
+
+  private func isPolicysBusiness(_ property: PropertyMapping) -> Bool {
+    guard let expression = property.valueExpression else { return true }
+    return ManagerCalls(in: expression).calls.isEmpty
+  }
+}
+
+/// The calls in an expression that ask the migration manager for destination objects.
+struct ManagerCalls {
+  enum Call: Hashable {
+    /// By the mapping's name; nil where the name is computed.
+    case mapping(String?)
+    /// By the source relationship's name; nil where the name is computed.
+    case relationship(String?)
+  }
+
+  private(set) var calls: [Call] = []
+
+  init(in expression: ValueExpression) { walk(expression) }
+
+  private mutating func walk(_ expression: ValueExpression) {
+    switch expression {
+    case .constant, .evaluatedObject, .variable, .keyPath(nil, _): break
+    case .keyPath(let operand?, _): walk(operand)
+    case .builtIn(_, let arguments), .aggregate(let arguments):
+      for argument in arguments { walk(argument) }
+    case .function(let operand, let selector, let arguments):
+      note(selector, arguments)
+      walk(operand)
+      for argument in arguments { walk(argument) }
+    case .fetch(let request, let context, _):
+      walk(request)
+      walk(context)
+    case .set(_, let left, let right):
+      walk(left)
+      walk(right)
+    case .subquery(let collection, _, let predicate):
+      walk(collection)
+      walk(predicate)
+    case .ternary(let predicate, let value, let otherwise):
+      walk(predicate)
+      walk(value)
+      walk(otherwise)
+    }
+  }
+
+  private mutating func walk(_ predicate: ValuePredicate) {
+    switch predicate {
+    case .always, .unparsed: break
+    case .comparison(let left, _, let right, _, _, _):
+      walk(left)
+      walk(right)
+    case .and(let parts), .or(let parts): for part in parts { walk(part) }
+    case .not(let part): walk(part)
+    }
+  }
+
+  private mutating func note(_ selector: String, _ arguments: [ValueExpression]) {
+    var name: String?
+    if case .constant(.string(let text))? = arguments.first { name = text }
+    switch selector {
+    case MappingSelector.byMapping: calls.append(.mapping(name))
+    case MappingSelector.byRelationship: calls.append(.relationship(name))
+    default: break
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package import ObjectModel
+
+/// A mapping model in independent pieces: no relationship crosses from one to another.
+package struct MappingSplit {
+  /// In the order of their first mappings; one piece where everything is related.
+  package private(set) var pieces: [MappingModel] = []
+  /// What keeps mappings of one piece together.
+  package let links: [MappingLink]
+
+  package init(
+    _ mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    links = MappingLinks(mapping.entityMappings, source: source, destination: destination).links
+    var groups = Groups(names: mapping.entityMappings.map(\.name))
+    for link in links { groups.join(link.mapping, link.other) }
+    // A mapping that makes no objects needs no pass of its own.
+    let idle = mapping.entityMappings.filter { mapping in
+      !links.contains { $0.mapping == mapping.name || $0.other == mapping.name }
+        && mapping.migrationPolicyClassName == nil
+        && (mapping.sourceEntityName == nil || mapping.destinationEntityName == nil)
+    }
+    let busy = mapping.entityMappings.first { entityMapping in
+      !idle.contains { $0.name == entityMapping.name }
+    }
+    for other in idle { groups.join(busy?.name ?? idle[0].name, other.name) }
+    var order: [String] = []
+    var members: [String: [EntityMapping]] = [:]
+    for entityMapping in mapping.entityMappings {
+      let leader = groups.leader(of: entityMapping.name)
+      if members[leader] == nil { order.append(leader) }
+      members[leader, default: []].append(entityMapping)
+    }
+    pieces = order.map { MappingModel(entityMappings: members[$0] ?? []) }
+  }
+
+  /// Names in groups that only ever grow together.
+  private struct Groups {
+    private var parents: [String: String]
+
+    init(names: [String]) { parents = Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { $1 }) }
+
+    func leader(of name: String) -> String {
+      var current = name
+      while let parent = parents[current], parent != current { current = parent }
+      return current
+    }
+
+    mutating func join(_ first: String, _ second: String) {
+      parents[leader(of: second)] = leader(of: first)
+    }
+  }
+}
+
+/// Why several mapping models cannot be run one after another as one migration.
+package struct MappingSetProblem: Error, Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
+    /// No mapping of the set mentions the entity.
+    case notCovered(MappingSide, entity: String)
+    /// Another mapping model of the set, or the same one, takes the same objects to the same entity.
+    case coveredTwice(mapping: String, otherPiece: String, otherMapping: String)
+    /// A value expression asks for what a mapping of another piece made, which is forgotten by then.
+    case related(MappingLink, otherPiece: String)
+    /// A value expression names a mapping that no mapping model of the set has.
+    case mappingMissing(MappingLink)
+  }
+
+  /// The name under which the mapping model was given; nil for a problem of the set.
+  package var piece: String?
+  package var reason: Reason
+
+  package init(_ reason: Reason, piece: String? = nil) {
+    self.reason = reason
+    self.piece = piece
+  }
+}
+
+/// Mapping models that are to do one migration together, each in a run of its own.
+package struct MappingSet {
+  package struct Piece {
+    package var name: String
+    package var mapping: MappingModel
+
+    package init(name: String, mapping: MappingModel) {
+      self.name = name
+      self.mapping = mapping
+    }
+  }
+
+  /// What must be repaired before the set can run.
+  package private(set) var problems: [MappingSetProblem] = []
+  /// Relationships across pieces that a policy must fill by keys that the objects store.
+  package private(set) var storedKeyLinks: [MappingLink] = []
+
+  private let pieces: [Piece]
+
+  package init(
+    _ pieces: [Piece], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    self.pieces = pieces
+    checkCoverage(.source, source)
+    checkCoverage(.destination, destination)
+    checkOverlaps()
+    checkLinks(source, destination)
+  }
+
+  private mutating func checkCoverage(_ side: MappingSide, _ model: ManagedObjectModel) {
+    let covered = Set(
+      pieces.flatMap { $0.mapping.entityMappings.compactMap { $0.entityName(side) } })
+    for entity in model.entities where !entity.isAbstract && !covered.contains(entity.name) {
+      problems.append(MappingSetProblem(.notCovered(side, entity: entity.name)))
+    }
+  }
+
+  /// Two mappings of one source entity are sound only if their filters keep them apart, which cannot
+  /// be told in general; what can be told is that one has no filter or that both have the same.
+  private mutating func checkOverlaps() {
+    var seen: [String: [(piece: String, mapping: EntityMapping)]] = [:]
+    for piece in pieces {
+      for mapping in piece.mapping.entityMappings {
+        let key = "\(mapping.sourceEntityName ?? "") \(mapping.destinationEntityName ?? "")"
+        for earlier in seen[key] ?? [] where Self.overlap(earlier.mapping, mapping) {
+          problems.append(
+            MappingSetProblem(
+              .coveredTwice(
+                mapping: mapping.name, otherPiece: earlier.piece,
+                otherMapping: earlier.mapping.name), piece: piece.name))
+        }
+        seen[key, default: []].append((piece.name, mapping))
+      }
+    }
+  }
+
+  private static func overlap(_ first: EntityMapping, _ second: EntityMapping) -> Bool {
+    let everything = "TRUEPREDICATE"
+    return first.sourceExpression == second.sourceExpression || first.filter == everything
+      || second.filter == everything
+  }
+
+  private mutating func checkLinks(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+  ) {
+    var pieceByMapping: [String: String] = [:]
+    for piece in pieces {
+      for mapping in piece.mapping.entityMappings { pieceByMapping[mapping.name] = piece.name }
+    }
+    let found = MappingLinks(
+      pieces.flatMap(\.mapping.entityMappings), source: source, destination: destination)
+    for link in found.links {
+      guard let piece = pieceByMapping[link.mapping], let other = pieceByMapping[link.other],
+        piece != other
+      else { continue }
+      if link.cause == .association {
+        problems.append(MappingSetProblem(.related(link, otherPiece: other), piece: piece))
+      } else if link.cause == .policy {
+        storedKeyLinks.append(link)
+      }
+    }
+    for link in found.missing {
+      problems.append(
+        MappingSetProblem(.mappingMissing(link), piece: pieceByMapping[link.mapping]))
+    }
+  }
+}

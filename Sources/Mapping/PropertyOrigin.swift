@@ -1,0 +1,99 @@
+package import ValueExpressions
+
+/// What a value expression of a mapping amounts to.
+package enum PropertyOrigin: Hashable, Sendable {
+  /// What a new object has: its default value, or no object.
+  case standard
+  /// The same value in every object.
+  case constant(AttributeValue)
+  /// The value of a source property; `replacingNull` stands in where it is missing.
+  case attribute(String, replacingNull: AttributeValue)
+  /// What the objects of a source relationship became, by that mapping or by whichever took them.
+  case relationship(String, mapping: String?)
+  /// Anything else.
+  case computed(ValueExpression)
+}
+
+extension PropertyMapping {
+  /// The plain form that the value expression has, if it has one.
+  package var origin: PropertyOrigin {
+    guard let valueExpression else { return .standard }
+    switch valueExpression {
+    case .constant(let value): return .constant(value)
+    case .keyPath(.variable("source")?, let path) where !path.contains("."):
+      return .attribute(path, replacingNull: .null)
+    case .ternary(let predicate, .constant(let replacement), .keyPath(let operand, let path)):
+      let value = ValueExpression.keyPath(operand: operand, path)
+      guard operand == .variable("source"), !path.contains("."), predicate == .isNull(value) else {
+        return .computed(valueExpression)
+      }
+      return .attribute(path, replacingNull: replacement)
+    case .function(.variable("manager"), let selector, let arguments):
+      return Self.relationship(selector, arguments) ?? .computed(valueExpression)
+    default: return .computed(valueExpression)
+    }
+  }
+
+  private static func relationship(
+    _ selector: String, _ arguments: [ValueExpression]
+  ) -> PropertyOrigin? {
+    guard arguments.count == 2, case .constant(.string(let name)) = arguments[0],
+      case .keyPath(.variable("source")?, let path) = arguments[1], !path.contains(".")
+    else { return nil }
+    switch selector {
+    case MappingSelector.byMapping: return .relationship(path, mapping: name)
+    case MappingSelector.byRelationship where name == path:
+      return .relationship(path, mapping: nil)
+    default: return nil
+    }
+  }
+
+  /// The source relationship whose objects the destination relationship continues, if it does so
+  /// plainly.
+  package var sourceRelationshipName: String? {
+    if case .relationship(let name, _) = origin { name } else { nil }
+  }
+}
+
+extension ValueExpression {
+  /// `$source.name`
+  package static func source(_ name: String) -> Self {
+    .keyPath(operand: .variable("source"), name)
+  }
+
+  /// `$source.name`, or the replacement where that is nil.
+  package static func source(_ name: String, replacingNull replacement: AttributeValue) -> Self {
+    guard replacement != .null else { return .source(name) }
+    return .ternary(.isNull(.source(name)), .constant(replacement), .source(name))
+  }
+
+  /// What a mapping made of the objects of a source relationship; nil means whichever took them.
+  package static func destinations(ofRelationship name: String, mapping: String? = nil) -> Self {
+    .function(
+      operand: .variable("manager"),
+      selector: mapping == nil ? MappingSelector.byRelationship : MappingSelector.byMapping,
+      [.constant(.string(mapping ?? name)), .source(name)])
+  }
+
+  /// The objects of a source entity that satisfy a predicate, as Xcode compiles it.
+  package static func sourceObjects(
+    of entity: String, where predicate: String = Self.everything
+  ) -> Self {
+    .fetch(
+      request: .function(
+        operand: .variable("manager"), selector: MappingSelector.fetchRequest,
+        [.constant(.string(entity)), .constant(.string(predicate))]),
+      context: .keyPath(operand: .variable("manager"), "sourceContext"), countOnly: false)
+  }
+
+  /// The predicate that every object satisfies.
+  package static let everything = "TRUEPREDICATE"
+}
+
+extension ValuePredicate {
+  fileprivate static func isNull(_ expression: ValueExpression) -> Self {
+    .comparison(
+      expression, .equal, .constant(.null), modifier: .direct, caseInsensitive: false,
+      diacriticInsensitive: false)
+  }
+}

@@ -1,0 +1,147 @@
+import KeyedArchives
+package import Mapping
+import ModelFiles
+import ObjectModel
+import ValueExpressions
+
+/// Reads compiled mapping models, the `.cdm` files of an application.
+package enum CompiledMapping {
+  /// The mapping model of an archive.
+  package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
+    let archive: KeyedArchive
+    do {
+      archive = try KeyedArchive(decoding: bytes)
+    } catch {
+      throw MappingFileError(.damaged(.damagedArchive(error)))
+    }
+    var reader = ArchivedMappings(archive)
+    do throws(ModelFileError) {
+      guard try archive.class(of: archive.root) == "NSMappingModel",
+        let members = try archive.members("NSEntityMappings", of: archive.root)
+      else { throw ModelFileError(.notAModelArchive) }
+      return MappingModel(entityMappings: try reader.mappings(members))
+    } catch {
+      if case .notAModelArchive = error.problem, reader.mapping == nil {
+        throw MappingFileError(.notAMappingModel)
+      }
+      throw MappingFileError(error).at(mapping: reader.mapping, property: reader.property)
+    }
+  }
+}
+
+/// Reads the entity mappings of one archive, and knows at which it is.
+private struct ArchivedMappings {
+  let archive: KeyedArchive
+  private(set) var mapping: String?
+  private(set) var property: String?
+  private var expressions: ArchivedExpressions
+  /// Mappings of a damaged archive may all share one big collection; this bounds what comes of it.
+  private var budget = 1_000_000
+
+  init(_ archive: KeyedArchive) {
+    self.archive = archive
+    expressions = ArchivedExpressions(archive)
+  }
+
+  mutating func mappings(
+    _ members: [KeyedArchive.ID]
+  ) throws(ModelFileError) -> [EntityMapping] {
+    var result: [EntityMapping] = []
+    for member in members {
+      let name = try archive.requiredText("NSMappingName", of: member)
+      mapping = name
+      property = nil
+      result.append(try entityMapping(name, member))
+    }
+    return result
+  }
+
+  private mutating func entityMapping(
+    _ name: String, _ id: KeyedArchive.ID
+  ) throws(ModelFileError) -> EntityMapping {
+    let source = try archive.text("NSSourceEntityName", of: id)
+    let destination = try archive.text("NSDestinationEntityName", of: id)
+    let policy = try archive.text("NSEntityMigrationPolicyClassName", of: id)
+    let number = try archive.number("NSMappingType", of: id) ?? 0
+    guard let kind = Self.kind(number, source, destination, policy) else {
+      throw ModelFileError(.badValue(key: "NSMappingType", value: "\(number)"))
+    }
+    var result = EntityMapping(name: name, kind: kind, source: source, destination: destination)
+    result.sourceVersionHash = try hash("NSSourceEntityVersionHash", of: id)
+    result.destinationVersionHash = try hash("NSDestinationEntityVersionHash", of: id)
+    result.migrationPolicyClassName = policy
+    result.sourceExpression = nil
+    if let expression = try archive.target("NSSourceExpression", of: id) {
+      result.sourceExpression = try expressions.expression(expression)
+    }
+    result.userInfo = try userInfo(of: id)
+    result.attributeMappings = try properties("NSAttributeMappings", of: id)
+    result.relationshipMappings = try properties("NSRelationshipMappings", of: id)
+    return result
+  }
+
+  /// The kind under the number of `NSEntityMappingType`; 0 leaves it open.
+  private static func kind(
+    _ number: Int64, _ source: String?, _ destination: String?, _ policy: String?
+  ) -> EntityMapping.Kind? {
+    switch number {
+    case 0: EntityMapping.standardKind(source: source, destination: destination, policy: policy)
+    case 1: .custom
+    case 2: .add
+    case 3: .remove
+    case 4: .copy
+    case 5: .transform
+    default: nil
+    }
+  }
+
+  private func hash(
+    _ key: String, of id: KeyedArchive.ID
+  ) throws(ModelFileError) -> VersionHash? {
+    guard let target = try archive.target(key, of: id) else { return nil }
+    guard case .data(let bytes) = try expressions.value(target), let hash = VersionHash(bytes: bytes)
+    else { throw ModelFileError(.badValue(key: key, value: "not 32 bytes")) }
+    return hash
+  }
+
+  private mutating func properties(
+    _ key: String, of id: KeyedArchive.ID
+  ) throws(ModelFileError) -> [PropertyMapping] {
+    let members = try archive.members(key, of: id) ?? []
+    budget -= members.count
+    guard budget > 0 else { throw ModelFileError(.expressionTooComplex) }
+    var result: [PropertyMapping] = []
+    for member in members {
+      let name = try archive.requiredText("NSDestinationPropertyName", of: member)
+      property = name
+      var mapping = PropertyMapping(name, nil)
+      if let expression = try archive.target("NSValueExpression", of: member) {
+        mapping.valueExpression = try expressions.expression(expression)
+      }
+      mapping.userInfo = try userInfo(of: member)
+      result.append(mapping)
+    }
+    property = nil
+    return result
+  }
+
+  private mutating func userInfo(
+    of id: KeyedArchive.ID
+  ) throws(ModelFileError) -> [String: AttributeValue] {
+    let entries = try archive.dictionary("NSUserInfo", of: id) ?? []
+    budget -= entries.count
+    guard budget > 0 else { throw ModelFileError(.expressionTooComplex) }
+    return try ArchivedUserInfo.values(entries, expressions)
+  }
+}
+
+/// User info that holds text, numbers, dates and bytes; Xcode's editor offers no more than text.
+enum ArchivedUserInfo {
+  static func values(
+    _ entries: [(key: String, value: KeyedArchive.ID)], _ expressions: ArchivedExpressions
+  ) throws(ModelFileError) -> [String: AttributeValue] {
+    var result: [String: AttributeValue] = [:]
+    for (key, value) in entries { result[key] = try expressions.value(value) }
+    return result
+  }
+}

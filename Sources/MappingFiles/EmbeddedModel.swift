@@ -1,0 +1,234 @@
+import KeyedArchives
+package import ModelFiles
+package import ObjectModel
+import ValueExpressions
+
+/// Reads the models that Xcode embeds in a mapping document: archives of its model editor's own
+/// classes, in which every fact hangs on a stereotype under a name of its own.
+package enum XDPMModel {
+  /// The model of an archive.
+  package static func model(decoding bytes: [UInt8]) throws(ModelFileError) -> ManagedObjectModel {
+    let archive: KeyedArchive
+    do {
+      archive = try KeyedArchive(decoding: bytes)
+    } catch {
+      throw ModelFileError(.damagedArchive(error))
+    }
+    guard try archive.class(of: archive.root) == "XDPMModel",
+      let package = try archive.target("_xd_rootPackage", of: archive.root),
+      let classes = try archive.dictionary("XDBucketForClassesstorage", of: package)
+    else { throw ModelFileError(.notAModelArchive) }
+    var reader = EditorArchive(archive)
+    var entities: [Entity] = []
+    for (name, id) in classes { entities.append(try reader.entity(name, id)) }
+    var model: ManagedObjectModel
+    do {
+      model = try ManagedObjectModel(entities: entities)
+    } catch {
+      throw ModelFileError(.notAModel(error), entity: error.entity, property: error.property)
+    }
+    model.versionIdentifiers =
+      try archive.text("_modelVersionIdentifier", of: archive.root).map { [$0] } ?? []
+    return model
+  }
+}
+
+private struct EditorArchive {
+  let archive: KeyedArchive
+  /// Objects of a damaged archive may share big collections; this bounds what comes of it.
+  private var budget = 1_000_000
+
+  init(_ archive: KeyedArchive) { self.archive = archive }
+
+  mutating func entity(
+    _ name: String, _ id: KeyedArchive.ID
+  ) throws(ModelFileError) -> Entity {
+    var entity = Entity(name)
+    do throws(ModelFileError) {
+      let facts = try facts(of: id)
+      entity.isAbstract = try facts.flag("XD_PSK_isAbstract")
+      entity.versionHashModifier = facts.text("XD_PSK_versionHashModifier")
+      entity.renamingIdentifier = facts.text("XD_PSK_elementID").flatMap { $0 == name ? nil : $0 }
+      entity.className = facts.text("XD_PSK_entityClassName").flatMap {
+        $0 == "NSManagedObject" ? nil : $0
+      }
+      entity.uniquenessConstraints = try constraints(facts)
+      entity.superentityName = try superentity(of: id)
+      let properties = try archive.dictionary("XDBucketForOwnedAttributesstorage", of: id) ?? []
+      try spend(properties.count)
+      for (name, property) in properties { try add(property, name, to: &entity) }
+    } catch {
+      throw error.at(entity: name)
+    }
+    entity.attributes.sort { $0.name < $1.name }
+    entity.relationships.sort { $0.name < $1.name }
+    return entity
+  }
+
+  private func superentity(of id: KeyedArchive.ID) throws(ModelFileError) -> String? {
+    guard
+      let links = try archive.members("XDBucketForGeneralizationsstorage", of: id), !links.isEmpty
+    else { return nil }
+    guard links.count == 1, let general = try archive.target("_general", of: links[0]) else {
+      throw ModelFileError(.notAModelArchive)
+    }
+    return try archive.requiredText("_name", of: general)
+  }
+
+  private mutating func constraints(_ facts: Facts) throws(ModelFileError) -> [[String]] {
+    guard let list = facts.values["XDPMUniquenessConstraints"] ?? nil else { return [] }
+    var result: [[String]] = []
+    for constraint in try archive.members(of: list) {
+      let members = try archive.members(of: constraint)
+      try spend(members.count + 1)
+      var names: [String] = []
+      for member in members {
+        guard let name = archive.string(member) else {
+          throw ModelFileError(.badValue(key: "XDPMUniquenessConstraints", value: "not a name"))
+        }
+        names.append(name)
+      }
+      result.append(names)
+    }
+    return result
+  }
+
+  private mutating func add(
+    _ id: KeyedArchive.ID, _ name: String, to entity: inout Entity
+  ) throws(ModelFileError) {
+    do throws(ModelFileError) {
+      let kind = try archive.class(of: id)
+      switch kind {
+      case "XDPMAttribute": entity.attributes.append(try attribute(name, try facts(of: id)))
+      case "XDPMRelationship":
+        entity.relationships.append(try relationship(name, try facts(of: id)))
+      // Nothing of a fetched property counts for versions or mappings.
+      case "XDPMFetchedProperty": break
+      default: throw ModelFileError(.unknownClass(kind))
+      }
+    } catch {
+      throw error.at(property: name)
+    }
+  }
+
+  private func attribute(_ name: String, _ facts: Facts) throws(ModelFileError) -> Attribute {
+    let number = try facts.number("XD_PAttK_attributeType") ?? 0
+    guard let type = Int(exactly: number).flatMap({ AttributeType(rawValue: $0) }) else {
+      throw ModelFileError(.badValue(key: "XD_PAttK_attributeType", value: "\(number)"))
+    }
+    var attribute = Attribute(name, type)
+    attribute.isOptional = try facts.flag("XD_PPSK_isOptional")
+    attribute.isTransient = try facts.flag("XD_PPSK_isTransient")
+    attribute.isIndexed = try facts.flag("XD_PPSK_isIndexed")
+    attribute.storesBinaryDataExternally = try facts.flag("XD_PAttK_allowsExternalBinaryDataStorage")
+    attribute.valueTransformerName = facts.text("XD_PAttK_valueTransformerName")
+    attribute.versionHashModifier = facts.text("XD_PPSK_versionHashModifier")
+    attribute.renamingIdentifier = facts.text("XD_PPSK_elementID").flatMap {
+      $0 == name ? nil : $0
+    }
+    // A default that this version cannot read, such as a date in words, changes no hash.
+    if let text = facts.text("XD_PAttK_defaultValueAsString"),
+      let value = AttributeText.value(text, for: type)
+    {
+      attribute.defaultValue = value
+    }
+    try facts.requireKnown()
+    return attribute
+  }
+
+  private func relationship(
+    _ name: String, _ facts: Facts
+  ) throws(ModelFileError) -> Relationship {
+    guard let destination = facts.values["XD_PRK_destination"] ?? nil else {
+      throw ModelFileError(.notAModelArchive)
+    }
+    let isToMany = try facts.flag("XD_PRK_isToMany")
+    var relationship = Relationship(
+      name, to: try archive.requiredText("_name", of: destination), isToMany: isToMany)
+    if let inverse = facts.values["XD_PRK_inverseRelationship"] ?? nil {
+      relationship.inverseName = try archive.requiredText("_name", of: inverse)
+    }
+    relationship.minCount = try facts.number("XD_PRK_minCount") ?? 0
+    relationship.maxCount = try facts.number("XD_PRK_maxCount") ?? relationship.maxCount
+    relationship.isOrdered = try facts.flag("XD_PRK_ordered")
+    relationship.isOptional = try facts.flag("XD_PPSK_isOptional")
+    relationship.isTransient = try facts.flag("XD_PPSK_isTransient")
+    relationship.isIndexed = try facts.flag("XD_PPSK_isIndexed")
+    let rule = try facts.number("XD_PRK_deleteRule") ?? 1
+    guard let known = Int(exactly: rule).flatMap({ DeleteRule(rawValue: $0) }) else {
+      throw ModelFileError(.badValue(key: "XD_PRK_deleteRule", value: "\(rule)"))
+    }
+    relationship.deleteRule = known
+    relationship.versionHashModifier = facts.text("XD_PPSK_versionHashModifier")
+    relationship.renamingIdentifier = facts.text("XD_PPSK_elementID").flatMap {
+      $0 == name ? nil : $0
+    }
+    try facts.requireKnown()
+    return relationship
+  }
+
+  /// What the stereotypes of an element say; a name whose value is nil is there as nil.
+  private struct Facts {
+    let archive: KeyedArchive
+    var values: [String: KeyedArchive.ID?] = [:]
+
+    func text(_ key: String) -> String? {
+      guard let id = values[key] ?? nil, let text = archive.string(id), !text.isEmpty else {
+        return nil
+      }
+      return text
+    }
+
+    func number(_ key: String) throws(ModelFileError) -> Int64? {
+      guard let id = values[key] ?? nil else { return nil }
+      switch archive.object(id) {
+      case .integer(let value): return value
+      case .boolean(let value): return value ? 1 : 0
+      default: throw ModelFileError(.badValue(key: key, value: "not a number"))
+      }
+    }
+
+    func flag(_ key: String) throws(ModelFileError) -> Bool { try number(key) ?? 0 != 0 }
+
+    /// A fact under a name that no real file has shown may count for the hash: it must not be set.
+    func requireKnown() throws(ModelFileError) {
+      for (key, value) in values where !Self.known.contains(key) {
+        guard let value else { continue }
+        switch archive.object(value) {
+        case .boolean(false), .integer(0): continue
+        default: throw ModelFileError(.badValue(key: key, value: "set"))
+        }
+      }
+    }
+
+    private static let known: Set<String> = [
+      "XD_PPSK_isStoredInTruthFile", "XD_PPSK_versionHashModifier", "XD_PPSK_userInfo",
+      "XD_PPSK_isIndexed", "XD_PPSK_isOptional", "XD_PPSK_isSpotlightIndexed",
+      "XD_PPSK_elementID", "XD_PPSK_isTransient", "XD_PAttK_defaultValueAsString",
+      "XD_PAttK_allowsExternalBinaryDataStorage", "XD_PAttK_minValueString",
+      "XD_PAttK_attributeType", "XD_PAttK_maxValueString", "XD_PAttK_valueTransformerName",
+      "XD_PAttK_regularExpressionString", "XD_PRK_minCount", "XD_PRK_deleteRule",
+      "XD_PRK_maxCount", "XD_PRK_destination", "XD_PRK_isToMany", "XD_PRK_ordered",
+      "XD_PRK_inverseRelationship",
+    ]
+  }
+
+  private mutating func facts(of id: KeyedArchive.ID) throws(ModelFileError) -> Facts {
+    var facts = Facts(archive: archive)
+    let stereotypes = try archive.dictionary("XDBucketForStereotypesstorage", of: id) ?? []
+    for (_, stereotype) in stereotypes {
+      let members =
+        try archive.dictionary("XDBucketForOwnedAttributesstorage", of: stereotype) ?? []
+      try spend(members.count + 1)
+      for (key, member) in members {
+        facts.values.updateValue(try archive.target("_default", of: member), forKey: key)
+      }
+    }
+    return facts
+  }
+
+  private mutating func spend(_ count: Int) throws(ModelFileError) {
+    budget -= count
+    guard budget > 0 else { throw ModelFileError(.expressionTooComplex) }
+  }
+}

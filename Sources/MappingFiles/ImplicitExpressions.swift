@@ -1,0 +1,41 @@
+import Mapping
+import ObjectModel
+import ValueExpressions
+
+/// The value expressions that a mapping document leaves out, as Xcode's compiler writes them.
+struct ImplicitExpressions {
+  let mappings: [(name: String, source: String?, destination: String?)]
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+
+  /// The attribute of the same name, if the source entity has it.
+  func attribute(_ name: String, from entityName: String?) -> ValueExpression? {
+    guard let entity = entityName.flatMap({ source.entity($0) }),
+      source.allAttributes(of: entity).contains(where: { $0.name == name })
+    else { return nil }
+    return .source(name)
+  }
+
+  /// What became of the objects of the relationship of the same name, if the source entity has it.
+  ///
+  /// The compiler names the mapping of the objects where that is the only one that can have made
+  /// them. Where the destination entity has subentities, several can, and it goes by relationship;
+  /// so it must where there are several mappings or none, which no real file shows.
+  func relationship(
+    _ name: String, from sourceName: String?, to destinationName: String?
+  ) -> ValueExpression? {
+    guard let old = sourceName.flatMap({ source.entity($0) }),
+      let new = destinationName.flatMap({ destination.entity($0) }),
+      let before = source.allRelationships(of: old).first(where: { $0.name == name })
+    else { return nil }
+    let after = destination.allRelationships(of: new).first { $0.name == name }
+    let target = after?.destinationEntityName ?? before.destinationEntityName
+    let makers = mappings.filter {
+      $0.source == before.destinationEntityName && $0.destination == target
+    }
+    guard makers.count == 1, destination.subentities(of: target).isEmpty else {
+      return .destinations(ofRelationship: name)
+    }
+    return .destinations(ofRelationship: name, mapping: makers[0].name)
+  }
+}

@@ -1,0 +1,123 @@
+package import Mapping
+import ModelFiles
+package import ObjectModel
+package import SystemPackage
+
+/// A mapping model with what its file tells of the models that it belongs to.
+package struct MappingFile: Sendable {
+  package enum Form: String, Hashable, Sendable {
+    /// `.cdm`
+    case compiled
+    /// `.xcmappingmodel`
+    case document
+    /// The JSON of docs/mapping-file.md.
+    case json
+  }
+
+  /// Where a model that a mapping was made for was read from.
+  package enum ModelOrigin: Hashable, Sendable {
+    /// The mapping document embeds it.
+    case embedded
+    /// The document's own copy could not be read, so the model at the path that it names stands in;
+    /// that model may have changed since.
+    case namedPath(FilePath)
+  }
+
+  package struct Model: Sendable {
+    package var model: ManagedObjectModel
+    package var origin: ModelOrigin
+  }
+
+  package var path: FilePath
+  package var form: Form
+  package var mapping: MappingModel
+  /// The models that the mapping was made for; only documents bring them along.
+  package var source: Model?
+  package var destination: Model?
+
+  /// Reads a mapping model in any of the three forms.
+  package static func read(_ path: FilePath) throws(MappingFileError) -> MappingFile {
+    do throws(MappingFileError) {
+      switch path.extension {
+      case "xcmappingmodel": return try document(path, path.appending("xcmapping.xml"))
+      case "xml": return try document(path, path)
+      case "cdm":
+        return MappingFile(
+          path: path, form: .compiled,
+          mapping: try CompiledMapping.mapping(decoding: try bytes(path)))
+      case "json":
+        return MappingFile(
+          path: path, form: .json,
+          mapping: try MappingTextReader.mapping(decoding: try bytes(path)))
+      default: throw MappingFileError(.unknownForm)
+      }
+    } catch {
+      throw error.at(file: path)
+    }
+  }
+
+  private static func bytes(_ file: FilePath) throws(MappingFileError) -> [UInt8] {
+    do {
+      return try FileBytes.read(file)
+    } catch {
+      throw MappingFileError(error)
+    }
+  }
+
+  private static func document(
+    _ path: FilePath, _ file: FilePath
+  ) throws(MappingFileError) -> MappingFile {
+    let document = try MappingDocument(decoding: try bytes(file))
+    let models = document.models
+    let source = try model(.source, models.source, models.sourcePath, models, beside: path)
+    let destination = try model(
+      .destination, models.destination, models.destinationPath, models, beside: path)
+    return MappingFile(
+      path: path, form: .document,
+      mapping: try document.mapping(source: source.model, destination: destination.model),
+      source: source, destination: destination)
+  }
+
+  /// The embedded model, else the one at the named path, else why there is none.
+  private static func model(
+    _ side: MappingSide, _ embedded: ManagedObjectModel?, _ named: String?,
+    _ models: MappingDocument.Models, beside path: FilePath
+  ) throws(MappingFileError) -> Model {
+    if let embedded { return Model(model: embedded, origin: .embedded) }
+    let relative = FilePath(named ?? "")
+    for folder in folders(above: path) where !relative.isEmpty && relative.isRelative {
+      // The path is the project's; a copy of a part of the project lacks its first folders.
+      var tail = relative
+      while !tail.isEmpty {
+        let candidate = folder.appending(tail.components)
+        if let model = try? ModelVersion(name: "", path: candidate).model() {
+          return Model(model: model, origin: .namedPath(candidate))
+        }
+        tail = FilePath(root: nil, tail.components.dropFirst())
+      }
+    }
+    let problem = models.problems.first { $0.concerns(side) } ?? models.problems.first
+    throw problem ?? MappingFileError(.notAMappingModel)
+  }
+
+  private static func folders(above path: FilePath) -> [FilePath] {
+    var result: [FilePath] = []
+    var folder = path.removingLastComponent()
+    while result.count < 12 {
+      result.append(folder.isEmpty ? FilePath(".") : folder)
+      if folder.components.isEmpty { break }
+      folder.removeLastComponent()
+    }
+    return result
+  }
+}
+
+extension MappingFileError {
+  fileprivate func concerns(_ side: MappingSide) -> Bool {
+    switch problem {
+    case .embeddedModel(let other, _): other == side
+    case .incomplete(_, let key): key == "\(side.rawValue)modeldata"
+    default: false
+    }
+  }
+}

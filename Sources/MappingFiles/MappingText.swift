@@ -1,0 +1,123 @@
+package import Mapping
+import ObjectModel
+import ValueExpressions
+
+/// Writes a mapping model as the JSON file that docs/mapping-file.md describes.
+package enum MappingText {
+  static let format = "godwit mapping model"
+  static let version = "1"
+
+  /// The text of the file; throws where a value has no text in the format language.
+  package static func text(_ mapping: MappingModel) throws(MappingFileError) -> String {
+    var entries: [(inout JSONText) -> Void] = []
+    for entityMapping in mapping.entityMappings {
+      do {
+        let members = try members(of: entityMapping)
+        entries.append { $0.object(members) }
+      } catch {
+        throw error.at(mapping: entityMapping.name)
+      }
+    }
+    var text = JSONText()
+    text.object([
+      ("format", { $0.string(format) }), ("version", { $0.raw(version) }),
+      ("mappings", { $0.array(entries) }),
+    ])
+    return text.text + "\n"
+  }
+
+  private typealias Member = (key: String, write: (inout JSONText) -> Void)
+
+  private static func members(
+    of mapping: EntityMapping
+  ) throws(MappingFileError) -> [Member] {
+    var result: [Member] = []
+    func add(_ key: String, _ value: String?) {
+      if let value { result.append((key, { $0.string(value) })) }
+    }
+    add("name", mapping.name)
+    add("type", mapping.kind.rawValue)
+    add("source", mapping.sourceEntityName)
+    add("sourceHash", mapping.sourceVersionHash?.hexadecimal)
+    add("destination", mapping.destinationEntityName)
+    add("destinationHash", mapping.destinationVersionHash?.hexadecimal)
+    if let member = try source(of: mapping) { result.append(member) }
+    add("policy", mapping.migrationPolicyClassName)
+    if let info = try userInfo(mapping.userInfo) { result.append(info) }
+    if !mapping.attributeMappings.isEmpty {
+      let members = try properties(mapping.attributeMappings)
+      result.append(("attributes", { $0.object(members) }))
+    }
+    if !mapping.relationshipMappings.isEmpty {
+      let members = try properties(mapping.relationshipMappings)
+      result.append(("relationships", { $0.object(members) }))
+    }
+    return result
+  }
+
+  /// All objects of the source entity need no word, a predicate is a filter, and anything else stands
+  /// as the expression that it is.
+  private static func source(of mapping: EntityMapping) throws(MappingFileError) -> Member? {
+    let isMapped = mapping.sourceEntityName != nil && mapping.destinationEntityName != nil
+    guard let expression = mapping.sourceExpression else {
+      return isMapped ? ("sourceExpression", { $0.raw("null") }) : nil
+    }
+    if isMapped, let filter = mapping.filter, FormatText.isPredicate(filter) {
+      return filter == ValueExpression.everything ? nil : ("filter", { $0.string(filter) })
+    }
+    do {
+      let text = try FormatText.text(of: expression)
+      return ("sourceExpression", { $0.string(text) })
+    } catch {
+      throw error.at(property: "sourceExpression")
+    }
+  }
+
+  private static func properties(
+    _ mappings: [PropertyMapping]
+  ) throws(MappingFileError) -> [Member] {
+    var result: [Member] = []
+    for mapping in mappings {
+      do {
+        let write = try value(mapping.valueExpression)
+        if let info = try userInfo(mapping.userInfo) {
+          result.append((mapping.name, { $0.object([("value", write), info]) }))
+        } else {
+          result.append((mapping.name, write))
+        }
+      } catch {
+        throw error.at(property: mapping.name)
+      }
+    }
+    return result
+  }
+
+  private static func value(
+    _ expression: ValueExpression?
+  ) throws(MappingFileError) -> (inout JSONText) -> Void {
+    guard let expression else { return { $0.raw("null") } }
+    let text = try FormatText.text(of: expression)
+    return { $0.string(text) }
+  }
+
+  private static func userInfo(
+    _ info: [String: AttributeValue]
+  ) throws(MappingFileError) -> Member? {
+    guard !info.isEmpty else { return nil }
+    var members: [Member] = []
+    for (key, value) in info.sorted(by: { $0.key < $1.key }) {
+      switch value {
+      case .null: members.append((key, { $0.raw("null") }))
+      case .boolean(let flag): members.append((key, { $0.raw(flag ? "true" : "false") }))
+      case .integer(let number): members.append((key, { $0.raw("\(number)") }))
+      case .real(let number) where number.isFinite: members.append((key, { $0.raw("\(number)") }))
+      case .string(let text): members.append((key, { $0.string(text) }))
+      default:
+        // What JSON has no literal for stands as a constant of the format language.
+        let text = try FormatText.text(of: .constant(value))
+        members.append((key, { $0.object([("constant", { $0.string(text) })]) }))
+      }
+    }
+    return ("userInfo", { $0.object(members) })
+  }
+}

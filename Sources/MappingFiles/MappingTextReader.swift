@@ -1,0 +1,254 @@
+package import Mapping
+import ObjectModel
+import ValueExpressions
+
+/// Reads the JSON file that docs/mapping-file.md describes.
+package enum MappingTextReader {
+  /// The mapping model; an error names mapping, property, line, and the column in an expression.
+  package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
+    let tree = try JSONTree(parsing: bytes)
+    var root = try JSONObject(tree, key: "the file")
+    guard try root.text("format") == MappingText.format else {
+      throw MappingFileError(.notAMappingModel)
+    }
+    let version = root.take("version")
+    guard case .number(MappingText.version)? = version?.content else {
+      throw MappingFileError(.unsupportedVersion(version?.scalarText ?? ""), line: version?.line)
+    }
+    _ = root.take("$schema")
+    guard let list = root.take("mappings") else {
+      throw MappingFileError(.incomplete(object: "the file", key: "mappings"))
+    }
+    guard case .array(let members) = list.content else {
+      throw MappingFileError(
+        .wrongKind(key: "mappings", expected: "an array"), line: list.line)
+    }
+    try root.requireEmpty()
+    var result: [EntityMapping] = []
+    var names: Set<String> = []
+    for member in members {
+      let mapping = try EntityMapping(member)
+      guard names.insert(mapping.name).inserted else {
+        throw MappingFileError(.duplicateMapping, line: member.line, mapping: mapping.name)
+      }
+      result.append(mapping)
+    }
+    return MappingModel(entityMappings: result)
+  }
+}
+
+extension EntityMapping {
+  fileprivate init(_ tree: JSONTree) throws(MappingFileError) {
+    var object = try JSONObject(tree, key: "mappings")
+    let named = try object.text("name")
+    let source = try object.text("source")
+    let destination = try object.text("destination")
+    guard let name = named ?? Self.standardName(source: source, destination: destination) else {
+      throw MappingFileError(.incomplete(object: "a mapping", key: "name"), line: tree.line)
+    }
+    guard source != nil || destination != nil else {
+      throw MappingFileError(
+        .incomplete(object: name, key: "source"), line: tree.line, mapping: name)
+    }
+    do throws(MappingFileError) {
+      let policy = try object.text("policy")
+      let standard = Self.standardKind(source: source, destination: destination, policy: policy)
+      self.init(name: name, kind: standard, source: source, destination: destination)
+      if let type = object.take("type") {
+        kind = try type.word("type") { EntityMapping.Kind(rawValue: $0) }
+      }
+      migrationPolicyClassName = policy
+      sourceVersionHash = try object.hash("sourceHash")
+      destinationVersionHash = try object.hash("destinationHash")
+      try readSource(&object)
+      if let info = object.take("userInfo") { userInfo = try UserInfoText.values(info) }
+      attributeMappings = try Self.properties("attributes", &object)
+      relationshipMappings = try Self.properties("relationships", &object)
+      try object.requireEmpty()
+    } catch {
+      throw error.at(line: tree.line, mapping: name)
+    }
+  }
+
+  private mutating func readSource(_ object: inout JSONObject) throws(MappingFileError) {
+    if let filter = object.take("filter") {
+      let predicate = try filter.string("filter")
+      guard let source = sourceEntityName, destinationEntityName != nil else {
+        throw MappingFileError(.unknownKey("filter"), line: filter.line)
+      }
+      do {
+        try FormatText.check(predicate: predicate)
+      } catch {
+        throw error.at(line: filter.line, property: "filter")
+      }
+      sourceExpression = .sourceObjects(of: source, where: predicate)
+    }
+    guard let written = object.take("sourceExpression") else { return }
+    if case .null = written.content {
+      sourceExpression = nil
+      return
+    }
+    do throws(MappingFileError) {
+      sourceExpression = try FormatText.expression(try written.string("sourceExpression"))
+    } catch {
+      throw error.at(line: written.line, property: "sourceExpression")
+    }
+  }
+
+  private static func properties(
+    _ key: String, _ object: inout JSONObject
+  ) throws(MappingFileError) -> [PropertyMapping] {
+    guard let tree = object.take(key) else { return [] }
+    guard case .object(let members) = tree.content else {
+      throw MappingFileError(.wrongKind(key: key, expected: "an object"), line: tree.line)
+    }
+    var result: [PropertyMapping] = []
+    for (name, value) in members {
+      do {
+        result.append(try PropertyMapping(name, value))
+      } catch {
+        throw error.at(line: value.line, property: name)
+      }
+    }
+    return result
+  }
+}
+
+extension PropertyMapping {
+  fileprivate init(_ name: String, _ tree: JSONTree) throws(MappingFileError) {
+    self.init(name, nil)
+    guard case .object = tree.content else {
+      valueExpression = try Self.expression(tree)
+      return
+    }
+    var object = try JSONObject(tree, key: name)
+    if let value = object.take("value") { valueExpression = try Self.expression(value) }
+    if let info = object.take("userInfo") { userInfo = try UserInfoText.values(info) }
+    try object.requireEmpty()
+  }
+
+  private static func expression(
+    _ tree: JSONTree
+  ) throws(MappingFileError) -> ValueExpression? {
+    if case .null = tree.content { return nil }
+    do throws(MappingFileError) {
+      return try FormatText.expression(try tree.string("value"))
+    } catch {
+      throw error.at(line: tree.line)
+    }
+  }
+}
+
+private enum UserInfoText {
+  static func values(_ tree: JSONTree) throws(MappingFileError) -> [String: AttributeValue] {
+    guard case .object(let members) = tree.content else {
+      throw MappingFileError(.wrongKind(key: "userInfo", expected: "an object"), line: tree.line)
+    }
+    var result: [String: AttributeValue] = [:]
+    for (key, value) in members { result[key] = try self.value(key, value) }
+    return result
+  }
+
+  private static func value(
+    _ key: String, _ tree: JSONTree
+  ) throws(MappingFileError) -> AttributeValue {
+    switch tree.content {
+    case .null: return .null
+    case .boolean(let flag): return .boolean(flag)
+    case .string(let text): return .string(text)
+    case .number(let digits):
+      if let whole = Int64(digits) { return .integer(whole) }
+      if let real = Double(digits) { return .real(real) }
+      throw MappingFileError(.badValue(key: key, value: digits), line: tree.line)
+    case .object: return try constant(key, tree)
+    case .array: throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line)
+    }
+  }
+
+  private static func constant(
+    _ key: String, _ tree: JSONTree
+  ) throws(MappingFileError) -> AttributeValue {
+    var object = try JSONObject(tree, key: key)
+    guard let text = try object.text("constant"),
+      case .constant(let value) = try FormatText.expression(text)
+    else { throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line) }
+    try object.requireEmpty()
+    return value
+  }
+}
+
+/// The members of a JSON object, each of which is taken once; what is left at the end is unknown.
+private struct JSONObject {
+  private var members: [(key: String, value: JSONTree)]
+
+  init(_ tree: JSONTree, key: String) throws(MappingFileError) {
+    guard case .object(let members) = tree.content else {
+      throw MappingFileError(.wrongKind(key: key, expected: "an object"), line: tree.line)
+    }
+    self.members = members
+  }
+
+  mutating func take(_ key: String) -> JSONTree? {
+    guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
+    return members.remove(at: index).value
+  }
+
+  mutating func text(_ key: String) throws(MappingFileError) -> String? {
+    guard let value = take(key) else { return nil }
+    return try value.string(key)
+  }
+
+  mutating func hash(_ key: String) throws(MappingFileError) -> VersionHash? {
+    guard let value = take(key) else { return nil }
+    return try value.word(key) { VersionHash(hexadecimal: $0) }
+  }
+
+  func requireEmpty() throws(MappingFileError) {
+    if let (key, value) = members.first {
+      throw MappingFileError(.unknownKey(key), line: value.line)
+    }
+  }
+}
+
+extension JSONTree {
+  fileprivate func string(_ key: String) throws(MappingFileError) -> String {
+    guard case .string(let text) = content else {
+      throw MappingFileError(.wrongKind(key: key, expected: "a string"), line: line)
+    }
+    return text
+  }
+
+  /// The meaning of a string that must be one of a kind.
+  fileprivate func word<Value>(
+    _ key: String, _ meaning: (String) -> Value?
+  ) throws(MappingFileError) -> Value {
+    let text = try string(key)
+    guard let value = meaning(text) else {
+      throw MappingFileError(.badValue(key: key, value: text), line: line)
+    }
+    return value
+  }
+
+  fileprivate var scalarText: String {
+    switch content {
+    case .number(let text), .string(let text): text
+    default: kind
+    }
+  }
+}
+
+extension VersionHash {
+  fileprivate init?(hexadecimal text: String) {
+    let digits = Array(text.utf8)
+    guard digits.count == 64 else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: 64, by: 2) {
+      let pair = String(decoding: digits[index...(index + 1)], as: UTF8.self)
+      guard !pair.hasPrefix("+"), !pair.hasPrefix("-"), let byte = UInt8(pair, radix: 16) else {
+        return nil
+      }
+      bytes.append(byte)
+    }
+    self.init(bytes: bytes)
+  }
+}
