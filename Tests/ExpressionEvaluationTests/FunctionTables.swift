@@ -213,7 +213,7 @@ enum FunctionTables {
     mode(holes) ~> {1, 3}
     mode(nil) ~> {}
     # stddev: | NSExpression, function list; of a population, as nshipster.com/nsexpression computes
-    trunc(stddev({1, 2, 3, 4, 4, 5, 9, 11}) * 100000) ~> 321858.0
+    trunc(stddev({1, 2, 3, 4, 4, 5, 9, 11}) * 100000) ~> 321859.0
     stddev({1, 1, 1}) ~> 0.0
     stddev:({2, 4}) ~> 1.0
     stddev(none) ~> nil

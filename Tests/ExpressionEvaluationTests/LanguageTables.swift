@@ -253,5 +253,6 @@ enum LanguageTables {
     FUNCTION(numbers, "componentsJoinedByString:", "/") ~> "3/1/2"
     FUNCTION(tags, "valueForKeyPath:", "name") ~> {"a", "b", "c"}
     FUNCTION(nobody, "count") ~> nil
+    FUNCTION(holes, "containsObject:", nil) ~> TRUE
     """#
 }
