@@ -27,6 +27,7 @@ let package = Package(
   targets: [
     // What a migration is about: values only, no files, no processes.
     .module("ValueExpressions"),
+    .module("ExpressionEvaluation", ["ValueExpressions"]),
     .module("ObjectModel", ["ValueExpressions", .crypto]),
     .module("Schema", ["ObjectModel", "ValueExpressions"]),
     .module("Mapping", ["ObjectModel", "ValueExpressions"]),
@@ -123,6 +124,7 @@ let package = Package(
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "ValueExpressions"),
+    .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),

@@ -206,6 +206,12 @@ extension FormatParser {
           function: function.rawValue, expected: function.argumentCount, actual: arguments.count),
         text: text, column: column)
     }
+    if function == .cast, case .constant(let value) = arguments[0],
+      case .constant(.string(let type)) = arguments[1],
+      let cast = AttributeValue(value, castTo: type)
+    {
+      return .constant(cast)
+    }
     return .builtIn(name: function.rawValue, arguments)
   }
 
