@@ -100,7 +100,9 @@ let package = Package(
       swiftSettings: strict),
 
     .target(
-      name: "TestSupport", dependencies: [.systemPackage], path: "Tests/TestSupport",
+      name: "TestSupport",
+      dependencies: ["ObjectModel", "ValueExpressions", .grdb, .systemPackage],
+      path: "Tests/TestSupport",
       swiftSettings: strict),
     .tests(
       of: "Generation",

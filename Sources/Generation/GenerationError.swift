@@ -43,13 +43,15 @@ package struct GenerationReport: Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
       /// The derivation has no form here; the attribute is NULL.
       case derivationNotComputed
-      /// A pattern or a predicate that values are not made for; the default value stands in for a pattern.
+      /// A pattern or a predicate that values are not made for; the default value stands in for a
+      /// pattern.
       case validationNotHonoured
       /// Mandatory, but equal shares leave too few objects on the other side.
       case mandatoryLeftEmpty
       /// More objects than the largest number that the inverse allows.
       case maximumExceeded
-      /// NULL or without a second use of an object, because a uniqueness constraint holds otherwise not.
+      /// NULL or without a second use of an object, because a uniqueness constraint holds otherwise
+      /// not.
       case limitedByConstraint
     }
 

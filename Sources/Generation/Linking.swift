@@ -40,7 +40,8 @@ struct Link: Sendable {
   }
 }
 
-/// Values of order columns: real ones start at 2048 and step by 1024 (docs/store-format.md, "Order").
+/// Values of order columns: real ones start at 2048 and step by 1024 (docs/store-format.md,
+/// "Order").
 enum OrderValue {
   static func of(rank: Int64) -> Int64 { 2048 + 1024 * rank }
 }

@@ -1,9 +1,9 @@
 /// A shuffled order of the numbers below `count`, computed in both directions instead of stored.
 ///
 /// Multiplying by an odd number, adding and folding the upper half onto the lower one can each be
-/// undone on numbers of a fixed width. Values at or above `count` are stepped on until one is below:
-/// still one to one, and on average fewer than two steps since the width is the least that holds
-/// `count`.
+/// undone on numbers of a fixed width. Values at or above `count` are stepped on until one is
+/// below: still one to one, and on average fewer than two steps since the width is the least that
+/// holds `count`.
 struct Permutation: Sendable {
   let count: Int64
   private let mask: UInt64

@@ -6,10 +6,11 @@ import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-/// Makes a store of any managed object model, with objects in equal shares over its concrete entities.
+/// Makes a store of any managed object model, with objects in equal shares over its concrete
+/// entities.
 ///
-/// Every value is a function of seed, entity, key and property, so that one seed makes the same bytes
-/// on every run, and nothing is kept in memory that grows with the number of objects.
+/// Every value is a function of seed, entity, key and property, so that one seed makes the same
+/// bytes on every run, and nothing is kept in memory that grows with the number of objects.
 package struct StoreGenerator: Sendable {
   /// How the header says that the store is journaled.
   package enum JournalMode: String, Hashable, Sendable, CaseIterable { case delete, wal }
@@ -172,7 +173,8 @@ package struct StoreGenerator: Sendable {
     do { try progress(done, rows) } catch { throw GenerationError(.interrupted, cause: error) }
   }
 
-  /// Sets the two versions of the header, 2 for a write-ahead log and 1 without, without making one.
+  /// Sets the two versions of the header, 2 for a write-ahead log and 1 without, without making
+  /// one.
   private func setJournalMode(
     _ mode: JournalMode, of store: FilePath
   ) throws(GenerationError) {

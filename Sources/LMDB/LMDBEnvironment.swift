@@ -18,8 +18,8 @@ package final class LMDBEnvironment: @unchecked Sendable {
   // @unchecked: threads may share an open environment, and the stored properties never change.
 
   package enum Access: Hashable, Sendable {
-    /// Makes the file and its tables if missing. The size is a limit, not what the file takes, and is
-    /// fixed: processes that let it grow damage the file.
+    /// Makes the file and its tables if missing. The size is a limit, not what the file takes, and
+    /// is fixed: processes that let it grow damage the file.
     case create(mapSize: Int)
     case write
     case readOnly
@@ -137,8 +137,8 @@ package final class LMDBEnvironment: @unchecked Sendable {
 // MARK: - Opening
 
 extension LMDBEnvironment {
-  /// lmdb.h: "Opening a database can fail if another process is opening or closing it at exactly the
-  /// same time."
+  /// lmdb.h: "Opening a database can fail if another process is opening or closing it at exactly
+  /// the same time."
   private static func openRetrying(
     _ path: FilePath, _ access: Access
   ) throws(LMDBError) -> OpaquePointer {
@@ -168,7 +168,8 @@ extension LMDBEnvironment {
     try check(mdb_env_create(&created), .open, path)
     guard let handle = created else { throw LMDBError(.open, path, code: MDB_PANIC) }
     // NOTLS ties a reader's slot to its transaction, not to a thread. NOSYNC: a commit costs 30 us
-    // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file) or NOLOCK.
+    // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file) or
+    // NOLOCK.
     var flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_NOSYNC)
     if access == .readOnly { flags |= UInt32(MDB_RDONLY) }
     do throws(LMDBError) {
@@ -187,7 +188,8 @@ extension LMDBEnvironment {
     }
   }
 
-  /// A power cut may leave a file shorter than its header says: reading its end would end the process.
+  /// A power cut may leave a file shorter than its header says: reading its end would end the
+  /// process.
   private static func checkLength(
     _ handle: OpaquePointer, _ path: FilePath
   ) throws(LMDBError) {

@@ -12,9 +12,9 @@ import SystemPackage
 
 /// The database files that this process has open.
 ///
-/// LMDB's locks are those of fcntl, which a process loses when any of its descriptors of the file is
-/// closed; lmdb.h: "Do not have open an LMDB database twice in the same process at the same time."
-/// LMDB itself does not notice.
+/// LMDB's locks are those of fcntl, which a process loses when any of its descriptors of the file
+/// is closed; lmdb.h: "Do not have open an LMDB database twice in the same process at the same
+/// time." LMDB itself does not notice.
 enum OpenFiles {
   struct Identity: Hashable {
     var device: UInt64

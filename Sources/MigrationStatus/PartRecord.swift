@@ -23,7 +23,8 @@ package struct PartRecord: Hashable, Sendable {
   package var rowsDone: UInt64 = 0
   package var bytesTotal: UInt64
   package var bytesDone: UInt64 = 0
-  /// The most bytes that any attempt had done: progress of the run does not fall back with a worker.
+  /// The most bytes that any attempt had done: progress of the run does not fall back with a
+  /// worker.
   package var bytesHighest: UInt64 = 0
   /// The primary key of the last row done.
   package var lastKey: Int64 = 0

@@ -1,7 +1,8 @@
 /// How much of a run is done, computed from its records alone.
 ///
-/// Never more than 1. It never falls while the records keep their rules: totals stay once `migrating`
-/// has begun, phases go forward, and a part remembers the most that any of its attempts had done.
+/// Never more than 1. It never falls while the records keep their rules: totals stay once
+/// `migrating` has begun, phases go forward, and a part remembers the most that any of its attempts
+/// had done.
 struct Progress {
   /// The phase in which the run is or failed.
   private let phase: Phase

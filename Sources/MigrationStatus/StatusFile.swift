@@ -5,10 +5,12 @@ package import SystemPackage
 
 // (1) Each key has one writer: the coordinator writes `run`, and the part of a work order while no
 //     worker runs it; a worker writes its own part.
-// (2) The file is never the truth. After a power cut it may be old or damaged, and what says whether
+// (2) The file is never the truth. After a power cut it may be old or damaged, and what says
+// whether
 //     a part is done is the part itself.
 // (3) No fault of the file reaches the migration: an update that fails is dropped and counted.
-// (4) A process opens the file once. Workers inside the coordinator's process share its `StatusFile`.
+// (4) A process opens the file once. Workers inside the coordinator's process share its
+// `StatusFile`.
 
 /// The file in which a migration tells how far it is, open for writing.
 package final class StatusFile: Sendable {

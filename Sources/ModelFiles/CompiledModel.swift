@@ -122,7 +122,8 @@ private struct ArchivedEntities {
   ) throws(ModelFileError) {
     try spend(1)
     let kind = try archive.class(of: id)
-    // An inherited property is a proxy in some archives, and may be the superentity's own in others.
+    // An inherited property is a proxy in some archives, and may be the superentity's own in
+    // others.
     if kind == "_NSPropertyDescriptionProxy" { return }
     if let declared = try archive.target("NSEntity", of: id), declared != owner { return }
     do throws(ModelFileError) {

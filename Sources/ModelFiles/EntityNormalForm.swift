@@ -4,9 +4,11 @@ import ObjectModel
 // form that all readers produce, so that models from different files can be compared:
 //
 // - Properties are sorted by name; archives keep them in hash order.
-// - An attribute is indexed where it has the flag or is the only element of a fetch index: the model
+// - An attribute is indexed where it has the flag or is the only element of a fetch index: the
+// model
 //   compiler sets the flag for those.
-// - `fetchIndexes` holds those that the model names itself. What the framework derives from the flag
+// - `fetchIndexes` holds those that the model names itself. What the framework derives from the
+// flag
 //   (`name`) or from a compound index (`one_two`) is left out, and so are compound indexes that the
 //   compiler derives from fetch indexes.
 //

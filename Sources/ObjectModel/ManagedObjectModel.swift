@@ -141,7 +141,8 @@ package struct ManagedObjectModel: Hashable, Sendable {
 extension ManagedObjectModel {
   private enum Kind { case attribute, relationship, fetchedProperty }
 
-  /// The rest of the package looks attributes and relationships up apart: a name must mean one of them.
+  /// The rest of the package looks attributes and relationships up apart: a name must mean one of
+  /// them.
   private func checkRedeclarations() throws(ModelError) {
     var kinds: [String: [String: Kind]] = [:]
     for entity in entities {

@@ -1,4 +1,5 @@
-/// What becomes of the objects at the other end when an object is deleted, under Core Data's number.
+/// What becomes of the objects at the other end when an object is deleted, under Core Data's
+/// number.
 package enum DeleteRule: Int, Hashable, Sendable {
   case noAction = 0
   case nullify = 1

@@ -1,9 +1,9 @@
 import Crypto
 import ValueExpressions
 
-// An entity's hash covers what a store must know: names, types, optionality, relationships, inherited
-// properties, constraints. How it is put together, and what it leaves out, stands with its evidence in
-// docs/model-format.md, "Version hashes".
+// An entity's hash covers what a store must know: names, types, optionality, relationships,
+// inherited properties, constraints. How it is put together, and what it leaves out, stands with
+// its evidence in docs/model-format.md, "Version hashes".
 
 extension ManagedObjectModel {
   /// The version hash that Core Data gives the entity in this model.

@@ -8,7 +8,8 @@ package struct EntityNumber: RawRepresentable, Hashable, Comparable, Codable, Se
   package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The numbers that a model gives its entities: 1 and up, depth first, siblings without regard to case.
+/// The numbers that a model gives its entities: 1 and up, depth first, siblings without regard to
+/// case.
 package struct EntityNumbers: Hashable, Sendable {
   /// The entity names, in the order of their numbers.
   package let names: [String]

@@ -130,7 +130,8 @@ struct IndexLayout {
   }
 }
 
-/// Writes the predicate of a partial index as an SQL condition, as far as one column at a time goes.
+/// Writes the predicate of a partial index as an SQL condition, as far as one column at a time
+/// goes.
 struct ConditionRenderer {
   let column: (String) -> String?
 

@@ -78,13 +78,16 @@ package enum SQL {
           || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
           || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "_")
       } && name.utf8.first.map { $0 > UInt8(ascii: "9") } == true
-    return isPlain
-      ? name
-      : "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+    return isPlain ? name : "\"\(doubled("\"", in: name))\""
   }
 
   /// The text as a literal.
   package static func literal(_ text: String) -> String {
-    "'\(text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+    "'\(doubled("'", in: text))'"
+  }
+
+  private static func doubled(_ quote: Character, in text: String) -> String {
+    text.split(separator: quote, omittingEmptySubsequences: false)
+      .joined(separator: "\(quote)\(quote)")
   }
 }

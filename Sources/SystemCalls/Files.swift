@@ -12,8 +12,8 @@ package enum Files {}
 // MARK: - Names
 
 extension Files {
-  /// Swaps two names in one step; `.invalidArgument`, `.noFunction` or `.notSupported` when the file
-  /// system cannot.
+  /// Swaps two names in one step; `.invalidArgument`, `.noFunction` or `.notSupported` when the
+  /// file system cannot.
   package static func exchange(
     _ first: FilePath, _ second: FilePath
   ) throws(SystemCallError) {

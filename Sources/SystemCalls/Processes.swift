@@ -14,7 +14,8 @@ package enum Processes {
   /// The number of this process.
   package static var own: Int32 { getpid() }
 
-  /// When the process started, in ticks since the machine did; nil when there is none of that number.
+  /// When the process started, in ticks since the machine did; nil when there is none of that
+  /// number.
   ///
   /// Number and start together name one process for ever: numbers are used again.
   package static func startTime(of process: Int32) -> UInt64? {

@@ -8,7 +8,8 @@ import ValueExpressions
 @Suite struct ModelArchiveTests {
   /// Why an archive of Core Data's may differ from ours.
   enum Explanation: Hashable {
-    /// The model compiler of an older Xcode: a flag kept as a number, a mutable set, no empty dictionary.
+    /// The model compiler of an older Xcode: a flag kept as a number, a mutable set, no empty
+    /// dictionary.
     case olderCompiler
     /// Fetch indexes came with framework 847.
     case noFetchIndexesYet

@@ -23,7 +23,8 @@ import Testing
       try write(
         """
         <?xml version="1.0" encoding="UTF-8"?>
-        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
+        "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
         <plist version="1.0"><dict><key>_XCCurrentVersionName</key>
         <string>\(current).xcdatamodel</string></dict></plist>
         """, to: bundle.appending(".xccurrentversion"))

@@ -132,7 +132,8 @@ import ValueExpressions
       <attribute name="n" attributeType="Double" derived="YES" derivationExpression="now()"/>\
       <relationship name="c" optional="YES" toMany="YES" destinationEntity="A" inverseName="b"/>\
       <fetchIndex name="i" partialIndexPredicate="n &gt; 3"><fetchIndexElement property="n"/>\
-      </fetchIndex></entity><fetchRequest name="f" entity="A" predicateString="a == $X OR n &lt; 2"/>\
+      </fetchIndex></entity>\
+      <fetchRequest name="f" entity="A" predicateString="a == $X OR n &lt; 2"/>\
       </model>
       """
     let model = try ModelDocument.model(decoding: Array(document.utf8))

@@ -285,7 +285,8 @@ def main():
     p = parser(__doc__)
     p.add_argument("--record", action="store_true", help="write the sentences down")
     options = p.parse_args()
-    tool, lab, snapshot = Tool(options.godwit), Lab(options.corpus), Snapshot(options.record, options.corpus)
+    tool, lab = Tool(options.godwit), Lab(options.corpus)
+    snapshot = Snapshot(options.record, options.corpus)
     cases = [(c[0], lambda f, c=c: check(tool, lab, snapshot, c, f)) for c in CASES]
     for name, function in (("a store migrated by another godwit", check_locked),
                            ("a store in use by an application", check_sqlite_locked),

@@ -5,8 +5,10 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside them.
-// (2) What is read has every committed change: a `-wal` with anything in it is copied and folded in.
+// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside
+// them.
+// (2) What is read has every committed change: a `-wal` with anything in it is copied and folded
+// in.
 // (3) A source that changes while it is copied is copied again.
 
 /// A store as workers may read it: nobody writes it, and its `-wal` holds nothing.
