@@ -125,6 +125,8 @@ let package = Package(
         "ValueExpressions", .systemPackage,
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
+    .tests(of: "Planning", ["RowPrograms", "TestSupport", .systemPackage]),
+    .tests(of: "Schema", ["ObjectModel", "TestSupport", "ValueExpressions"]),
     .tests(of: "ValueExpressions"),
     .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),

@@ -1,0 +1,124 @@
+import Planning
+import RowPrograms
+import TestSupport
+import Testing
+
+struct PartitionPlannerTests {
+  /// Tables `T0`, `T1`, … and references between some of them.
+  private func program(_ count: Int, references: [(Int, Int)] = []) -> MigrationProgram {
+    MigrationProgram.made(
+      tables: (0..<count).map { "T\($0)" },
+      references: references.map { ("T\($0)", "T\($1)") })
+  }
+
+  private func slices(_ rows: [Int64], bytesPerRow: Int64 = 10) -> TableStatistics {
+    var last: Int64 = 0
+    return TableStatistics(
+      slices: rows.map { count in
+        last += count
+        return .init(lastKey: last, rows: count, bytes: count * bytesPerRow)
+      })
+  }
+
+  private func plan(
+    _ program: MigrationProgram, _ statistics: [String: TableStatistics], workers: Int = 2,
+    pieceBytes: Int64 = 1 << 30, keepsSlices: Bool = false
+  ) -> MigrationPlan {
+    PartitionPlanner(
+      program: program, statistics: statistics,
+      granularity: .init(workers: workers, pieceBytes: pieceBytes, keepsSlices: keepsSlices)
+    ).plan()
+  }
+
+  @Test(arguments: [1, 3, 8], [1 << 10, 1 << 20, 1 << 30, 0] as [Int64])
+  func `every key is in one piece, and every row is counted once`(
+    workers: Int, pieceBytes: Int64
+  ) {
+    let keepsSlices = pieceBytes == 0
+    var random = SeededRandom(seed: UInt64(workers))
+    let statistics = Dictionary(
+      uniqueKeysWithValues: (0..<6).map { index in
+        let rows = (0..<Int.random(in: 1...20, using: &random)).map { _ in
+          Int64.random(in: 1...9_000, using: &random)
+        }
+        return ("T\(index)", slices(rows, bytesPerRow: 100))
+      })
+    let plan = plan(
+      program(6, references: [(0, 1), (2, 1)]), statistics, workers: workers,
+      pieceBytes: pieceBytes, keepsSlices: keepsSlices)
+    let pieces = plan.workOrders.flatMap(\.pieces)
+    #expect(Set(pieces.map(\.number)).count == pieces.count)
+    for (table, expected) in statistics {
+      let own = pieces.filter { $0.destinationTable == table }.sorted {
+        $0.keys.first < $1.keys.first
+      }
+      #expect(own.first?.keys.first == .min)
+      #expect(own.last?.keys.last == .max)
+      for (one, next) in zip(own, own.dropFirst()) {
+        #expect(one.keys.last + 1 == next.keys.first)
+      }
+      #expect(own.reduce(0) { $0 + $1.rows } == expected.rows)
+      #expect(own.reduce(0) { $0 + $1.bytes } == expected.bytes)
+    }
+    #expect(plan.rows == statistics.values.reduce(0) { $0 + $1.rows })
+    #expect(plan.workOrders.map(\.number) == Array(1...plan.workOrders.count))
+    #expect(plan.workOrders.map(\.bytes) == plan.workOrders.map(\.bytes).sorted(by: >))
+  }
+
+  @Test func `tables that refer to each other are one partition, largest first`() {
+    let plan = plan(
+      program(5, references: [(0, 2), (2, 3)]),
+      ["T0": slices([1]), "T1": slices([500]), "T2": slices([2]), "T3": slices([3])])
+    #expect(plan.partitions.map(\.tables) == [["T1"], ["T0", "T2", "T3"]])
+    #expect(plan.partitions.map(\.number) == [1, 2])
+    #expect(plan.partitions.map(\.rows) == [500, 6])
+    // A table without rows belongs to no work order.
+    #expect(!plan.partitions.flatMap(\.tables).contains("T4"))
+  }
+
+  @Test func `a large table is cut so that all workers have enough to do`() {
+    let mebibyte: Int64 = 1 << 20
+    let plan = plan(
+      program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 64))], workers: 2)
+    #expect(plan.workOrders.count == 16)
+    #expect(plan.workOrders.allSatisfy { $0.bytes <= 5 * mebibyte })
+    let small = self.plan(program(1), ["T0": slices([100, 100, 100])], workers: 8)
+    #expect(small.workOrders.count == 1)
+  }
+
+  @Test func `no piece is larger than asked for, as far as the slices go`() {
+    let mebibyte: Int64 = 1 << 20
+    let plan = plan(
+      program(1), ["T0": slices(Array(repeating: mebibyte, count: 100))], workers: 1,
+      pieceBytes: 20 * mebibyte)
+    #expect(plan.workOrders.flatMap(\.pieces).allSatisfy { $0.bytes <= 30 * mebibyte })
+  }
+
+  @Test func `small tables share a work order`() {
+    let names = (0..<40).map { "T\($0)" }
+    let program = MigrationProgram.made(
+      tables: names, references: zip(names, names.dropFirst()).map { ($0, $1) })
+    let statistics = Dictionary(uniqueKeysWithValues: names.map { ($0, slices([10])) })
+    #expect(plan(program, statistics).workOrders.count == 1)
+  }
+
+  @Test func `slices that were asked for stay as they are`() {
+    let plan = plan(program(1), ["T0": slices([5, 5, 5, 2])], workers: 1, keepsSlices: true)
+    #expect(plan.workOrders.flatMap(\.pieces).map(\.rows).sorted() == [2, 5, 5, 5])
+    #expect(plan.workOrders.count == 4)
+    let many = self.plan(
+      program(1), ["T0": slices(Array(repeating: 1, count: 100))], workers: 2, keepsSlices: true)
+    #expect(many.workOrders.count == 8)
+    #expect(many.workOrders.flatMap(\.pieces).count == 100)
+  }
+
+  @Test func `the same input makes the same plan`() {
+    let statistics = ["T0": slices([5]), "T1": slices([5]), "T2": slices([5])]
+    #expect(plan(program(3), statistics) == plan(program(3), statistics))
+  }
+
+  @Test func `an empty store has an empty plan`() {
+    #expect(plan(program(3), [:]).workOrders.isEmpty)
+    #expect(plan(program(1), ["T0": TableStatistics(slices: [])]).partitions.isEmpty)
+  }
+}

@@ -1,0 +1,79 @@
+package import ObjectModel
+package import ValueExpressions
+
+extension ManagedObjectModel {
+  /// A model of these entities.
+  package init(_ entities: Entity...) throws { try self.init(entities: entities) }
+}
+
+extension Entity {
+  /// An entity with the attributes and relationships that a test is about.
+  package init(
+    _ name: String, in parent: String? = nil, isAbstract: Bool = false, was: String? = nil,
+    _ attributes: [Attribute] = [], _ relationships: [Relationship] = [],
+    unique: [[String]] = []
+  ) {
+    self.init(name)
+    superentityName = parent
+    self.isAbstract = isAbstract
+    renamingIdentifier = was
+    self.attributes = attributes
+    self.relationships = relationships
+    uniquenessConstraints = unique
+  }
+}
+
+extension Attribute {
+  /// An attribute, optional unless it is mandatory.
+  package static func optional(
+    _ name: String, _ type: AttributeType = .string, was: String? = nil,
+    default value: AttributeValue = .null
+  ) -> Attribute {
+    var attribute = Attribute(name, type)
+    attribute.isOptional = true
+    attribute.renamingIdentifier = was
+    attribute.defaultValue = value
+    return attribute
+  }
+
+  package static func mandatory(
+    _ name: String, _ type: AttributeType = .string, was: String? = nil,
+    default value: AttributeValue = .null
+  ) -> Attribute {
+    var attribute = optional(name, type, was: was, default: value)
+    attribute.isOptional = false
+    return attribute
+  }
+
+  /// Bytes that may lie in a file of their own.
+  package static func external(
+    _ name: String, isOptional: Bool = true, default value: AttributeValue = .null
+  ) -> Attribute {
+    var attribute = optional(name, .binary, default: value)
+    attribute.isOptional = isOptional
+    attribute.storesBinaryDataExternally = true
+    return attribute
+  }
+}
+
+extension Relationship {
+  package static func toOne(
+    _ name: String, _ destination: String, inverse: String?, was: String? = nil
+  ) -> Relationship {
+    var relationship = Relationship(name, to: destination, inverse: inverse)
+    relationship.isOptional = true
+    relationship.renamingIdentifier = was
+    return relationship
+  }
+
+  package static func toMany(
+    _ name: String, _ destination: String, inverse: String?, isOrdered: Bool = false,
+    was: String? = nil
+  ) -> Relationship {
+    var relationship = Relationship(name, to: destination, inverse: inverse, isToMany: true)
+    relationship.isOptional = true
+    relationship.isOrdered = isOrdered
+    relationship.renamingIdentifier = was
+    return relationship
+  }
+}
