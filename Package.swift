@@ -129,6 +129,12 @@ let package = Package(
     .tests(of: "Schema", ["ObjectModel", "TestSupport", "ValueExpressions"]),
     .tests(of: "ValueExpressions"),
     .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),
+    .tests(
+      of: "StoreFormat",
+      [
+        "KeyedArchives", "ObjectModel", "Schema", "SystemCalls", "TestSupport", .grdb,
+        .systemPackage,
+      ]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),

@@ -48,6 +48,15 @@ package struct StoreConnection: Sendable {
     }
   }
 
+  /// Runs a block whose own errors come out as they are; only those of SQLite become this store's.
+  package func perform<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    do {
+      return try queue.writeWithoutTransaction(body)
+    } catch let error as DatabaseError {
+      throw failure(error)
+    }
+  }
+
   /// The error as a fact about this store.
   package func failure(_ error: any Error) -> StoreError {
     if let error = error as? StoreError { return error }

@@ -22,6 +22,8 @@ package struct StoreHeader: Hashable, Sendable {
         throw StoreError(.notFound, store: store)
       }
       if status.isDirectory { throw StoreError(.isFolder, store: store) }
+      // Opening a pipe would wait for its writer.
+      guard status.kind == .file else { throw StoreError(.unrecognized, store: store) }
       size = status.size
       let file = try FileDescriptor.open(store, .readOnly, options: .closeOnExec)
       bytes = try file.closeAfter {
@@ -35,8 +37,11 @@ package struct StoreHeader: Hashable, Sendable {
       throw StoreError(.cannotRead, store: store, cause: error)
     }
     if bytes.isEmpty { throw StoreError(.empty, store: store) }
-    guard bytes.starts(with: Self.magic), bytes.count >= 100 else {
+    guard bytes.starts(with: Self.magic) else {
       throw StoreError(Self.kind(of: bytes), store: store)
+    }
+    guard bytes.count >= 100 else {
+      throw StoreError(.truncated(expected: 100, actual: size), store: store)
     }
     let rawSize = Int(bytes[16]) << 8 | Int(bytes[17])
     pageSize = rawSize == 1 ? 65536 : rawSize

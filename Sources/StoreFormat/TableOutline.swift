@@ -20,11 +20,14 @@ package struct TableOutline: Sendable {
 
   private let file: FileDescriptor
   private let pageSize: Int
+  /// No table has more pages, nor a leaf more bytes, than the file holds.
+  private let fileBytes: Int64
 
   /// Reads the outline of the table with that root page.
   package init(file: FileDescriptor, pageSize: Int, root: UInt32) {
     self.file = file
     self.pageSize = pageSize
+    fileBytes = (try? file.seek(offset: 0, from: .end)) ?? 0
     runs = collect(root) ?? []
   }
 
@@ -46,12 +49,17 @@ package struct TableOutline: Sendable {
   private func runs(_ children: [(page: UInt32, lastKey: Int64?)]) -> [Run]? {
     var result: [Run] = []
     for child in children {
-      guard let measured = measure(child.page, depth: 0) else { return nil }
+      let lastKey = child.lastKey ?? .max
+      guard let measured = measure(child.page, depth: 0),
+        result.last.map({ $0.lastKey < lastKey }) ?? true
+      else { return nil }
       result.append(
         Run(
-          lastKey: child.lastKey ?? .max, leaves: measured.leaves, sampleRows: measured.rows,
-          sampleBytes: measured.bytes))
+          lastKey: lastKey, leaves: measured.leaves, sampleRows: measured.rows,
+          sampleBytes: min(measured.bytes, fileBytes / measured.leaves + Int64(pageSize))))
     }
+    let leaves = result.reduce(0) { $0 + $1.leaves }
+    guard leaves <= fileBytes / Int64(pageSize) * 2 else { return nil }
     return result
   }
 
@@ -66,7 +74,9 @@ package struct TableOutline: Sendable {
       guard let middle = measure(children[children.count / 2].page, depth: depth + 1) else {
         return nil
       }
-      return (middle.leaves * Int64(children.count), middle.rows, middle.bytes)
+      // A sample multiplies what it finds, so a whole file's pages are the most to believe in.
+      let leaves = min(middle.leaves * Int64(children.count), fileBytes / Int64(pageSize))
+      return (leaves, middle.rows, middle.bytes)
     }
   }
 
@@ -103,7 +113,9 @@ package struct TableOutline: Sendable {
     var total: Int64 = 0
     for cell in 0..<cells {
       let offset = Self.integer(bytes, start + 8 + cell * 2, 2)
-      guard let payload = Self.varint(bytes, offset), payload.value < 1 << 40 else { return nil }
+      guard let payload = Self.varint(bytes, offset), payload.value <= UInt64(fileBytes) else {
+        return nil
+      }
       total += Int64(payload.value) + 8
     }
     return .leaf(rows: Int64(cells), bytes: max(total, Int64(pageSize)))
