@@ -111,6 +111,7 @@ let package = Package(
         "ValueExpressions", .grdb, .systemPackage,
       ]),
     .tests(of: "KeyedArchives", ["TestSupport"]),
+    .tests(of: "Mapping", ["ObjectModel", "TestSupport", "ValueExpressions"]),
     .tests(
       of: "ModelFiles",
       [
@@ -126,6 +127,9 @@ let package = Package(
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "Planning", ["RowPrograms", "TestSupport", .systemPackage]),
+    .tests(
+      of: "RowPrograms",
+      ["Mapping", "ObjectModel", "Schema", "TestSupport", "ValueExpressions", .grdb]),
     .tests(of: "Schema", ["ObjectModel", "TestSupport", "ValueExpressions"]),
     .tests(of: "ValueExpressions"),
     .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),

@@ -190,13 +190,14 @@ package struct MappingInference {
     }
   }
 
-  /// A constraint that the source did not have may be violated by its objects.
+  /// A constraint that the source did not have may be violated by its objects; one that it had
+  /// too, once values are no longer what they were.
   private mutating func noteConstraints(_ match: PropertyMatch, _ entityMapping: EntityMapping) {
     guard !match.old.isAbstract else { return }
     let before = Set(source.lineage(of: match.old).flatMap(\.uniquenessConstraints).map(Set.init))
     for constraint in destination.lineage(of: match.new).flatMap(\.uniquenessConstraints) {
       let sources = Set(constraint.map { match.oldAttribute(for: $0)?.name ?? "" })
-      if !before.contains(sources) {
+      if !before.contains(sources) || constraint.contains(where: match.mayAlign) {
         conditions.append(match.condition(.unique(properties: constraint), property: nil))
       }
     }

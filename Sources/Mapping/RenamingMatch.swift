@@ -1,3 +1,4 @@
+import ValueExpressions
 import ObjectModel
 
 /// Pairs the names of a source with those of a destination by their renaming identifiers.
@@ -85,6 +86,16 @@ struct PropertyMatch {
 
   func oldRelationship(for name: String) -> Relationship? {
     match.sourceByDestination[name].flatMap { relationships[$0] }
+  }
+
+  /// Whether different values of an attribute may become the same one: by losing a fraction or
+  /// precision, or by a default in the place of nil.
+  func mayAlign(_ name: String) -> Bool {
+    guard let old = oldAttribute(for: name),
+      let new = newAttributes.first(where: { $0.name == name })
+    else { return false }
+    let replacesNull = old.isOptional && !new.isOptional && new.defaultValue != .null
+    return replacesNull || (old.type != new.type && ![.double, .decimal].contains(new.type))
   }
 
   /// The destination entity that declares the property, which may be a superentity.

@@ -54,7 +54,8 @@ struct ColumnCompiler {
       let replacement = StoredValue(replacement, of: new)
       if old.storesBinaryDataExternally != new.storesBinaryDataExternally {
         return new.storesBinaryDataExternally
-          ? .addExternalTag(column: column) : .removeExternalTag(column: column)
+          ? .addExternalTag(column: column, replacingNull: replacement)
+          : .removeExternalTag(column: column, replacingNull: replacement)
       }
       return old.type == new.type
         ? .copy(column: column, replacingNull: replacement)
@@ -75,12 +76,7 @@ struct ColumnCompiler {
   ) throws(CompileError.Place) -> ColumnOperation {
     guard let origin = try toOneOrigin(name, pair) else { return .constant(.null) }
     switch origin {
-    case .column(let column, let numberColumn, let orderColumn, let family):
-      let filter = numberColumn.flatMap { number in
-        compiler.losesObjects(ofFamily: family)
-          ? ReferenceFilter(
-            column: number, kept: compiler.renumberings(ofFamily: family).map(\.source)) : nil
-      }
+    case .column(let column, let numberColumn, let orderColumn, let family, let filter):
       let map = compiler.renumberings(ofFamily: family)
       switch role {
       case .toOneEntity:
@@ -111,7 +107,8 @@ struct ColumnCompiler {
 
   private enum Origin {
     /// On the same row of the source.
-    case column(String, number: String?, order: String?, family: String)
+    case column(
+      String, number: String?, order: String?, family: String, filter: ReferenceFilter?)
     /// On the rows that lead to this one.
     case owner(PairSource, entities: [Int64])
   }
@@ -137,7 +134,8 @@ struct ColumnCompiler {
       switch pairs.form {
       case .toOneOfTarget:
         return .column(
-          pairs.ownerColumn, number: nil, order: pairs.targetOrder, family: sourceName)
+          pairs.ownerColumn, number: nil, order: pairs.targetOrder, family: sourceName,
+          filter: pairs.ownerFilter)
       case .toOneOfOwner:
         return .owner(
           pairs, entities: compiler.renumberings(ofFamily: sourceName).map(\.source))
@@ -156,13 +154,20 @@ struct ColumnCompiler {
       guard let column = sourceTable.column(.toOne(entity: level.name, name: name)),
         let relationship = level.relationships.first(where: { $0.name == name })
       else { continue }
+      let family = relationship.destinationEntityName
+      let number = sourceTable.column(.toOneEntity(entity: level.name, name: name))?.name
       return .column(
-        column.name,
-        number: sourceTable.column(.toOneEntity(entity: level.name, name: name))?.name,
+        column.name, number: number,
         order: sourceTable.column(.toOneOrder(entity: level.name, name: name))?.name,
-        family: relationship.destinationEntityName)
+        family: family, filter: number.flatMap { filter(byNumber: $0, family: family) })
     }
     return nil
+  }
+
+  private func filter(byNumber column: String, family: String) -> ReferenceFilter? {
+    guard compiler.losesObjects(ofFamily: family) else { return nil }
+    return ReferenceFilter(
+      column: column, table: nil, kept: compiler.renumberings(ofFamily: family).map(\.source))
   }
 
   // MARK: To-many relationships without inverse
@@ -183,9 +188,10 @@ struct ColumnCompiler {
       else { continue }
       switch (pairs.form, role) {
       case (.toOneOfTarget, .owner):
-        return .reference(column: pairs.ownerColumn, filter: nil)
+        return .reference(column: pairs.ownerColumn, filter: pairs.ownerFilter)
       case (.toOneOfTarget, _):
-        return pairs.targetOrder.map { .reference(column: $0, filter: nil) } ?? .constant(.null)
+        return pairs.targetOrder.map { .reference(column: $0, filter: pairs.ownerFilter) }
+          ?? .constant(.null)
       case (.toOneOfOwner, .owner):
         return .ownerKey(
           table: pairs.table, column: pairs.targetColumn,

@@ -29,9 +29,10 @@ struct OperationComposer {
     case .convert(let column, _, let replacement):
       let value = try made(column)
       return value == .constant(.null) ? .constant(replacement) : .then(value, operation)
-    case .addExternalTag(let column), .removeExternalTag(let column):
+    case .addExternalTag(let column, let replacement),
+      .removeExternalTag(let column, let replacement):
       let value = try made(column)
-      return value == .constant(.null) ? value : .then(value, operation)
+      return value == .constant(.null) ? .constant(replacement) : .then(value, operation)
     case .reference(let column, let filter):
       return try reference(try made(column), filter, made)
     case .renumber(let column, let map):
@@ -87,17 +88,35 @@ struct OperationComposer {
     switch operation {
     case .constant(.null): return operation
     case .reference(let source, let earlier):
+      if let name = filter.table {
+        return try lookedUp(operation, filter, in: name, made)
+      }
       guard case .renumber(let number, let map) = try made(filter.column) else {
         throw NotComposable()
       }
       var kept = map.filter { filter.kept.contains($0.destination) }.map(\.source)
       if let earlier {
-        guard earlier.column == number else { throw NotComposable() }
+        guard earlier.table == nil, earlier.column == number else { throw NotComposable() }
         kept.removeAll { !earlier.kept.contains($0) }
       }
-      return .reference(column: source, filter: ReferenceFilter(column: number, kept: kept))
+      return .reference(
+        column: source, filter: ReferenceFilter(column: number, table: nil, kept: kept))
     default: throw NotComposable()
     }
+  }
+
+  /// A reference that is kept by the entity number of the row which it leads to.
+  private func lookedUp(
+    _ operation: ColumnOperation, _ filter: ReferenceFilter, in name: String,
+    _ made: (String) throws(NotComposable) -> ColumnOperation
+  ) throws(NotComposable) -> ColumnOperation {
+    guard let target = table(name) else { return .constant(.null) }
+    guard case .reference(let source, nil) = operation,
+      case .reference(let key, nil) = try made(filter.column)
+    else { throw NotComposable() }
+    let kept = target.entities.filter { filter.kept.contains($0.destination) }.map(\.source)
+    return .reference(
+      column: source, filter: ReferenceFilter(column: key, table: target.sourceTable, kept: kept))
   }
 
   enum PlainReference {

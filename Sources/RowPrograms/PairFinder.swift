@@ -15,6 +15,13 @@ struct PairSource {
 
   enum Form { case toOneOfOwner, toOneOfTarget, joinTable }
 
+  /// Which owners have a place, where some may have none and only their rows can tell.
+  var ownerFilter: ReferenceFilter? {
+    filters.first { $0.keyColumn == ownerColumn }.map {
+      ReferenceFilter(column: ownerColumn, table: $0.table, kept: $0.kept)
+    }
+  }
+
   /// The same pairs seen from the other end.
   var flipped: PairSource {
     PairSource(

@@ -54,7 +54,10 @@ package struct ProgramCompiler {
       let elsewhere = Self.operationElsewhere(operations)
       programs.append(
         ColumnProgram(
-          name: column.name, type: column.type, operations: operations.map { $0 ?? elsewhere }))
+          name: column.name, type: column.type,
+          operations: zip(pairs, operations).map { pair, operation in
+            operation ?? (owns(pair.old, elsewhere, in: sourceTable) ? .constant(.null) : elsewhere)
+          }))
       if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
     }
     return TableProgram(
@@ -72,6 +75,17 @@ package struct ProgramCompiler {
       return .copy(column: column, replacingNull: .null)
     }
     return .constant(.null)
+  }
+
+  /// Whether the column that an operation copies held a value of the entity's own, which has its
+  /// new place elsewhere or none.
+  private func owns(
+    _ entity: Entity, _ operation: ColumnOperation, in table: EntityTable
+  ) -> Bool {
+    guard case .copy(let name, _) = operation,
+      case .attribute(let owner, _)? = table.columns.first(where: { $0.name == name })?.role
+    else { return false }
+    return source.model.lineage(of: entity).contains { $0.name == owner }
   }
 
   /// The mapping that fills a concrete destination entity.

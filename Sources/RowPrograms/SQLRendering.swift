@@ -100,18 +100,19 @@ extension ColumnOperation {
     case .copy(let column, let replacement): return Self.value(name(column), replacement)
     case .convert(let column, let type, let replacement):
       return Self.value(Self.converted(name(column), to: type), replacement)
-    case .addExternalTag(let column): return "CAST(X'01' || \(name(column)) AS BLOB)"
-    case .removeExternalTag(let column):
-      return """
+    case .addExternalTag(let column, let replacement):
+      return Self.value("CAST(X'01' || \(name(column)) AS BLOB)", replacement)
+    case .removeExternalTag(let column, let replacement):
+      return Self.value(
+        """
         CASE WHEN substr(\(name(column)), 1, 1) = X'02' THEN godwit_external(\(name(column))) \
         ELSE substr(\(name(column)), 2) END
-        """
+        """, replacement)
     case .reference(let column, let filter):
       guard let filter else { return name(column) }
       let kept = filter.kept.map { "\($0)" }.joined(separator: ", ")
-      return """
-        CASE WHEN s.\(SQL.identifier(filter.column)) IN (\(kept)) THEN \(name(column)) END
-        """
+      let number = filter.number(schema: schema)
+      return "CASE WHEN \(number) IN (\(kept)) THEN \(name(column)) END"
     case .renumber(let column, let map): return map.renumbering(name(column))
     case .lookUpNumber(let column, let table, let map):
       return map.renumbering(
@@ -141,6 +142,15 @@ extension ColumnOperation {
     case .double, .float: "CAST(\(name) AS REAL)"
     default: name
     }
+  }
+}
+
+extension ReferenceFilter {
+  /// The entity number of the object that a row leads to.
+  fileprivate func number(schema: String) -> String {
+    let column = "s.\(SQL.identifier(column))"
+    guard let table else { return column }
+    return "(SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(table)) AS t WHERE t.Z_PK = \(column))"
   }
 }
 

@@ -32,9 +32,9 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   /// A number of one type as a number of another: toward zero where it loses its fraction.
   case convert(column: String, to: AttributeType, replacingNull: StoredValue)
   /// Puts the tag of inline bytes before a value that had none.
-  case addExternalTag(column: String)
+  case addExternalTag(column: String, replacingNull: StoredValue)
   /// Takes the tag away, and the bytes out of the file that the value names.
-  case removeExternalTag(column: String)
+  case removeExternalTag(column: String, replacingNull: StoredValue)
   /// A column of a reference; NULL where the object that it leads to stays behind.
   case reference(column: String, filter: ReferenceFilter?)
   /// The entity number of a reference, where the source has a column of it.
@@ -49,8 +49,10 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
 
 /// Which references are kept: those whose object's entity has a place in the destination.
 package struct ReferenceFilter: Hashable, Codable, Sendable {
-  /// The column with the entity number of the object.
+  /// The column with the entity number of the object, or with its key where `table` is given.
   package var column: String
+  /// The table in which the object's row tells its entity number.
+  package var table: String?
   package var kept: [Int64]
 }
 

@@ -21,8 +21,14 @@ package enum StoredValue: Hashable, Codable, Sendable {
       }
     case .real(let number), .date(let number): self = .real(number)
     case .decimal(let digits):
-      // NUMERIC affinity makes a number of the text, and keeps what no number can hold.
-      self = .text(digits)
+      // The number that NUMERIC affinity makes of such a text; what is none stays a text.
+      if let number = Int64(digits) {
+        self = .integer(number)
+      } else if let number = Double(digits), number.isFinite {
+        self = .real(number)
+      } else {
+        self = .text(digits)
+      }
     case .string(let text), .uri(let text): self = .text(text)
     case .data(let bytes):
       self = .blob(attribute.storesBinaryDataExternally ? [ExternalTag.inline] + bytes : bytes)

@@ -108,8 +108,10 @@ struct ConditionChecker {
         let origin = entityMapping.attributeMappings.first(where: { $0.name == property })?.origin
       else { return nil }
       // A constant is the same everywhere; nil never equals nil.
-      if case .attribute(let name, _) = origin, let column = column(name, condition) {
-        columns.append(column)
+      if case .attribute(let name, let replacement) = origin,
+        let column = column(name, condition)
+      {
+        columns.append(future(column, property, replacement, condition))
       } else if origin == .standard || origin == .constant(.null) {
         return nil
       }
@@ -123,6 +125,23 @@ struct ConditionChecker {
       """
     let count = try survey.reader.number("SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
     return (count, count == 0 ? [] : try keys("SELECT min(Z_PK) \(groups) ORDER BY 1"))
+  }
+
+  /// The value that a column's will be in the destination, as an SQL expression.
+  private func future(
+    _ column: String, _ property: String, _ replacement: AttributeValue, _ condition: Condition
+  ) -> String {
+    guard let entity = destination.model.entity(condition.destinationEntity),
+      let new = destination.model.allAttributes(of: entity).first(where: { $0.name == property })
+    else { return column }
+    let value =
+      switch new.type {
+      case .integer16, .integer32, .integer64: "CAST(\(column) AS INTEGER)"
+      case .boolean: "(\(column) <> 0)"
+      default: column
+      }
+    let other = StoredValue(replacement, of: new)
+    return other == .null ? value : "ifnull(\(value), \(other.sql))"
   }
 
   /// The source numbers of all entities whose rows share the constraint's index.
@@ -181,7 +200,7 @@ struct ConditionChecker {
     for table in program.tables {
       for column in table.columns {
         guard
-          case .removeExternalTag(let name)? = column.operations.first(where: { $0.isUntagging })
+          case .removeExternalTag(let name, _)? = column.operations.first(where: { $0.isUntagging })
         else { continue }
         for file in try externalNames(table.sourceTable, SQL.identifier(name)) {
           guard let component = FilePath.Component(file),

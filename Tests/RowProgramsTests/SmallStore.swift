@@ -1,0 +1,68 @@
+import GRDB
+import Mapping
+import ObjectModel
+import RowPrograms
+import Schema
+import TestSupport
+import ValueExpressions
+
+/// Runs the programs from one model to another on rows in memory.
+struct SmallStore {
+  let source: StoreSchema
+  let destination: StoreSchema
+  let program: MigrationProgram
+  private let queue: DatabaseQueue
+
+  /// Fills the source's tables by SQL.
+  init(_ old: [Entity], _ new: [Entity], _ statements: String...) throws {
+    let old = try ManagedObjectModel(entities: old)
+    let new = try ManagedObjectModel(entities: new)
+    let source = try StoreSchema(old)
+    self.source = source
+    destination = try StoreSchema(new)
+    program = try ProgramCompiler(
+      mapping: MappingInference(from: old, to: new).mapping, source: source,
+      destination: destination
+    ).compile()
+    queue = try DatabaseQueue()
+    try queue.writeWithoutTransaction { db in
+      for table in source.tables { try db.execute(sql: table.createStatement) }
+      for table in source.joinTables { try db.execute(sql: table.createStatement) }
+      for statement in statements { try db.execute(sql: statement) }
+      // What a worker reads out of an external file is told by its name here.
+      db.add(
+        function: DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { values in
+          "file " + (String.fromDatabaseValue(values[0]) ?? "").dropFirst()
+        })
+    }
+  }
+
+  /// The rows of a destination table, each as its named values that are not NULL, but for `Z_OPT`.
+  func rows(_ table: String, in range: KeyRange? = .all) throws -> [String] {
+    let sql: String
+    if let found = program.tables.first(where: { $0.destinationTable == table }) {
+      sql = found.query(in: range, schema: "main")
+    } else if let found = program.joins.first(where: { $0.destinationTable == table }) {
+      sql = found.query(in: range ?? .all, schema: "main")
+    } else {
+      return []
+    }
+    return try queue.writeWithoutTransaction { db in
+      try Row.fetchAll(db, sql: sql).map { row in
+        row.filter { $0.0 != "Z_OPT" && !$0.1.isNull }.map { "\($0.0)=\(Self.text($0.1))" }
+          .joined(separator: " ")
+      }
+    }
+  }
+
+  private static func text(_ value: DatabaseValue) -> String {
+    switch value.storage {
+    case .null: "NULL"
+    case .int64(let number): "\(number)"
+    case .double(let number): "\(number)"
+    case .string(let text): "'\(text)'"
+    case .blob(let data):
+      "x" + data.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+  }
+}
