@@ -141,6 +141,12 @@ let package = Package(
       ]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
+    .tests(
+      of: "MigrationWorker",
+      [
+        "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", "TestSupport", .grdb,
+        .systemPackage,
+      ]),
     .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]

@@ -53,7 +53,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let table = "p\(piece.number)"
     let query = try query(of: piece)
     let source = PieceSource(document, piece)
-    return try connection.run { db in
+    return try connection.perform { db in
       try db.execute(sql: try Self.createStatement(document, piece, table: table))
       if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?

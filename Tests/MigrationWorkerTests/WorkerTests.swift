@@ -1,0 +1,127 @@
+import Schema
+import Foundation
+import GRDB
+@testable import MigrationWorker
+@testable import Planning
+@testable import RowPrograms
+import StoreFormat
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite(.scratchFolder) struct WorkerTests {
+  private var folder: FilePath { ScratchFolder.current }
+
+  @Test func `a work order becomes a shard and a manifest`() throws {
+    let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
+    let manifest = try Worker(given.document, status: nil).run()
+    let saved = try JSONDecoder().decode(
+      ShardManifest.self,
+      from: Data(Files.readFile(FilePath(given.document.manifest), limit: 1 << 20)))
+    #expect(saved == manifest)
+    #expect(manifest.planID == "plan" && manifest.order == 2 && manifest.attempt == 1)
+    #expect(manifest.shard == "shard-2.1.sqlite")
+    #expect(manifest.bytes == (try Files.fileStatus(FilePath(given.document.shard)).size))
+    #expect(manifest.pieces.map(\.piece) == [5, 6, 9])
+    #expect(manifest.pieces.map(\.rowsWritten) == [30, 70, 40])
+    #expect(manifest.pieces.map(\.rowsRead) == [30, 70, 40])
+    try StoreConnection.immutable(FilePath(given.document.shard)).run { db in
+      for piece in manifest.pieces {
+        let digest = try RowDigest(of: "SELECT * FROM \(piece.table)", in: db)
+        #expect(digest.sum == piece.digest && digest.rows == piece.rowsWritten)
+      }
+      #expect(
+        try Row.fetchOne(db, sql: "SELECT Z_PK, Z_ENT, Z_OPT, ZNAME FROM p6 ORDER BY 1")
+          == ["Z_PK": 31, "Z_ENT": 2, "Z_OPT": 1, "ZNAME": "name 31"])
+    }
+  }
+
+  @Test func `nothing but shard and manifest is left, and the source is as it was`() throws {
+    let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
+    let source = try Files.readFile(FilePath(given.document.source), limit: 1 << 20)
+    try Worker(given.document, status: nil).run()
+    #expect(try Files.readFile(FilePath(given.document.source), limit: 1 << 20) == source)
+    #expect(
+      try Files.listDirectory(folder).map(\.string) == [
+        "shard-2.1.sqlite", "shard-2.json", "source.sqlite",
+      ])
+  }
+
+  @Test(arguments: [1, 2, 7, 39, 40, 41]) func `batches of any size give the same rows`(
+    batch: Int
+  ) throws {
+    let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
+    let whole = try Worker(given.document, status: nil).run()
+    var writer = try SQLShardWriter(given.document, batchRows: batch)
+    var results: [ShardManifest.PieceResult] = []
+    for piece in given.document.order.pieces {
+      var heard: Int64 = 0
+      var lastKeys: [Int64] = []
+      let result = try writer.write(piece) { rows, key in
+        heard += rows
+        lastKeys.append(key)
+      }
+      #expect(heard == result.rowsWritten)
+      #expect(lastKeys == lastKeys.sorted())
+      results.append(result)
+    }
+    _ = try writer.finish()
+    #expect(results == whole.pieces)
+  }
+
+  @Test func `a shard of an earlier attempt is no obstacle`() throws {
+    let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
+    try Files.writeFileAtomically(Array("half a shard".utf8), to: FilePath(given.document.shard))
+    #expect(try Worker(given.document, status: nil).run().pieces.count == 3)
+  }
+
+  @Test func `an order without its statement is refused, and nothing is declared done`() throws {
+    var document = try GivenOrder(in: folder, rows: 10, pairs: 3).document
+    document.createStatements["ZB"] = nil
+    #expect(throws: WorkerError(.orderIncomplete, table: "ZB")) {
+      try Worker(document, status: nil).run()
+    }
+    #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
+  }
+
+  @Test func `an order that cannot be read is refused`() throws {
+    for text in ["", "{}", "nonsense"] {
+      let error = #expect(throws: WorkerError.self) { try Worker.decode(Array(text.utf8)) }
+      guard case .orderUnreadable? = error?.problem else {
+        Issue.record("\(String(describing: error))")
+        continue
+      }
+    }
+    let document = try GivenOrder(in: folder, rows: 1, pairs: 0).document
+    #expect(try Worker.decode(Array(JSONEncoder().encode(document))) == document)
+  }
+
+  // MARK: External files
+
+  private func external(_ value: String) throws -> WorkOrderDocument {
+    try GivenOrder(in: folder, externalValue: value).document
+  }
+
+  @Test func `a value comes out of its external file`() throws {
+    let name = "6E2B4C1A-0000-4000-8000-00000000000A"
+    let files = folder.appending(".source_SUPPORT").appending("_EXTERNAL_DATA")
+    try Files.createDirectory(Files.parent(of: files))
+    try Files.createDirectory(files)
+    let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
+    try Files.writeFileAtomically(bytes, to: files.appending(name))
+    let document = try external("CAST(x'02' || '\(name)' || x'00' AS BLOB)")
+    try Worker(document, status: nil).run()
+    let found = try StoreConnection.immutable(FilePath(document.shard)).run { db in
+      try Data.fetchOne(db, sql: "SELECT ZX FROM p1")
+    }
+    #expect(found.map { [UInt8]($0) } == bytes)
+  }
+
+  @Test(arguments: ["CAST(x'02' || '../../etc/passwd' AS BLOB)", "x'02'", "x'0200'", "x'02ff00'"])
+  func `a name that leads elsewhere is damage`(value: String) throws {
+    let document = try external(value)
+    #expect(throws: (any Error).self) { try Worker(document, status: nil).run() }
+    #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
+  }
+}
