@@ -142,6 +142,12 @@ let package = Package(
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
+      of: "MigrationCoordinator",
+      [
+        "Generation", "MigrationWorker", "ModelFiles", "ObjectModel", "Planning", "StoreFormat",
+        "SystemCalls", "TestSupport", "ValueExpressions", .grdb, .logging, .systemPackage,
+      ]),
+    .tests(
       of: "MigrationWorker",
       [
         "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", "TestSupport", .grdb,

@@ -195,6 +195,7 @@ package struct Migration: Sendable {
     report.extraTables = survey.differences.extraTables
     report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
     report.seconds = telling.seconds
+    report.resumed = saved.isTakenUp
     return report
   }
 

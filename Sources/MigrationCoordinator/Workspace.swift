@@ -32,9 +32,10 @@ struct Workspace {
   func savedPlan(_ inputs: PlanInputs) throws -> SavedPlan? {
     guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
     let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
-    guard let saved = try? JSONDecoder().decode(SavedPlan.self, from: Data(bytes)),
+    guard var saved = try? JSONDecoder().decode(SavedPlan.self, from: Data(bytes)),
       saved.inputs == inputs
     else { return nil }
+    saved.isTakenUp = true
     return saved
   }
 
@@ -71,4 +72,8 @@ struct SavedPlan: Codable, Sendable {
   var id: String
   var inputs: PlanInputs
   var plan: MigrationPlan
+  /// Whether an earlier run made it.
+  var isTakenUp = false
+
+  private enum CodingKeys: CodingKey { case id, inputs, plan }
 }

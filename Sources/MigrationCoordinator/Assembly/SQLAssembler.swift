@@ -14,7 +14,7 @@ struct SQLAssembler: Assembler {
     try Files.remove(order.result)
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 4)
     var report = AssemblyReport()
-    try connection.run { db in
+    try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }
       try StoreWriter.createTables(order.schema, in: db)
       report.rows = try merge(order, db, progress)

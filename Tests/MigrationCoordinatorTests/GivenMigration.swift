@@ -1,0 +1,134 @@
+import Generation
+import Logging
+@testable import MigrationCoordinator
+import MigrationWorker
+import ModelFiles
+import ObjectModel
+import Planning
+import StoreFormat
+import Synchronization
+import SystemCalls
+import SystemPackage
+import TestSupport
+import ValueExpressions
+
+/// A store of one model and the file of another, in a folder of their own.
+struct GivenMigration {
+  let folder: FilePath
+  var store: FilePath { folder.appending("Shop.sqlite") }
+  var target: FilePath { folder.appending("New.mom") }
+
+  init(
+    from old: ManagedObjectModel = GivenMigration.old,
+    to new: ManagedObjectModel = GivenMigration.new,
+    rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete
+  ) throws {
+    folder = ScratchFolder.current.appending("data")
+    try Files.createDirectory(folder)
+    _ = try StoreGenerator(model: old, rows: rows, seed: 3).generate(
+      to: store, journalMode: journalMode, modelCache: ModelArchive.encode(old))
+    try Files.writeFileAtomically(ModelArchive.encode(new), to: target)
+  }
+
+  func request(
+    workers: Int = 1, rangeRows: Int64? = nil, output: FilePath? = nil
+  ) -> MigrationRequest {
+    var request = MigrationRequest(
+      store: store, target: [target], workers: workers, memory: 64 << 20)
+    request.rangeRows = rangeRows
+    request.output = output
+    return request
+  }
+
+  /// Migrates with workers in this process, unless others are given.
+  func run(
+    _ request: MigrationRequest, _ launcher: any WorkerLauncher = InProcessLauncher()
+  ) async throws -> MigrationReport {
+    try await Migration(
+      request, launcher: launcher,
+      logger: Logger(label: "test") { _ in
+        SwiftLogNoOpLogHandler()
+      }
+    ).run()
+  }
+
+  var names: [String] { get throws { try Files.listDirectory(folder).map(\.string) } }
+
+  func bytes(_ path: FilePath) throws -> [UInt8] { try Files.readFile(path, limit: 1 << 30) }
+
+  // MARK: Models
+
+  static let old = made {
+    try ManagedObjectModel(
+      Entity(
+        "Book", [.mandatory("title"), .optional("year", .integer32), .optional("gone")],
+        [
+          .toOne("author", "Person", inverse: "books"), .toMany("tags", "Tag", inverse: "books"),
+        ]),
+      Entity("Comic", in: "Book", [.optional("pages", .double)]),
+      Entity("Person", [.optional("name")], [.toMany("books", "Book", inverse: "author")]),
+      Entity("Tag", [.optional("word")], [.toMany("books", "Book", inverse: "tags")]))
+  }
+
+  static let new = made {
+    try ManagedObjectModel(
+      Entity(
+        "Book",
+        [
+          .mandatory("name", was: "title"), .mandatory("year", .integer64, default: .integer(0)),
+          .mandatory("price", .decimal, default: .decimal("9.50")),
+        ],
+        [
+          .toOne("writer", "Human", inverse: "books", was: "author"),
+          .toMany("tags", "Tag", inverse: "books", isOrdered: true),
+        ]),
+      Entity("Comic", in: "Book", [.optional("pages", .integer64)]),
+      Entity(
+        "Human", was: "Person", [.optional("name")],
+        [.toMany("books", "Book", inverse: "writer", isOrdered: true)]),
+      Entity("Added", [.mandatory("x")]),
+      Entity("Tag", [.optional("word")], [.toMany("books", "Book", inverse: "tags")]))
+  }
+
+  private static func made(_ make: () throws -> ManagedObjectModel) -> ManagedObjectModel {
+    do { return try make() } catch { preconditionFailure("\(error)") }
+  }
+}
+
+/// Runs workers in this process, without a status file: one process may open it once only.
+struct InProcessLauncher: WorkerLauncher {
+  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
+    do {
+      try Worker(document, status: nil).run()
+      return .done
+    } catch {
+      return .exited(74, message: "\(error)")
+    }
+  }
+}
+
+/// Ends workers as a test wants them to end, and remembers who was started.
+final class FaultyLauncher: WorkerLauncher {
+  let started = Mutex<[String]>([])
+  private let ending: @Sendable (WorkOrderDocument, Int) throws -> WorkerEnding?
+
+  /// `ending` says how the so-manieth start ends, or nil for a worker that does its work.
+  init(_ ending: @escaping @Sendable (WorkOrderDocument, Int) throws -> WorkerEnding?) {
+    self.ending = ending
+  }
+
+  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
+    let count = started.withLock {
+      $0.append("\(document.order.number).\(document.attempt)")
+      return $0.count
+    }
+    if let ending = try ending(document, count) {
+      // A worker that dies leaves half a shard.
+      try Files.writeFileAtomically(Array("half".utf8), to: FilePath(document.shard))
+      return ending
+    }
+    return try await InProcessLauncher().run(document)
+  }
+
+  var starts: [String] { started.withLock(\.self) }
+}

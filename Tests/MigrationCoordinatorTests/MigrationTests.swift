@@ -1,0 +1,285 @@
+import ValueExpressions
+import Generation
+import Mapping
+import Foundation
+import GRDB
+@testable import MigrationCoordinator
+import ModelFiles
+import ObjectModel
+import Planning
+import StoreFormat
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite(.scratchFolder) struct MigrationTests {
+  @Test func `a store is migrated in its place and the old one kept byte for byte`() async throws {
+    let given = try GivenMigration()
+    let old = try given.bytes(given.store)
+    let report = try await given.run(given.request(workers: 2))
+    #expect(report.outcome == .migrated)
+    let kept = try #require(report.oldStore)
+    #expect(try given.bytes(FilePath(kept)) == old)
+    #expect(
+      try given.names == [
+        "New.mom", "Shop.sqlite", FilePath(kept).lastComponent?.string ?? "",
+      ])
+    let reader = try StoreReader(immutable: given.store)
+    #expect(try reader.metadata().versionHashes == GivenMigration.new.versionHashes())
+    #expect(try reader.metadata().uuid == StoreReader(immutable: FilePath(kept)).metadata().uuid)
+    #expect(try reader.cachedModel() != nil)
+    #expect(try reader.number("SELECT count(*) FROM ZBOOK WHERE ZPRICE = 9.5") == 120)
+    #expect(try reader.number("SELECT count(*) FROM ZBOOK WHERE ZYEAR IS NULL") == 0)
+    #expect(
+      try reader.number(
+        "SELECT count(*) FROM ZBOOK WHERE Z_FOK_WRITER IS NULL AND ZWRITER IS NOT NULL") == 0)
+    #expect(report.danglingReferences.isEmpty)
+    #expect(report.losses.map(\.property) == ["gone", "gone"])
+    #expect(!report.resumed)
+  }
+
+  @Test func `with an output the source stays as it was, and so does its folder`() async throws {
+    let given = try GivenMigration()
+    let old = try given.bytes(given.store)
+    let output = given.folder.appending("Out.sqlite")
+    let report = try await given.run(given.request(output: output))
+    #expect(try given.bytes(given.store) == old)
+    #expect(try given.names == ["New.mom", "Out.sqlite", "Shop.sqlite"])
+    #expect(report.oldStore == nil)
+    await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(output: output))
+    }
+  }
+
+  @Test func `workers and ranges change nothing in the result`() async throws {
+    let given = try GivenMigration()
+    var dumps: Set<String> = []
+    for (index, (workers, rangeRows)) in [(1, nil), (2, 5), (3, 37)].enumerated() {
+      let output = given.folder.appending("Out\(index).sqlite")
+      _ = try await given.run(
+        given.request(workers: workers, rangeRows: rangeRows.map(Int64.init), output: output))
+      dumps.insert(try StoreDump.text(of: output))
+    }
+    #expect(dumps.count == 1)
+  }
+
+  @Test func `a store that has the model already is left alone`() async throws {
+    let given = try GivenMigration(to: GivenMigration.old)
+    let old = try given.bytes(given.store)
+    #expect(try await given.run(given.request()).outcome == .alreadyCurrent)
+    #expect(try given.bytes(given.store) == old)
+    #expect(try given.names == ["New.mom", "Shop.sqlite"])
+  }
+
+  @Test func `the old store goes where it is not wanted`() async throws {
+    let given = try GivenMigration()
+    var request = given.request()
+    request.discardsOld = true
+    #expect(try await given.run(request).oldStore == nil)
+    #expect(try given.names == ["New.mom", "Shop.sqlite"])
+  }
+
+  @Test(arguments: [MigrationRequest.JournalMode.wal, .delete])
+  func `the journal mode is the one asked for`(mode: MigrationRequest.JournalMode) async throws {
+    let given = try GivenMigration()
+    var request = given.request()
+    request.journalMode = mode
+    request.discardsOld = true
+    _ = try await given.run(request)
+    #expect(try StoreHeader(of: given.store).usesWAL == (mode == .wal))
+    #expect(try given.names == ["New.mom", "Shop.sqlite"])
+  }
+
+  @Test func `a store in a write-ahead log stays in one`() async throws {
+    let given = try GivenMigration(journalMode: .wal)
+    _ = try await given.run(given.request())
+    #expect(try StoreHeader(of: given.store).usesWAL)
+  }
+
+  @Test func `file mode and keys of the application survive`() async throws {
+    let given = try GivenMigration()
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o640], ofItemAtPath: given.store.string)
+    _ = try await given.run(given.request())
+    #expect(try Files.fileStatus(given.store).mode == 0o640)
+  }
+
+  @Test func `an empty store is migrated`() async throws {
+    let given = try GivenMigration(rows: 0)
+    #expect(try await given.run(given.request()).rows == 0)
+  }
+}
+
+@Suite(.scratchFolder) struct RefusedMigrationTests {
+  /// Refused before anything is written: nothing but what was there is there.
+  private func refusal(
+    _ given: GivenMigration, _ request: MigrationRequest? = nil,
+    _ launcher: any WorkerLauncher = InProcessLauncher()
+  ) async throws -> MigrationError? {
+    let old = try given.bytes(given.store)
+    let names = try given.names
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(request ?? given.request(), launcher)
+    }
+    #expect(try given.bytes(given.store) == old)
+    #expect(try given.names == names)
+    return error
+  }
+
+  @Test func `every reason of a refusal is named, with counts and keys`() async throws {
+    let given = try GivenMigration(
+      from: ManagedObjectModel(
+        Entity("A", [.optional("x"), .optional("n", .integer64), .optional("s")]),
+        Entity("B", [], [.toMany("as", "A", inverse: nil)])),
+      to: ManagedObjectModel(
+        Entity(
+          "A", [.optional("x", .date), .optional("n", .integer16), .mandatory("must")],
+          unique: [["t"]]
+        ).adding(.optional("t", was: "s")),
+        Entity("B", [], [.toOne("a", "A", inverse: nil, was: "as")])), rows: 20)
+    try StoreConnection.writable(given.store).run { db in
+      try db.execute(sql: "UPDATE ZA SET ZN = CASE WHEN Z_PK < 3 THEN 40000 ELSE 7 END, ZS = 'one'")
+    }
+    guard case .impossible(_, let hindrances)? = try await refusal(given) else {
+      Issue.record("the migration was not refused as impossible")
+      return
+    }
+    #expect(
+      Set(hindrances.map { "\($0.entity).\($0.property ?? "") \($0.code.rawValue)" }) == [
+        "A.x 134190", "B.a 134190", "A.n 134110", "A.must 1570", "A. 134111",
+      ])
+    let fit = hindrances.first { $0.property == "n" }?.reason
+    #expect(
+      fit == .condition(.valuesFit(attribute: "n", type: "Integer 16"), count: 2, keys: [1, 2]))
+  }
+
+  @Test func `values that become the same break a constraint before anything is written`()
+    async throws
+  {
+    let given = try GivenMigration(
+      from: ManagedObjectModel(
+        Entity("A", [.optional("x", .double), .optional("y")], unique: [["x"], ["y"]])),
+      to: ManagedObjectModel(
+        Entity(
+          "A", [.optional("x", .integer32), .mandatory("y", default: .string("?"))],
+          unique: [["x"], ["y"]])), rows: 4)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      try db.execute(sql: "UPDATE ZA SET ZX = CASE Z_PK WHEN 2 THEN 1.25 ELSE Z_PK + 0.5 END")
+      try db.execute(sql: "UPDATE ZA SET ZY = CASE WHEN Z_PK > 2 THEN Z_PK END")
+    }
+    try connection.queue.close()
+    guard case .impossible(_, let hindrances)? = try await refusal(given) else {
+      Issue.record("the migration was not refused as impossible")
+      return
+    }
+    #expect(
+      hindrances.map(\.reason) == [
+        .condition(.unique(properties: ["x"]), count: 2, keys: [1]),
+        .condition(.unique(properties: ["y"]), count: 2, keys: [1]),
+      ])
+  }
+
+  @Test func `loss is refused where it is not wanted`() async throws {
+    let given = try GivenMigration()
+    var request = given.request()
+    request.failsOnLoss = true
+    guard case .losses(_, let losses)? = try await refusal(given, request) else {
+      Issue.record("the loss was not refused")
+      return
+    }
+    #expect(losses.map { "\($0.entity).\($0.property ?? "")" } == ["Book.gone", "Comic.gone"])
+    #expect(losses.allSatisfy { $0.kind == .attribute && $0.count > 0 })
+  }
+
+  @Test func `a worker that always dies is tried three times`() async throws {
+    let given = try GivenMigration()
+    let launcher = FaultyLauncher { _, _ in .killed(signal: 9) }
+    guard
+      case .workOrderFailed(_, let attempts, let reason)? =
+        try await refusal(given, nil, launcher)
+    else {
+      Issue.record("the failure was not told")
+      return
+    }
+    #expect(attempts == 3)
+    #expect(reason.contains("signal 9"))
+    #expect(launcher.starts == ["1.1", "1.2", "1.3"])
+  }
+
+  @Test func `a worker that says that its order is at fault is not tried again`() async throws {
+    let given = try GivenMigration()
+    let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.refused, message: "no way") }
+    guard case .workOrderFailed(_, 1, "no way")? = try await refusal(given, nil, launcher) else {
+      Issue.record("the failure was not told")
+      return
+    }
+    #expect(launcher.starts == ["1.1"])
+  }
+
+  @Test func `a store that is being migrated is left to the one who does it`() async throws {
+    let given = try GivenMigration()
+    let paths = MigrationPaths(destination: given.store)
+    try Files.createDirectory(paths.work)
+    let lock = try #require(try FileLock.acquire(paths.lock))
+    let error = try await refusal(given)
+    guard case .alreadyRunning? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test func `a store of an unknown model is refused with the places searched`() async throws {
+    let given = try GivenMigration()
+    try StoreConnection.writable(given.store).run {
+      try $0.execute(sql: "DELETE FROM Z_MODELCACHE")
+    }
+    guard case .sourceModelMissing(_, let searched)? = try await refusal(given) else {
+      Issue.record("the missing model was not told")
+      return
+    }
+    #expect(searched == [given.target])
+  }
+
+  @Test(
+    arguments: [
+      (
+        "CREATE TABLE ACHANGE (Z_PK INTEGER)", nil
+      ), ("CREATE TABLE ACHANGE AS SELECT 1 AS Z_PK", .persistentHistory),
+      (
+        "CREATE TRIGGER Z_DA_x AFTER INSERT ON ZTAG BEGIN SELECT 1; END", .derivedAttributeTriggers
+      ), ("CREATE TABLE ANSCKEVENT (Z_PK INTEGER)", .cloudKitMirroring),
+    ] as [(String, UnsupportedFeature?)])
+  func `what cannot be carried over is refused by name`(
+    statement: String, feature: UnsupportedFeature?
+  ) async throws {
+    let given = try GivenMigration()
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: statement) }
+    try connection.queue.close()
+    guard let feature else {
+      #expect(try await given.run(given.request()).extraTables == ["ACHANGE"])
+      return
+    }
+    guard case .unsupported(_, let found)? = try await refusal(given) else {
+      Issue.record("\(feature) was not refused")
+      return
+    }
+    #expect(found == [feature])
+  }
+
+  @Test func `twice the data and room to sort have to fit on the disk`() {
+    #expect(DiskNeed(sourceBytes: 0).bytes == 8 << 20)
+    #expect(DiskNeed(sourceBytes: 100 << 20).bytes == 258 << 20)
+  }
+}
+
+extension Entity {
+  func adding(_ attribute: Attribute) -> Entity {
+    var entity = self
+    entity.attributes.append(attribute)
+    return entity
+  }
+}

@@ -1,0 +1,129 @@
+@testable import MigrationCoordinator
+import GRDB
+import Planning
+import StoreFormat
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite(.scratchFolder) struct ResumingTests {
+  /// Interrupts a migration when the third worker is started.
+  private func interrupt(_ given: GivenMigration) async throws {
+    let launcher = FaultyLauncher { _, count in
+      if count == 3 { throw CancellationError() }
+      return nil
+    }
+    let old = try given.bytes(given.store)
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(rangeRows: 10), launcher)
+    }
+    guard case .interrupted(let work)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(work == MigrationPaths(destination: given.store).work)
+    #expect(try given.bytes(given.store) == old)
+  }
+
+  @Test func `an interrupted migration goes on and does nothing twice`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(given.request(workers: 2, rangeRows: 10), second)
+    #expect(report.workOrders.count == 4)
+    #expect(Set(second.starts) == ["3.1", "4.1"])
+    #expect(report.resumed)
+    #expect(try given.names.count == 3)
+    let expected = given.folder.appending("Expected.sqlite")
+    let kept = FilePath(try #require(report.oldStore))
+    var request = given.request(output: expected)
+    request.store = kept
+    _ = try await given.run(request)
+    #expect(try StoreDump.text(of: given.store) == StoreDump.text(of: expected))
+  }
+
+  @Test func `a source that has changed meanwhile is migrated anew`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: "UPDATE ZTAG SET ZWORD = 'new'") }
+    try connection.queue.close()
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(given.request(rangeRows: 10), second)
+    #expect(second.starts.count == 4)
+    #expect(!report.resumed)
+    let reader = try StoreReader(immutable: given.store)
+    #expect(try reader.number("SELECT count(*) FROM ZTAG WHERE ZWORD <> 'new'") == 0)
+  }
+
+  @Test func `a shard that is not whole any more is made again`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    let paths = MigrationPaths(destination: given.store)
+    try Files.writeFileAtomically([1, 2, 3], to: paths.shard(1, attempt: 1))
+    try Files.writeFileAtomically(Array("{}".utf8), to: paths.manifest(2))
+    let second = FaultyLauncher { _, _ in nil }
+    _ = try await given.run(given.request(rangeRows: 10), second)
+    #expect(Set(second.starts) == ["1.1", "2.1", "3.1", "4.1"])
+  }
+
+  @Test func `other ranges make another plan`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(given.request(), second)
+    #expect(second.starts.first == "1.1")
+    #expect(!report.resumed)
+  }
+
+  @Test func `a worker that dies once is tried again and the attempt is told`() async throws {
+    let given = try GivenMigration()
+    let launcher = FaultyLauncher { document, _ in
+      document.order.number == 2 && document.attempt == 1 ? .killed(signal: 9) : nil
+    }
+    let report = try await given.run(given.request(rangeRows: 10), launcher)
+    #expect(report.workOrders.map(\.attempts) == [1, 2, 1, 1])
+    #expect(try given.names.count == 3)
+  }
+}
+
+struct WorkerLifecycleTests {
+  @Test func `a worker that is done finishes its order`() {
+    var lifecycle = WorkerLifecycle()
+    #expect(lifecycle.begin() == 1)
+    #expect(lifecycle.workerEnded(.done) == .finish)
+  }
+
+  @Test func `a worker that dies starts again, three times in all`() {
+    var lifecycle = WorkerLifecycle()
+    #expect(lifecycle.begin() == 1)
+    #expect(lifecycle.workerEnded(.killed(9)) == .start(attempt: 2))
+    #expect(lifecycle.workerEnded(.exited(74, "disk")) == .start(attempt: 3))
+    #expect(lifecycle.workerEnded(.exited(74, "disk")) == .abandon(reason: "disk"))
+  }
+
+  @Test func `the last attempt may succeed`() {
+    var lifecycle = WorkerLifecycle()
+    _ = lifecycle.begin()
+    _ = lifecycle.workerEnded(.killed(9))
+    _ = lifecycle.workerEnded(.killed(9))
+    #expect(lifecycle.workerEnded(.done) == .finish)
+  }
+
+  @Test func `an order that was refused is given up at once`() {
+    var lifecycle = WorkerLifecycle()
+    _ = lifecycle.begin()
+    #expect(lifecycle.workerEnded(.refused("damaged")) == .abandon(reason: "damaged"))
+  }
+
+  @Test func `a worker that says nothing is told by its exit status`() {
+    var lifecycle = WorkerLifecycle()
+    for _ in 0..<3 { _ = lifecycle.begin() }
+    #expect(
+      lifecycle.workerEnded(.exited(3, ""))
+        == .abandon(reason: "its worker ended with exit status 3"))
+    #expect(
+      lifecycle.workerEnded(.killed(11)) == .abandon(reason: "its worker was ended by signal 11"))
+  }
+}

@@ -1,0 +1,136 @@
+import GRDB
+@testable import MigrationCoordinator
+import StoreFormat
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite(.scratchFolder) struct SourceAccessTests {
+  private var folder: FilePath { ScratchFolder.current.appending("data") }
+  private var store: FilePath { folder.appending("Shop.sqlite") }
+  private var snapshot: FilePath { ScratchFolder.current.appending("copy.sqlite") }
+
+  private func contents() throws -> [String: [UInt8]] {
+    var result: [String: [UInt8]] = [:]
+    for name in try Files.listDirectory(folder) {
+      result[name.string] = try Files.readFile(folder.appending(name), limit: 1 << 30)
+    }
+    return result
+  }
+
+  private func count(_ access: SourceAccess) throws -> Int64 {
+    try StoreConnection.immutable(access.readable).run {
+      try Int64.fetchOne($0, sql: "SELECT count(*) FROM t") ?? -1
+    }
+  }
+
+  /// Copies a store as it is at this moment, as after a crash.
+  private func crash(_ original: FilePath, with suffixes: [String]) throws {
+    try Files.createDirectory(folder)
+    for suffix in suffixes {
+      try Files.cloneOrCopy(
+        from: FilePath(original.string + suffix), to: FilePath(store.string + suffix))
+    }
+  }
+
+  private func makeWAL() throws -> DatabaseQueue {
+    let original = ScratchFolder.current.appending("original.sqlite")
+    let queue = try DatabaseQueue(path: original.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      try db.execute(sql: "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+      try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      try db.execute(sql: "INSERT INTO t VALUES (2), (3)")
+    }
+    return queue
+  }
+
+  @Test func `rows that are still in the log are seen, and the source stays as it was`() throws {
+    let queue = try makeWAL()
+    try crash(ScratchFolder.current.appending("original.sqlite"), with: ["", "-wal"])
+    let before = try contents()
+    let access = try SourceAccess.open(store) { snapshot }
+    #expect(access.readable == snapshot)
+    #expect(access.fingerprint.walBytes > 0)
+    #expect(try count(access) == 3)
+    #expect(try contents() == before)
+    try queue.close()
+  }
+
+  @Test func `a store that somebody has open is copied with its log`() throws {
+    let queue = try makeWAL()
+    let original = ScratchFolder.current.appending("original.sqlite")
+    let access = try SourceAccess.open(original) { snapshot }
+    #expect(try count(access) == 3)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "INSERT INTO t VALUES (4)") }
+    #expect(try SourceFingerprint(of: original) != access.fingerprint)
+    try queue.close()
+  }
+
+  @Test func `a transaction that never ended is rolled back in the copy only`() throws {
+    let original = ScratchFolder.current.appending("original.sqlite")
+    let queue = try DatabaseQueue(path: original.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "CREATE TABLE t (a)")
+      try db.execute(
+        sql: """
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+          INSERT INTO t SELECT zeroblob(1000) FROM n
+          """)
+      try db.execute(sql: "PRAGMA cache_size = 5; BEGIN; DELETE FROM t WHERE rowid % 2 = 0")
+      try crash(original, with: ["", "-journal"])
+      try db.execute(sql: "ROLLBACK")
+    }
+    try queue.close()
+    let before = try contents()
+    // The main file by itself holds half of the transaction.
+    #expect(before["Shop.sqlite"] != (try Files.readFile(original, limit: 1 << 30)))
+    let access = try SourceAccess.open(store) { snapshot }
+    #expect(access.fingerprint.journalBytes > 0)
+    #expect(try count(access) == 500)
+    #expect(try contents() == before)
+  }
+
+  @Test func `a store without a log is read where it is`() throws {
+    try Files.createDirectory(folder)
+    let connection = try StoreConnection.writable(store)
+    try connection.run { try $0.execute(sql: "CREATE TABLE t (a); INSERT INTO t VALUES (1)") }
+    try connection.queue.close()
+    try Files.writeFileAtomically([], to: FilePath(store.string + "-wal"))
+    let before = try contents()
+    let access = try SourceAccess.open(store) {
+      Issue.record("no copy is needed")
+      return snapshot
+    }
+    #expect(access.readable == store)
+    #expect(try count(access) == 1)
+    // Writers are kept away until the access is released.
+    #expect(try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes) == nil)
+    access.release()
+    #expect(try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes) != nil)
+    #expect(try contents() == before)
+  }
+
+  @Test func `a store that is being written is in use`() throws {
+    try Files.createDirectory(folder)
+    let connection = try StoreConnection.writable(store)
+    try connection.run { try $0.execute(sql: "CREATE TABLE t (a)") }
+    try connection.queue.close()
+    let lock = try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes)
+    let error = #expect(throws: StoreError.self) { try SourceAccess.open(store) { snapshot } }
+    #expect(error?.problem == .inUse)
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test func `any write shows in the fingerprint`() throws {
+    try Files.createDirectory(folder)
+    let connection = try StoreConnection.writable(store)
+    try connection.run { try $0.execute(sql: "CREATE TABLE t (a); INSERT INTO t VALUES (1)") }
+    let before = try SourceFingerprint(of: store)
+    #expect(try SourceFingerprint(of: store) == before)
+    try connection.run { try $0.execute(sql: "UPDATE t SET a = 2") }
+    #expect(try SourceFingerprint(of: store) != before)
+    try connection.queue.close()
+  }
+}
