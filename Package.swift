@@ -139,6 +139,11 @@ let package = Package(
         "KeyedArchives", "ObjectModel", "Schema", "SystemCalls", "TestSupport", .grdb,
         .systemPackage,
       ]),
+    .testTarget(
+      name: "EndToEndTests",
+      dependencies: [
+        "GodwitTool", "TestSupport", .grdb, .subprocess, .systemPackage,
+      ], exclude: ["Scenarios"], swiftSettings: strict),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(

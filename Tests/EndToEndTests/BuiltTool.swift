@@ -1,0 +1,31 @@
+import Foundation
+import Subprocess
+import SystemPackage
+
+/// The tool of this build, started as a user would start it.
+enum BuiltTool {
+  struct Outcome {
+    var status: Int32
+    var standardOutput: String
+    var standardError: String
+  }
+
+  /// Test bundles and executables lie in one folder.
+  static let path = FilePath(CommandLine.arguments[0]).removingLastComponent().appending("godwit")
+
+  static func run(
+    _ arguments: [String], environment: [Environment.Key: String?] = [:]
+  ) async throws -> Outcome {
+    let result = try await Subprocess.run(
+      .path(path), arguments: Arguments(arguments), environment: .inherit.updating(environment),
+      output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
+    let status: Int32 =
+      switch result.terminationStatus {
+      case .exited(let code): code
+      case .signaled(let number): -number
+      }
+    return Outcome(
+      status: status, standardOutput: result.standardOutput,
+      standardError: result.standardError)
+  }
+}

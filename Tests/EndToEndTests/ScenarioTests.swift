@@ -1,0 +1,65 @@
+import Foundation
+import GRDB
+import SystemPackage
+import TestSupport
+import Testing
+
+/// A folder for each claim: two models, rows by SQL, and what must come of them.
+///
+/// A run with GODWIT_RECORD=1 writes the expectations anew; read them before they are committed.
+@Suite(.scratchFolder) struct ScenarioTests {
+  private static let folder = FilePath(#filePath).removingLastComponent().appending("Scenarios")
+
+  private static let claims: [String] = {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []
+    return names.filter { !$0.hasPrefix(".") }.sorted()
+  }()
+
+  private var store: FilePath { ScratchFolder.current.appending("Source.sqlite") }
+  private var output: FilePath { ScratchFolder.current.appending("Out.sqlite") }
+
+  @Test func `there are scenarios`() {
+    #expect(Self.claims.count >= 12)
+  }
+
+  @Test(arguments: claims) func `a scenario comes out as expected`(claim: String) async throws {
+    let scenario = Self.folder.appending(claim)
+    try await make(scenario)
+    let before = try Data(contentsOf: URL(filePath: store.string))
+    let outcome = try await BuiltTool.run([
+      "migrate", store.string, "--to", scenario.appending("destination.xcdatamodel").string,
+      "--output", output.string,
+    ])
+    var found = "exit \(outcome.status)\n" + scrubbed(outcome.standardError)
+    if outcome.status == 0 { found += try StoreDump.text(of: output) }
+    let expected = URL(filePath: scenario.appending("expected.txt").string)
+    if ProcessInfo.processInfo.environment["GODWIT_RECORD"] != nil {
+      try Data(found.utf8).write(to: expected)
+    }
+    #expect(found == (try String(contentsOf: expected, encoding: .utf8)))
+    #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
+    let left = try FileManager.default.contentsOfDirectory(atPath: ScratchFolder.current.string)
+    #expect(
+      left.sorted() == (outcome.status == 0 ? ["Out.sqlite", "Source.sqlite"] : ["Source.sqlite"]))
+  }
+
+  /// Makes the store of the source model, and fills it.
+  private func make(_ scenario: FilePath) async throws {
+    let made = try await BuiltTool.run([
+      "generate", scenario.appending("source.xcdatamodel").string, "--rows", "0", "--output",
+      store.string,
+    ])
+    try #require(made.status == 0, "\(made.standardError)")
+    try fill(with: String(contentsOfFile: scenario.appending("rows.sql").string, encoding: .utf8))
+  }
+
+  private func fill(with rows: String) throws {
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.writeWithoutTransaction { try $0.execute(sql: rows) }
+    try queue.close()
+  }
+
+  private func scrubbed(_ text: String) -> String {
+    text.replacing(ScratchFolder.current.string + "/", with: "")
+  }
+}

@@ -1,0 +1,1 @@
+INSERT INTO ZPHOTO (Z_PK, Z_ENT, Z_OPT, ZRAW, ZTHUMB) VALUES (1, 1, 1, x'00ff', x'01abcd'), (2, 1, 1, NULL, NULL);

@@ -1,0 +1,1 @@
+INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (1, 1, 1, 'It''s'), (2, 1, 1, NULL);

@@ -1,0 +1,2 @@
+INSERT INTO ZMAN (Z_PK, Z_ENT, Z_OPT) VALUES (5, 2, 1), (6, 2, 1);
+ INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZAUTHOR) VALUES (1, 1, 1, 5), (2, 1, 1, NULL), (3, 1, 1, 6), (4, 1, 1, 5);

@@ -1,0 +1,2 @@
+INSERT INTO ZLIST (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1);
+ INSERT INTO ZROW (Z_PK, Z_ENT, Z_OPT, ZLIST) VALUES (4, 2, 1, 2), (5, 2, 1, 1), (6, 2, 1, 2), (7, 2, 1, NULL);
