@@ -118,7 +118,6 @@ let package = Package(
         "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "ValueExpressions", .grdb,
         .systemPackage,
       ]),
-    .tests(of: "Mapping", ["ObjectModel", "ValueExpressions"]),
     .tests(
       of: "MappingFiles",
       [
