@@ -33,4 +33,6 @@ package struct MigrationReport: Codable, Sendable {
   package var extraTables: [String] = []
   /// Seconds in each phase.
   package var seconds: [String: Double] = [:]
+  /// Whether work of an interrupted migration was taken over.
+  package var resumed = false
 }
