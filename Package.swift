@@ -45,6 +45,7 @@ let package = Package(
         .treatAllWarnings(as: .error),
       ]),
     .module("SystemCalls", ["CSystemShims", .systemPackage]),
+    .module("StorePages", [.systemPackage]),
     .module(
       "StoreFormat",
       [
@@ -109,6 +110,7 @@ let package = Package(
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
     .tests(of: "ValueExpressions"),
+    .tests(of: "StorePages", ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),

@@ -1,0 +1,132 @@
+/// One value as a record holds it: its serial type, and where its bytes lie.
+package struct Field {
+  package var type: UInt64
+  /// Valid only until the row that it came from is left; nil where the type has no bytes.
+  package var body: UnsafeRawPointer?
+
+  @inline(__always)
+  package init(type: UInt64, body: UnsafeRawPointer?) {
+    self.type = type
+    self.body = body
+  }
+
+  package static var null: Field { Field(type: 0, body: nil) }
+
+  @inline(__always) package var isNull: Bool { type == 0 }
+  @inline(__always) package var isInteger: Bool { (1...6).contains(type) || type == 8 || type == 9 }
+  @inline(__always) package var isReal: Bool { type == 7 }
+  @inline(__always) package var isText: Bool { type >= 13 && type & 1 == 1 }
+  @inline(__always) package var isBlob: Bool { type >= 12 && type & 1 == 0 }
+
+  /// The bytes of the body.
+  @inline(__always) package var size: Int { Field.size(type) }
+
+  @inline(__always)
+  package static func size(_ type: UInt64) -> Int {
+    if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
+    switch type {
+    case 1: return 1
+    case 2: return 2
+    case 3: return 3
+    case 4: return 4
+    case 5: return 6
+    case 6, 7: return 8
+    default: return 0
+    }
+  }
+
+  /// The value of an integer.
+  @inline(__always)
+  package var integer: Int64 {
+    if type == 8 { return 0 }
+    if type == 9 { return 1 }
+    guard let body else { return 0 }
+    let size = self.size
+    var value = Int64(body.load(as: Int8.self))
+    var index = 1
+    while index < size {
+      value = value << 8 | Int64(body.load(fromByteOffset: index, as: UInt8.self))
+      index += 1
+    }
+    return value
+  }
+
+  /// The value of a real.
+  @inline(__always)
+  package var real: Double {
+    guard let body else { return 0 }
+    return Double(bitPattern: UInt64(bigEndian: body.loadUnaligned(as: UInt64.self)))
+  }
+
+  /// An integer in its shortest form, whose bytes go to `scratch`, which has room for eight.
+  @inline(__always)
+  package init(_ value: Int64, _ scratch: UnsafeMutableRawPointer) {
+    let type = Field.type(of: value)
+    self.type = type
+    body = UnsafeRawPointer(scratch)
+    let size = Field.size(type)
+    if size > 0 {
+      let shifted = UInt64(bitPattern: value) << UInt64(64 - size * 8)
+      scratch.storeBytes(of: shifted.bigEndian, as: UInt64.self)
+    }
+  }
+
+  /// A real in eight bytes, which go to `scratch`.
+  @inline(__always)
+  package init(real value: Double, _ scratch: UnsafeMutableRawPointer) {
+    type = 7
+    body = UnsafeRawPointer(scratch)
+    scratch.storeBytes(of: value.bitPattern.bigEndian, as: UInt64.self)
+  }
+
+  @inline(__always)
+  static func type(of value: Int64) -> UInt64 {
+    let magnitude = UInt64(bitPattern: value < 0 ? ~value : value)
+    if magnitude <= 127 { return value == 0 ? 8 : value == 1 ? 9 : 1 }
+    if magnitude <= 32_767 { return 2 }
+    if magnitude <= 8_388_607 { return 3 }
+    if magnitude <= 2_147_483_647 { return 4 }
+    if magnitude <= 140_737_488_355_327 { return 5 }
+    return 6
+  }
+}
+
+/// What a column makes of a value that it is given (docs/store-pages.md, "Affinity").
+package enum Affinity: Sendable {
+  case integer, real, numeric, text, none
+
+  /// The value as the column keeps it; nil where that takes SQLite's own conversion of text.
+  ///
+  /// - Parameter scratch: eight bytes for a value that changes its form.
+  @inline(__always)
+  package func applied(
+    to field: Field, _ scratch: UnsafeMutableRawPointer
+  ) -> Field? {
+    switch self {
+    case .none: return field
+    case .text: return field.isNull || field.type >= 12 ? field : nil
+    case .integer, .numeric:
+      if field.isReal { return Self.whole(field.real).map { Field($0, scratch) } ?? field }
+      return field.isText && field.size > 0 ? nil : field
+    case .real:
+      if field.isInteger {
+        let value = field.integer
+        return Field.type(of: value) == 6 ? Field(real: Double(value), scratch) : field
+      }
+      if field.isReal {
+        guard let value = Self.whole(field.real) else { return field }
+        return Field.type(of: value) == 6
+          ? Field(real: Double(value), scratch) : Field(value, scratch)
+      }
+      return field.isText && field.size > 0 ? nil : field
+    }
+  }
+
+  /// The integer that is the same number, if there is one; the two limits do not count.
+  @inline(__always)
+  static func whole(_ number: Double) -> Int64? {
+    guard number > -9.223372036854775808e18, number < 9.223372036854775808e18 else { return nil }
+    let value = Int64(number)
+    return Double(value) == number ? value : nil
+  }
+}
