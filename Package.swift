@@ -31,7 +31,8 @@ let package = Package(
     .module("Schema", ["ObjectModel", "ValueExpressions"]),
     .module("Mapping", ["ObjectModel", "ValueExpressions"]),
     .module("RowPrograms", ["Mapping", "ObjectModel", "Schema", "ValueExpressions"]),
-    .module("Planning", ["RowPrograms", "Schema", .systemPackage]),
+    .module("StorePages", [.systemPackage]),
+    .module("Planning", ["RowPrograms", "Schema", "StorePages", .systemPackage]),
 
     // What lies on disk.
     .module("KeyedArchives", []),
@@ -45,7 +46,6 @@ let package = Package(
         .treatAllWarnings(as: .error),
       ]),
     .module("SystemCalls", ["CSystemShims", .systemPackage]),
-    .module("StorePages", [.systemPackage]),
     .module(
       "StoreFormat",
       [
@@ -66,15 +66,15 @@ let package = Package(
     .module(
       "MigrationWorker",
       [
-        "MigrationStatus", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls",
-        .grdbSQLite, .logging, .systemPackage,
+        "MigrationStatus", "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat",
+        "StorePages", "SystemCalls", .grdb, .grdbSQLite, .logging, .systemPackage,
       ], faults: true),
     .module(
       "MigrationCoordinator",
       [
         "Mapping", "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "RowPrograms",
-        "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .grdbSQLite, .logging,
-        .subprocess, .systemPackage,
+        "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions", .grdb,
+        .grdbSQLite, .logging, .subprocess, .systemPackage,
       ], faults: true),
     .module(
       "Godwit",

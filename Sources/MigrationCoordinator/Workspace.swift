@@ -56,6 +56,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
   var sourceModel: String
   var destinationModel: String
   var rangeRows: Int64?
+  var engine: MigrationRequest.Engine
 }
 
 /// A plan with what it takes to resume it.
@@ -63,4 +64,6 @@ struct SavedPlan: Codable, Sendable {
   var id: String
   var inputs: PlanInputs
   var plan: MigrationPlan
+  /// Where the pages of workers go; nil has the rows written by SQL.
+  var pages: PageLayout?
 }

@@ -25,13 +25,20 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let path = FilePath(document.shard)
     try Files.remove(path)
     let connection = try StoreConnection.scratch(path, cacheBytes: document.memory / 4)
+    try attachSource(document, to: connection)
+    return connection
+  }
+
+  /// Makes the source readable as `src`, and its external files with it.
+  static func attachSource(
+    _ document: WorkOrderDocument, to connection: StoreConnection
+  ) throws {
     let source = StoreConnection.uri(FilePath(document.source)) + "?immutable=1"
     let support = FilePath(document.support)
     try connection.run { db in
       db.add(function: externalFunction(support: support))
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
-    return connection
   }
 
   /// The bytes of the file that an external value names, as `godwit_external(value)`.

@@ -43,6 +43,18 @@ extension TableProgram {
   }
 }
 
+extension TableProgram {
+  /// A query for expressions over all source rows of a key range, named `s`, in key order.
+  package func query(of expressions: [String], in range: KeyRange, schema: String) -> String {
+    let condition = range.condition("s.Z_PK").map { " WHERE \($0)" } ?? ""
+    return """
+      SELECT \(expressions.joined(separator: ", "))
+      FROM \(schema).\(SQL.identifier(sourceTable)) AS s\(condition)
+      ORDER BY s.Z_PK
+      """
+  }
+}
+
 extension JoinProgram {
   /// A query for the destination rows of a range of first keys, in key order.
   ///
@@ -92,7 +104,8 @@ extension ColumnProgram {
 }
 
 extension ColumnOperation {
-  fileprivate func expression(schema: String) -> String {
+  /// The value in SQL, of a row named `s`.
+  package func expression(schema: String) -> String {
     switch self {
     case .constant(let value): return value.sql
     case .copy(let column, let replacement): return Self.value(Self.name(column), replacement)

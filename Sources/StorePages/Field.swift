@@ -4,24 +4,24 @@ package struct Field {
   /// Valid only until the row that it came from is left; nil where the type has no bytes.
   package var body: UnsafeRawPointer?
 
-  @inline(__always)
+  @inlinable
   package init(type: UInt64, body: UnsafeRawPointer?) {
     self.type = type
     self.body = body
   }
 
-  package static var null: Field { Field(type: 0, body: nil) }
+  @inlinable package static var null: Field { Field(type: 0, body: nil) }
 
-  @inline(__always) package var isNull: Bool { type == 0 }
-  @inline(__always) package var isInteger: Bool { (1...6).contains(type) || type == 8 || type == 9 }
-  @inline(__always) package var isReal: Bool { type == 7 }
-  @inline(__always) package var isText: Bool { type >= 13 && type & 1 == 1 }
-  @inline(__always) package var isBlob: Bool { type >= 12 && type & 1 == 0 }
+  @inlinable package var isNull: Bool { type == 0 }
+  @inlinable package var isInteger: Bool { (1...6).contains(type) || type == 8 || type == 9 }
+  @inlinable package var isReal: Bool { type == 7 }
+  @inlinable package var isText: Bool { type >= 13 && type & 1 == 1 }
+  @inlinable package var isBlob: Bool { type >= 12 && type & 1 == 0 }
 
   /// The bytes of the body.
-  @inline(__always) package var size: Int { Field.size(type) }
+  @inlinable package var size: Int { Field.size(type) }
 
-  @inline(__always)
+  @inlinable
   package static func size(_ type: UInt64) -> Int {
     if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
     switch type {
@@ -36,7 +36,7 @@ package struct Field {
   }
 
   /// The value of an integer.
-  @inline(__always)
+  @inlinable
   package var integer: Int64 {
     if type == 8 { return 0 }
     if type == 9 { return 1 }
@@ -52,14 +52,14 @@ package struct Field {
   }
 
   /// The value of a real.
-  @inline(__always)
+  @inlinable
   package var real: Double {
     guard let body else { return 0 }
     return Double(bitPattern: UInt64(bigEndian: body.loadUnaligned(as: UInt64.self)))
   }
 
   /// An integer in its shortest form, whose bytes go to `scratch`, which has room for eight.
-  @inline(__always)
+  @inlinable
   package init(_ value: Int64, _ scratch: UnsafeMutableRawPointer) {
     let type = Field.type(of: value)
     self.type = type
@@ -72,15 +72,15 @@ package struct Field {
   }
 
   /// A real in eight bytes, which go to `scratch`.
-  @inline(__always)
+  @inlinable
   package init(real value: Double, _ scratch: UnsafeMutableRawPointer) {
     type = 7
     body = UnsafeRawPointer(scratch)
     scratch.storeBytes(of: value.bitPattern.bigEndian, as: UInt64.self)
   }
 
-  @inline(__always)
-  static func type(of value: Int64) -> UInt64 {
+  @inlinable
+  package static func type(of value: Int64) -> UInt64 {
     let magnitude = UInt64(bitPattern: value < 0 ? ~value : value)
     if magnitude <= 127 { return value == 0 ? 8 : value == 1 ? 9 : 1 }
     if magnitude <= 32_767 { return 2 }
@@ -98,7 +98,7 @@ package enum Affinity: Sendable {
   /// The value as the column keeps it; nil where that takes SQLite's own conversion of text.
   ///
   /// - Parameter scratch: eight bytes for a value that changes its form.
-  @inline(__always)
+  @inlinable
   package func applied(
     to field: Field, _ scratch: UnsafeMutableRawPointer
   ) -> Field? {
@@ -123,8 +123,8 @@ package enum Affinity: Sendable {
   }
 
   /// The integer that is the same number, if there is one; the two limits do not count.
-  @inline(__always)
-  static func whole(_ number: Double) -> Int64? {
+  @inlinable
+  package static func whole(_ number: Double) -> Int64? {
     guard number > -9.223372036854775808e18, number < 9.223372036854775808e18 else { return nil }
     let value = Int64(number)
     return Double(value) == number ? value : nil

@@ -66,16 +66,22 @@ package final class EntryCollector {
 
 /// Reads sections of a file, one after the other, through a small buffer.
 package final class SectionReader {
-  private let file: PageFile
-  private var sections: ArraySlice<Section>
+  private var file: PageFile?
+  private var sections: ArraySlice<(FileDescriptor, Section)>
   private var offset: Int64 = 0
   private var left: Int64 = 0
   private var buffer: UnsafeMutableRawBufferPointer
   private var start = 0
   private var end = 0
 
-  package init(_ descriptor: FileDescriptor, _ sections: [Section], bufferBytes: Int = 1 << 16) {
-    file = PageFile(descriptor)
+  package convenience init(
+    _ descriptor: FileDescriptor, _ sections: [Section], bufferBytes: Int = 1 << 16
+  ) {
+    self.init(sections.map { (descriptor, $0) }, bufferBytes: bufferBytes)
+  }
+
+  /// Takes sections of several files.
+  package init(_ sections: [(FileDescriptor, Section)], bufferBytes: Int = 1 << 16) {
     self.sections = sections[...]
     buffer = .allocate(byteCount: max(64, bufferBytes), alignment: 16)
   }
@@ -104,11 +110,12 @@ package final class SectionReader {
     start = 0
     while end < count {
       if left == 0 {
-        guard let section = sections.popFirst() else { return false }
+        guard let (descriptor, section) = sections.popFirst() else { return false }
+        file = PageFile(descriptor)
         (offset, left) = (section.offset, section.bytes)
       }
       let size = Int(min(Int64(buffer.count - end), left))
-      try file.read(UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + size]), at: offset)
+      try file?.read(UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + size]), at: offset)
       offset += Int64(size)
       left -= Int64(size)
       end += size

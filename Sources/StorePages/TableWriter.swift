@@ -1,5 +1,5 @@
 /// One leaf page of a table, as the upper levels of its b-tree see it.
-package struct LeafEntry: Hashable, Sendable {
+package struct LeafEntry: BitwiseCopyable, Hashable, Sendable {
   package var page: UInt32
   package var lastKey: Int64
 
