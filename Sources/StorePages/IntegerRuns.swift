@@ -125,58 +125,85 @@ package struct IntegerRun {
     self.reader = reader
     self.rowOffset = rowOffset
   }
-
-  @inline(__always)
-  func next() throws(PageError) -> IntegerEntry? {
-    guard let at = try reader.next(MemoryLayout<IntegerEntry>.size) else { return nil }
-    var entry = at.loadUnaligned(as: IntegerEntry.self)
-    entry.low &+= rowOffset
-    return entry
-  }
 }
 
 /// Merges sorted runs into one.
-package struct IntegerMerge {
-  private var runs: [IntegerRun]
-  /// A heap of the first entry of each run, the smallest on top.
-  private var heap: [(entry: IntegerEntry, run: Int)] = []
-
-  package init(_ runs: [IntegerRun]) throws(PageError) {
-    self.runs = runs
-    for index in runs.indices {
-      if let entry = try runs[index].next() { heap.append((entry, index)) }
-    }
-    for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(index) }
+package final class IntegerMerge {
+  /// The entries of a run that are in memory.
+  private struct Front {
+    var at: UnsafePointer<IntegerEntry>
+    var left: Int
+    var rowOffset: UInt64
   }
 
-  package mutating func next() throws(PageError) -> IntegerEntry? {
-    guard let top = heap.first else { return nil }
-    if let entry = try runs[top.run].next() {
-      heap[0].entry = entry
+  private struct Node {
+    var entry: IntegerEntry
+    var run: Int
+  }
+
+  private let readers: [SectionReader]
+  private let fronts: UnsafeMutablePointer<Front>
+  /// A heap of the first entry of each run, the smallest on top.
+  private let heap: UnsafeMutablePointer<Node>
+  private var count = 0
+
+  package init(_ runs: [IntegerRun]) throws(PageError) {
+    readers = runs.map(\.reader)
+    fronts = .allocate(capacity: max(1, runs.count))
+    heap = .allocate(capacity: max(1, runs.count))
+    for (index, run) in runs.enumerated() {
+      guard let (start, size) = try run.reader.nextChunk(of: IntegerEntry.self) else { continue }
+      fronts[index] = Front(at: start, left: size, rowOffset: run.rowOffset)
+      heap[count] = Node(entry: take(index), run: index)
+      count += 1
+    }
+    for index in stride(from: count / 2 - 1, through: 0, by: -1) { sink(index) }
+  }
+
+  deinit {
+    fronts.deallocate()
+    heap.deallocate()
+  }
+
+  @inline(__always)
+  private func take(_ run: Int) -> IntegerEntry {
+    var entry = fronts[run].at.pointee
+    entry.low &+= fronts[run].rowOffset
+    fronts[run].at += 1
+    fronts[run].left -= 1
+    return entry
+  }
+
+  package func next() throws(PageError) -> IntegerEntry? {
+    if count == 0 { return nil }
+    let top = heap[0]
+    if fronts[top.run].left > 0 {
+      heap[0].entry = take(top.run)
+    } else if let (start, size) = try readers[top.run].nextChunk(of: IntegerEntry.self) {
+      fronts[top.run].at = start
+      fronts[top.run].left = size
+      heap[0].entry = take(top.run)
     } else {
-      let last = heap.removeLast()
-      if heap.isEmpty { return top.entry }
-      heap[0] = last
+      count -= 1
+      if count == 0 { return top.entry }
+      heap[0] = heap[count]
     }
     sink(0)
     return top.entry
   }
 
   @inline(__always)
-  private mutating func sink(_ start: Int) {
-    heap.withUnsafeMutableBufferPointer { heap in
-      var index = start
-      let count = heap.count
-      let moving = heap[index]
-      while true {
-        var child = index * 2 + 1
-        if child >= count { break }
-        if child + 1 < count && heap[child + 1].entry < heap[child].entry { child += 1 }
-        if !(heap[child].entry < moving.entry) { break }
-        heap[index] = heap[child]
-        index = child
-      }
-      heap[index] = moving
+  private func sink(_ start: Int) {
+    var index = start
+    let moving = heap[index]
+    while true {
+      var child = index * 2 + 1
+      if child >= count { break }
+      if child + 1 < count && heap[child + 1].entry < heap[child].entry { child += 1 }
+      if !(heap[child].entry < moving.entry) { break }
+      heap[index] = heap[child]
+      index = child
     }
+    heap[index] = moving
   }
 }

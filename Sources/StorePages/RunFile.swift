@@ -97,6 +97,18 @@ package final class SectionReader {
     return UnsafeRawPointer(base + start)
   }
 
+  /// As many whole entries as are at hand, at least one; nil at the end.
+  package func nextChunk<Entry: BitwiseCopyable>(
+    of type: Entry.Type
+  ) throws(PageError) -> (UnsafePointer<Entry>, Int)? {
+    let size = MemoryLayout<Entry>.stride
+    if end - start < size, try !fill(size) { return nil }
+    guard let base = buffer.baseAddress else { return nil }
+    let count = (end - start) / size
+    defer { start += count * size }
+    return (UnsafeRawPointer(base + start).assumingMemoryBound(to: Entry.self), count)
+  }
+
   private func fill(_ count: Int) throws(PageError) -> Bool {
     if count > buffer.count {
       let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: count * 2, alignment: 16)

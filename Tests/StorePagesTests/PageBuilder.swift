@@ -83,7 +83,7 @@ final class PageBuilder {
       while let row = try nulls.next(8) {
         try target.add(record.make(nil, row: row.loadUnaligned(as: Int64.self)))
       }
-      var merge = try IntegerMerge(
+      let merge = try IntegerMerge(
         (part.integers[index.name] ?? []).map {
           IntegerRun(SectionReader(runDescriptor, [$0], bufferBytes: 256))
         })

@@ -20,6 +20,8 @@ final class CompiledProgram {
 
   /// What to read of each source row, after its key, entity number and save count.
   private(set) var expressions = ["s.Z_PK", "s.Z_ENT", "s.Z_OPT"]
+  /// The same as names of columns; nil for what is no bare column.
+  private(set) var columns: [String?] = ["Z_PK", "Z_ENT", "Z_OPT"]
   let width: Int
   private let program: TableProgram
   private var steps: [Step] = []
@@ -182,12 +184,13 @@ final class CompiledProgram {
   }
 
   private func place(of column: String) -> Int {
-    place(ofExpression: "s.\(SQL.identifier(column))")
+    place(ofExpression: "s.\(SQL.identifier(column))", column: column)
   }
 
-  private func place(ofExpression expression: String) -> Int {
+  private func place(ofExpression expression: String, column: String? = nil) -> Int {
     if let index = expressions.firstIndex(of: expression) { return index }
     expressions.append(expression)
+    columns.append(column)
     return expressions.count - 1
   }
 

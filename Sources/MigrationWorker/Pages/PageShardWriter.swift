@@ -16,6 +16,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let document: WorkOrderDocument
   private let work: PageWork
   private let connection: StoreConnection
+  /// Read beside SQLite, which holds no locks on a source that nobody changes.
+  private let source: FileDescriptor
   private let result: FileDescriptor
   private let shard: FileDescriptor
   private let log: FileDescriptor
@@ -37,6 +39,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       FilePath(work.file), .readWrite, options: .closeOnExec)
     let log = try FileDescriptor.open(
       FilePath(work.claims), .writeOnly, options: [.append, .closeOnExec])
+    let source = try FileDescriptor.open(
+      FilePath(document.source), .readOnly, options: .closeOnExec)
+    self.source = source
     self.document = document
     self.work = work
     self.connection = connection
@@ -62,9 +67,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     var output = try PieceOutput(
       pages, runs, collectors, digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
-    let document = document
+    let (document, source) = (document, source)
     let read = try connection.run { db in
-      let loop = try PieceLoop(document, piece, db)
+      let loop = try PieceLoop(document, piece, source, db)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)
@@ -88,7 +93,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     try Files.syncFile(result)
     try Files.syncFile(shard)
     let size = try shard.seek(offset: 0, from: .end)
-    for file in [result, shard, log] { try file.close() }
+    for file in [source, result, shard, log] { try file.close() }
     return size
   }
 }
@@ -98,7 +103,7 @@ struct PieceOutput: ~Copyable {
   private let table: TableWriter
   private let leaves: EntryCollector
   private let spans: EntryCollector
-  private let collectors: [IndexCollector]
+  private let collectors: ContiguousArray<IndexCollector>
   private let digests: Bool
   private let rowsBefore: Int64
   private var span: KeySpan?
@@ -114,7 +119,7 @@ struct PieceOutput: ~Copyable {
     table = TableWriter(pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
     self.leaves = leaves
     spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
-    self.collectors = collectors
+    self.collectors = ContiguousArray(collectors)
     self.digests = digests
     self.rowsBefore = rowsBefore
   }
@@ -127,7 +132,7 @@ struct PieceOutput: ~Copyable {
     key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, hasKey: Bool
   ) throws {
     try table.add(key: key, fields, count)
-    for collector in collectors { try collector.add(fields, key) }
+    for index in collectors.indices { try collectors[index].add(fields, key) }
     rows += 1
     if let last = span, last.last &+ 1 == key {
       span?.last = key
@@ -142,6 +147,7 @@ struct PieceOutput: ~Copyable {
     _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, _ hasKey: Bool
   ) {
     var hash = RowDigest.firstHash
+    let empty = UnsafeRawPointer(fields)
     if hasKey { RowDigest.mix(&hash, RowDigest.integer(key)) }
     for index in (hasKey ? 1 : 0)..<count {
       let field = fields[index]
@@ -151,9 +157,10 @@ struct PieceOutput: ~Copyable {
       } else if field.isReal {
         value = RowDigest.real(field.real)
       } else if field.isText {
-        value = RowDigest.text(field.body, Int32(field.size))
+        // SQLite gives an address for an empty text, and none for an empty blob.
+        value = RowDigest.text(field.body ?? empty, Int32(field.size))
       } else if field.isBlob {
-        value = RowDigest.blob(field.body, Int32(field.size))
+        value = RowDigest.blob(field.size > 0 ? field.body : nil, Int32(field.size))
       } else {
         value = RowDigest.null
       }

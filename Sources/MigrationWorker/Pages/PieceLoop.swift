@@ -3,6 +3,7 @@ import Planning
 import RowPrograms
 import Schema
 import StorePages
+import SystemPackage
 
 /// Runs the program of a piece over its source rows.
 struct PieceLoop {
@@ -16,10 +17,15 @@ struct PieceLoop {
   private let program: Program
   private let piece: Piece
   private let definition: Substring
+  private let file: FileDescriptor
   private let db: Database
 
-  init(_ document: WorkOrderDocument, _ piece: Piece, _ db: Database) throws {
+  /// Takes the open source file, which is attached to the database as well.
+  init(
+    _ document: WorkOrderDocument, _ piece: Piece, _ file: FileDescriptor, _ db: Database
+  ) throws {
     self.piece = piece
+    self.file = file
     self.db = db
     let name = piece.destinationTable
     if let table = document.tables.first(where: { $0.destinationTable == name }) {
@@ -54,8 +60,7 @@ struct PieceLoop {
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, db)
     let compiled = try CompiledProgram(table, stored: odd.stored)
-    let reader = try RowReader(
-      table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
+    let reader = try source(of: table, compiled)
     var read: Int64 = 0
     var reported: Int64 = 0
     var lastKey: Int64 = 0
@@ -80,6 +85,21 @@ struct PieceLoop {
     }
     try progress(read - reported, lastKey)
     return read
+  }
+
+  /// The rows of the piece: from pages where the table is of the usual form, else from SQLite.
+  private func source(
+    of table: TableProgram, _ compiled: CompiledProgram
+  ) throws -> any RowSource {
+    let columns = compiled.columns.compactMap(\.self)
+    if columns.count == compiled.columns.count,
+      let found = try SourceTable(table.sourceTable, file: file, db),
+      let cursor = try found.cursor(columns, file: file, from: piece.keys.first)
+    {
+      return CursorRows(cursor, last: piece.keys.last)
+    }
+    return try RowReader(
+      table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
   }
 
   private func run(

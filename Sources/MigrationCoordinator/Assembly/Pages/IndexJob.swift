@@ -79,7 +79,7 @@ struct IndexJob: Sendable {
     while let row = try nulls.next(8) {
       try target.add(record.make(nil, row: row.loadUnaligned(as: Int64.self)))
     }
-    var merge = try IntegerMerge(integerRuns(bytes))
+    let merge = try IntegerMerge(integerRuns(bytes))
     var filter = try filter()
     var missing: Int64 = 0
     var last: (key: Int64, isThere: Bool)?
@@ -96,7 +96,7 @@ struct IndexJob: Sendable {
 
   private func mergePairs(_ target: IndexWriter, _ bytes: Int) throws -> DanglingReference? {
     let record = IntegerRecord()
-    var merge = try IntegerMerge(integerRuns(bytes))
+    let merge = try IntegerMerge(integerRuns(bytes))
     var filter = try filter()
     var missing: Int64 = 0
     var last: (key: Int64, second: UInt64, isThere: Bool)?
