@@ -1,4 +1,6 @@
 /// One value as a record holds it: its serial type, and where its bytes lie.
+///
+/// Eight bytes can be read where a number begins, however short it is.
 package struct Field {
   package var type: UInt64
   /// Valid only until the row that it came from is left; nil where the type has no bytes.
@@ -13,7 +15,7 @@ package struct Field {
   @inlinable package static var null: Field { Field(type: 0, body: nil) }
 
   @inlinable package var isNull: Bool { type == 0 }
-  @inlinable package var isInteger: Bool { (1...6).contains(type) || type == 8 || type == 9 }
+  @inlinable package var isInteger: Bool { type < 10 && type != 0 && type != 7 }
   @inlinable package var isReal: Bool { type == 7 }
   @inlinable package var isText: Bool { type >= 13 && type & 1 == 1 }
   @inlinable package var isBlob: Bool { type >= 12 && type & 1 == 0 }
@@ -24,15 +26,8 @@ package struct Field {
   @inlinable
   package static func size(_ type: UInt64) -> Int {
     if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
-    switch type {
-    case 1: return 1
-    case 2: return 2
-    case 3: return 3
-    case 4: return 4
-    case 5: return 6
-    case 6, 7: return 8
-    default: return 0
-    }
+    // One digit for each type from 0 up.
+    return Int(truncatingIfNeeded: UInt64(0x8864_3210) &>> (type &* 4) & 15)
   }
 
   /// The value of an integer.
@@ -41,14 +36,8 @@ package struct Field {
     if type == 8 { return 0 }
     if type == 9 { return 1 }
     guard let body else { return 0 }
-    let size = self.size
-    var value = Int64(body.load(as: Int8.self))
-    var index = 1
-    while index < size {
-      value = value << 8 | Int64(body.load(fromByteOffset: index, as: UInt8.self))
-      index += 1
-    }
-    return value
+    let bytes = Int64(bigEndian: body.loadUnaligned(as: Int64.self))
+    return bytes >> Int64(64 - Field.size(type) * 8)
   }
 
   /// The value of a real.
@@ -104,11 +93,13 @@ package enum Affinity: Sendable {
   ) -> Field? {
     switch self {
     case .none: return field
-    case .text: return field.isNull || field.type >= 12 ? field : nil
+    case .text: return field.type >= 12 || field.isNull ? field : nil
     case .integer, .numeric:
+      if field.type < 7 || field.type == 8 || field.type == 9 { return field }
       if field.isReal { return Self.whole(field.real).map { Field($0, scratch) } ?? field }
       return field.isText && field.size > 0 ? nil : field
     case .real:
+      if field.isNull { return field }
       if field.isInteger {
         let value = field.integer
         return Field.type(of: value) == 6 ? Field(real: Double(value), scratch) : field

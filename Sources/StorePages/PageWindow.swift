@@ -15,7 +15,8 @@ final class PageWindow {
     self.file = file
     self.pageSize = pageSize
     self.pageCount = pageCount
-    buffer = .allocate(byteCount: Self.mostPages * pageSize, alignment: 4096)
+    // Eight more, for a number that is read whole where the last page ends.
+    buffer = .allocate(byteCount: Self.mostPages * pageSize + 8, alignment: 4096)
   }
 
   deinit { buffer.deallocate() }

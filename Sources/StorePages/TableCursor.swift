@@ -213,9 +213,9 @@ package final class TableCursor {
     guard start + local + 4 <= form.pageSize,
       total / capacity <= Int(form.pageCount)
     else { throw damaged() }
-    if payload.count < total {
+    if payload.count < total + 8 {
       payload.deallocate()
-      payload = .allocate(byteCount: total + total / 4, alignment: 16)
+      payload = .allocate(byteCount: total + total / 4 + 8, alignment: 16)
     }
     guard let base = payload.baseAddress else { throw damaged() }
     base.copyMemory(from: leaf + start, byteCount: local)

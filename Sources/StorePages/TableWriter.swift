@@ -156,34 +156,20 @@ struct RecordShape {
   func write(_ fields: UnsafePointer<Field>, _ count: Int, _ to: UnsafeMutableRawPointer) {
     var at = Bytes.putVarint(UInt64(header), to)
     var body = to + header
+    let end = to + self.size
     for index in 0..<count {
       let field = fields[index]
       at += Bytes.putVarint(field.type, to + at)
       let size = Field.size(field.type)
       if size > 0, let from = field.body {
-        if size <= 8 {
-          Self.copySmall(from, body, size)
+        if field.type < 12 && body + 8 <= end {
+          // What is too much is written over by the next field.
+          body.storeBytes(of: from.loadUnaligned(as: UInt64.self), as: UInt64.self)
         } else {
           body.copyMemory(from: from, byteCount: size)
         }
         body += size
       }
-    }
-  }
-
-  @inline(__always)
-  private static func copySmall(
-    _ from: UnsafeRawPointer, _ to: UnsafeMutableRawPointer, _ size: Int
-  ) {
-    if size == 8 {
-      to.storeBytes(of: from.loadUnaligned(as: UInt64.self), as: UInt64.self)
-      return
-    }
-    var index = 0
-    while index < size {
-      to.storeBytes(
-        of: from.load(fromByteOffset: index, as: UInt8.self), toByteOffset: index, as: UInt8.self)
-      index += 1
     }
   }
 }

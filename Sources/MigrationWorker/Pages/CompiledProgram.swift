@@ -24,14 +24,17 @@ final class CompiledProgram {
   private(set) var columns: [String?] = ["Z_PK", "Z_ENT", "Z_OPT"]
   let width: Int
   private let program: TableProgram
-  private var steps: [Step] = []
+  /// For each entity, a step for each column.
+  private let steps: UnsafeMutablePointer<Step>
   private var keptSets: [[Int64]] = []
   private var maps: [[TableProgram.Renumbering]] = []
-  private var constants: [Field] = []
+  /// NULL first; every step has at most one of its own.
+  private let constants: UnsafeMutablePointer<Field>
+  private var constantCount = 1
   private var kept: [UnsafeMutableRawPointer] = []
   private let scratch: UnsafeMutableRawPointer
-  private let numbers: UnsafeMutableRawPointer
-  private var lastEntity = 0
+  private let entityNumbers: UnsafeMutablePointer<TableProgram.Renumbering>
+  private let entityCount: Int
   /// The destination row; valid until the next one.
   let output: UnsafeMutablePointer<Field>
 
@@ -40,23 +43,31 @@ final class CompiledProgram {
     _ program: TableProgram, stored: (_ column: String, StoredValue) throws -> RowReader
   ) throws {
     self.program = program
+    entityCount = program.entities.count
     width = program.columns.count + 3
     scratch = .allocate(byteCount: width * 8, alignment: 8)
-    numbers = .allocate(byteCount: program.entities.count * 8 + 8, alignment: 8)
     output = .allocate(capacity: width)
     output.initialize(repeating: .null, count: width)
+    let count = program.entities.count * program.columns.count
+    steps = .allocate(capacity: max(1, count))
+    constants = .allocate(capacity: count + 1)
+    constants.initialize(to: .null)
+    entityNumbers = .allocate(capacity: max(1, program.entities.count))
+    for (index, entity) in program.entities.enumerated() { entityNumbers[index] = entity }
     for entity in program.entities.indices {
-      for column in program.columns {
+      for (place, column) in program.columns.enumerated() {
         let operation =
           entity < column.operations.count ? column.operations[entity] : .constant(.null)
-        steps.append(try compile(operation, column, stored))
+        steps[entity * program.columns.count + place] = try compile(operation, column, stored)
       }
     }
   }
 
   deinit {
     scratch.deallocate()
-    numbers.deallocate()
+    steps.deallocate()
+    constants.deallocate()
+    entityNumbers.deallocate()
     output.deallocate()
     for pointer in kept { pointer.deallocate() }
   }
@@ -66,7 +77,7 @@ final class CompiledProgram {
   func run(_ fields: UnsafePointer<Field>) -> Bool? {
     guard fields[1].isInteger else { return fields[1].isNull ? false : nil }
     guard let entity = entity(fields[1].integer) else { return false }
-    output[1] = Field(program.entities[entity].destination, scratch + 8)
+    output[1] = Field(entityNumbers[entity].destination, scratch + 8)
     guard let count = Affinity.integer.applied(to: fields[2], scratch + 16) else { return nil }
     output[2] = count
     let columns = width - 3
@@ -85,13 +96,8 @@ final class CompiledProgram {
 
   @inline(__always)
   private func entity(_ number: Int64) -> Int? {
-    if program.entities.isEmpty { return nil }
-    if program.entities[lastEntity].source == number { return lastEntity }
-    guard let found = program.entities.firstIndex(where: { $0.source == number }) else {
-      return nil
-    }
-    lastEntity = found
-    return found
+    for index in 0..<entityCount where entityNumbers[index].source == number { return index }
+    return nil
   }
 
   @inline(__always)
@@ -205,10 +211,7 @@ final class CompiledProgram {
     _ stored: (_ column: String, StoredValue) throws -> RowReader
   ) throws -> Int {
     if value == .null {
-      if constants.isEmpty { constants.append(.null) }
-      if constants[0].isNull { return 0 }
-      constants.append(.null)
-      return constants.count - 1
+      return 0
     }
     let reader = try stored(column.name, value)
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
@@ -219,8 +222,9 @@ final class CompiledProgram {
     kept.append(copy)
     if let body = own.body { copy.copyMemory(from: body, byteCount: own.size) }
     own.body = UnsafeRawPointer(copy)
-    constants.append(own)
-    return constants.count - 1
+    constants[constantCount] = own
+    constantCount += 1
+    return constantCount - 1
   }
 }
 

@@ -103,7 +103,10 @@ struct PieceOutput: ~Copyable {
   private let table: TableWriter
   private let leaves: EntryCollector
   private let spans: EntryCollector
-  private let collectors: ContiguousArray<IndexCollector>
+  private let collectors: [IndexCollector]
+  /// The same without counting references for every row.
+  private let unmanaged: UnsafeMutablePointer<Unmanaged<IndexCollector>>
+  private let collectorCount: Int
   private let digests: Bool
   private let rowsBefore: Int64
   private var span: KeySpan?
@@ -119,10 +122,17 @@ struct PieceOutput: ~Copyable {
     table = TableWriter(pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
     self.leaves = leaves
     spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
-    self.collectors = ContiguousArray(collectors)
+    self.collectors = collectors
+    collectorCount = collectors.count
+    unmanaged = .allocate(capacity: max(1, collectors.count))
+    for (index, collector) in collectors.enumerated() {
+      unmanaged[index] = .passUnretained(collector)
+    }
     self.digests = digests
     self.rowsBefore = rowsBefore
   }
+
+  deinit { unmanaged.deallocate() }
 
   /// The number of the next row in a table whose rows have no keys of their own.
   var nextRowNumber: Int64 { rowsBefore + rows + 1 }
@@ -132,7 +142,9 @@ struct PieceOutput: ~Copyable {
     key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, hasKey: Bool
   ) throws {
     try table.add(key: key, fields, count)
-    for index in collectors.indices { try collectors[index].add(fields, key) }
+    for index in 0..<collectorCount {
+      try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key) }
+    }
     rows += 1
     if let last = span, last.last &+ 1 == key {
       span?.last = key

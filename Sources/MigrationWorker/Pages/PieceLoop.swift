@@ -61,21 +61,22 @@ struct PieceLoop {
         + table.columns.map { ($0.name, $0.type.affinity) }, db)
     let compiled = try CompiledProgram(table, stored: odd.stored)
     let reader = try source(of: table, compiled)
+    let (fields, row, width) = (reader.fields, UnsafePointer(compiled.output), compiled.width)
     var read: Int64 = 0
     var reported: Int64 = 0
     var lastKey: Int64 = 0
     while try reader.next() {
-      let key = reader.fields[0].integer
-      if let isWanted = compiled.run(reader.fields) {
+      let key = fields[0].integer
+      if let isWanted = compiled.run(fields) {
         guard isWanted else { continue }
         read += 1
-        try output.add(key: key, compiled.output, compiled.width, hasKey: true)
+        try output.add(key: key, row, width, hasKey: true)
       } else {
         let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
-        guard let row = try odd.row(of: query) else { continue }
+        guard let made = try odd.row(of: query) else { continue }
         read += 1
-        compiled.take(row)
-        try output.add(key: key, compiled.output, compiled.width, hasKey: true)
+        compiled.take(made)
+        try output.add(key: key, row, width, hasKey: true)
       }
       lastKey = key
       if read - reported >= Self.rowsPerReport {
