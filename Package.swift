@@ -32,7 +32,8 @@ let package = Package(
     .module("Schema", ["ObjectModel", "ValueExpressions"]),
     .module("Mapping", ["ObjectModel", "ValueExpressions"]),
     .module("RowPrograms", ["Mapping", "ObjectModel", "Schema", "ValueExpressions"]),
-    .module("Planning", ["RowPrograms", "Schema", .systemPackage]),
+    .module("StorePages", [.systemPackage]),
+    .module("Planning", ["RowPrograms", "Schema", "StorePages", .systemPackage]),
 
     // What lies on disk.
     .module("KeyedArchives", []),
@@ -72,15 +73,15 @@ let package = Package(
     .module(
       "MigrationWorker",
       [
-        "MigrationStatus", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls",
-        .grdbSQLite, .logging, .systemPackage,
+        "MigrationStatus", "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat",
+        "StorePages", "SystemCalls", .grdb, .grdbSQLite, .logging, .systemPackage,
       ], faults: true),
     .module(
       "MigrationCoordinator",
       [
         "Mapping", "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "RowPrograms",
-        "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .grdbSQLite, .logging,
-        .subprocess, .systemPackage,
+        "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions", .grdb,
+        .grdbSQLite, .logging, .subprocess, .systemPackage,
       ], faults: true),
     .module(
       "Godwit",
@@ -143,6 +144,7 @@ let package = Package(
       dependencies: [
         "GodwitTool", "TestSupport", .grdb, .subprocess, .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
+    .tests(of: "StorePages", ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(

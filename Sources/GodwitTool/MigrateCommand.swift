@@ -47,6 +47,9 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(help: "Write a report in JSON to this file.")
   var report: FilePath?
 
+  @Option(help: .hidden)
+  var engine = MigrationRequest.Engine.auto
+
   enum Verification: String, ExpressibleByArgument, CaseIterable { case quick, full }
 
   func run() async throws {
@@ -58,6 +61,7 @@ struct MigrateCommand: AsyncParsableCommand {
     request.failsOnLoss = failOnLoss
     request.discardsOld = discardOld
     request.logsSQL = logSQL
+    request.engine = engine
     let result = try await Self.migrate(request)
     if let report { try JSONOutput.write(result, to: report) }
     Self.tell(result)
@@ -114,3 +118,4 @@ struct MigrateCommand: AsyncParsableCommand {
 }
 
 extension MigrationRequest.JournalMode: ExpressibleByArgument {}
+extension MigrationRequest.Engine: ExpressibleByArgument {}

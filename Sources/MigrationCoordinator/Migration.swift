@@ -108,7 +108,8 @@ package struct Migration: Sendable {
     let inputs = PlanInputs(
       fingerprint: survey.access.fingerprint,
       sourceModel: survey.metadata.versionHashes.checksum,
-      destinationModel: target.hashes.checksum, rangeRows: request.rangeRows)
+      destinationModel: target.hashes.checksum, rangeRows: request.rangeRows,
+      engine: request.engine)
     if let saved = try workspace.savedPlan(inputs) {
       logger.notice("taking up an interrupted migration")
       return saved
@@ -118,7 +119,8 @@ package struct Migration: Sendable {
     guard let plan = try MigrationPlan(request, survey, assessment) else {
       preconditionFailure("an assessment without hindrances has a program")
     }
-    let saved = SavedPlan(id: UUID().uuidString, inputs: inputs, plan: plan)
+    let pages = PageLayout(request, survey, assessment.destination, plan)
+    let saved = SavedPlan(id: UUID().uuidString, inputs: inputs, plan: plan, pages: pages)
     try workspace.save(saved)
     return saved
   }
@@ -138,6 +140,7 @@ package struct Migration: Sendable {
     _ saved: SavedPlan, _ survey: StoreSurvey, _ assessment: Assessment,
     _ workspace: Workspace, _ telling: Telling
   ) async throws -> [WorkerPool.Result] {
+    try saved.pages?.prepare(workspace.paths)
     let documents = saved.plan.workOrders.map {
       WorkOrderDocument($0, saved, survey, assessment, workspace.paths, request)
     }
@@ -181,7 +184,9 @@ package struct Migration: Sendable {
       modelCache: cache, maxima: assessment.maxima(survey),
       usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
       memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
-    let assembled = try SQLAssembler().assemble(order) { telling.assembly($0) }
+    let assembler: any Assembler =
+      saved.pages.map { GraftAssembler(layout: $0, paths: paths) } ?? SQLAssembler()
+    let assembled = try assembler.assemble(order) { telling.assembly($0) }
     FaultPoint.reached("coordinator:assembled")
     try Task.checkCancellation()
     telling.enter(.swapping)

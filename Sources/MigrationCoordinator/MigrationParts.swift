@@ -91,6 +91,8 @@ extension WorkOrderDocument {
       joins: saved.plan.program.joins.filter { wanted.contains($0.destinationTable) },
       createStatements: statements, memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
+    pages = saved.pages?.work(
+      order, saved.plan, schema, paths, digestsRows: request.verifiesFully)
   }
 }
 
@@ -102,7 +104,10 @@ extension WorkerPool {
     else { return nil }
     let shard = FilePath(document.manifest).removingLastComponent().appending(manifest.shard)
     let size = try Files.fileStatusIfPresent(shard)?.size
-    return size == manifest.bytes ? manifest : nil
+    guard size == manifest.bytes, (manifest.pages != nil) == (document.pages != nil) else {
+      return nil
+    }
+    return manifest
   }
 }
 

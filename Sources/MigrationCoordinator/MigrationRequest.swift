@@ -5,6 +5,15 @@ package struct MigrationRequest: Sendable {
   /// How the result keeps its journal.
   package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
 
+  /// What writes the rows of the result.
+  package enum Engine: String, Codable, Sendable, CaseIterable {
+    /// Pages where that is known to work and pays, else SQL.
+    case auto
+    case sql
+    /// Pages wherever that is known to work.
+    case pages
+  }
+
   package var store: FilePath
   /// Bundles, versions, folders or stores with the model to migrate to; several are merged.
   package var target: [FilePath]
@@ -25,6 +34,7 @@ package struct MigrationRequest: Sendable {
   package var failsOnLoss = false
   package var discardsOld = false
   package var logsSQL = false
+  package var engine = Engine.auto
 
   package init(store: FilePath, target: [FilePath], workers: Int, memory: Int64) {
     self.store = store

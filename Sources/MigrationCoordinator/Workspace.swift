@@ -65,6 +65,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
   var sourceModel: String
   var destinationModel: String
   var rangeRows: Int64?
+  var engine: MigrationRequest.Engine
 }
 
 /// A plan with what it takes to resume it.
@@ -72,8 +73,10 @@ struct SavedPlan: Codable, Sendable {
   var id: String
   var inputs: PlanInputs
   var plan: MigrationPlan
+  /// Where the pages of workers go; nil has the rows written by SQL.
+  var pages: PageLayout?
   /// Whether an earlier run made it.
   var isTakenUp = false
 
-  private enum CodingKeys: CodingKey { case id, inputs, plan }
+  private enum CodingKeys: CodingKey { case id, inputs, plan, pages }
 }

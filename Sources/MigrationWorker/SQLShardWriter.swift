@@ -25,6 +25,14 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let path = FilePath(document.shard)
     try Files.remove(path)
     let connection = try StoreConnection.scratch(path, cacheBytes: document.memory / 4)
+    try attachSource(document, to: connection)
+    return connection
+  }
+
+  /// Makes the source readable as `src`, and its external files with it.
+  static func attachSource(
+    _ document: WorkOrderDocument, to connection: StoreConnection
+  ) throws {
     let source = StoreConnection.uri(FilePath(document.source)) + "?immutable=1"
     let support = FilePath(document.support)
     try connection.run { db in
@@ -32,7 +40,6 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
       if document.logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
-    return connection
   }
 
   /// The bytes of the file that an external value names, as `godwit_external(value)`.

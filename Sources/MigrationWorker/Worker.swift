@@ -37,30 +37,13 @@ package struct Worker {
     let flusher = startTelling()
     defer { flusher?.stop() }
     do {
-      var writer = try SQLShardWriter(document)
-      var results: [ShardManifest.PieceResult] = []
-      var flushes = 0
-      for piece in order.pieces {
-        flusher?.change { $0.table = piece.destinationTable }
-        let perRow = Double(piece.bytes) / Double(max(1, piece.rows))
-        results.append(
-          try writer.write(piece) { rows, lastKey in
-            flushes += 1
-            flusher?.advance(
-              rows: UInt64(rows), bytes: UInt64(perRow * Double(rows)), lastKey: lastKey)
-            _ = memory.sample()
-            FaultPoint.afterFlush(
-              flushes, isLast: false, order: order.number, attempt: document.attempt)
-          })
-      }
-      FaultPoint.afterFlush(
-        flushes, isLast: true, order: order.number, attempt: document.attempt)
-      let bytes = try writer.finish()
-      let manifest = ShardManifest(
+      let (results, bytes, pages) = try write(flusher, memory)
+      var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
         shard: FilePath(document.shard).lastComponent?.string ?? "", bytes: bytes,
         pieces: results, peakMemory: Int64(memory.sample()),
         seconds: (ContinuousClock.now - started) / .seconds(1))
+      manifest.pages = pages
       try Files.writeFileAtomically(
         Array(JSONEncoder().encode(manifest)), to: FilePath(document.manifest))
       flusher?.change { record in
@@ -76,6 +59,46 @@ package struct Worker {
       }
       throw error
     }
+  }
+
+  private typealias Written = (
+    results: [ShardManifest.PieceResult], bytes: Int64, pages: PageShard?
+  )
+
+  private func write(_ flusher: PartFlusher?, _ memory: PeakMemory) throws -> Written {
+    guard let work = document.pages else {
+      var writer = try SQLShardWriter(document)
+      let results = try write(into: &writer, flusher, memory)
+      return (results, try writer.finish(), nil)
+    }
+    var writer = try PageShardWriter(document, work)
+    let results = try write(into: &writer, flusher, memory)
+    let pages = try writer.finishPages()
+    return (results, try writer.finish(), pages)
+  }
+
+  private func write<Writer: ShardWriter & ~Copyable>(
+    into writer: inout Writer, _ flusher: PartFlusher?, _ memory: PeakMemory
+  ) throws -> [ShardManifest.PieceResult] {
+    let order = document.order
+    var results: [ShardManifest.PieceResult] = []
+    var flushes = 0
+    for piece in order.pieces {
+      flusher?.change { $0.table = piece.destinationTable }
+      let perRow = Double(piece.bytes) / Double(max(1, piece.rows))
+      results.append(
+        try writer.write(piece) { rows, lastKey in
+          flushes += 1
+          flusher?.advance(
+            rows: UInt64(rows), bytes: UInt64(perRow * Double(rows)), lastKey: lastKey)
+          _ = memory.sample()
+          FaultPoint.afterFlush(
+            flushes, isLast: false, order: order.number, attempt: document.attempt)
+        })
+    }
+    FaultPoint.afterFlush(
+      flushes, isLast: true, order: order.number, attempt: document.attempt)
+    return results
   }
 
   private func startTelling() -> PartFlusher? {

@@ -57,8 +57,8 @@ package struct PartitionPlanner {
   private var target: Int64 {
     if granularity.keepsSlices { return 1 }
     let total = statistics.values.reduce(0) { $0 + $1.bytes }
-    let share = total / Int64(max(1, granularity.workers) * 8)
-    return min(granularity.pieceBytes, max(share, 1 << 20))
+    let share = total / Int64(max(1, granularity.workers) * 6)
+    return min(granularity.pieceBytes, max(share, 4 << 20))
   }
 
   private func pieces(of table: String, _ next: inout Int) -> [Piece] {

@@ -23,6 +23,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// Bytes of memory that the worker may use.
   package var memory: Int64
   package var logsSQL: Bool
+  /// What it takes to write pages; nil has the rows written by SQL.
+  package var pages: PageWork?
 
   package init(
     order: WorkOrder, attempt: Int, planID: String, source: String, support: String,
@@ -81,6 +83,8 @@ package struct ShardManifest: Hashable, Codable, Sendable {
   package var shard: String
   package var bytes: Int64
   package var pieces: [PieceResult]
+  /// Where the rows are, if they were written as pages.
+  package var pages: PageShard?
   /// The most private memory that the worker used, in bytes.
   package var peakMemory: Int64
   package var seconds: Double

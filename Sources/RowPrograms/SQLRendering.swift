@@ -43,6 +43,18 @@ extension TableProgram {
   }
 }
 
+extension TableProgram {
+  /// A query for expressions over all source rows of a key range, named `s`, in key order.
+  package func query(of expressions: [String], in range: KeyRange, schema: String) -> String {
+    let condition = range.condition("s.Z_PK").map { " WHERE \($0)" } ?? ""
+    return """
+      SELECT \(expressions.joined(separator: ", "))
+      FROM \(schema).\(SQL.identifier(sourceTable)) AS s\(condition)
+      ORDER BY s.Z_PK
+      """
+  }
+}
+
 extension JoinProgram {
   /// A query for the destination rows of a range of first keys, in key order.
   ///
@@ -92,8 +104,11 @@ extension ColumnProgram {
 }
 
 extension ColumnOperation {
+  /// The value in SQL, of a row named `s`.
+  package func expression(schema: String) -> String { expression(schema: schema, input: nil) }
+
   /// The operation in SQL; `input` stands in for the column that it names.
-  fileprivate func expression(schema: String, input: String? = nil) -> String {
+  fileprivate func expression(schema: String, input: String?) -> String {
     func name(_ column: String) -> String { input ?? "s.\(SQL.identifier(column))" }
     switch self {
     case .constant(let value): return value.sql

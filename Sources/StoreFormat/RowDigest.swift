@@ -41,15 +41,41 @@ package struct RowDigest: Hashable, Sendable {
   }
 
   private mutating func add(row: OpaquePointer, _ count: Int32) {
-    var hash: UInt64 = 0x9E37_79B9_7F4A_7C15
+    var hash = Self.firstHash
     for column in 0..<count { Self.mix(&hash, Self.value(row, column)) }
+    add(hash: hash)
+  }
+
+  // MARK: Rows that do not come from a statement
+
+  /// The hash of a row without values, into which those of its values are mixed.
+  package static let firstHash: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+  /// Adds a row by the hash of its values.
+  package mutating func add(hash: UInt64) {
+    var hash = hash
     rows += 1
     // A last stir, so that the sum of two rows says nothing of a sum of their values.
     Self.mix(&hash, 0xD1B5_4A32_D192_ED03)
     sum &+= hash
   }
 
-  private static func mix(_ hash: inout UInt64, _ value: UInt64) {
+  package static let null: UInt64 = 5
+
+  package static func real(_ number: Double) -> UInt64 {
+    // Column affinity turns one into the other and back; they are the same value.
+    Int64(exactly: number).map(integer) ?? number.bitPattern ^ 0x517C_C1B7_2722_0A95
+  }
+
+  package static func text(_ start: UnsafeRawPointer?, _ count: Int32) -> UInt64 {
+    bytes(start, count, seed: 3)
+  }
+
+  package static func blob(_ start: UnsafeRawPointer?, _ count: Int32) -> UInt64 {
+    bytes(start, count, seed: 4)
+  }
+
+  package static func mix(_ hash: inout UInt64, _ value: UInt64) {
     let product = (hash ^ value).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
     hash = product.high ^ product.low
   }
@@ -57,21 +83,18 @@ package struct RowDigest: Hashable, Sendable {
   private static func value(_ row: OpaquePointer, _ column: Int32) -> UInt64 {
     switch sqlite3_column_type(row, column) {
     case SQLITE_INTEGER: return integer(sqlite3_column_int64(row, column))
-    case SQLITE_FLOAT:
-      let number = sqlite3_column_double(row, column)
-      // Column affinity turns one into the other and back; they are the same value.
-      return Int64(exactly: number).map(integer) ?? number.bitPattern ^ 0x517C_C1B7_2722_0A95
+    case SQLITE_FLOAT: return real(sqlite3_column_double(row, column))
     case SQLITE_TEXT:
-      return bytes(
+      return text(
         sqlite3_column_text(row, column).map { UnsafeRawPointer($0) },
-        sqlite3_column_bytes(row, column), seed: 3)
+        sqlite3_column_bytes(row, column))
     case SQLITE_BLOB:
-      return bytes(sqlite3_column_blob(row, column), sqlite3_column_bytes(row, column), seed: 4)
-    default: return 5
+      return blob(sqlite3_column_blob(row, column), sqlite3_column_bytes(row, column))
+    default: return null
     }
   }
 
-  private static func integer(_ value: Int64) -> UInt64 {
+  package static func integer(_ value: Int64) -> UInt64 {
     var hash: UInt64 = 1
     mix(&hash, UInt64(bitPattern: value))
     return hash

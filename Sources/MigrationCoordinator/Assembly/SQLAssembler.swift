@@ -134,7 +134,7 @@ extension OrderFill {
 }
 
 extension ReferenceCheck {
-  fileprivate var danglingCount: String {
+  var danglingCount: String {
     """
     SELECT count(*) FROM \(SQL.identifier(table)) AS t WHERE t.\(SQL.identifier(column)) IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM \(SQL.identifier(destinationTable)) AS d

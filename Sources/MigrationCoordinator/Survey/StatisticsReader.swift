@@ -26,7 +26,10 @@ struct StatisticsReader {
         : try counted(table.sourceTable, key: "Z_PK", bytesPerRow: 100)
     }
     for join in program.joins {
-      let statistics = try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: 24)
+      let statistics =
+        sliceRows == nil
+        ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: 24)
+        : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: 24)
       if statistics.rows > 0 { result[join.destinationTable] = statistics }
     }
     return result
@@ -55,6 +58,28 @@ struct StatisticsReader {
         let rows = isLast ? left : min(left, share)
         left -= rows
         return .init(lastKey: run.lastKey, rows: rows, bytes: run.leaves * run.sampleBytes)
+      })
+  }
+
+  /// As if the rows were spread evenly over their keys: what an index tells of itself at once.
+  private func spread(
+    _ table: String, key: String, bytesPerRow: Int64
+  ) throws -> TableStatistics {
+    let name = SQL.identifier(table)
+    let column = SQL.identifier(key)
+    let reader = survey.reader
+    let rows = try reader.number("SELECT count(*) FROM \(name)")
+    let first = try reader.number("SELECT min(\(column)) FROM \(name)")
+    let last = try reader.number("SELECT max(\(column)) FROM \(name)")
+    guard rows > 0 else { return TableStatistics(slices: []) }
+    let (width, overflow) = last.subtractingReportingOverflow(first)
+    let count = overflow ? 1 : max(1, min(10_000, rows / 500_000, width))
+    return TableStatistics(
+      slices: (1...count).map { part in
+        .init(
+          lastKey: part == count ? last : first + width / count * part,
+          rows: rows * part / count - rows * (part - 1) / count,
+          bytes: (rows * part / count - rows * (part - 1) / count) * bytesPerRow)
       })
   }
 

@@ -41,10 +41,23 @@ package struct StoreSurvey: Sendable {
       throw StoreError(.columnsMissing(differences.missingColumns), store: store)
     }
     var counts: [String: [EntityNumber: Int64]] = [:]
-    for table in schema.tables { counts[table.name] = try reader.rowCounts(of: table.name) }
+    for table in schema.tables {
+      counts[table.name] = try Self.rowCounts(of: table, reader, schema.numbers)
+    }
     rowCounts = counts
     maxima = try Self.maxima(reader, schema)
     unsupported = try Self.unsupported(reader, catalog)
+  }
+
+  /// Counts the rows of each entity; of a table with one entity only how many there are, which an
+  /// index tells without a look at the rows.
+  private static func rowCounts(
+    of table: EntityTable, _ reader: StoreReader, _ numbers: EntityNumbers
+  ) throws(StoreError) -> [EntityNumber: Int64] {
+    guard table.entityNames.count == 1, let number = numbers[table.rootName] else {
+      return try reader.rowCounts(of: table.name)
+    }
+    return [number: try reader.number("SELECT count(*) FROM \(SQL.identifier(table.name))")]
   }
 
   /// The objects of an entity, without those of its subentities.

@@ -1,0 +1,273 @@
+import Foundation
+import GRDB
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import StorePages
+import SystemCalls
+import SystemPackage
+
+// (1) Pages that workers wrote are never changed: an assembly that was cut off begins anew.
+// (2) Only the leaves that manifests list belong to a table; every other page taken is free.
+// (3) SQLite opens the store only once it is whole, for what this engine does not do.
+
+/// Puts the pages that workers wrote together under the roots of an empty store.
+struct GraftAssembler: Assembler {
+  let layout: PageLayout
+  let paths: MigrationPaths
+
+  func assemble(
+    _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
+  ) throws -> AssemblyReport {
+    let roots = try makeSkeleton(order)
+    let placed = try PlacedPages(order)
+    let result = try FileDescriptor.open(order.result, .readWrite, options: .closeOnExec)
+    var report = AssemblyReport()
+    var left: [IndexJob] = []
+    try result.closeAfter {
+      let file = PageFile(result)
+      let pool = try pool(order, result)
+      let stitcher = TableStitcher(file, pool)
+      let skeleton = try skeleton(stitcher)
+      report.rows = try merge(order, placed, roots, stitcher, result, progress)
+      left = try index(order, placed, roots, file, pool, progress, &report)
+      try close(skeleton, file, pool)
+    }
+    try complete(order, placed, left, progress, &report)
+    if order.usesWAL { try StoreConnection.setWAL(order.result) }
+    try Files.syncFile(order.result)
+    return report
+  }
+
+  // MARK: What SQLite makes
+
+  /// Makes the store without its objects; the roots of its b-trees.
+  private func makeSkeleton(_ order: AssemblyOrder) throws -> [String: UInt32] {
+    try Files.remove(paths.skeleton)
+    let connection = try StoreConnection.scratch(paths.skeleton, cacheBytes: 2 << 20)
+    let roots = try connection.run { db in
+      try StoreWriter.createTables(order.schema, in: db)
+      try StoreWriter.createIndexes(order.schema, in: db)
+      try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
+      try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+      let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
+      return Dictionary(
+        rows.map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
+        uniquingKeysWith: { first, _ in first })
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    return roots
+  }
+
+  private func skeleton(_ stitcher: TableStitcher) throws -> (Skeleton, FileDescriptor) {
+    let file = try FileDescriptor.open(paths.skeleton, .readOnly, options: .closeOnExec)
+    guard let skeleton = try Skeleton(file), skeleton.pageCount < layout.firstPage else {
+      throw PageError(.fileFull)
+    }
+    try skeleton.copy(stitcher)
+    return (skeleton, file)
+  }
+
+  // MARK: Pages
+
+  /// All pages that nobody uses: what workers left, and what dead ones had taken.
+  private func pool(_ order: AssemblyOrder, _ result: FileDescriptor) throws -> PagePool {
+    let claims = try Int(Files.fileStatus(paths.claims).size) / ClaimLog.recordSize
+    let end = try ClaimLog.extent(claims, firstPage: layout.firstPage).first
+    let used = Set(order.manifests.flatMap { $0.pages?.taken ?? [] })
+    var holes = order.manifests.flatMap { $0.pages?.unused ?? [] }
+    for index in 0..<claims {
+      let extent = try ClaimLog.extent(index, firstPage: layout.firstPage)
+      if !used.contains(extent) { holes.append(extent) }
+    }
+    let skeleton = try StoreHeader(of: paths.skeleton).pageCount
+    if skeleton + 1 < layout.firstPage {
+      holes.append(Extent(first: skeleton + 1, count: layout.firstPage - skeleton - 1))
+    }
+    // What an assembly that was cut off had added is gone.
+    try result.resize(to: PageGeometry.offset(end))
+    return PagePool(holes: holes, end: end)
+  }
+
+  /// Puts the leaves of each table under its root; the rows of all.
+  private func merge(
+    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
+    _ stitcher: TableStitcher, _ result: FileDescriptor,
+    _ progress: (AssemblyStep) throws -> Void
+  ) throws -> Int64 {
+    try progress(.merging(tables: placed.tables.count))
+    var rows: Int64 = 0
+    for (name, pieces) in placed.tables {
+      guard let root = roots[name] else { throw PageError(.damaged(page: 0)) }
+      let renumbered = try pieces.map { piece in
+        piece.rowOffset == 0 ? nil : try renumber(piece, stitcher)
+      }
+      var sources = zip(pieces, renumbered).map { piece, leaves in
+        LeafSource(piece, leaves)
+      }[...]
+      try stitcher.stitch(root: root) { () throws(PageError) in
+        while let source = sources.first {
+          if let leaf = try source.next() { return leaf }
+          sources.removeFirst()
+        }
+        return nil
+      }
+      rows += pieces.reduce(0) { $0 + $1.result.rowsWritten }
+      try progress(.stepDone)
+    }
+    try stitcher.finish()
+    return rows
+  }
+
+  private func renumber(
+    _ piece: PlacedPagePiece, _ stitcher: TableStitcher
+  ) throws -> [LeafEntry] {
+    let source = LeafSource(piece, nil)
+    var leaves: [LeafEntry] = []
+    while let leaf = try source.next() { leaves.append(leaf) }
+    return try stitcher.renumber(leaves, adding: piece.rowOffset)
+  }
+
+  /// Builds the indexes; those that are left to SQLite.
+  private func index(
+    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
+    _ file: PageFile, _ pool: PagePool, _ progress: (AssemblyStep) throws -> Void,
+    _ report: inout AssemblyReport
+  ) throws -> [IndexJob] {
+    var jobs: [IndexJob] = []
+    for (table, pieces) in placed.tables {
+      for index in PageIndex.all(of: table, order.schema) {
+        guard let root = roots[index.name] else { throw PageError(.damaged(page: 0)) }
+        let reference = reference(index, table, order)
+        jobs.append(
+          IndexJob(
+            index: index, root: root, pieces: pieces, reference: reference,
+            targets: reference.map { placed[$0.destinationTable] } ?? []))
+      }
+    }
+    try progress(.relinking(steps: 0))
+    try progress(.indexing(indexes: jobs.count))
+    let complete = jobs.filter(\.isComplete)
+    let bytes = Int(max(1 << 20, min(16 << 20, order.memory / 16)))
+    let outcomes = try IndexCrew(complete, file, pool, bytes: bytes).run(complete.count) {
+      try progress(.stepDone)
+    }
+    let found = outcomes.compactMap(\.dangling)
+    for reference in order.plan.program.references {
+      report.danglingReferences += found.filter {
+        $0.table == reference.table && $0.column == reference.column
+      }
+    }
+    for (outcome, job) in outcomes.compactMap({ outcome in
+      complete.first { $0.index.name == outcome.index }.map { (outcome, $0) }
+    }) where outcome.entries != job.size {
+      throw MigrationError.verificationFailed(
+        table: job.index.name, expectedRows: job.size, rows: outcome.entries)
+    }
+    return jobs.filter { !$0.isComplete }
+  }
+
+  /// The reference whose values the first column of an index holds.
+  private func reference(
+    _ index: PageIndex, _ table: String, _ order: AssemblyOrder
+  ) -> ReferenceCheck? {
+    guard index.form != .keys else { return nil }
+    let columns =
+      order.schema.tables.first { $0.name == table }?.columns.map(\.name)
+      ?? order.schema.joinTables.first { $0.name == table }?.columnNames ?? []
+    return order.plan.program.references.first {
+      $0.table == table && $0.column == columns[index.columns[0]]
+    }
+  }
+
+  /// Lists the free pages, and writes the first page last.
+  private func close(
+    _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool
+  ) throws {
+    let rest = pool.rest()
+    let free = FreePages(holes: rest.holes, end: rest.end)
+    let stitcher = TableStitcher(file, pool)
+    let trunk = try stitcher.setFree(free.pages)
+    try stitcher.finish()
+    try skeleton.0.writeFirstPage(
+      to: file, pageCount: free.pageCount, firstTrunk: trunk, freePages: UInt32(free.pages.count))
+    try skeleton.1.close()
+    try file.descriptor.resize(
+      to: Int64(free.pageCount) * Int64(PageGeometry.pageSize))
+  }
+
+  // MARK: What is left to SQLite
+
+  private func complete(
+    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ left: [IndexJob],
+    _ progress: (AssemblyStep) throws -> Void, _ report: inout AssemblyReport
+  ) throws {
+    let built = Set(
+      placed.tables.flatMap { PageIndex.all(of: $0.name, order.schema).map(\.name) }
+    ).subtracting(left.map(\.index.name))
+    let tables = Set(placed.tables.map(\.name))
+    let names =
+      left.map(\.index.name)
+      + order.schema.indexes.filter { !built.contains($0.name) && tables.contains($0.table) }
+      .map(\.name).filter { name in !left.contains { $0.index.name == name } }
+    let references = order.plan.program.references.filter { check in
+      tables.contains(check.table) && !isChecked(check, order, built)
+    }
+    try progress(.verifying)
+    guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
+    let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)
+    try connection.run { db in
+      for name in names { try db.execute(sql: "REINDEX \(SQL.identifier(name))") }
+      for reference in references {
+        let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
+        if count > 0 {
+          report.danglingReferences.append(
+            DanglingReference(
+              table: reference.table, column: reference.column, count: count))
+        }
+      }
+      if order.verifiesFully { try verify(placed, db) }
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+  }
+
+  private func isChecked(
+    _ check: ReferenceCheck, _ order: AssemblyOrder, _ built: Set<String>
+  ) -> Bool {
+    PageIndex.all(of: check.table, order.schema).contains {
+      built.contains($0.name) && reference($0, check.table, order) == check
+    }
+  }
+
+  /// Reads everything again and compares it with what the workers read.
+  private func verify(_ placed: borrowing PlacedPages, _ db: Database) throws {
+    for (name, pieces) in placed.tables {
+      let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
+      let sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
+      let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name))", in: db)
+      guard found.rows == rows, found.sum == sum else {
+        throw MigrationError.verificationFailed(
+          table: name, expectedRows: rows, rows: found.rows)
+      }
+    }
+    let answers = try String.fetchAll(db, sql: "PRAGMA integrity_check(5)")
+    guard answers == ["ok"] else { throw MigrationError.resultDamaged(answers) }
+  }
+}
+
+/// The leaves of one piece, one after the other.
+private final class LeafSource {
+  private let reader: SectionReader
+  private var leaves: ArraySlice<LeafEntry>?
+
+  init(_ piece: PlacedPagePiece, _ leaves: [LeafEntry]?) {
+    reader = SectionReader(piece.pages.leaves.map { (piece.shard, $0) })
+    self.leaves = leaves.map { $0[...] }
+  }
+
+  func next() throws(PageError) -> LeafEntry? {
+    if leaves != nil { return leaves?.popFirst() }
+    return try reader.next(MemoryLayout<LeafEntry>.stride)?.loadUnaligned(as: LeafEntry.self)
+  }
+}

@@ -1,0 +1,125 @@
+import StoreFormat
+import Planning
+import RowPrograms
+import Schema
+import StorePages
+import SystemCalls
+import SystemPackage
+
+/// How the store under assembly is shared between workers that write pages of it.
+struct PageLayout: Hashable, Codable, Sendable {
+  /// The pages below are for SQLite's own part: the schema, the roots, the metadata.
+  var firstPage: UInt32
+
+  /// Stores below that size are migrated by SQL: what is gained is less than a start of a process.
+  private static let worthwhileBytes: Int64 = 8 << 20
+
+  /// Lays a store out; nil where its rows are to be written by SQL.
+  init?(
+    _ request: MigrationRequest, _ survey: StoreSurvey, _ schema: StoreSchema,
+    _ plan: MigrationPlan
+  ) {
+    switch request.engine {
+    case .sql: return nil
+    case .pages: break
+    case .auto:
+      if survey.access.fingerprint.bytes < Self.worthwhileBytes { return nil }
+    }
+    // An order is filled in by an UPDATE of rows that lie in no page of their own then.
+    guard plan.program.orderFills.isEmpty, survey.header.textEncoding == 1 else { return nil }
+    self.init(schema)
+  }
+
+  private init(_ schema: StoreSchema) {
+    let statements =
+      schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
+      + schema.indexes.map(\.createStatement)
+    let text = statements.reduce(0) { $0 + $1.utf8.count + 200 }
+    let roots = statements.count + schema.joinTables.count + 8
+    // Metadata and the archive of the model: far more than real models take.
+    let others = 256 + statements.count * 4
+    firstPage = UInt32(clamping: roots + text / 1024 + others)
+    while PageGeometry.isReserved(firstPage) { firstPage += 1 }
+  }
+
+  /// Makes the files that workers write to, unless they are there.
+  func prepare(_ paths: MigrationPaths) throws {
+    for path in [paths.result, paths.claims] {
+      let file = try FileDescriptor.open(
+        path, .readWrite, options: [.create, .closeOnExec], permissions: .ownerReadWrite)
+      try file.close()
+    }
+  }
+
+  /// What the worker of an order needs.
+  func work(
+    _ order: WorkOrder, _ plan: MigrationPlan, _ schema: StoreSchema, _ paths: MigrationPaths,
+    digestsRows: Bool
+  ) -> PageWork {
+    var indexes: [String: [PageIndex]] = [:]
+    var before: [Int: Int64] = [:]
+    for piece in order.pieces {
+      let table = piece.destinationTable
+      indexes[table] = PageIndex.all(of: table, schema)
+      guard schema.joinTables.contains(where: { $0.name == table }) else { continue }
+      before[piece.number] = plan.workOrders.flatMap(\.pieces).reduce(0) { sum, other in
+        other.destinationTable == table && other.keys.first < piece.keys.first
+          ? sum + other.rows : sum
+      }
+    }
+    return PageWork(
+      file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
+      indexes: indexes, rowsBefore: before, digestsRows: digestsRows)
+  }
+}
+
+extension MigrationPaths {
+  /// `…godwit/claims`, in which workers take pages of the result.
+  var claims: FilePath { work.appending("claims") }
+  /// `…godwit/skeleton.sqlite`, the result without its objects.
+  var skeleton: FilePath { work.appending("skeleton.sqlite") }
+}
+
+extension PageIndex {
+  /// The indexes of a table that need not be made by SQLite.
+  static func all(of table: String, _ schema: StoreSchema) -> [PageIndex] {
+    var result: [PageIndex] = []
+    let columns: [String]
+    if let join = schema.joinTables.first(where: { $0.name == table }) {
+      columns = join.columnNames
+      result.append(
+        PageIndex(
+          name: "sqlite_autoindex_\(table)_1", columns: [0, 1], descending: [false, false],
+          isUnique: true, form: .integerPair))
+    } else if let entity = schema.tables.first(where: { $0.name == table }) {
+      columns = entity.columns.map(\.name)
+    } else {
+      return []
+    }
+    for index in schema.indexes where index.table == table && index.condition == nil {
+      let places = index.parts.compactMap { columns.firstIndex(of: $0.column) }
+      guard places.count == index.parts.count, !places.isEmpty else { continue }
+      let form = form(of: index, places, schema)
+      // The key itself is no value of the record.
+      guard let form, form == .integerPair || !places.contains(0) else { continue }
+      result.append(
+        PageIndex(
+          name: index.name, columns: places, descending: index.parts.map { !$0.isAscending },
+          isUnique: index.isUnique, form: form))
+    }
+    return result
+  }
+
+  private static func form(
+    of index: Index, _ places: [Int], _ schema: StoreSchema
+  ) -> Form? {
+    let isAscending = index.parts.allSatisfy(\.isAscending)
+    guard let table = schema.tables.first(where: { $0.name == index.table }) else {
+      return places.count == 2 && isAscending && Set(places) == [0, 1] ? .integerPair : nil
+    }
+    if places.count == 1, isAscending, !index.isUnique, table.columns[places[0]].type == .integer {
+      return .integer
+    }
+    return .keys
+  }
+}

@@ -1,0 +1,86 @@
+import RowPrograms
+import Schema
+import Planning
+import StorePages
+import SystemPackage
+
+/// One piece of a table, with the open shard that tells where its pages are.
+struct PlacedPagePiece: Sendable {
+  var firstKey: Int64
+  var shard: FileDescriptor
+  var result: ShardManifest.PieceResult
+  var pages: PagePiece
+  /// What to add to the row numbers that its worker gave.
+  var rowOffset: Int64 = 0
+}
+
+/// All pieces of a migration, by table and in key order, their shards open.
+struct PlacedPages: ~Copyable {
+  let tables: [(name: String, pieces: [PlacedPagePiece])]
+  private let files: [FileDescriptor]
+
+  init(_ order: AssemblyOrder) throws {
+    var files: [FileDescriptor] = []
+    var placed: [Int: PlacedPagePiece] = [:]
+    do {
+      for manifest in order.manifests {
+        guard let shard = manifest.pages else {
+          throw MigrationError.manifestForeign(order.folder.appending(manifest.shard))
+        }
+        let file = try FileDescriptor.open(
+          order.folder.appending(manifest.shard), .readOnly, options: .closeOnExec)
+        files.append(file)
+        for (result, pages) in zip(manifest.pieces, shard.pieces)
+        where result.piece == pages.piece {
+          placed[result.piece] = PlacedPagePiece(
+            firstKey: 0, shard: file, result: result, pages: pages)
+        }
+      }
+    } catch {
+      for file in files { try? file.close() }
+      throw error
+    }
+    self.files = files
+    tables = Self.byTable(order, placed)
+  }
+
+  deinit { for file in files { try? file.close() } }
+
+  private static func byTable(
+    _ order: AssemblyOrder, _ placed: [Int: PlacedPagePiece]
+  ) -> [(name: String, pieces: [PlacedPagePiece])] {
+    var byTable: [String: [PlacedPagePiece]] = [:]
+    for piece in order.plan.workOrders.flatMap(\.pieces) {
+      guard var found = placed[piece.number] else { continue }
+      found.firstKey = piece.keys.first
+      byTable[piece.destinationTable, default: []].append(found)
+    }
+    let joins = Set(order.schema.joinTables.map(\.name))
+    return (order.schema.tables.map(\.name) + order.schema.joinTables.map(\.name)).compactMap {
+      name in
+      guard var pieces = byTable[name] else { return nil }
+      pieces.sort { $0.firstKey < $1.firstKey }
+      if joins.contains(name) { renumber(&pieces) }
+      return (name, pieces)
+    }
+  }
+
+  /// Rows of join tables are numbered through, which the plan may have foreseen or not.
+  private static func renumber(_ pieces: inout [PlacedPagePiece]) {
+    var before: Int64 = 0
+    for index in pieces.indices {
+      pieces[index].rowOffset = before - pieces[index].pages.rowsBefore
+      before += pieces[index].result.rowsWritten
+    }
+  }
+
+  subscript(_ table: String) -> [PlacedPagePiece] {
+    tables.first { $0.name == table }?.pieces ?? []
+  }
+}
+
+extension [PlacedPagePiece] {
+  func sections(_ list: (PagePiece) -> [Section]) -> [(FileDescriptor, Section)] {
+    flatMap { piece in list(piece.pages).map { (piece.shard, $0) } }
+  }
+}

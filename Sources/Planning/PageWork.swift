@@ -1,0 +1,110 @@
+package import StorePages
+
+/// What a worker needs to write its rows as pages of the store under assembly.
+package struct PageWork: Hashable, Codable, Sendable {
+  /// The store under assembly, which all workers write to.
+  package var file: String
+  /// The log in which they take extents of it.
+  package var claims: String
+  /// The first page of the first extent.
+  package var firstPage: UInt32
+  /// The indexes to collect keys for, by destination table.
+  package var indexes: [String: [PageIndex]]
+  /// The row numbers before the first row of a join table's piece, by piece, as far as planned.
+  package var rowsBefore: [Int: Int64]
+  /// Whether every row is digested, for a comparison with the finished store.
+  package var digestsRows: Bool
+
+  package init(
+    file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],
+    rowsBefore: [Int: Int64], digestsRows: Bool
+  ) {
+    self.file = file
+    self.claims = claims
+    self.firstPage = firstPage
+    self.indexes = indexes
+    self.rowsBefore = rowsBefore
+    self.digestsRows = digestsRows
+  }
+}
+
+/// An index whose keys workers collect and sort while they write the rows.
+package struct PageIndex: Hashable, Codable, Sendable {
+  package enum Form: String, Hashable, Codable, Sendable {
+    /// One ascending column of integers.
+    case integer
+    /// Two ascending columns of integers, the keys of a join table.
+    case integerPair
+    /// Any columns.
+    case keys
+  }
+
+  package var name: String
+  /// The places of the columns in the table's record.
+  package var columns: [Int]
+  package var descending: [Bool]
+  package var isUnique: Bool
+  package var form: Form
+
+  package init(name: String, columns: [Int], descending: [Bool], isUnique: Bool, form: Form) {
+    self.name = name
+    self.columns = columns
+    self.descending = descending
+    self.isUnique = isUnique
+    self.form = form
+  }
+}
+
+/// What a worker left in the pages of the store under assembly, and in its shard.
+package struct PageShard: Hashable, Codable, Sendable {
+  /// The pages that the worker took.
+  package var taken: [Extent]
+  /// Those of them that it did not need.
+  package var unused: [Extent]
+  package var pieces: [PagePiece]
+
+  package init(taken: [Extent], unused: [Extent], pieces: [PagePiece]) {
+    self.taken = taken
+    self.unused = unused
+    self.pieces = pieces
+  }
+}
+
+/// One piece in pages: sections of the shard file that say where everything is.
+package struct PagePiece: Hashable, Codable, Sendable {
+  package var piece: Int
+  /// Leaf pages with their last keys, in key order: `LeafEntry`.
+  package var leaves: [Section]
+  /// The keys: `KeySpan`.
+  package var spans: [Section]
+  /// The row numbers that were taken as given before the first row.
+  package var rowsBefore: Int64
+  package var indexes: [String: IndexRuns]
+
+  package init(
+    piece: Int, leaves: [Section], spans: [Section], rowsBefore: Int64,
+    indexes: [String: IndexRuns]
+  ) {
+    self.piece = piece
+    self.leaves = leaves
+    self.spans = spans
+    self.rowsBefore = rowsBefore
+    self.indexes = indexes
+  }
+}
+
+/// The keys of one index and one piece.
+package struct IndexRuns: Hashable, Codable, Sendable {
+  /// Row numbers of rows without a value, in order, in the form of one integer.
+  package var nulls: [Section]
+  /// Sorted runs.
+  package var runs: [Section]
+  /// Whether every row is in; otherwise SQLite has to make the index.
+  package var isComplete: Bool
+
+  package init(nulls: [Section], runs: [Section], isComplete: Bool) {
+    self.nulls = nulls
+    self.runs = runs
+    self.isComplete = isComplete
+  }
+}

@@ -1,0 +1,150 @@
+/// Writes pages into extents, a whole extent at a time, with their entries in the pointer map.
+package final class ExtentWriter: PointerMapping {
+  package let file: PageFile
+  private let source: any ExtentSource
+  /// Takes the entries, where others of the same map page are in memory.
+  private let pointers: PointerMap?
+  private let buffer: UnsafeMutableRawPointer
+  private let entries: UnsafeMutableRawPointer
+  private let single: UnsafeMutableRawPointer
+  private var extent = Extent(first: 0, count: 0)
+  private var ahead: Extent?
+  /// Pages of the extent that are handed out or skipped.
+  private var used: UInt32 = 0
+  /// Whether pages that were handed out are not written yet.
+  private var isDirty = false
+  /// Pages of finished extents that nobody uses.
+  private var leftovers: [Extent] = []
+  private(set) var pagesWritten = 0
+
+  package init(_ file: PageFile, _ source: any ExtentSource, pointers: PointerMap? = nil) {
+    self.file = file
+    self.pointers = pointers
+    self.source = source
+    buffer = .allocate(
+      byteCount: Int(Extent.length) * PageGeometry.pageSize, alignment: PageGeometry.pageSize)
+    entries = .allocate(byteCount: Int(Extent.length) * 5, alignment: 8)
+    single = .allocate(byteCount: 8, alignment: 8)
+    entries.initializeMemory(as: UInt8.self, repeating: 0, count: Int(Extent.length) * 5)
+  }
+
+  deinit {
+    buffer.deallocate()
+    entries.deallocate()
+    single.deallocate()
+  }
+
+  /// Whether the next reservation writes the pages reserved so far to the file.
+  var isFull: Bool { used >= extent.count }
+
+  /// A zeroed page, in memory until the writer is full.
+  func reserve() throws(PageError) -> (page: UInt32, memory: UnsafeMutableRawPointer) {
+    if isFull { try advance() }
+    let page = extent.first + used
+    let memory = slot(page)
+    memory.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    used += 1
+    isDirty = true
+    skipReserved()
+    return (page, memory)
+  }
+
+  /// The page that the next reservation will give.
+  func peek() throws(PageError) -> UInt32 {
+    if !isFull { return extent.first + used }
+    let next: Extent
+    if let ahead { next = ahead } else { next = try takeExtent() }
+    ahead = next
+    return Self.firstUsable(next)
+  }
+
+  func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
+    if let pointers { return try pointers.set(page, kind, parent: parent) }
+    if page >= extent.first && page - extent.first < extent.count {
+      let entry = entries + Int(page - extent.first) * 5
+      entry.storeBytes(of: kind.rawValue, as: UInt8.self)
+      Bytes.put32(parent, entry + 1)
+      return
+    }
+    single.storeBytes(of: kind.rawValue, as: UInt8.self)
+    Bytes.put32(parent, single + 1)
+    try file.write(
+      UnsafeRawBufferPointer(start: single, count: 5), at: PageGeometry.mapOffset(page))
+  }
+
+  /// Writes what is left; the pages that were taken and never used.
+  package func finish() throws(PageError) -> [Extent] {
+    try flush()
+    if used < extent.count {
+      leftovers.append(Extent(first: extent.first + used, count: extent.count - used))
+    }
+    if let ahead { leftovers.append(ahead) }
+    ahead = nil
+    extent = Extent(first: 0, count: 0)
+    used = 0
+    defer { leftovers = [] }
+    return leftovers
+  }
+
+  // MARK: Extents
+
+  private func slot(_ page: UInt32) -> UnsafeMutableRawPointer {
+    buffer + Int(page - extent.first) * PageGeometry.pageSize
+  }
+
+  private func advance() throws(PageError) {
+    try flush()
+    if let ahead { extent = ahead } else { extent = try takeExtent() }
+    ahead = nil
+    used = 0
+    skipReserved()
+  }
+
+  /// An extent with at least one page that can be used.
+  private func takeExtent() throws(PageError) -> Extent {
+    while true {
+      let extent = try source.nextExtent()
+      precondition(extent.count <= Extent.length, "an extent fits the buffer")
+      if Self.firstUsable(extent) - extent.first < extent.count { return extent }
+    }
+  }
+
+  private static func firstUsable(_ extent: Extent) -> UInt32 {
+    var page = extent.first
+    while PageGeometry.isReserved(page) { page += 1 }
+    return page
+  }
+
+  private func skipReserved() {
+    while used < extent.count, PageGeometry.isReserved(extent.first + used) { used += 1 }
+  }
+
+  /// Writes the reserved pages, around those that belong to the pointer map or to the locks.
+  private func flush() throws(PageError) {
+    guard isDirty else { return }
+    isDirty = false
+    var start = extent.first
+    let end = extent.first + used
+    while start < end {
+      if PageGeometry.isReserved(start) {
+        start += 1
+        continue
+      }
+      var stop = start
+      while stop < end && !PageGeometry.isReserved(stop) { stop += 1 }
+      let count = Int(stop - start)
+      try file.write(
+        UnsafeRawBufferPointer(start: slot(start), count: count * PageGeometry.pageSize),
+        at: PageGeometry.offset(start))
+      if pointers == nil {
+        try file.write(
+          UnsafeRawBufferPointer(
+            start: entries + Int(start - extent.first) * 5, count: count * 5),
+          at: PageGeometry.mapOffset(start))
+      }
+      pagesWritten += count
+      start = stop
+    }
+    entries.initializeMemory(as: UInt8.self, repeating: 0, count: Int(Extent.length) * 5)
+  }
+}

@@ -1,0 +1,123 @@
+/// One value as a record holds it: its serial type, and where its bytes lie.
+///
+/// Eight bytes can be read where a number begins, however short it is.
+package struct Field {
+  package var type: UInt64
+  /// Valid only until the row that it came from is left; nil where the type has no bytes.
+  package var body: UnsafeRawPointer?
+
+  @inlinable
+  package init(type: UInt64, body: UnsafeRawPointer?) {
+    self.type = type
+    self.body = body
+  }
+
+  @inlinable package static var null: Field { Field(type: 0, body: nil) }
+
+  @inlinable package var isNull: Bool { type == 0 }
+  @inlinable package var isInteger: Bool { type < 10 && type != 0 && type != 7 }
+  @inlinable package var isReal: Bool { type == 7 }
+  @inlinable package var isText: Bool { type >= 13 && type & 1 == 1 }
+  @inlinable package var isBlob: Bool { type >= 12 && type & 1 == 0 }
+
+  /// The bytes of the body.
+  @inlinable package var size: Int { Field.size(type) }
+
+  @inlinable
+  package static func size(_ type: UInt64) -> Int {
+    if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
+    // One digit for each type from 0 up.
+    return Int(truncatingIfNeeded: UInt64(0x8864_3210) &>> (type &* 4) & 15)
+  }
+
+  /// The value of an integer.
+  @inlinable
+  package var integer: Int64 {
+    if type == 8 { return 0 }
+    if type == 9 { return 1 }
+    guard let body else { return 0 }
+    let bytes = Int64(bigEndian: body.loadUnaligned(as: Int64.self))
+    return bytes >> Int64(64 - Field.size(type) * 8)
+  }
+
+  /// The value of a real.
+  @inlinable
+  package var real: Double {
+    guard let body else { return 0 }
+    return Double(bitPattern: UInt64(bigEndian: body.loadUnaligned(as: UInt64.self)))
+  }
+
+  /// An integer in its shortest form, whose bytes go to `scratch`, which has room for eight.
+  @inlinable
+  package init(_ value: Int64, _ scratch: UnsafeMutableRawPointer) {
+    let type = Field.type(of: value)
+    self.type = type
+    body = UnsafeRawPointer(scratch)
+    let size = Field.size(type)
+    if size > 0 {
+      let shifted = UInt64(bitPattern: value) << UInt64(64 - size * 8)
+      scratch.storeBytes(of: shifted.bigEndian, as: UInt64.self)
+    }
+  }
+
+  /// A real in eight bytes, which go to `scratch`.
+  @inlinable
+  package init(real value: Double, _ scratch: UnsafeMutableRawPointer) {
+    type = 7
+    body = UnsafeRawPointer(scratch)
+    scratch.storeBytes(of: value.bitPattern.bigEndian, as: UInt64.self)
+  }
+
+  @inlinable
+  package static func type(of value: Int64) -> UInt64 {
+    let magnitude = UInt64(bitPattern: value < 0 ? ~value : value)
+    if magnitude <= 127 { return value == 0 ? 8 : value == 1 ? 9 : 1 }
+    if magnitude <= 32_767 { return 2 }
+    if magnitude <= 8_388_607 { return 3 }
+    if magnitude <= 2_147_483_647 { return 4 }
+    if magnitude <= 140_737_488_355_327 { return 5 }
+    return 6
+  }
+}
+
+/// What a column makes of a value that it is given (docs/store-pages.md, "Affinity").
+package enum Affinity: Sendable {
+  case integer, real, numeric, text, none
+
+  /// The value as the column keeps it; nil where that takes SQLite's own conversion of text.
+  ///
+  /// - Parameter scratch: eight bytes for a value that changes its form.
+  @inlinable
+  package func applied(
+    to field: Field, _ scratch: UnsafeMutableRawPointer
+  ) -> Field? {
+    switch self {
+    case .none: return field
+    case .text: return field.type >= 12 || field.isNull ? field : nil
+    case .integer, .numeric:
+      if field.type < 7 || field.type == 8 || field.type == 9 { return field }
+      if field.isReal { return Self.whole(field.real).map { Field($0, scratch) } ?? field }
+      return field.isText && field.size > 0 ? nil : field
+    case .real:
+      if field.isNull { return field }
+      if field.isInteger {
+        let value = field.integer
+        return Field.type(of: value) == 6 ? Field(real: Double(value), scratch) : field
+      }
+      if field.isReal {
+        guard let value = Self.whole(field.real) else { return field }
+        return Field.type(of: value) == 6
+          ? Field(real: Double(value), scratch) : Field(value, scratch)
+      }
+      return field.isText && field.size > 0 ? nil : field
+    }
+  }
+
+  /// The integer that is the same number, if there is one; the two limits do not count.
+  @inlinable
+  package static func whole(_ number: Double) -> Int64? {
+    guard number > -9.223372036854775808e18, number < 9.223372036854775808e18 else { return nil }
+    let value = Int64(number)
+    return Double(value) == number ? value : nil
+  }
+}

@@ -1,0 +1,141 @@
+/// Streams the records of an index, in its order, into a b-tree.
+package final class IndexWriter {
+  private let writer: ExtentWriter
+  private let root: UInt32
+  private let upper: TreeBuilder
+  private let memory: UnsafeMutableRawPointer
+  private let pending: UnsafeMutableRawPointer
+  private var pendingCount = 0
+  private var cells = 0
+  private var content = PageGeometry.pageSize
+  private var lastSize = 0
+  private var hasOverflow = false
+  package private(set) var entries: Int64 = 0
+
+  package init(root: UInt32, _ writer: ExtentWriter) {
+    self.writer = writer
+    self.root = root
+    upper = TreeBuilder(.index, root: root, writer)
+    memory = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    pending = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    clear()
+  }
+
+  deinit {
+    memory.deallocate()
+    pending.deallocate()
+  }
+
+  /// Adds a record that is not before the one added last.
+  package func add(_ record: UnsafeRawBufferPointer) throws(PageError) {
+    entries += 1
+    if pendingCount > 0 {
+      let page = try completeLeaf()
+      try upper.add(
+        child: page, key: UnsafeRawBufferPointer(start: pending, count: pendingCount))
+      pendingCount = 0
+    }
+    let local = PageGeometry.localSize(record.count, limit: PageGeometry.indexLocalLimit)
+    let prefix = Bytes.varintSize(UInt64(record.count))
+    let size = max(4, prefix + local + (local < record.count ? 4 : 0))
+    if content - size >= 8 + 2 * (cells + 1) {
+      content -= size
+      try write(record, local, memory + content)
+      Bytes.put16(content, memory + 8 + 2 * cells)
+      cells += 1
+      lastSize = size
+    } else {
+      try write(record, local, pending)
+      pendingCount = size
+    }
+  }
+
+  /// Closes the tree.
+  package func finish() throws(PageError) {
+    if pendingCount > 0 {
+      // The last leaf takes the key that waits, and the leaf before gives its last key for it.
+      precondition(cells > 1, "a full leaf has several cells")
+      let size = lastSize
+      let key = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
+      defer { key.deallocate() }
+      key.copyMemory(from: memory + content, byteCount: size)
+      (memory + content).initializeMemory(as: UInt8.self, repeating: 0, count: size)
+      content += size
+      cells -= 1
+      Bytes.put16(0, memory + 8 + 2 * cells)
+      let page = try completeLeaf()
+      try upper.add(child: page, key: UnsafeRawBufferPointer(start: key, count: size))
+      content -= pendingCount
+      (memory + content).copyMemory(from: pending, byteCount: pendingCount)
+      Bytes.put16(content, memory + 8)
+      cells = 1
+      pendingCount = 0
+    }
+    if upper.isEmpty {
+      close()
+      try writer.file.write(page: root, memory)
+      try adopt(root)
+    } else {
+      try upper.finish(lastChild: try completeLeaf())
+    }
+  }
+
+  /// Writes a cell, and its overflow.
+  private func write(
+    _ record: UnsafeRawBufferPointer, _ local: Int, _ to: UnsafeMutableRawPointer
+  ) throws(PageError) {
+    let at = Bytes.putVarint(UInt64(record.count), to)
+    if let base = record.baseAddress { (to + at).copyMemory(from: base, byteCount: local) }
+    guard local < record.count else { return }
+    hasOverflow = true
+    Bytes.put32(try writer.peek(), to + at + local)
+    try OverflowWriter(writer).write(
+      UnsafeRawBufferPointer(rebasing: record[local...]), parent: 0, beforeReserving: {})
+  }
+
+  private func completeLeaf() throws(PageError) -> UInt32 {
+    close()
+    let (page, target) = try writer.reserve()
+    target.copyMemory(from: memory, byteCount: PageGeometry.pageSize)
+    try adopt(page)
+    clear()
+    return page
+  }
+
+  /// The pages of overflow learn their parent once its number is known.
+  private func adopt(_ page: UInt32) throws(PageError) {
+    if hasOverflow {
+      try IndexPage.adoptOverflow(memory, start: 8, skip: 0, parent: page, writer)
+    }
+  }
+
+  private func close() {
+    memory.storeBytes(of: 10, as: UInt8.self)
+    Bytes.put16(cells, memory + 3)
+    Bytes.put16(content, memory + 5)
+  }
+
+  private func clear() {
+    memory.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    cells = 0
+    content = PageGeometry.pageSize
+  }
+}
+
+enum IndexPage {
+  /// Makes a page the parent of all overflow chains that begin in its cells.
+  static func adoptOverflow(
+    _ memory: UnsafeRawPointer, start: Int, skip: Int, parent: UInt32, _ pointers: ExtentWriter
+  ) throws(PageError) {
+    let cells = Bytes.get16(memory + 3)
+    for cell in 0..<cells {
+      let offset = Bytes.get16(memory + start + 2 * cell) + skip
+      guard let size = Bytes.varint(memory, offset, PageGeometry.pageSize),
+        size.value > UInt64(PageGeometry.indexLocalLimit)
+      else { continue }
+      let local = PageGeometry.localSize(Int(size.value), limit: PageGeometry.indexLocalLimit)
+      try pointers.set(
+        Bytes.get32(memory + size.end + local), .firstOverflow, parent: parent)
+    }
+  }
+}

@@ -1,0 +1,209 @@
+/// A key of integers as the sort of an index sees it: compared by `high`, then by `low`.
+package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
+  package var high: UInt64
+  package var low: UInt64
+
+  @inline(__always)
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Maps an integer to an unsigned one in the same order.
+  @inline(__always)
+  package static func ordered(_ value: Int64) -> UInt64 {
+    UInt64(bitPattern: value) ^ (1 << 63)
+  }
+
+  @inline(__always)
+  package static func value(_ ordered: UInt64) -> Int64 { Int64(bitPattern: ordered ^ (1 << 63)) }
+
+  @inline(__always)
+  static func < (a: Self, b: Self) -> Bool {
+    a.high != b.high ? a.high < b.high : a.low < b.low
+  }
+}
+
+/// Sorts entries, which come in the order of their rows, into runs of bounded size.
+///
+/// The sort is stable, so entries with the same `high` keep the order of their rows.
+package final class IntegerSorter {
+  private let file: RunFile
+  private let entries: UnsafeMutableBufferPointer<IntegerEntry>
+  private let scratch: SortScratch
+  private var used = 0
+  package private(set) var runs: [Section] = []
+
+  /// Several sorters of one thread may share a scratch.
+  package init(_ file: RunFile, capacity: Int, scratch: SortScratch) {
+    self.file = file
+    entries = .allocate(capacity: max(16, capacity))
+    self.scratch = scratch
+  }
+
+  deinit { entries.deallocate() }
+
+  @inline(__always)
+  package func add(_ entry: IntegerEntry) throws(PageError) {
+    if used == entries.count { try flush() }
+    entries[used] = entry
+    used += 1
+  }
+
+  package func flush() throws(PageError) {
+    guard used > 0 else { return }
+    let sorted = sort()
+    runs.append(
+      try file.append(
+        UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: sorted[..<used])),
+        count: Int64(used)))
+    used = 0
+  }
+
+  /// Sorts by radix over those digits of `high` that differ; the buffer that holds the result.
+  private func sort() -> UnsafeMutableBufferPointer<IntegerEntry> {
+    var low = UInt64.max
+    var high = UInt64.min
+    var isSorted = true
+    for index in 0..<used {
+      let key = entries[index].high
+      if key < high { isSorted = false }
+      low = min(low, key)
+      high = max(high, key)
+    }
+    if isSorted { return entries }
+    var (from, to) = (entries, scratch.entries(used))
+    var shift: UInt64 = 0
+    while (high - low) >> shift != 0 {
+      scratch.clear()
+      let counts = scratch.counts
+      for index in 0..<used { counts[Int((from[index].high - low) >> shift & 2047)] += 1 }
+      var sum = 0
+      for digit in 0..<2048 { (counts[digit], sum) = (sum, sum + counts[digit]) }
+      for index in 0..<used {
+        let digit = Int((from[index].high - low) >> shift & 2047)
+        to[counts[digit]] = from[index]
+        counts[digit] += 1
+      }
+      swap(&from, &to)
+      shift += 11
+      if shift >= 64 { break }
+    }
+    return from
+  }
+}
+
+/// The second buffer of a sort by radix.
+package final class SortScratch {
+  private var buffer = UnsafeMutableBufferPointer<IntegerEntry>.allocate(capacity: 16)
+  let counts = UnsafeMutableBufferPointer<Int>.allocate(capacity: 2048)
+
+  package init() {}
+
+  deinit {
+    buffer.deallocate()
+    counts.deallocate()
+  }
+
+  func entries(_ count: Int) -> UnsafeMutableBufferPointer<IntegerEntry> {
+    if buffer.count < count {
+      buffer.deallocate()
+      buffer = .allocate(capacity: count)
+    }
+    return buffer
+  }
+
+  func clear() { counts.update(repeating: 0) }
+}
+
+/// One run of integer entries, and what to add to their row numbers.
+package struct IntegerRun {
+  let reader: SectionReader
+  let rowOffset: UInt64
+
+  package init(_ reader: SectionReader, rowOffset: UInt64 = 0) {
+    self.reader = reader
+    self.rowOffset = rowOffset
+  }
+}
+
+/// Merges sorted runs into one.
+package final class IntegerMerge {
+  /// The entries of a run that are in memory.
+  private struct Front {
+    var at: UnsafePointer<IntegerEntry>
+    var left: Int
+    var rowOffset: UInt64
+  }
+
+  private struct Node {
+    var entry: IntegerEntry
+    var run: Int
+  }
+
+  private let readers: [SectionReader]
+  private let fronts: UnsafeMutablePointer<Front>
+  /// A heap of the first entry of each run, the smallest on top.
+  private let heap: UnsafeMutablePointer<Node>
+  private var count = 0
+
+  package init(_ runs: [IntegerRun]) throws(PageError) {
+    readers = runs.map(\.reader)
+    fronts = .allocate(capacity: max(1, runs.count))
+    heap = .allocate(capacity: max(1, runs.count))
+    for (index, run) in runs.enumerated() {
+      guard let (start, size) = try run.reader.nextChunk(of: IntegerEntry.self) else { continue }
+      fronts[index] = Front(at: start, left: size, rowOffset: run.rowOffset)
+      heap[count] = Node(entry: take(index), run: index)
+      count += 1
+    }
+    for index in stride(from: count / 2 - 1, through: 0, by: -1) { sink(index) }
+  }
+
+  deinit {
+    fronts.deallocate()
+    heap.deallocate()
+  }
+
+  @inline(__always)
+  private func take(_ run: Int) -> IntegerEntry {
+    var entry = fronts[run].at.pointee
+    entry.low &+= fronts[run].rowOffset
+    fronts[run].at += 1
+    fronts[run].left -= 1
+    return entry
+  }
+
+  package func next() throws(PageError) -> IntegerEntry? {
+    if count == 0 { return nil }
+    let top = heap[0]
+    if fronts[top.run].left > 0 {
+      heap[0].entry = take(top.run)
+    } else if let (start, size) = try readers[top.run].nextChunk(of: IntegerEntry.self) {
+      fronts[top.run].at = start
+      fronts[top.run].left = size
+      heap[0].entry = take(top.run)
+    } else {
+      count -= 1
+      if count == 0 { return top.entry }
+      heap[0] = heap[count]
+    }
+    sink(0)
+    return top.entry
+  }
+
+  @inline(__always)
+  private func sink(_ start: Int) {
+    var index = start
+    let moving = heap[index]
+    while true {
+      var child = index * 2 + 1
+      if child >= count { break }
+      if child + 1 < count && heap[child + 1].entry < heap[child].entry { child += 1 }
+      if !(heap[child].entry < moving.entry) { break }
+      heap[index] = heap[child]
+      index = child
+    }
+    heap[index] = moving
+  }
+}

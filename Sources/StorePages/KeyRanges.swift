@@ -1,0 +1,33 @@
+/// Keys of a table that follow each other without a hole.
+package struct KeySpan: BitwiseCopyable, Hashable, Sendable {
+  package var first: Int64
+  package var last: Int64
+
+  package init(first: Int64, last: Int64) {
+    self.first = first
+    self.last = last
+  }
+}
+
+/// Tells of rising keys which are among the keys of a table, in one pass over both.
+package struct KeyFilter {
+  private let reader: SectionReader
+  private var span: KeySpan?
+
+  package init(_ reader: SectionReader) throws(PageError) {
+    self.reader = reader
+    try advance()
+  }
+
+  private mutating func advance() throws(PageError) {
+    span = try reader.next(MemoryLayout<KeySpan>.size)?.loadUnaligned(as: KeySpan.self)
+  }
+
+  /// Whether a key, not below the one asked for last, is there.
+  @inline(__always)
+  package mutating func contains(_ key: Int64) throws(PageError) -> Bool {
+    while let span, span.last < key { try advance() }
+    guard let span else { return false }
+    return span.first <= key
+  }
+}

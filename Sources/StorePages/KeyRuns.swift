@@ -1,0 +1,309 @@
+/// Keys of any values in a form whose bytes compare as SQLite compares the values.
+///
+/// Each value is a tag and its bytes, inverted for a descending column; the row number ends the key.
+package struct KeyEncoder {
+  private enum Tag {
+    static let null: UInt8 = 1
+    static let number: UInt8 = 2
+    static let text: UInt8 = 3
+    static let blob: UInt8 = 4
+  }
+
+  package private(set) var bytes: [UInt8] = []
+  /// Whether one of the values was NULL: such a key equals no other in a unique index.
+  package private(set) var hasNull = false
+
+  package init() {}
+
+  package mutating func begin() {
+    bytes.removeAll(keepingCapacity: true)
+    hasNull = false
+  }
+
+  package mutating func add(_ field: Field, descending: Bool) {
+    let start = bytes.count
+    if field.isNull {
+      hasNull = true
+      bytes.append(Tag.null)
+    } else if field.isInteger {
+      addNumber(integer: field.integer)
+    } else if field.isReal {
+      bytes.append(Tag.number)
+      addOrdered(field.real)
+      bytes += [0x80, 0, 1]
+    } else {
+      bytes.append(field.isText ? Tag.text : Tag.blob)
+      for byte in UnsafeRawBufferPointer(start: field.body, count: field.size) {
+        bytes.append(byte)
+        if byte == 0 { bytes.append(0xff) }
+      }
+      bytes += [0, 1]
+    }
+    if descending { for index in start..<bytes.count { bytes[index] = ~bytes[index] } }
+  }
+
+  package mutating func end(row: Int64) { addBig(IntegerEntry.ordered(row)) }
+
+  private mutating func addBig(_ value: UInt64) {
+    for shift in stride(from: 56, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(shift)))
+    }
+  }
+
+  /// The nearest real, and how far the integer is from it.
+  private mutating func addNumber(integer: Int64) {
+    bytes.append(Tag.number)
+    let near = Double(integer)
+    addOrdered(near)
+    let rest = UInt16(truncatingIfNeeded: (integer &- Self.base(near)) &+ 0x8000)
+    bytes += [UInt8(rest >> 8), UInt8(truncatingIfNeeded: rest), 0]
+  }
+
+  private static func base(_ near: Double) -> Int64 {
+    near >= 9.223372036854775808e18 ? .min : Int64(near)
+  }
+
+  private mutating func addOrdered(_ number: Double) {
+    let bits = (number == 0 ? 0 : number).bitPattern
+    addBig(bits >> 63 == 0 ? bits | 1 << 63 : ~bits)
+  }
+
+  // MARK: Back to a record
+
+  /// Makes the record of an index entry from its key; nil where the bytes are no key.
+  static func record(
+    _ key: UnsafeRawBufferPointer, descending: [Bool], _ out: inout [UInt8]
+  ) -> Bool {
+    var types: [UInt64] = []
+    var body: [UInt8] = []
+    var at = 0
+    for isDescending in descending {
+      let flip: UInt8 = isDescending ? 0xff : 0
+      guard at < key.count else { return false }
+      let tag = key[at] ^ flip
+      at += 1
+      switch tag {
+      case Tag.null: types.append(0)
+      case Tag.number:
+        guard at + 11 <= key.count else { return false }
+        number(key, at, flip, &types, &body)
+        at += 11
+      case Tag.text, Tag.blob:
+        let start = body.count
+        while true {
+          guard at + 1 < key.count else { return false }
+          let byte = key[at] ^ flip
+          at += 1
+          if byte == 0 {
+            let next = key[at] ^ flip
+            at += 1
+            if next == 1 { break }
+          }
+          body.append(byte)
+        }
+        types.append(UInt64(body.count - start) * 2 + (tag == Tag.text ? 13 : 12))
+      default: return false
+      }
+    }
+    guard at + 8 == key.count else { return false }
+    integer(IntegerEntry.value(big(key, at, 0)), &types, &body)
+    write(types, body, &out)
+    return true
+  }
+
+  private static func big(_ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8) -> UInt64 {
+    key[at..<at + 8].reduce(0) { $0 << 8 | UInt64($1 ^ flip) }
+  }
+
+  private static func number(
+    _ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8, _ types: inout [UInt64],
+    _ body: inout [UInt8]
+  ) {
+    let ordered = big(key, at, flip)
+    let number = Double(bitPattern: ordered >> 63 == 1 ? ordered ^ 1 << 63 : ~ordered)
+    if key[at + 10] ^ flip == 1 {
+      types.append(7)
+      withUnsafeBytes(of: number.bitPattern.bigEndian) { body += $0 }
+    } else {
+      let rest = Int64(key[at + 8] ^ flip) << 8 | Int64(key[at + 9] ^ flip)
+      integer(base(number) &+ rest &- 0x8000, &types, &body)
+    }
+  }
+
+  private static func integer(_ value: Int64, _ types: inout [UInt64], _ body: inout [UInt8]) {
+    let type = Field.type(of: value)
+    types.append(type)
+    let size = Field.size(type)
+    withUnsafeBytes(of: value.bigEndian) { body += $0[(8 - size)...] }
+  }
+
+  private static func write(_ types: [UInt64], _ body: [UInt8], _ out: inout [UInt8]) {
+    let sizes = types.reduce(0) { $0 + Bytes.varintSize($1) }
+    let header = sizes + 1 > 127 ? sizes + Bytes.varintSize(UInt64(sizes + 2)) : sizes + 1
+    out.removeAll(keepingCapacity: true)
+    out.append(contentsOf: repeatElement(0, count: header))
+    out.withUnsafeMutableBytes { raw in
+      guard let base = raw.baseAddress else { return }
+      var at = Bytes.putVarint(UInt64(header), base)
+      for type in types { at += Bytes.putVarint(type, base + at) }
+    }
+    out += body
+  }
+}
+
+/// Sorts encoded keys into runs of bounded size.
+package final class KeySorter {
+  /// Longer keys are left to SQLite.
+  package static let keyLimit = 1 << 18
+
+  private struct Reference {
+    var prefix: UInt64
+    var offset: Int
+    var count: Int
+  }
+
+  private let file: RunFile
+  private let capacity: Int
+  private var bytes: [UInt8] = []
+  private var references: [Reference] = []
+  package private(set) var runs: [Section] = []
+
+  package init(_ file: RunFile, capacity: Int) {
+    self.file = file
+    self.capacity = max(4096, capacity)
+  }
+
+  package func add(_ key: [UInt8]) throws(PageError) {
+    let size = bytes.count + key.count + references.count * MemoryLayout<Reference>.stride
+    if size > capacity { try flush() }
+    var prefix: UInt64 = 0
+    for index in 0..<8 { prefix = prefix << 8 | UInt64(index < key.count ? key[index] : 0) }
+    references.append(Reference(prefix: prefix, offset: bytes.count, count: key.count))
+    bytes += key
+  }
+
+  package func flush() throws(PageError) {
+    guard !references.isEmpty else { return }
+    bytes.withUnsafeBytes { raw in
+      references.sort { a, b in
+        if a.prefix != b.prefix { return a.prefix < b.prefix }
+        return KeyOrder.isLess(
+          UnsafeRawBufferPointer(rebasing: raw[a.offset..<a.offset + a.count]),
+          UnsafeRawBufferPointer(rebasing: raw[b.offset..<b.offset + b.count]))
+      }
+    }
+    let begin = file.end
+    var chunk: [UInt8] = []
+    for reference in references {
+      withUnsafeBytes(of: UInt32(reference.count)) { chunk += $0 }
+      chunk += bytes[reference.offset..<reference.offset + reference.count]
+      if chunk.count >= 1 << 16 { try write(&chunk) }
+    }
+    try write(&chunk)
+    runs.append(
+      Section(offset: begin, bytes: file.end - begin, count: Int64(references.count)))
+    references.removeAll(keepingCapacity: true)
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  private func write(_ chunk: inout [UInt8]) throws(PageError) {
+    let file = file
+    _ = try chunk.withUnsafeBytes { raw in
+      Result { () throws(PageError) in try file.append(raw, count: 0) }
+    }.get()
+    chunk.removeAll(keepingCapacity: true)
+  }
+}
+
+enum KeyOrder {
+  static func isLess(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    let count = min(a.count, b.count)
+    var index = 0
+    while index < count {
+      if a[index] != b[index] { return a[index] < b[index] }
+      index += 1
+    }
+    return a.count < b.count
+  }
+}
+
+/// Merges sorted runs of encoded keys into records of an index.
+package struct KeyMerge {
+  private var readers: [SectionReader]
+  private var heads: [[UInt8]?]
+  private let descending: [Bool]
+  private var last: [UInt8] = []
+  private var record: [UInt8] = []
+
+  package init(_ readers: [SectionReader], descending: [Bool]) throws(PageError) {
+    self.readers = readers
+    self.descending = descending
+    heads = Array(repeating: nil, count: readers.count)
+    for index in readers.indices { try advance(index) }
+  }
+
+  private mutating func advance(_ index: Int) throws(PageError) {
+    guard let at = try readers[index].next(4) else {
+      heads[index] = nil
+      return
+    }
+    let count = Int(at.loadUnaligned(as: UInt32.self))
+    guard let bytes = try readers[index].next(count) else { throw PageError(.read(0)) }
+    heads[index] = Array(UnsafeRawBufferPointer(start: bytes, count: count))
+  }
+
+  /// Gives every record to `body`; throws where a unique index would have two keys alike.
+  package mutating func forEach(
+    isUnique: Bool, _ body: (UnsafeRawBufferPointer) throws(PageError) -> Void
+  ) throws(PageError) {
+    while let (index, key) = smallest() {
+      if isUnique {
+        let columns = key.dropLast(8)
+        if columns.elementsEqual(last.dropLast(8)), !last.isEmpty, !hasNull(key) {
+          throw PageError(.duplicateKeys)
+        }
+        last = key
+      }
+      let isKey = key.withUnsafeBytes { KeyEncoder.record($0, descending: descending, &record) }
+      guard isKey else { throw PageError(.read(0)) }
+      try record.withUnsafeBytes { raw in
+        Result { () throws(PageError) in try body(raw) }
+      }.get()
+      try advance(index)
+    }
+  }
+
+  private func smallest() -> (Int, [UInt8])? {
+    var best: (Int, [UInt8])?
+    for (index, head) in heads.enumerated() {
+      guard let head else { continue }
+      guard let current = best else {
+        best = (index, head)
+        continue
+      }
+      if head.lexicographicallyPrecedes(current.1) { best = (index, head) }
+    }
+    return best
+  }
+
+  /// NULL is what the first value's tag tells, and so on through the key.
+  private func hasNull(_ key: [UInt8]) -> Bool {
+    var types: [UInt8] = []
+    let isKey = key.withUnsafeBytes {
+      KeyEncoder.record($0, descending: descending, &types)
+    }
+    guard isKey else { return true }
+    return types.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress, let header = Bytes.varint(base, 0, raw.count) else {
+        return true
+      }
+      var at = header.end
+      for _ in descending {
+        guard let type = Bytes.varint(base, at, raw.count) else { return true }
+        if type.value == 0 { return true }
+        at = type.end
+      }
+      return false
+    }
+  }
+}

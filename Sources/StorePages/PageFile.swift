@@ -1,0 +1,138 @@
+package import SystemPackage
+
+/// The open file whose pages are written: whole pages and entries of the pointer map.
+package struct PageFile: Sendable {
+  package let descriptor: FileDescriptor
+
+  package init(_ descriptor: FileDescriptor) { self.descriptor = descriptor }
+
+  package func write(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64
+  ) throws(PageError) {
+    var done = 0
+    while done < bytes.count {
+      do {
+        done += try descriptor.write(
+          toAbsoluteOffset: offset + Int64(done), UnsafeRawBufferPointer(rebasing: bytes[done...]))
+      } catch {
+        throw PageError(.write((error as? Errno)?.rawValue ?? 0))
+      }
+    }
+  }
+
+  /// Reads exactly so many bytes as there is room for.
+  package func read(
+    _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64
+  ) throws(PageError) {
+    var done = 0
+    while done < bytes.count {
+      let count: Int
+      do {
+        count = try descriptor.read(
+          fromAbsoluteOffset: offset + Int64(done),
+          into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
+      } catch {
+        throw PageError(.read((error as? Errno)?.rawValue ?? 0))
+      }
+      if count == 0 { throw PageError(.read(0)) }
+      done += count
+    }
+  }
+
+  func read(page: UInt32, _ into: UnsafeMutableRawPointer) throws(PageError) {
+    try read(
+      UnsafeMutableRawBufferPointer(start: into, count: PageGeometry.pageSize),
+      at: PageGeometry.offset(page))
+  }
+
+  func write(page: UInt32, _ from: UnsafeRawPointer) throws(PageError) {
+    try write(
+      UnsafeRawBufferPointer(start: from, count: PageGeometry.pageSize),
+      at: PageGeometry.offset(page))
+  }
+}
+
+/// Pages of one size in a row, handed out to one writer at a time.
+package struct Extent: Hashable, Codable, Sendable {
+  package static let length: UInt32 = 64
+
+  package var first: UInt32
+  package var count: UInt32
+
+  package init(first: UInt32, count: UInt32 = Self.length) {
+    self.first = first
+    self.count = count
+  }
+}
+
+/// Hands out extents that nobody else gets.
+package protocol ExtentSource: AnyObject {
+  func nextExtent() throws(PageError) -> Extent
+}
+
+/// Describes pages in the pointer map.
+protocol PointerMapping {
+  func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError)
+}
+
+/// Extents of one file for several processes: a log to which each appends what it takes.
+///
+/// An appended record and the place where it landed are one step in the kernel, so two writers
+/// never take the same extent, and the log tells whose pages a dead writer left.
+package final class ClaimLog: ExtentSource {
+  /// Who took an extent.
+  package struct Claim: Hashable, Sendable {
+    package var order: UInt32
+    package var attempt: UInt32
+  }
+
+  package static let recordSize = 8
+
+  private let descriptor: FileDescriptor
+  private let firstPage: UInt32
+  private let claim: Claim
+  /// The extents taken through this object, in order.
+  package private(set) var taken: [Extent] = []
+
+  /// Takes the descriptor of the log, opened for appending by nobody else.
+  package init(_ descriptor: FileDescriptor, firstPage: UInt32, order: UInt32, attempt: UInt32) {
+    self.descriptor = descriptor
+    self.firstPage = firstPage
+    claim = Claim(order: order, attempt: attempt)
+  }
+
+  package func nextExtent() throws(PageError) -> Extent {
+    var record = (claim.order, claim.attempt)
+    let end: Int64
+    do {
+      let written = try withUnsafeBytes(of: &record) { try descriptor.write($0) }
+      guard written == Self.recordSize else { throw PageError(.write(0)) }
+      end = try descriptor.seek(offset: 0, from: .current)
+    } catch {
+      throw error as? PageError ?? PageError(.write((error as? Errno)?.rawValue ?? 0))
+    }
+    let extent = try Self.extent(Int(end) / Self.recordSize - 1, firstPage: firstPage)
+    taken.append(extent)
+    return extent
+  }
+
+  /// The extent that a record of the log stands for.
+  package static func extent(
+    _ index: Int, firstPage: UInt32
+  ) throws(PageError) -> Extent {
+    let first = Int64(firstPage) + Int64(index) * Int64(Extent.length)
+    guard index >= 0, first < Int64(UInt32.max) - 1024 else { throw PageError(.fileFull) }
+    return Extent(first: UInt32(first))
+  }
+
+  /// The claims of a log's bytes; a last record that was cut off does not count.
+  package static func claims(in bytes: [UInt8]) -> [Claim] {
+    bytes.withUnsafeBytes { raw in
+      (0..<raw.count / recordSize).map { index in
+        Claim(
+          order: raw.loadUnaligned(fromByteOffset: index * recordSize, as: UInt32.self),
+          attempt: raw.loadUnaligned(fromByteOffset: index * recordSize + 4, as: UInt32.self))
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/// Where things lie in a store: pages of 4096 bytes, none reserved, with incremental vacuum.
+///
+/// The rules are those of docs/store-pages.md.
+package enum PageGeometry {
+  package static let pageSize = 4096
+  /// A pointer-map page and the pages that it describes.
+  package static let group: UInt32 = 820
+  /// The page with the bytes that SQLite locks; it never holds anything.
+  package static let lockPage: UInt32 = 262_145
+  /// The most payload that a leaf cell of a table keeps on its page.
+  static let tableLocalLimit = pageSize - 35
+  /// The same for every cell of an index.
+  static let indexLocalLimit = (pageSize - 12) * 64 / 255 - 23
+  static let localMinimum = (pageSize - 12) * 32 / 255 - 23
+  /// Payload on one page of an overflow chain.
+  static let overflowCapacity = pageSize - 4
+
+  package static func offset(_ page: UInt32) -> Int64 {
+    (Int64(page) - 1) * Int64(pageSize)
+  }
+
+  /// Whether the page belongs to the pointer map or to the locks.
+  package static func isReserved(_ page: UInt32) -> Bool {
+    page < 2 || (page - 2) % group == 0 || page == lockPage
+  }
+
+  /// The pointer-map page that describes a page.
+  static func mapPage(_ page: UInt32) -> UInt32 { page - (page - 2) % group }
+
+  /// Where the pointer map describes a page, in bytes of the file.
+  static func mapOffset(_ page: UInt32) -> Int64 {
+    let map = mapPage(page)
+    return offset(map) + Int64(page - map - 1) * 5
+  }
+
+  /// Payload that stays on the page of its cell.
+  static func localSize(_ payload: Int, limit: Int) -> Int {
+    if payload <= limit { return payload }
+    let size = localMinimum + (payload - localMinimum) % overflowCapacity
+    return size <= limit ? size : localMinimum
+  }
+}
+
+/// What the pointer map says of a page.
+package enum PagePointer: UInt8, Sendable {
+  case root = 1
+  case free = 2
+  /// The first page of a cell's overflow; its parent holds the cell.
+  case firstOverflow = 3
+  /// Another page of an overflow; its parent is the page before.
+  case nextOverflow = 4
+  /// A page of a b-tree; its parent is an interior page.
+  case child = 5
+}
+
+/// Why pages could not be read or written.
+package struct PageError: Error, Hashable, Sendable {
+  package enum Problem: Hashable, Sendable {
+    case read(Int32)
+    case write(Int32)
+    /// A page that this program wrote is not as it was written.
+    case damaged(page: UInt32)
+    /// Keys that do not rise, in a table.
+    case keysOutOfOrder
+    /// Rows that agree in the columns of a unique index.
+    case duplicateKeys
+    /// More pages than an SQLite file can have.
+    case fileFull
+    /// A value longer than SQLite's limit.
+    case valueTooLong
+    /// An index key that this engine does not sort.
+    case keyUnsupported
+  }
+
+  package var problem: Problem
+
+  package init(_ problem: Problem) { self.problem = problem }
+}

@@ -1,0 +1,68 @@
+import SystemPackage
+
+/// The pointer map of a file, changed through a bounded number of its pages in memory.
+package final class PointerMap: PointerMapping {
+  private let file: PageFile
+  private let slots: Int
+  private let memory: UnsafeMutableRawPointer
+  /// The map page in each slot, 0 for none.
+  private var pages: [UInt32]
+  private var isDirty: [Bool]
+
+  package init(_ file: PageFile, pages count: Int = 256) {
+    self.file = file
+    slots = count
+    memory = .allocate(byteCount: count * PageGeometry.pageSize, alignment: 16)
+    pages = Array(repeating: 0, count: count)
+    isDirty = Array(repeating: false, count: count)
+  }
+
+  deinit { memory.deallocate() }
+
+  package func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
+    let map = PageGeometry.mapPage(page)
+    let slot = Int(map / PageGeometry.group) % slots
+    let base = memory + slot * PageGeometry.pageSize
+    if pages[slot] != map {
+      try write(slot)
+      try load(map, base)
+      pages[slot] = map
+    }
+    isDirty[slot] = true
+    let entry = base + Int(page - map - 1) * 5
+    entry.storeBytes(of: kind.rawValue, as: UInt8.self)
+    Bytes.put32(parent, entry + 1)
+  }
+
+  /// Writes all that was changed, and forgets what was read.
+  package func flush() throws(PageError) {
+    for slot in 0..<slots {
+      try write(slot)
+      pages[slot] = 0
+    }
+  }
+
+  private func write(_ slot: Int) throws(PageError) {
+    guard isDirty[slot] else { return }
+    isDirty[slot] = false
+    try file.write(page: pages[slot], memory + slot * PageGeometry.pageSize)
+  }
+
+  /// A map page that the file does not reach yet is empty.
+  private func load(_ map: UInt32, _ base: UnsafeMutableRawPointer) throws(PageError) {
+    base.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    var done = 0
+    while done < PageGeometry.pageSize {
+      let buffer = UnsafeMutableRawBufferPointer(
+        start: base + done, count: PageGeometry.pageSize - done)
+      do {
+        let count = try file.descriptor.read(
+          fromAbsoluteOffset: PageGeometry.offset(map) + Int64(done), into: buffer)
+        if count == 0 { return }
+        done += count
+      } catch {
+        throw PageError(.read(0))
+      }
+    }
+  }
+}

@@ -1,0 +1,137 @@
+package import SystemPackage
+
+/// A part of a file with entries in a row.
+package struct Section: Hashable, Codable, Sendable {
+  package var offset: Int64
+  package var bytes: Int64
+  package var count: Int64
+
+  package init(offset: Int64, bytes: Int64, count: Int64) {
+    self.offset = offset
+    self.bytes = bytes
+    self.count = count
+  }
+}
+
+/// A file that sections are appended to, and read from.
+package final class RunFile {
+  private let file: PageFile
+  package private(set) var end: Int64 = 0
+
+  package init(_ descriptor: FileDescriptor) { file = PageFile(descriptor) }
+
+  func append(_ bytes: UnsafeRawBufferPointer, count: Int64) throws(PageError) -> Section {
+    try file.write(bytes, at: end)
+    defer { end += Int64(bytes.count) }
+    return Section(offset: end, bytes: Int64(bytes.count), count: count)
+  }
+}
+
+/// Collects entries of one fixed size in the order in which they come.
+package final class EntryCollector {
+  private let file: RunFile
+  private let buffer: UnsafeMutableRawBufferPointer
+  private let size: Int
+  private var used = 0
+  package private(set) var sections: [Section] = []
+
+  package init(_ file: RunFile, entrySize: Int, bufferBytes: Int = 1 << 16) {
+    self.file = file
+    size = entrySize
+    buffer = .allocate(byteCount: bufferBytes / entrySize * entrySize, alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  @inline(__always)
+  package func add<Entry: BitwiseCopyable>(_ entry: Entry) throws(PageError) {
+    if used == buffer.count { try flush() }
+    buffer.storeBytes(of: entry, toByteOffset: used, as: Entry.self)
+    used += size
+  }
+
+  package func flush() throws(PageError) {
+    guard used > 0 else { return }
+    let section = try file.append(
+      UnsafeRawBufferPointer(rebasing: buffer[..<used]), count: Int64(used / size))
+    used = 0
+    if let last = sections.last, last.offset + last.bytes == section.offset {
+      sections[sections.count - 1].bytes += section.bytes
+      sections[sections.count - 1].count += section.count
+    } else {
+      sections.append(section)
+    }
+  }
+}
+
+/// Reads sections of a file, one after the other, through a small buffer.
+package final class SectionReader {
+  private var file: PageFile?
+  private var sections: ArraySlice<(FileDescriptor, Section)>
+  private var offset: Int64 = 0
+  private var left: Int64 = 0
+  private var buffer: UnsafeMutableRawBufferPointer
+  private var start = 0
+  private var end = 0
+
+  package convenience init(
+    _ descriptor: FileDescriptor, _ sections: [Section], bufferBytes: Int = 1 << 16
+  ) {
+    self.init(sections.map { (descriptor, $0) }, bufferBytes: bufferBytes)
+  }
+
+  /// Takes sections of several files.
+  package init(_ sections: [(FileDescriptor, Section)], bufferBytes: Int = 1 << 16) {
+    self.sections = sections[...]
+    buffer = .allocate(byteCount: max(64, bufferBytes), alignment: 16)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// So many bytes, valid until the next call; nil at the end.
+  @inline(__always)
+  package func next(_ count: Int) throws(PageError) -> UnsafeRawPointer? {
+    if end - start < count, try !fill(count) { return nil }
+    guard let base = buffer.baseAddress else { return nil }
+    defer { start += count }
+    return UnsafeRawPointer(base + start)
+  }
+
+  /// As many whole entries as are at hand, at least one; nil at the end.
+  package func nextChunk<Entry: BitwiseCopyable>(
+    of type: Entry.Type
+  ) throws(PageError) -> (UnsafePointer<Entry>, Int)? {
+    let size = MemoryLayout<Entry>.stride
+    if end - start < size, try !fill(size) { return nil }
+    guard let base = buffer.baseAddress else { return nil }
+    let count = (end - start) / size
+    defer { start += count * size }
+    return (UnsafeRawPointer(base + start).assumingMemoryBound(to: Entry.self), count)
+  }
+
+  private func fill(_ count: Int) throws(PageError) -> Bool {
+    if count > buffer.count {
+      let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: count * 2, alignment: 16)
+      larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[start..<end]))
+      buffer.deallocate()
+      buffer = larger
+    } else if start > 0, let base = buffer.baseAddress {
+      base.copyMemory(from: base + start, byteCount: end - start)
+    }
+    end -= start
+    start = 0
+    while end < count {
+      if left == 0 {
+        guard let (descriptor, section) = sections.popFirst() else { return false }
+        file = PageFile(descriptor)
+        (offset, left) = (section.offset, section.bytes)
+      }
+      let size = Int(min(Int64(buffer.count - end), left))
+      try file?.read(UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + size]), at: offset)
+      offset += Int64(size)
+      left -= Int64(size)
+      end += size
+    }
+    return true
+  }
+}

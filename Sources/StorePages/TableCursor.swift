@@ -1,0 +1,267 @@
+/// The file and the table that a cursor reads, all of it checked before by whoever knows SQL.
+package struct TableForm: Sendable {
+  package var pageSize: Int
+  package var pageCount: UInt32
+  package var root: UInt32
+  /// The place in the output of each column of the table's records; -1 for those that nobody wants.
+  package var places: [Int]
+  /// Which columns hold reals, where records keep whole ones as integers.
+  package var isReal: [Bool]
+  /// The place in the output of the key of the row.
+  package var keyPlace: Int
+
+  package init(
+    pageSize: Int, pageCount: UInt32, root: UInt32, places: [Int], isReal: [Bool], keyPlace: Int
+  ) {
+    self.pageSize = pageSize
+    self.pageCount = pageCount
+    self.root = root
+    self.places = places
+    self.isReal = isReal
+    self.keyPlace = keyPlace
+  }
+}
+
+/// Reads the rows of a table from the pages of its b-tree, in key order.
+///
+/// Every number that a page gives is checked before it is used: a damaged file ends in an error.
+package final class TableCursor {
+  private struct Level {
+    var page: UnsafeMutableRawPointer
+    var cells: Int
+    /// The child to visit next; `cells` is the rightmost one.
+    var next: Int
+  }
+
+  private static let depthLimit = 20
+
+  private let form: TableForm
+  private let leaves: PageWindow
+  private let chains: PageWindow
+  private var levels: [Level] = []
+  private var spare: [UnsafeMutableRawPointer] = []
+  private var leaf: UnsafeRawPointer?
+  private var cells = 0
+  private var cell = 0
+  private var visited: UInt64 = 0
+  private var payload = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  private let scratch: UnsafeMutableRawPointer
+  private let places: UnsafeMutablePointer<Int>
+  private let isReal: UnsafeMutablePointer<Bool>
+  private let columns: Int
+  private let localLimit: Int
+  private let localMinimum: Int
+  private var hasKey = false
+  package private(set) var key: Int64 = .min
+  /// The values of the row; valid until the next one.
+  package let fields: UnsafeMutablePointer<Field>
+  private let width: Int
+
+  /// Takes a file that nobody changes.
+  package init(_ file: PageFile, _ form: TableForm, width: Int) {
+    self.form = form
+    self.width = max(1, width)
+    leaves = PageWindow(file, pageSize: form.pageSize, pageCount: form.pageCount)
+    chains = PageWindow(file, pageSize: form.pageSize, pageCount: form.pageCount)
+    localLimit = form.pageSize - 35
+    localMinimum = (form.pageSize - 12) * 32 / 255 - 23
+    columns = form.places.count
+    precondition(form.isReal.count == columns, "every column is described")
+    scratch = .allocate(byteCount: self.width * 8, alignment: 8)
+    fields = .allocate(capacity: self.width)
+    fields.initialize(repeating: .null, count: self.width)
+    places = .allocate(capacity: max(1, columns))
+    places.initialize(repeating: -1, count: max(1, columns))
+    isReal = .allocate(capacity: max(1, columns))
+    isReal.initialize(repeating: false, count: max(1, columns))
+    for index in 0..<columns {
+      precondition(form.places[index] < self.width, "the output has a place for each value")
+      places[index] = form.places[index]
+      isReal[index] = form.isReal[index]
+    }
+  }
+
+  deinit {
+    for level in levels { level.page.deallocate() }
+    for page in spare { page.deallocate() }
+    payload.deallocate()
+    scratch.deallocate()
+    fields.deallocate()
+    places.deallocate()
+    isReal.deallocate()
+  }
+
+  // MARK: Pages
+
+  /// Goes to the first row whose key is not below the given one.
+  package func seek(_ first: Int64) throws(PageError) {
+    try descend(form.root, to: first)
+    guard let leaf else { return }
+    while cell < cells, try self.key(of: cell, leaf) < first { cell += 1 }
+  }
+
+  private func damaged(_ page: UInt32 = 0) -> PageError { PageError(.damaged(page: page)) }
+
+  private func descend(_ root: UInt32, to first: Int64?) throws(PageError) {
+    var page = root
+    while true {
+      visited += 1
+      guard levels.count < Self.depthLimit, visited <= UInt64(form.pageCount) + 1 else {
+        throw damaged(page)
+      }
+      let bytes = try leaves.page(page)
+      // The first page begins with the header of the file, and is no table of objects.
+      guard page > 1 else { throw damaged(page) }
+      let count = Bytes.get16(bytes + 3)
+      switch bytes.load(as: UInt8.self) {
+      case 13:
+        guard 8 + 2 * count <= form.pageSize else { throw damaged(page) }
+        (leaf, cells, cell) = (bytes, count, 0)
+        return
+      case 5:
+        guard 12 + 2 * count <= form.pageSize else { throw damaged(page) }
+        let copy = spare.popLast() ?? .allocate(byteCount: form.pageSize, alignment: 16)
+        copy.copyMemory(from: bytes, byteCount: form.pageSize)
+        var level = Level(page: copy, cells: count, next: 0)
+        levels.append(level)
+        if let first { while level.next < count, try lastKey(level) < first { level.next += 1 } }
+        page = try child(level)
+        level.next += 1
+        levels[levels.count - 1] = level
+      default: throw damaged(page)
+      }
+    }
+  }
+
+  private func child(_ level: Level) throws(PageError) -> UInt32 {
+    if level.next == level.cells { return Bytes.get32(level.page + 8) }
+    let offset = Bytes.get16(level.page + 12 + 2 * level.next)
+    guard offset + 4 <= form.pageSize else { throw damaged() }
+    return Bytes.get32(level.page + offset)
+  }
+
+  /// The last key that may lie under the level's next child.
+  private func lastKey(_ level: Level) throws(PageError) -> Int64 {
+    let offset = Bytes.get16(level.page + 12 + 2 * level.next)
+    guard let key = Bytes.varint(level.page, offset + 4, form.pageSize) else { throw damaged() }
+    return Int64(bitPattern: key.value)
+  }
+
+  /// Goes on to the next leaf; false where there is none.
+  private func nextLeaf() throws(PageError) -> Bool {
+    while var level = levels.last {
+      if level.next <= level.cells {
+        let page = try child(level)
+        level.next += 1
+        levels[levels.count - 1] = level
+        try descend(page, to: nil)
+        return true
+      }
+      spare.append(level.page)
+      levels.removeLast()
+    }
+    leaf = nil
+    return false
+  }
+
+  private func key(of cell: Int, _ leaf: UnsafeRawPointer) throws(PageError) -> Int64 {
+    let offset = Bytes.get16(leaf + 8 + 2 * cell)
+    guard let size = Bytes.varint(leaf, offset, form.pageSize),
+      let key = Bytes.varint(leaf, size.end, form.pageSize)
+    else { throw damaged() }
+    return Int64(bitPattern: key.value)
+  }
+
+  // MARK: Rows
+
+  /// Reads the next row; false after the last one.
+  package func next() throws(PageError) -> Bool {
+    while cell >= cells {
+      guard leaf != nil, try nextLeaf() else { return false }
+    }
+    guard let leaf else { return false }
+    let offset = Bytes.get16(leaf + 8 + 2 * cell)
+    cell += 1
+    guard let size = Bytes.varint(leaf, offset, form.pageSize), size.value < 1 << 31,
+      let rowid = Bytes.varint(leaf, size.end, form.pageSize)
+    else { throw damaged() }
+    let number = Int64(bitPattern: rowid.value)
+    if hasKey && number <= key { throw damaged() }
+    (key, hasKey) = (number, true)
+    let total = Int(size.value)
+    if total <= localLimit {
+      guard rowid.end + total <= form.pageSize else { throw damaged() }
+      try parse(leaf + rowid.end, total)
+    } else {
+      try gather(leaf, rowid.end, total)
+      guard let base = payload.baseAddress else { throw damaged() }
+      try parse(UnsafeRawPointer(base), total)
+    }
+    if form.keyPlace >= 0 {
+      fields[form.keyPlace] = Field(number, scratch + form.keyPlace * 8)
+    }
+    return true
+  }
+
+  /// Puts a payload together from its cell and its chain.
+  private func gather(
+    _ leaf: UnsafeRawPointer, _ start: Int, _ total: Int
+  ) throws(PageError) {
+    let capacity = form.pageSize - 4
+    let rest = localMinimum + (total - localMinimum) % capacity
+    let local = rest <= localLimit ? rest : localMinimum
+    guard start + local + 4 <= form.pageSize,
+      total / capacity <= Int(form.pageCount)
+    else { throw damaged() }
+    if payload.count < total + 8 {
+      payload.deallocate()
+      payload = .allocate(byteCount: total + total / 4 + 8, alignment: 16)
+    }
+    guard let base = payload.baseAddress else { throw damaged() }
+    base.copyMemory(from: leaf + start, byteCount: local)
+    var page = Bytes.get32(leaf + start + local)
+    var done = local
+    while done < total {
+      let bytes: UnsafeRawPointer
+      if let held = leaves.held(page) { bytes = held } else { bytes = try chains.page(page) }
+      let count = min(capacity, total - done)
+      (base + done).copyMemory(from: bytes + 4, byteCount: count)
+      done += count
+      page = Bytes.get32(bytes)
+    }
+  }
+
+  @inline(__always)
+  private func parse(_ record: UnsafeRawPointer, _ total: Int) throws(PageError) {
+    guard let header = Bytes.varint(record, 0, total), header.value <= UInt64(total) else {
+      throw damaged()
+    }
+    let end = Int(header.value)
+    var at = header.end
+    var body = end
+    var column = 0
+    while column < columns && at < end {
+      guard let type = Bytes.varint(record, at, end), type.value < 1 << 32 else {
+        throw damaged()
+      }
+      at = type.end
+      let size = Field.size(type.value)
+      guard body + size <= total else { throw damaged() }
+      let place = places[column]
+      if place >= 0 {
+        var field = Field(type: type.value, body: size > 0 ? record + body : nil)
+        if isReal[column] && field.isInteger {
+          field = Field(real: Double(field.integer), scratch + place * 8)
+        }
+        fields[place] = field
+      }
+      body += size
+      column += 1
+    }
+    // Columns that were added later are NULL in older rows.
+    while column < columns {
+      if places[column] >= 0 { fields[places[column]] = .null }
+      column += 1
+    }
+  }
+}

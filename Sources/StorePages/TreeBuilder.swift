@@ -1,0 +1,187 @@
+/// Builds the upper levels of a b-tree from its leaves, bottom up, one open page per level.
+///
+/// A page that is full waits with the cell that did not fit it until another one comes: so the
+/// last page of a level never stays without a cell.
+package final class TreeBuilder {
+  package enum Kind: Sendable { case table, index }
+
+  private let kind: Kind
+  private let root: UInt32
+  private let writer: ExtentWriter
+  private var levels: [Level] = []
+  private let scratch = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 8)
+  private static let depthLimit = 40
+
+  package init(_ kind: Kind, root: UInt32, _ writer: ExtentWriter) {
+    self.kind = kind
+    self.root = root
+    self.writer = writer
+  }
+
+  deinit { scratch.deallocate() }
+
+  /// Whether nothing was added: the tree is one leaf then.
+  package var isEmpty: Bool { levels.isEmpty }
+
+  /// Adds a child of the lowest interior level, and the key that parts it from the next child.
+  package func add(child: UInt32, key: UnsafeRawBufferPointer) throws(PageError) {
+    try add(child: child, key: key, to: 0)
+  }
+
+  /// Adds a child of a table.
+  package func add(_ leaf: LeafEntry) throws(PageError) {
+    let count = Bytes.putVarint(UInt64(bitPattern: leaf.lastKey), scratch)
+    try add(
+      child: leaf.page, key: UnsafeRawBufferPointer(start: scratch, count: count), to: 0)
+  }
+
+  /// Closes the tree with its last child.
+  package func finish(lastChild: UInt32) throws(PageError) {
+    precondition(!levels.isEmpty, "a tree of one leaf has no upper levels")
+    var last = lastChild
+    var index = 0
+    while index < levels.count {
+      let level = levels[index]
+      if level.hasPending {
+        let cut = level.removeLast()
+        let page = try complete(level, rightmost: cut, as: nil)
+        try add(child: page, key: level.cutKey, to: index + 1)
+        level.clear()
+        level.appendPending()
+      }
+      let isTop = index == levels.count - 1
+      last = try complete(level, rightmost: last, as: isTop ? root : nil)
+      index += 1
+    }
+  }
+
+  private func add(
+    child: UInt32, key: UnsafeRawBufferPointer, to index: Int
+  ) throws(PageError) {
+    precondition(index < Self.depthLimit, "no tree is that deep")
+    if index == levels.count { levels.append(Level()) }
+    let level = levels[index]
+    if level.hasPending {
+      let page = try complete(level, rightmost: level.pendingChild, as: nil)
+      try add(child: page, key: level.pendingKey, to: index + 1)
+      level.clear()
+    }
+    if level.fits(key.count) {
+      level.append(child, key)
+    } else {
+      level.setPending(child, key)
+    }
+  }
+
+  /// Writes the page of a level and tells its children who their parent is.
+  private func complete(
+    _ level: Level, rightmost: UInt32, as root: UInt32?
+  ) throws(PageError) -> UInt32 {
+    level.close(kind == .table ? 5 : 2, rightmost: rightmost)
+    let number: UInt32
+    if let root {
+      number = root
+      try writer.file.write(page: root, level.memory)
+    } else {
+      let (page, memory) = try writer.reserve()
+      memory.copyMemory(from: level.memory, byteCount: PageGeometry.pageSize)
+      number = page
+    }
+    for cell in 0..<level.cells {
+      let offset = Bytes.get16(level.memory + 12 + 2 * cell)
+      try writer.set(Bytes.get32(level.memory + offset), .child, parent: number)
+    }
+    try writer.set(rightmost, .child, parent: number)
+    if kind == .index {
+      try IndexPage.adoptOverflow(level.memory, start: 12, skip: 4, parent: number, writer)
+    }
+    return number
+  }
+}
+
+/// The open page of one interior level.
+private final class Level {
+  let memory: UnsafeMutableRawPointer
+  private let pending: UnsafeMutableRawPointer
+  private(set) var cells = 0
+  private var content = PageGeometry.pageSize
+  private var sizes: [UInt16] = []
+  private(set) var hasPending = false
+  private(set) var pendingChild: UInt32 = 0
+  private var pendingCount = 0
+  private let cut: UnsafeMutableRawPointer
+  private var cutCount = 0
+
+  init() {
+    memory = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    pending = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    cut = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    clear()
+  }
+
+  deinit {
+    memory.deallocate()
+    pending.deallocate()
+    cut.deallocate()
+  }
+
+  var cutKey: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: cut, count: cutCount) }
+  var pendingKey: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: pending, count: pendingCount)
+  }
+
+  func clear() {
+    memory.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    cells = 0
+    content = PageGeometry.pageSize
+    sizes.removeAll(keepingCapacity: true)
+    hasPending = false
+  }
+
+  func fits(_ key: Int) -> Bool { content - key - 4 >= 12 + 2 * (cells + 1) }
+
+  func append(_ child: UInt32, _ key: UnsafeRawBufferPointer) {
+    content -= key.count + 4
+    Bytes.put32(child, memory + content)
+    if let base = key.baseAddress {
+      (memory + content + 4).copyMemory(from: base, byteCount: key.count)
+    }
+    Bytes.put16(content, memory + 12 + 2 * cells)
+    cells += 1
+    sizes.append(UInt16(key.count + 4))
+  }
+
+  func setPending(_ child: UInt32, _ key: UnsafeRawBufferPointer) {
+    precondition(key.count <= PageGeometry.pageSize, "a key fits its page")
+    pendingChild = child
+    pendingCount = key.count
+    if let base = key.baseAddress { pending.copyMemory(from: base, byteCount: key.count) }
+    hasPending = true
+  }
+
+  func appendPending() {
+    hasPending = false
+    append(pendingChild, pendingKey)
+  }
+
+  /// Takes the last cell off; its key is in `cutKey` then.
+  func removeLast() -> UInt32 {
+    precondition(cells > 1, "a full page has several cells")
+    let size = Int(sizes.removeLast())
+    let child = Bytes.get32(memory + content)
+    cutCount = size - 4
+    cut.copyMemory(from: memory + content + 4, byteCount: cutCount)
+    (memory + content).initializeMemory(as: UInt8.self, repeating: 0, count: size)
+    content += size
+    cells -= 1
+    Bytes.put16(0, memory + 12 + 2 * cells)
+    return child
+  }
+
+  func close(_ type: UInt8, rightmost: UInt32) {
+    memory.storeBytes(of: type, as: UInt8.self)
+    Bytes.put16(cells, memory + 3)
+    Bytes.put16(content, memory + 5)
+    Bytes.put32(rightmost, memory + 8)
+  }
+}
