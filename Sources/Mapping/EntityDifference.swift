@@ -16,7 +16,8 @@ package enum EntityDifference: Hashable, Sendable {
     case destinationEntity, inverse, minimumCount, maximumCount, ordered, versionHashModifier
   }
 
-  /// All differences between an entity of one model and one of another, inherited properties included.
+  /// All differences between an entity of one model and one of another, inherited properties
+  /// included.
   package static func differences(
     between old: Entity, in oldModel: ManagedObjectModel, and new: Entity,
     in newModel: ManagedObjectModel

@@ -113,8 +113,8 @@ extension MappingModel {
     return result
   }
 
-  /// An inferred mapping model as Core Data names it: with hashes, and `IEM_Copy_` for entities that
-  /// stay the same.
+  /// An inferred mapping model as Core Data names it: with hashes, and `IEM_Copy_` for entities
+  /// that stay the same.
   package static func inferred(
     _ inference: MappingInference, source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(UnknownVersionHash) -> MappingModel {

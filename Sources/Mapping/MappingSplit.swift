@@ -57,9 +57,11 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
   package enum Reason: Hashable, Sendable {
     /// No mapping of the set mentions the entity.
     case notCovered(MappingSide, entity: String)
-    /// Another mapping model of the set, or the same one, takes the same objects to the same entity.
+    /// Another mapping model of the set, or the same one, takes the same objects to the same
+    /// entity.
     case coveredTwice(mapping: String, otherPiece: String, otherMapping: String)
-    /// A value expression asks for what a mapping of another piece made, which is forgotten by then.
+    /// A value expression asks for what a mapping of another piece made, which is forgotten by
+    /// then.
     case related(MappingLink, otherPiece: String)
     /// A value expression names a mapping that no mapping model of the set has.
     case mappingMissing(MappingLink)
@@ -117,8 +119,9 @@ package struct MappingSet {
     }
   }
 
-  /// Two mappings of one source entity are sound only if their filters keep them apart, which cannot
-  /// be told in general; what can be told is that one has no filter or that both have the same.
+  /// Two mappings of one source entity are sound only if their filters keep them apart, which
+  /// cannot be told in general; what can be told is that one has no filter or that both have the
+  /// same.
   private mutating func checkOverlaps() {
     var seen: [String: [(piece: String, mapping: EntityMapping)]] = [:]
     for piece in pieces {

@@ -55,8 +55,8 @@ package enum MappingText {
     return result
   }
 
-  /// All objects of the source entity need no word, a predicate is a filter, and anything else stands
-  /// as the expression that it is.
+  /// All objects of the source entity need no word, a predicate is a filter, and anything else
+  /// stands as the expression that it is.
   private static func source(of mapping: EntityMapping) throws(MappingFileError) -> Member? {
     let isMapped = mapping.sourceEntityName != nil && mapping.destinationEntityName != nil
     guard let expression = mapping.sourceExpression else {

@@ -4,8 +4,8 @@ import ValueExpressions
 
 /// Cases of one function, operator, selector or literal.
 ///
-/// A table is lines of text: `# name | where it is documented, or "our choice"`, then a case on each line:
-/// `expression ~> value`, `? predicate ~> TRUE`, or `… ~> ! part of the error`.
+/// A table is lines of text: `# name | where it is documented, or "our choice"`, then a case on
+/// each line: `expression ~> value`, `? predicate ~> TRUE`, or `… ~> ! part of the error`.
 struct CaseSection: CustomTestStringConvertible, Sendable {
   var name: String
   var source: String

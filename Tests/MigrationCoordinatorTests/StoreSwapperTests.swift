@@ -7,12 +7,16 @@ import TestSupport
 import Testing
 
 @Suite(.scratchFolder) struct StoreSwapperTests {
-  private var folder: FilePath { ScratchFolder.current }
+  private var folder: FilePath { ScratchFolder.current.appending("data") }
+  private var journal: SwapJournal {
+    SwapJournal(path: ScratchFolder.current.appending("swap.json"))
+  }
   private var store: FilePath { folder.appending("Shop.sqlite") }
   private var result: FilePath { folder.appending("result.sqlite") }
   private var kept: FilePath { folder.appending("Shop.sqlite.before") }
 
   private func make(_ path: FilePath, _ value: Int, mode: String = "DELETE") throws {
+    try Files.createDirectory(folder)
     let connection = try StoreConnection.writable(path)
     try connection.run { db in
       try db.execute(sql: "PRAGMA journal_mode = \(mode)")
@@ -22,7 +26,8 @@ import Testing
   }
 
   private func swapper() throws -> StoreSwapper {
-    StoreSwapper(store: store, fingerprint: try SourceFingerprint(of: store), kept: kept)
+    StoreSwapper(
+      store: store, fingerprint: try SourceFingerprint(of: store), kept: kept, journal: journal)
   }
 
   private func bytes(_ path: FilePath) throws -> [UInt8] {
@@ -90,6 +95,7 @@ import Testing
   }
 
   @Test func `a log with changes is folded into the store that is kept`() throws {
+    try Files.createDirectory(folder)
     let original = folder.appending("original.sqlite")
     let queue = try DatabaseQueue(path: original.string)
     try queue.writeWithoutTransaction { db in
@@ -119,5 +125,27 @@ import Testing
     #expect(throws: SystemCallError.self) { try swapper().swap(result, discardsOld: false) }
     #expect(try bytes(store) == old)
     #expect(try bytes(kept) == [7])
+  }
+
+  @Test func `a new store that was named and never exchanged is removed`() throws {
+    try make(store, 1)
+    try make(result, 2)
+    let old = try bytes(store)
+    try journal.begin(result, named: kept)
+    try Files.rename(result, to: kept)
+    try journal.recover()
+    #expect(try names == ["Shop.sqlite"])
+    #expect(try bytes(store) == old)
+    try journal.recover()
+  }
+
+  @Test func `an old store that was exchanged stays`() throws {
+    try make(store, 1)
+    try make(result, 2)
+    let old = try bytes(store)
+    try swapper().swap(result, discardsOld: false)
+    try journal.recover()
+    #expect(try bytes(kept) == old)
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before"])
   }
 }

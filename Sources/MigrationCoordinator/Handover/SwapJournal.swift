@@ -2,7 +2,8 @@ import Foundation
 import SystemCalls
 import SystemPackage
 
-/// Remembers a swap that has begun, so that what a kill in its midst leaves is known for what it is.
+/// Remembers a swap that has begun, so that what a kill in its midst leaves is known for what it
+/// is.
 ///
 /// Between its two steps the new store bears the name under which the old one will be kept.
 struct SwapJournal {
