@@ -70,6 +70,12 @@ let package = Package(
         "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
+      "ObjectMigration",
+      [
+        "ExpressionEvaluation", "Mapping", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        "ValueExpressions", .grdb, .systemPackage,
+      ]),
+    .module(
       "MigrationWorker",
       [
         "MigrationStatus", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls",
@@ -85,9 +91,9 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Generation", "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus",
-        "MigrationWorker", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        .logging, .systemPackage,
+        "ExpressionEvaluation", "Generation", "Mapping", "MappingFiles", "MigrationCoordinator",
+        "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel",
+        "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .logging, .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitTool",
@@ -132,6 +138,12 @@ let package = Package(
     .tests(of: "Schema", ["ObjectModel", "TestSupport", "ValueExpressions"]),
     .tests(of: "ValueExpressions"),
     .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),
+    .tests(
+      of: "ObjectMigration",
+      [
+        "ExpressionEvaluation", "Godwit", "Mapping", "MappingFiles", "ModelFiles", "ObjectModel",
+        "Schema", "StoreFormat", "TestSupport", "ValueExpressions", .grdb, .systemPackage,
+      ]),
     .tests(
       of: "StoreFormat",
       [
