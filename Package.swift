@@ -71,6 +71,12 @@ let package = Package(
         "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
+      "ObjectMigration",
+      [
+        "ExpressionEvaluation", "Mapping", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        "ValueExpressions", .grdb, .systemPackage,
+      ]),
+    .module(
       "MigrationWorker",
       [
         "MigrationStatus", "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat",
@@ -86,9 +92,9 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Generation", "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus",
-        "MigrationWorker", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        .logging, .systemPackage,
+        "ExpressionEvaluation", "Generation", "Mapping", "MappingFiles", "MigrationCoordinator",
+        "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel",
+        "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .logging, .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitTool",
@@ -133,6 +139,12 @@ let package = Package(
     .tests(of: "Schema", ["ObjectModel", "TestSupport", "ValueExpressions"]),
     .tests(of: "ValueExpressions"),
     .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),
+    .tests(
+      of: "ObjectMigration",
+      [
+        "ExpressionEvaluation", "Godwit", "Mapping", "MappingFiles", "ModelFiles", "ObjectModel",
+        "Schema", "StoreFormat", "TestSupport", "ValueExpressions", .grdb, .systemPackage,
+      ]),
     .tests(
       of: "StoreFormat",
       [

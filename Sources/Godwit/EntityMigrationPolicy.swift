@@ -1,0 +1,134 @@
+import ExpressionEvaluation
+import Mapping
+package import ObjectMigration
+
+/// What happens to the objects of an entity mapping, as in `NSEntityMigrationPolicy`.
+///
+/// Override what should differ; `super` does what Core Data does without a policy. One policy serves its
+/// mapping through all three passes. What a hook throws ends the migration, and the source stays as it is.
+open class EntityMigrationPolicy {
+  public init() {}
+
+  /// Before the first object of the mapping.
+  open func begin(_ mapping: EntityMapping, manager: MigrationManager) throws {}
+
+  /// Makes destination objects of a source object, sets their attributes, and associates them.
+  open func createDestinationInstances(
+    forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    _ = try manager.core.createDestination(of: source.core, mapping.core)
+  }
+
+  /// After the last object of the mapping has been made.
+  open func endInstanceCreation(
+    forMapping mapping: EntityMapping, manager: MigrationManager
+  ) throws {}
+
+  /// Relates an object that the first pass made.
+  open func createRelationships(
+    forDestination destination: MigrationObject, in mapping: EntityMapping,
+    manager: MigrationManager
+  ) throws {
+    try manager.core.createRelationships(of: destination.core, mapping.core)
+  }
+
+  /// After the last object of the mapping has been related.
+  open func endRelationshipCreation(
+    forMapping mapping: EntityMapping, manager: MigrationManager
+  ) throws {}
+
+  /// Checks what the model's own rules do not say.
+  open func performCustomValidation(
+    forMapping mapping: EntityMapping, manager: MigrationManager
+  ) throws {}
+
+  /// After everything else.
+  open func end(_ mapping: EntityMapping, manager: MigrationManager) throws {}
+
+  /// Answers `FUNCTION($entityPolicy, "selector:", …)` of the mapping's value expressions.
+  ///
+  /// - Returns: nil where there is no such function, which ends the migration.
+  open func value(
+    ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
+  ) throws -> FunctionValue? { nil }
+}
+
+/// The policies of an application, under the class names that its mapping models hold.
+public struct MigrationPolicies: Sendable {
+  private var makers: [String: @Sendable () -> EntityMigrationPolicy] = [:]
+
+  public init() {}
+
+  /// Registers a policy under the exact text in the mapping model, module and all: `Shop.CarPolicy`.
+  public mutating func register(
+    _ className: String, _ make: @escaping @Sendable () -> EntityMigrationPolicy
+  ) {
+    makers[className] = make
+  }
+
+  package var factories: [String: () -> any MigrationPolicy] {
+    makers.mapValues { make in { PolicyAdapter(make()) } }
+  }
+}
+
+/// Lets the machinery call a public policy.
+private final class PolicyAdapter: MigrationPolicy {
+  private let policy: EntityMigrationPolicy
+  private var known: MigrationManager?
+
+  init(_ policy: EntityMigrationPolicy) { self.policy = policy }
+
+  private func manager(_ core: ObjectMigrationManager) -> MigrationManager {
+    if let known, known.core === core { return known }
+    let made = MigrationManager(core)
+    known = made
+    return made
+  }
+
+  func begin(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+    try policy.begin(EntityMapping(mapping), manager: manager(core))
+  }
+
+  func createDestinations(
+    of source: ManagedObject, _ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager
+  ) throws {
+    try policy.createDestinationInstances(
+      forSource: MigrationObject(source), in: EntityMapping(mapping), manager: manager(core))
+  }
+
+  func endCreation(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+    try policy.endInstanceCreation(forMapping: EntityMapping(mapping), manager: manager(core))
+  }
+
+  func createRelationships(
+    of destination: ManagedObject, _ mapping: Mapping.EntityMapping,
+    _ core: ObjectMigrationManager
+  ) throws {
+    try policy.createRelationships(
+      forDestination: MigrationObject(destination), in: EntityMapping(mapping),
+      manager: manager(core))
+  }
+
+  func endRelationships(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+    try policy.endRelationshipCreation(forMapping: EntityMapping(mapping), manager: manager(core))
+  }
+
+  func performCustomValidation(
+    _ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager
+  ) throws {
+    try policy.performCustomValidation(forMapping: EntityMapping(mapping), manager: manager(core))
+  }
+
+  func end(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+    try policy.end(EntityMapping(mapping), manager: manager(core))
+    known = nil
+  }
+
+  func perform(
+    _ selector: String, _ arguments: [ObjectValue], _ core: ObjectMigrationManager
+  ) throws -> ObjectValue? {
+    try policy.value(
+      ofFunction: selector, arguments: arguments.map { FunctionValue($0) },
+      manager: manager(core))?.objectValue
+  }
+}

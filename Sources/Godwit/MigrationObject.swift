@@ -1,0 +1,73 @@
+import ExpressionEvaluation
+import ObjectMigration
+
+/// An object of the source or the destination store, while a migration runs.
+///
+/// Two of them are equal if they are one object. A destination object may be kept and changed later, by any
+/// policy of the same mapping model.
+public struct MigrationObject: Hashable, @unchecked Sendable {
+  // Hooks run one after the other, on the thread of the migration, which nothing else touches.
+  let core: ManagedObject
+
+  init(_ core: ManagedObject) { self.core = core }
+
+  init?(_ object: any EvaluatedObject) {
+    guard let core = object as? ManagedObject else { return nil }
+    self.core = core
+  }
+
+  public static func == (a: Self, b: Self) -> Bool { a.core === b.core }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(core)) }
+
+  public var entityName: String { core.entityName }
+  /// Whether it is of the source store, and cannot be changed.
+  public var isSource: Bool { core.isSource }
+  /// The column `Z_PK`.
+  public var primaryKey: Int64 { core.primaryKey }
+  public var attributeNames: [String] { core.attributeNames }
+  public var relationshipNames: [String] { core.relationshipNames }
+
+  /// The value of an attribute.
+  public func value(_ attribute: String) throws -> PropertyValue {
+    PropertyValue(try core.attribute(attribute))
+  }
+
+  /// Sets an attribute; the value must be of its type, or a number where it is numeric.
+  public func setValue(_ value: PropertyValue, for attribute: String) throws {
+    try core.set(attribute, value.attributeValue)
+  }
+
+  /// The object of a to-one relationship.
+  public func object(_ relationship: String) throws -> MigrationObject? {
+    try core.object(relationship).map { MigrationObject($0) }
+  }
+
+  /// The objects of a relationship, in its order or in that of their keys.
+  public func objects(_ relationship: String) throws -> [MigrationObject] {
+    try core.objects(relationship).map { MigrationObject($0) }
+  }
+
+  /// Sets a to-one relationship; the other end follows.
+  public func setObject(_ object: MigrationObject?, for relationship: String) throws {
+    try core.set(relationship, objects: object.map { [$0.core] } ?? [])
+  }
+
+  /// Makes a to-many relationship hold these objects and no others; the other ends follow.
+  public func setObjects(_ objects: [MigrationObject], for relationship: String) throws {
+    try core.set(relationship, objects: objects.map(\.core))
+  }
+
+  /// Adds objects to a to-many relationship, at the end of an ordered one.
+  public func addObjects(_ objects: [MigrationObject], to relationship: String) throws {
+    try core.add(objects.map(\.core), to: relationship)
+  }
+
+  /// Copies every attribute that both objects have; their types must fit.
+  public func copyAttributes(from other: MigrationObject) throws {
+    let names = Set(attributeNames)
+    for name in other.attributeNames where names.contains(name) {
+      try core.set(name, try other.core.attribute(name))
+    }
+  }
+}

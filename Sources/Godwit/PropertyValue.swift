@@ -1,0 +1,114 @@
+import ExpressionEvaluation
+public import Foundation
+import ValueExpressions
+
+/// The value of an attribute.
+public enum PropertyValue: Hashable, Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  case real(Double)
+  case decimal(Decimal)
+  case string(String)
+  case date(Date)
+  /// Bytes of a binary attribute, or the archive that a transformable one keeps.
+  case data(Data)
+  case uuid(UUID)
+  case uri(String)
+
+  /// Whether there is no value.
+  public var isNull: Bool { self == .null }
+
+  /// The text, or nil for any other value.
+  public var stringValue: String? {
+    if case .string(let text) = self { text } else { nil }
+  }
+
+  /// The whole number, with a Boolean as 0 or 1; nil for any other value.
+  public var integerValue: Int64? {
+    switch self {
+    case .integer(let number): number
+    case .boolean(let flag): flag ? 1 : 0
+    default: nil
+    }
+  }
+
+  init(_ value: AttributeValue) {
+    switch value {
+    case .null: self = .null
+    case .boolean(let flag): self = .boolean(flag)
+    case .integer(let number): self = .integer(number)
+    case .real(let number): self = .real(number)
+    case .decimal(let digits): self = Decimal(string: digits).map { .decimal($0) } ?? .null
+    case .string(let text): self = .string(text)
+    case .date(let seconds): self = .date(Date(timeIntervalSinceReferenceDate: seconds))
+    case .data(let bytes): self = .data(Data(bytes))
+    case .uuid(let bytes):
+      self = UUID(uuidString: AttributeValue.uuidText(bytes)).map { .uuid($0) } ?? .null
+    case .uri(let text): self = .uri(text)
+    }
+  }
+
+  var attributeValue: AttributeValue {
+    switch self {
+    case .null: .null
+    case .boolean(let flag): .boolean(flag)
+    case .integer(let number): .integer(number)
+    case .real(let number): .real(number)
+    case .decimal(let number): .decimal("\(number)")
+    case .string(let text): .string(text)
+    case .date(let date): .date(date.timeIntervalSinceReferenceDate)
+    case .data(let data): .data([UInt8](data))
+    case .uuid(let uuid): .uuid(withUnsafeBytes(of: uuid.uuid) { [UInt8]($0) })
+    case .uri(let text): .uri(text)
+    }
+  }
+}
+
+extension PropertyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral, ExpressibleByNilLiteral
+{
+  public init(stringLiteral value: String) { self = .string(value) }
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+  public init(floatLiteral value: Double) { self = .real(value) }
+  public init(nilLiteral: ()) { self = .null }
+}
+
+/// What a value expression hands to a policy's own function, and takes back.
+public enum FunctionValue: Hashable, Sendable {
+  case value(PropertyValue)
+  case values([PropertyValue])
+  case object(MigrationObject)
+  case objects([MigrationObject])
+  /// `$manager`, `$entityMapping` and the like, which a function has at hand already.
+  case other
+
+  init(_ value: ObjectValue) {
+    switch value {
+    case .scalar(let scalar): self = .value(PropertyValue(scalar))
+    case .object(let object): self = MigrationObject(object).map { .object($0) } ?? .other
+    case .collection(let collection):
+      let objects = collection.members.flatMap(\.objects)
+      if objects.isEmpty {
+        self = .values(
+          collection.members.map { member in
+            if case .scalar(let scalar) = member { PropertyValue(scalar) } else { .null }
+          })
+      } else {
+        self = .objects(objects.compactMap { MigrationObject($0) })
+      }
+    }
+  }
+
+  var objectValue: ObjectValue {
+    switch self {
+    case .value(let value): .scalar(value.attributeValue)
+    case .values(let values):
+      .collection(ValueCollection(.array, values.map { .scalar($0.attributeValue) }))
+    case .object(let object): .object(object.core)
+    case .objects(let objects): .objects(objects.map(\.core))
+    case .other: .null
+    }
+  }
+}

@@ -1,0 +1,186 @@
+import ObjectModel
+import Schema
+
+/// Where a store keeps the objects of a relationship.
+enum RelationshipStorage {
+  /// The key of the object stands on the owner's row.
+  case toOne(column: String, entityColumn: String?, orderColumn: String?)
+  /// The owner's key stands on the rows of the objects.
+  case children(table: String, column: String, entityColumn: String?, orderColumn: String?)
+  /// Pairs of keys; the order column holds the place of the object among the owner's.
+  case join(
+    table: String, owner: String, target: String, orderColumn: String?, ownerOrderColumn: String?)
+  /// Transient, or in a table that the store lacks.
+  case none
+}
+
+/// One relationship of an entity, with where its objects are.
+struct RelationshipFacts {
+  var relationship: Relationship
+  var storage: RelationshipStorage
+  /// The table of the destination entity.
+  var targetTable: String
+  /// The entities whose objects it may hold.
+  var targetNames: Set<String>
+  /// Where the other end stands, if it is a to-one relationship.
+  var inverseColumn: String?
+  var inverseEntityColumn: String?
+  /// The number of the destination entity, where nothing inherits from it.
+  var onlyNumber: Int64?
+
+  var name: String { relationship.name }
+}
+
+/// One stored attribute of an entity and its column.
+struct AttributeFacts {
+  var attribute: Attribute
+  /// The place among the columns of the entity's rows.
+  var index: Int
+}
+
+/// What it takes to read and write the objects of one entity.
+final class EntityFacts {
+  let entity: Entity
+  let number: Int64
+  let tableName: String
+  /// The columns that rows are read with: attributes first, then the keys of to-one relationships.
+  let columns: [String]
+  let attributes: [String: AttributeFacts]
+  let relationships: [String: RelationshipFacts]
+  let columnIndexes: [String: Int]
+  /// Names that exist and are never stored.
+  let unstored: Set<String>
+
+  var name: String { entity.name }
+
+  init?(_ entity: Entity, _ schema: StoreSchema) {
+    guard let table = schema.table(of: entity), let number = schema.numbers[entity.name] else {
+      return nil
+    }
+    self.entity = entity
+    self.number = number.rawValue
+    tableName = table.name
+    let reader = FactsReader(schema: schema, entity: entity, table: table)
+    var columns: [String] = []
+    var attributes: [String: AttributeFacts] = [:]
+    var unstored = Set(schema.model.lineage(of: entity).flatMap(\.fetchedProperties).map(\.name))
+    for attribute in schema.model.allAttributes(of: entity) {
+      guard let column = reader.column(of: attribute) else {
+        unstored.insert(attribute.name)
+        continue
+      }
+      attributes[attribute.name] = AttributeFacts(attribute: attribute, index: columns.count)
+      columns.append(column)
+    }
+    var relationships: [String: RelationshipFacts] = [:]
+    for relationship in schema.model.allRelationships(of: entity) {
+      let facts = reader.facts(of: relationship)
+      relationships[relationship.name] = facts
+      if case .toOne(let column, let entityColumn, let orderColumn) = facts.storage {
+        columns += [column, entityColumn, orderColumn].compactMap(\.self)
+      }
+    }
+    self.columns = columns
+    self.attributes = attributes
+    self.relationships = relationships
+    self.unstored = unstored
+    columnIndexes = Dictionary(
+      columns.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+}
+
+/// Finds the columns of an entity's properties in a schema.
+private struct FactsReader {
+  let schema: StoreSchema
+  let entity: Entity
+  let table: EntityTable
+
+  func column(of attribute: Attribute) -> String? {
+    guard !attribute.isTransient else { return nil }
+    for level in schema.model.lineage(of: entity) {
+      let role = Column.Role.attribute(entity: level.name, name: attribute.name)
+      if let column = table.column(role) { return column.name }
+    }
+    return nil
+  }
+
+  func facts(of relationship: Relationship) -> RelationshipFacts {
+    let model = schema.model
+    let family = model.family(of: relationship.destinationEntityName)
+    let target = model.entity(relationship.destinationEntityName)
+    let targetTable = target.flatMap { schema.table(of: $0) }
+    var facts = RelationshipFacts(
+      relationship: relationship, storage: .none, targetTable: targetTable?.name ?? "",
+      targetNames: Set(family.map(\.name)))
+    if family.count == 1 {
+      facts.onlyNumber = schema.numbers[relationship.destinationEntityName]?.rawValue
+    }
+    guard !relationship.isTransient, let targetTable else { return facts }
+    let inverse = model.inverseWithOwner(of: relationship)
+    if let inverse, !inverse.relationship.isToMany {
+      let (owner, name) = (inverse.entity.name, inverse.relationship.name)
+      facts.inverseColumn = targetTable.column(.toOne(entity: owner, name: name))?.name
+      facts.inverseEntityColumn = targetTable.column(.toOneEntity(entity: owner, name: name))?.name
+    }
+    if !relationship.isToMany {
+      facts.storage = toOne(relationship)
+    } else if let inverse, inverse.relationship.isToMany {
+      facts.storage = join(relationship, inverse.entity.name, inverse.relationship.name)
+    } else {
+      facts.storage = children(relationship, inverse?.entity.name, facts, targetTable)
+    }
+    return facts
+  }
+
+  private var lineage: [String] { schema.model.lineage(of: entity).map(\.name) }
+
+  private func toOne(_ relationship: Relationship) -> RelationshipStorage {
+    for level in lineage {
+      guard let column = table.column(.toOne(entity: level, name: relationship.name)) else {
+        continue
+      }
+      return .toOne(
+        column: column.name,
+        entityColumn: table.column(.toOneEntity(entity: level, name: relationship.name))?.name,
+        orderColumn: table.column(.toOneOrder(entity: level, name: relationship.name))?.name)
+    }
+    return .none
+  }
+
+  private func children(
+    _ relationship: Relationship, _ inverseOwner: String?, _ facts: RelationshipFacts,
+    _ target: EntityTable
+  ) -> RelationshipStorage {
+    if let column = facts.inverseColumn, let inverseOwner, let name = relationship.inverseName {
+      return .children(
+        table: target.name, column: column, entityColumn: facts.inverseEntityColumn,
+        orderColumn: target.column(.toOneOrder(entity: inverseOwner, name: name))?.name)
+    }
+    for level in lineage {
+      guard let column = target.column(.owner(entity: level, name: relationship.name)) else {
+        continue
+      }
+      return .children(
+        table: target.name, column: column.name, entityColumn: nil,
+        orderColumn: target.column(.ownerOrder(entity: level, name: relationship.name))?.name)
+    }
+    return .none
+  }
+
+  private func join(
+    _ relationship: Relationship, _ inverseOwner: String, _ inverseName: String
+  ) -> RelationshipStorage {
+    for level in lineage {
+      for join in schema.joinTables {
+        let ends = [(join.first, join.second), (join.second, join.first)]
+        for (mine, theirs) in ends
+        where mine.entityName == level && mine.relationshipName == relationship.name {
+          return .join(
+            table: join.name, owner: mine.keyColumn, target: theirs.keyColumn,
+            orderColumn: theirs.orderColumn, ownerOrderColumn: mine.orderColumn)
+        }
+      }
+    }
+    return .none
+  }
+}

@@ -1,0 +1,172 @@
+package import ExpressionEvaluation
+import ObjectModel
+import Schema
+package import ValueExpressions
+
+/// An object of the source or the destination store, whose values are read when they are asked for.
+package final class ManagedObject: EvaluatedObject {
+  /// One reference stands for one object, so policies may compare them.
+  struct Key: Hashable {
+    var table: String
+    var key: Int64
+  }
+
+  let context: ObjectContext
+  let facts: EntityFacts
+  package let primaryKey: Int64
+  /// The columns of the facts; nil before the first value is asked for.
+  var row: [StoredValue]?
+  /// Whether the row stands in the store.
+  var isInserted: Bool
+  /// The columns that the store does not have yet.
+  var changed: Set<Int> = []
+
+  init(
+    _ context: ObjectContext, _ facts: EntityFacts, key: Int64, row: [StoredValue]?,
+    isInserted: Bool
+  ) {
+    self.context = context
+    self.facts = facts
+    primaryKey = key
+    self.row = row
+    self.isInserted = isInserted
+  }
+
+  package var entityName: String { facts.name }
+  package var isSource: Bool { context.isSource }
+  var key: Key { Key(table: facts.tableName, key: primaryKey) }
+
+  package var identity: AnyHashable { ObjectIdentifier(self) }
+  package var typeName: String { facts.name }
+
+  /// The attributes that the store keeps, by name.
+  package var attributeNames: [String] { facts.attributes.keys.sorted() }
+  package var relationshipNames: [String] { facts.relationships.keys.sorted() }
+
+  // MARK: Values
+
+  package func value(forKey key: String) throws -> ObjectValue {
+    if facts.attributes[key] != nil { return .scalar(try attribute(key)) }
+    if let relationship = facts.relationships[key] {
+      guard relationship.relationship.isToMany else {
+        return try object(key).map { .object($0) } ?? .null
+      }
+      let kind: ValueCollection.Kind = relationship.relationship.isOrdered ? .orderedSet : .set
+      return .collection(ValueCollection(kind, try objects(key).map { .object($0) }))
+    }
+    if facts.unstored.contains(key) { return .null }
+    throw EvaluationError(.unknownKey(key, of: facts.name))
+  }
+
+  package func attribute(_ name: String) throws -> AttributeValue {
+    let (facts, stored) = try storedValue(name)
+    return try context.value(stored, of: facts.attribute)
+  }
+
+  /// The value as the store keeps it.
+  func storedValue(_ name: String) throws -> (AttributeFacts, StoredValue) {
+    guard let attribute = facts.attributes[name] else { throw unknown(name) }
+    return (attribute, try loadedRow()[attribute.index])
+  }
+
+  /// The object of a to-one relationship.
+  package func object(_ name: String) throws -> ManagedObject? {
+    try context.object(of: self, try relationship(name))
+  }
+
+  /// The objects of a to-many relationship, in its order or in that of their keys.
+  package func objects(_ name: String) throws -> [ManagedObject] {
+    let relationship = try relationship(name)
+    guard relationship.relationship.isToMany else {
+      return try context.object(of: self, relationship).map { [$0] } ?? []
+    }
+    return try context.objects(of: self, relationship)
+  }
+
+  // MARK: Changes
+
+  package func set(_ name: String, _ value: AttributeValue) throws {
+    guard let attribute = facts.attributes[name] else {
+      // A transient attribute exists, and nothing keeps its value.
+      if facts.unstored.contains(name) { return }
+      throw unknown(name)
+    }
+    do {
+      try store(AttributeConversion.stored(value, for: attribute.attribute), at: attribute.index)
+    } catch let error as ObjectMigrationError {
+      var error = error.at(property: name, key: primaryKey)
+      error.entity = facts.name
+      throw error
+    }
+  }
+
+  func store(_ value: StoredValue, at index: Int) throws {
+    guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
+    var row = try loadedRow()
+    self.row = nil
+    row[index] = value
+    self.row = row
+    changed.insert(index)
+    context.noteChange(of: self)
+  }
+
+  /// Makes a relationship hold these objects and no others; the other ends follow.
+  package func set(_ name: String, objects: [ManagedObject]) throws {
+    let relationship = try writable(name, objects)
+    if relationship.relationship.isToMany {
+      try context.setObjects(objects, of: self, relationship)
+    } else {
+      try context.setObject(objects.first, of: self, relationship)
+    }
+  }
+
+  /// Adds objects to a to-many relationship, at the end of an ordered one.
+  package func add(_ objects: [ManagedObject], to name: String) throws {
+    let relationship = try writable(name, objects)
+    guard relationship.relationship.isToMany else {
+      return try context.setObject(objects.last, of: self, relationship)
+    }
+    try context.addObjects(objects, to: self, relationship)
+  }
+
+  private func writable(
+    _ name: String, _ objects: [ManagedObject]
+  ) throws -> RelationshipFacts {
+    guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
+    let relationship = try relationship(name)
+    for object in objects {
+      guard !object.isSource, relationship.targetNames.contains(object.entityName) else {
+        throw ObjectMigrationError(
+          .wrongObject(
+            expected: relationship.relationship.destinationEntityName,
+            found: object.isSource ? "a source object" : object.entityName),
+          entity: facts.name, property: name, key: primaryKey)
+      }
+    }
+    return relationship
+  }
+
+  func relationship(_ name: String) throws -> RelationshipFacts {
+    guard let relationship = facts.relationships[name] else { throw unknown(name) }
+    return relationship
+  }
+
+  func loadedRow() throws -> [StoredValue] {
+    if let row { return row }
+    let loaded = try context.readRow(of: self)
+    row = loaded
+    return loaded
+  }
+
+  /// The key that a column of this row holds, if any.
+  func reference(_ column: String) throws -> Int64? {
+    guard let index = facts.columnIndexes[column],
+      case .integer(let key) = try loadedRow()[index]
+    else { return nil }
+    return key
+  }
+
+  private func unknown(_ name: String) -> ObjectMigrationError {
+    ObjectMigrationError(.unknownProperty(name), entity: facts.name, property: name)
+  }
+}

@@ -1,0 +1,179 @@
+import ExpressionEvaluation
+import GRDB
+import ObjectModel
+import Schema
+import ValueExpressions
+
+/// Checks the rules of the destination model over all objects, by queries that stop at nothing.
+struct ModelValidation {
+  let context: ObjectContext
+  /// Hears every violation.
+  let report: (Violation) throws -> Void
+
+  func run() throws {
+    let model = context.schema.model
+    for entity in model.entities where !entity.isAbstract {
+      let facts = try context.entityFacts(entity.name)
+      for name in facts.attributes.keys.sorted() {
+        if let attribute = facts.attributes[name] { try check(attribute, facts) }
+      }
+      for name in facts.relationships.keys.sorted() {
+        if let relationship = facts.relationships[name] { try check(relationship, facts) }
+      }
+    }
+  }
+
+  private func tell(
+    _ rule: Violation.Rule, _ property: String, _ facts: EntityFacts, where condition: String,
+    _ arguments: StatementArguments = StatementArguments()
+  ) throws {
+    let table = context.sqlTable(facts.tableName)
+    let rows = try Row.fetchCursor(
+      context.db,
+      sql: """
+        SELECT t.Z_PK FROM \(table) AS t WHERE t.Z_ENT = \(facts.number) AND (\(condition))
+        ORDER BY t.Z_PK
+        """, arguments: arguments)
+    while let row = try rows.next() {
+      try report(Violation(entity: facts.name, key: row[0], property: property, rule: rule))
+    }
+  }
+
+  // MARK: Attributes
+
+  private func check(_ facts: AttributeFacts, _ entity: EntityFacts) throws {
+    let attribute = facts.attribute
+    let column = "t.\(SQL.identifier(entity.columns[facts.index]))"
+    let name = attribute.name
+    // Core Data computes derived attributes itself when it saves.
+    guard attribute.derivation == nil else { return }
+    if !attribute.isOptional {
+      try tell(.mandatory, name, entity, where: "\(column) IS NULL")
+    }
+    let limits = attribute.limits
+    let isDate = attribute.type == .date
+    if let minimum = limits.minimum {
+      try tell(
+        isDate ? .tooEarly : .tooSmall, name, entity, where: "\(column) < ?",
+        [StoredValue(minimum, of: attribute).databaseValue])
+    }
+    if let maximum = limits.maximum {
+      try tell(
+        isDate ? .tooLate : .tooLarge, name, entity, where: "\(column) > ?",
+        [StoredValue(maximum, of: attribute).databaseValue])
+    }
+    if limits.minimumLength != nil || limits.maximumLength != nil || limits.pattern != nil {
+      try checkTexts(attribute, column, entity)
+    }
+  }
+
+  /// Lengths count UTF-16 units and patterns are regular expressions, neither of which SQLite knows.
+  private func checkTexts(
+    _ attribute: Attribute, _ column: String, _ entity: EntityFacts
+  ) throws {
+    let limits = attribute.limits
+    let evaluator = ExpressionEvaluator(EvaluationScope())
+    let pattern = limits.pattern.map { pattern in
+      ValuePredicate.comparison(
+        .evaluatedObject, .matches, .constant(.string(pattern)), modifier: .direct,
+        caseInsensitive: false, diacriticInsensitive: false)
+    }
+    let rows = try Row.fetchCursor(
+      context.db,
+      sql: """
+        SELECT t.Z_PK, \(column) FROM \(context.sqlTable(entity.tableName)) AS t
+        WHERE t.Z_ENT = \(entity.number) AND \(column) IS NOT NULL ORDER BY t.Z_PK
+        """)
+    func tell(_ rule: Violation.Rule, _ key: Int64) throws {
+      try report(
+        Violation(entity: entity.name, key: key, property: attribute.name, rule: rule))
+    }
+    while let row = try rows.next() {
+      guard let text = String.fromDatabaseValue(row[1]) else { continue }
+      let length = Int64(text.utf16.count)
+      if let minimum = limits.minimumLength, length < minimum { try tell(.tooShort, row[0]) }
+      if let maximum = limits.maximumLength, length > maximum { try tell(.tooLong, row[0]) }
+      if let pattern {
+        var matching = evaluator
+        matching.scope.object = .string(text)
+        if try !matching.isTrue(pattern) { try tell(.pattern, row[0]) }
+      }
+    }
+  }
+
+  // MARK: Relationships
+
+  private func check(_ facts: RelationshipFacts, _ entity: EntityFacts) throws {
+    let relationship = facts.relationship
+    switch facts.storage {
+    case .none: break
+    case .toOne(let column, _, _):
+      guard !relationship.isOptional else { return }
+      try tell(
+        .mandatory, relationship.name, entity, where: "t.\(SQL.identifier(column)) IS NULL")
+    case .children(let table, let column, _, _):
+      try count(
+        "(SELECT count(*) FROM \(context.sqlTable(table)) AS c WHERE c.\(SQL.identifier(column)) = t.Z_PK)",
+        relationship, entity)
+    case .join(let table, let owner, _, _, _):
+      try count(
+        "(SELECT count(*) FROM \(context.sqlTable(table)) AS c WHERE c.\(SQL.identifier(owner)) = t.Z_PK)",
+        relationship, entity)
+    }
+  }
+
+  /// An optional to-many may be empty whatever its minimum; a mandatory one holds one at least.
+  private func count(
+    _ number: String, _ relationship: Relationship, _ entity: EntityFacts
+  ) throws {
+    let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
+    if minimum > 0 {
+      let unlessEmpty = relationship.isOptional ? " AND \(number) > 0" : ""
+      try tell(
+        .tooFew, relationship.name, entity, where: "\(number) < \(minimum)\(unlessEmpty)")
+    }
+    if relationship.maxCount > 0 {
+      try tell(
+        .tooMany, relationship.name, entity, where: "\(number) > \(relationship.maxCount)")
+    }
+  }
+
+  // MARK: Uniqueness
+
+  /// Every object but the first of those that agree; nil agrees with nothing.
+  ///
+  /// The index of a constraint covers the whole table, whichever entity declares it.
+  func checkUniqueness() throws {
+    for entity in context.schema.model.entities {
+      let facts = try context.entityFacts(entity.name)
+      for constraint in entity.uniquenessConstraints {
+        let columns = constraint.compactMap { name -> String? in
+          if let attribute = facts.attributes[name] { return facts.columns[attribute.index] }
+          if case .toOne(let column, _, _)? = facts.relationships[name]?.storage { return column }
+          return nil
+        }.map(SQL.identifier)
+        guard columns.count == constraint.count, !columns.isEmpty else { continue }
+        try tellEqual(columns, constraint.joined(separator: "."), facts)
+      }
+    }
+  }
+
+  private func tellEqual(
+    _ columns: [String], _ property: String, _ facts: EntityFacts
+  ) throws {
+    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let rows = try Row.fetchCursor(
+      context.db,
+      sql: """
+        SELECT Z_PK, Z_ENT FROM (
+          SELECT Z_PK, Z_ENT, row_number() OVER (
+            PARTITION BY \(columns.joined(separator: ", ")) ORDER BY Z_PK) AS place
+          FROM \(context.sqlTable(facts.tableName)) WHERE \(present)
+        ) WHERE place > 1 ORDER BY Z_PK
+        """)
+    while let row = try rows.next() {
+      let name = context.schema.numbers[EntityNumber(rawValue: row[1])] ?? facts.name
+      try report(Violation(entity: name, key: row[0], property: property, rule: .notUnique))
+    }
+  }
+}

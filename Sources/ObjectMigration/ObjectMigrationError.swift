@@ -1,0 +1,73 @@
+import Mapping
+package import ObjectModel
+
+/// Why a migration of objects failed, and at which mapping, property and object.
+package struct ObjectMigrationError: Error {
+  package enum Problem: Hashable, Sendable {
+    /// Mapping models name these policies, and nobody registered them.
+    case policiesNotRegistered([String])
+    /// A hook of a policy threw; the cause is its error.
+    case policyFailed(hook: String)
+    /// A policy made an object of its mapping's entity and never said of which source object.
+    case notAssociated
+    /// A value expression or a filter has no value; the cause tells why.
+    case expressionFailed
+    case valueRefused(type: AttributeType, found: String)
+    case valueOutOfRange(type: AttributeType)
+    /// A relationship was to hold something that is no object of its destination entity.
+    case wrongObject(expected: String, found: String)
+    case unknownEntity(String)
+    case unknownProperty(String)
+    case unknownEntityMapping(String)
+    case abstractEntity(String)
+    /// The source expression of a mapping yields no objects of its source entity.
+    case wrongSource(found: String)
+    case readOnly
+    /// A policy called it off; the cause is the error that it gave.
+    case cancelled
+    case invalid(violations: Int)
+    /// Objects agree in what a uniqueness constraint says differs.
+    case notUnique(violations: Int)
+    case externalFileUnreadable(String)
+  }
+
+  package var problem: Problem
+  package var mapping: String?
+  package var entity: String?
+  package var property: String?
+  /// The key of the object, on the side of the entity.
+  package var key: Int64?
+  package var cause: (any Error)?
+
+  package init(
+    _ problem: Problem, mapping: String? = nil, entity: String? = nil, property: String? = nil,
+    key: Int64? = nil, cause: (any Error)? = nil
+  ) {
+    self.problem = problem
+    self.mapping = mapping
+    self.entity = entity
+    self.property = property
+    self.key = key
+    self.cause = cause
+  }
+
+  /// Core Data's number for it in NSCocoaErrorDomain.
+  package var code: Int {
+    switch problem {
+    case .cancelled: 134120
+    case .policiesNotRegistered, .policyFailed, .notAssociated: 134170
+    case .invalid: 1560
+    case .notUnique: 134111
+    default: 134110
+    }
+  }
+
+  /// The same error with the places that are still open filled in.
+  func at(mapping: String? = nil, property: String? = nil, key: Int64? = nil) -> Self {
+    var result = self
+    result.mapping = self.mapping ?? mapping
+    result.property = self.property ?? property
+    result.key = self.key ?? key
+    return result
+  }
+}

@@ -1,0 +1,199 @@
+import ExpressionEvaluation
+import Mapping
+import ValueExpressions
+
+/// Takes one mapping model through creation, relation and validation.
+struct ThreePasses {
+  private let manager: ObjectMigrationManager
+  private let policies: [any MigrationPolicy]
+  private let progress: (Double) -> Void
+  private var total: Int64 = 1
+  private var done: Int64 = 0
+  private var read: Int64 = 0
+  /// How many objects may wait for the next flush.
+  private static let batch = 1000
+
+  /// Takes one policy for each mapping, in their order.
+  init(
+    _ manager: ObjectMigrationManager, policies: [any MigrationPolicy],
+    progress: @escaping (Double) -> Void
+  ) {
+    self.manager = manager
+    self.policies = policies
+    self.progress = progress
+  }
+
+  private var mappings: [(EntityMapping, any MigrationPolicy)] {
+    Array(zip(manager.mappingModel.entityMappings, policies))
+  }
+
+  /// Runs the passes; how many source objects were read.
+  mutating func run(_ sink: ViolationSink) throws -> Int64 {
+    let source = manager.sourceContext
+    for (mapping, policy) in mappings {
+      manager.enter(mapping, policy)
+      // Creating and relating count alike, validation hardly at all.
+      if let name = mapping.sourceEntityName { total += 2 * (try source.count(name)) }
+    }
+    for (mapping, policy) in mappings { try create(mapping, policy) }
+    for (mapping, policy) in mappings { try relate(mapping, policy) }
+    for (mapping, policy) in mappings { try validate(mapping, policy) }
+    manager.leaveMapping()
+    manager.progress = 1
+    progress(1)
+    return read
+  }
+
+  // MARK: Creation
+
+  private mutating func create(_ mapping: EntityMapping, _ policy: any MigrationPolicy) throws {
+    manager.enter(mapping, policy)
+    let context = manager.destinationContext
+    try hook("begin", mapping) { try policy.begin(mapping, manager) }
+    manager.forgetCreated()
+    if mapping.kind != .add, mapping.kind != .remove {
+      try forEachSource(of: mapping) { run, object in
+        run.manager.currentSource = object
+        try run.hook("createDestinations", mapping, object.primaryKey) {
+          try policy.createDestinations(of: object, mapping, run.manager)
+        }
+        try run.manager.checkAssociations(mapping, of: object)
+        run.read += 1
+        if context.waitingCount >= Self.batch { try context.flush() }
+        run.step()
+      }
+    }
+    try hook("endCreation", mapping) { try policy.endCreation(mapping, manager) }
+    manager.forgetCreated()
+    try context.flush()
+  }
+
+  private mutating func forEachSource(
+    of mapping: EntityMapping, _ body: (inout ThreePasses, ManagedObject) throws -> Void
+  ) throws {
+    guard let entity = mapping.sourceEntityName else { return }
+    if mapping.sourceExpression == nil || mapping.filter != nil {
+      var run = self
+      defer { self = run }
+      let predicate = try predicate(of: mapping)
+      try placed(mapping) {
+        try run.manager.sourceContext.forEach(
+          entity, where: predicate, includesSubentities: false, now: run.manager.now
+        ) { object in
+          try body(&run, object)
+          return true
+        }
+      }
+      return
+    }
+    guard let expression = mapping.sourceExpression else { return }
+    let value = try placed(mapping) {
+      try ExpressionEvaluator(manager.scope(of: mapping)).value(of: expression)
+    }
+    for object in value.objects {
+      guard let object = object as? ManagedObject, object.isSource else {
+        throw ObjectMigrationError(.wrongSource(found: object.typeName), mapping: mapping.name)
+      }
+      try body(&self, object)
+    }
+  }
+
+  private func predicate(of mapping: EntityMapping) throws -> ValuePredicate? {
+    guard let text = mapping.filter else { return nil }
+    return try placed(mapping) { try ValuePredicate(format: text) }
+  }
+
+  /// Says of which mapping an expression failed.
+  private func placed<Result>(
+    _ mapping: EntityMapping, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch let error as EvaluationError {
+      throw ObjectMigrationError(
+        .expressionFailed, mapping: mapping.name, entity: mapping.sourceEntityName, cause: error)
+    } catch let error as FormatError {
+      throw ObjectMigrationError(
+        .expressionFailed, mapping: mapping.name, entity: mapping.sourceEntityName, cause: error)
+    }
+  }
+
+  // MARK: Relation
+
+  private mutating func relate(_ mapping: EntityMapping, _ policy: any MigrationPolicy) throws {
+    manager.enter(mapping, policy)
+    let associations = manager.associations
+    let number = try manager.number(of: mapping.name)
+    let merges = try associations.mergesSources(mapping: number)
+    var last: (source: Associations.Place, destination: Associations.Place)?
+    while true {
+      let pairs = try associations.pairs(mapping: number, after: last, limit: 500)
+      guard let end = pairs.last else { break }
+      last = (end.source, end.destination.place)
+      for (source, found) in pairs {
+        guard let object = manager.destination(found),
+          try !merges || isFirst(source, found.place, number)
+        else { continue }
+        manager.relating = (object, source)
+        try hook("createRelationships", mapping, source.key) {
+          try policy.createRelationships(of: object, mapping, manager)
+        }
+        step()
+      }
+      if manager.destinationContext.waitingCount >= Self.batch {
+        try manager.destinationContext.flush()
+      }
+    }
+    manager.relating = nil
+    try hook("endRelationships", mapping) { try policy.endRelationships(mapping, manager) }
+    manager.forgetCreated()
+    try manager.destinationContext.flush()
+  }
+
+  /// An object that was made of several source objects is related once.
+  private func isFirst(
+    _ source: Associations.Place, _ destination: Associations.Place, _ mapping: Int64
+  ) throws -> Bool {
+    try manager.associations.sources(of: destination, mapping: mapping).first == source
+  }
+
+  // MARK: Validation
+
+  private mutating func validate(_ mapping: EntityMapping, _ policy: any MigrationPolicy) throws {
+    manager.enter(mapping, policy)
+    try hook("performCustomValidation", mapping) {
+      try policy.performCustomValidation(mapping, manager)
+    }
+    try hook("end", mapping) { try policy.end(mapping, manager) }
+    manager.forgetCreated()
+    try manager.destinationContext.flush()
+  }
+
+  // MARK: Hooks
+
+  private func hook(
+    _ name: String, _ mapping: EntityMapping, _ key: Int64? = nil, _ body: () throws -> Void
+  ) throws {
+    do {
+      try body()
+    } catch let error as ObjectMigrationError {
+      throw error.at(mapping: mapping.name, key: key)
+    } catch {
+      try manager.checkCancellation()
+      throw ObjectMigrationError(
+        .policyFailed(hook: name), mapping: mapping.name, entity: mapping.sourceEntityName,
+        key: key, cause: error)
+    }
+    do {
+      try manager.checkCancellation()
+    } catch let error as ObjectMigrationError {
+      throw error.at(mapping: mapping.name, key: key)
+    }
+  }
+
+  private mutating func step() {
+    done += 1
+    manager.progress = min(1, Double(done) / Double(total))
+    if done.isMultiple(of: 256) { progress(manager.progress) }
+  }
+}
