@@ -153,7 +153,7 @@ extension Hindrance {
       return "mandatory now, without a default, and missing in \(some); "
         + "give it a default value or keep it optional."
     case .valuesFit(_, let type):
-      return "\(some) hold values that do not fit \(type); choose a wider type."
+      return "\(some) with values that do not fit \(type); choose a wider type."
     case .unique:
       return "\(some) break its uniqueness constraint; remove the duplicates first."
     case .singleOwner:

@@ -86,12 +86,13 @@ struct ColumnCompiler {
         return orderColumn.map { .reference(column: $0, filter: filter) } ?? .constant(.null)
       default: return .reference(column: column, filter: filter)
       }
-    case .owner(let pairs, let entities):
+    case .owner(let pairs):
       switch role {
       case .toOneOrder: return .constant(.null)
       case .toOneEntity: throw CompileError.Place(entity: pair.new.name, property: name)
       default:
-        return .ownerKey(table: pairs.table, column: pairs.targetColumn, entities: entities)
+        return .ownerKey(
+          table: pairs.table, column: pairs.targetColumn, entities: pairs.rowEntities)
       }
     }
   }
@@ -110,7 +111,7 @@ struct ColumnCompiler {
     case column(
       String, number: String?, order: String?, family: String, filter: ReferenceFilter?)
     /// On the rows that lead to this one.
-    case owner(PairSource, entities: [Int64])
+    case owner(PairSource)
   }
 
   /// Where a to-one relationship's key stands in the source: by its own mapping, or its inverse's.
@@ -125,24 +126,27 @@ struct ColumnCompiler {
         $0.name == name
       }), let (owner, inverse) = destination.model.inverseWithOwner(of: relationship)
     else { return nil }
-    for family in destination.model.family(of: owner.name) {
-      guard let mapping = compiler.mapping.mapping(toDestination: family.name),
-        let sourceName = mapping.sourceEntityName,
-        let old = sourceRelationship(of: inverse.name, in: mapping),
-        let pairs = PairFinder(compiler: compiler).pairs(entity: sourceName, relationship: old)
-      else { continue }
-      switch pairs.form {
-      case .toOneOfTarget:
-        return .column(
-          pairs.ownerColumn, number: nil, order: pairs.targetOrder, family: sourceName,
-          filter: pairs.ownerFilter)
-      case .toOneOfOwner:
-        return .owner(
-          pairs, entities: compiler.renumberings(ofFamily: sourceName).map(\.source))
-      case .joinTable: throw CompileError.Place(entity: pair.new.name, property: name)
+    guard let pairs = try compiler.pairs(of: inverse.name, in: owner.name) else { return nil }
+    switch pairs.form {
+    case .toOneOfTarget:
+      return .column(
+        pairs.ownerColumn, number: nil, order: pairs.targetOrder,
+        family: sourceRoot(of: owner), filter: pairs.ownerFilter)
+    case .toOneOfOwner: return .owner(pairs)
+    case .joinTable: throw CompileError.Place(entity: pair.new.name, property: name)
+    }
+  }
+
+  /// The source hierarchy that the objects of a destination entity come from.
+  private func sourceRoot(of entity: Entity) -> String {
+    for member in destination.model.family(of: entity.name) {
+      if let name = compiler.mapping.mapping(toDestination: member.name)?.sourceEntityName,
+        let found = source.model.entity(name)
+      {
+        return source.model.root(of: found).name
       }
     }
-    return nil
+    return entity.name
   }
 
   private func sourceRelationship(of name: String, in mapping: EntityMapping) -> String? {
@@ -180,27 +184,19 @@ struct ColumnCompiler {
         $0.name == name
       }), inherits(pair.new, from: relationship.destinationEntityName)
     else { return nil }
-    for family in destination.model.family(of: entity) {
-      guard let mapping = compiler.mapping.mapping(toDestination: family.name),
-        let sourceName = mapping.sourceEntityName,
-        let old = sourceRelationship(of: name, in: mapping),
-        let pairs = PairFinder(compiler: compiler).pairs(entity: sourceName, relationship: old)
-      else { continue }
-      switch (pairs.form, role) {
-      case (.toOneOfTarget, .owner):
-        return .reference(column: pairs.ownerColumn, filter: pairs.ownerFilter)
-      case (.toOneOfTarget, _):
-        return pairs.targetOrder.map { .reference(column: $0, filter: pairs.ownerFilter) }
-          ?? .constant(.null)
-      case (.toOneOfOwner, .owner):
-        return .ownerKey(
-          table: pairs.table, column: pairs.targetColumn,
-          entities: compiler.renumberings(ofFamily: sourceName).map(\.source))
-      case (.toOneOfOwner, _): return .constant(.null)
-      case (.joinTable, _): throw CompileError.Place(entity: entity, property: name)
-      }
+    guard let pairs = try compiler.pairs(of: name, in: entity) else { return .constant(.null) }
+    switch (pairs.form, role) {
+    case (.toOneOfTarget, .owner):
+      return .reference(column: pairs.ownerColumn, filter: pairs.ownerFilter)
+    case (.toOneOfTarget, _):
+      return pairs.targetOrder.map { .reference(column: $0, filter: pairs.ownerFilter) }
+        ?? .constant(.null)
+    case (.toOneOfOwner, .owner):
+      return .ownerKey(
+        table: pairs.table, column: pairs.targetColumn, entities: pairs.rowEntities)
+    case (.toOneOfOwner, _): return .constant(.null)
+    case (.joinTable, _): throw CompileError.Place(entity: entity, property: name)
     }
-    return .constant(.null)
   }
 
   // MARK: Order

@@ -2,7 +2,7 @@ import ObjectModel
 import Schema
 
 /// Where a store keeps the pairs of a relationship: one row each, owner and target in two columns.
-struct PairSource {
+struct PairSource: Hashable {
   var table: String
   var ownerColumn: String
   var targetColumn: String
@@ -13,7 +13,7 @@ struct PairSource {
   var filters: [JoinProgram.Filter]
   var form: Form
 
-  enum Form { case toOneOfOwner, toOneOfTarget, joinTable }
+  enum Form: Hashable { case toOneOfOwner, toOneOfTarget, joinTable }
 
   /// Which owners have a place, where some may have none and only their rows can tell.
   var ownerFilter: ReferenceFilter? {
@@ -21,6 +21,9 @@ struct PairSource {
       ReferenceFilter(column: ownerColumn, table: $0.table, kept: $0.kept)
     }
   }
+
+  /// The source numbers of the entities whose rows hold the pairs.
+  var rowEntities: [Int64] { filters.first { $0.keyColumn == nil }?.kept ?? [] }
 
   /// The same pairs seen from the other end.
   var flipped: PairSource {

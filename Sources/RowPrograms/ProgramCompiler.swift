@@ -132,18 +132,32 @@ package struct ProgramCompiler {
   /// The pairs of source objects that a destination join table holds, seen from its first end.
   private func sourcePairs(of table: JoinTable) throws(CompileError.Place) -> PairSource? {
     for (end, flipped) in [(table.first, false), (table.second, true)] {
-      for name in destination.model.family(of: end.entityName).map(\.name) {
-        guard let entityMapping = mapping.mapping(toDestination: name),
-          let sourceName = entityMapping.sourceEntityName,
-          let old = entityMapping.relationshipMappings.first(where: {
-            $0.name == end.relationshipName
-          })?.sourceRelationshipName
-        else { continue }
-        let pairs = PairFinder(compiler: self).pairs(entity: sourceName, relationship: old)
-        return flipped ? pairs?.flipped : pairs
+      if let pairs = try pairs(of: end.relationshipName, in: end.entityName) {
+        return flipped ? pairs.flipped : pairs
       }
     }
     return nil
+  }
+
+  /// Where the source keeps the pairs of a destination relationship; throws where sibling entities
+  /// keep them in several places, which one column or table cannot continue.
+  func pairs(
+    of relationship: String, in entity: String
+  ) throws(CompileError.Place) -> PairSource? {
+    var found: PairSource?
+    for name in destination.model.family(of: entity).map(\.name) {
+      guard let entityMapping = mapping.mapping(toDestination: name),
+        let sourceName = entityMapping.sourceEntityName,
+        let old = entityMapping.relationshipMappings.first(where: { $0.name == relationship })?
+          .sourceRelationshipName,
+        let pairs = PairFinder(compiler: self).pairs(entity: sourceName, relationship: old)
+      else { continue }
+      if let found, found != pairs {
+        throw CompileError.Place(entity: entity, property: relationship)
+      }
+      found = pairs
+    }
+    return found
   }
 
   /// All columns of the destination that hold keys, and the tables that the keys belong to.

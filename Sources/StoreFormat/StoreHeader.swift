@@ -53,10 +53,17 @@ package struct StoreHeader: Hashable, Sendable {
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
       throw StoreError(.damaged, store: store)
     }
-    // The page count is only good where it was written together with the change counter.
+    // The page count is only good where it was written together with the change counter; a log
+    // beside a file may hold the pages that a crash kept from getting into it.
     let expected = Int64(pageCount) * Int64(pageSize)
-    if Self.number(bytes, 92) == changeCounter, expected > size {
+    if Self.number(bytes, 92) == changeCounter, expected > size, !Self.hasLog(store) {
       throw StoreError(.truncated(expected: expected, actual: size), store: store)
+    }
+  }
+
+  private static func hasLog(_ store: FilePath) -> Bool {
+    ["-wal", "-journal"].contains { suffix in
+      ((try? Files.fileStatusIfPresent(FilePath(store.string + suffix)))?.size ?? 0) > 0
     }
   }
 

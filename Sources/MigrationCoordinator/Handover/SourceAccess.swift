@@ -44,7 +44,7 @@ package final class SourceAccess: Sendable {
         throw StoreError(.inUse, store: store)
       }
       let before = try SourceFingerprint(of: store)
-      if before.walBytes == 0 && before.journalBytes == 0 {
+      if !before.hasLog {
         return SourceAccess(readable: store, fingerprint: before, lock: lock)
       }
       let copy = try snapshot()
@@ -102,6 +102,9 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
   package var walHeader: [UInt8]
   package var walModified: Int64
   package var journalBytes: Int64
+
+  /// Whether changes lie beside the main file.
+  var hasLog: Bool { walBytes > 0 || journalBytes > 0 }
 
   package init(of store: FilePath) throws {
     let status = try Files.fileStatus(store)

@@ -22,11 +22,16 @@ struct StoreSwapper {
     guard try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(.changedDuringMigration, store: store)
     }
-    if fingerprint.walBytes > 0 || fingerprint.journalBytes > 0 { try foldLog() }
-    // Every SQLite connection holds a shared lock in these bytes, in any journal mode.
+    let expected = fingerprint.hasLog ? try foldLog() : try Facts(of: store)
+    // Every open SQLite connection in WAL mode, and every running transaction in any other mode,
+    // holds a lock in these bytes.
     guard
       let lock = try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes)
     else { throw StoreError(.inUse, store: store) }
+    // A commit between the look and the lock would be lost with the old store.
+    guard try Facts(of: store) == expected else {
+      throw StoreError(.changedDuringMigration, store: store)
+    }
     try withExtendedLifetime(lock) {
       try removeEmptyLogs()
       try journal.begin(result, named: kept)
@@ -48,15 +53,42 @@ struct StoreSwapper {
     }
   }
 
-  /// Brings the log into the main file: what was migrated is what the log and the file hold.
-  private func foldLog() throws {
+  /// What a change of the store's files would change, found out without opening the main file:
+  /// closing it again would drop the locks that SQLite holds in this process.
+  private struct Facts: Equatable {
+    var main: FileStatus
+    var log: FileStatus?
+    var journal: FileStatus?
+
+    init(of store: FilePath) throws {
+      main = try Files.fileStatus(store)
+      let log = try Files.fileStatusIfPresent(FilePath(store.string + "-wal"))
+      let journal = try Files.fileStatusIfPresent(FilePath(store.string + "-journal"))
+      self.log = log.flatMap { $0.size > 0 ? $0 : nil }
+      self.journal = journal.flatMap { $0.size > 0 ? $0 : nil }
+    }
+  }
+
+  /// Brings the log into the main file, alone with it: what was migrated is what both hold.
+  private func foldLog() throws -> Facts {
+    let before = try Facts(of: store)
     let connection = try StoreConnection.writable(store)
-    try connection.run { db in
+    let after = try connection.perform { db in
+      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+      try db.execute(sql: "BEGIN EXCLUSIVE")
+      let found = try Facts(of: store)
+      try db.execute(sql: "COMMIT")
+      // A hot journal was rolled back by opening; a log has to be the one that was read.
+      guard before.journal != nil || found == before else {
+        throw StoreError(.changedDuringMigration, store: store)
+      }
       guard let answer = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)"),
         Int64.fromDatabaseValue(answer[0]) == 0
       else { throw StoreError(.inUse, store: store) }
+      return try Facts(of: store)
     }
     do { try connection.queue.close() } catch { throw connection.failure(error) }
+    return after
   }
 
   /// A log beside the new store would be replayed into it, so none may stay.
