@@ -4,8 +4,10 @@ package import ObjectMigration
 
 /// What happens to the objects of an entity mapping, as in `NSEntityMigrationPolicy`.
 ///
-/// Override what should differ; `super` does what Core Data does without a policy. One policy serves its
-/// mapping through all three passes. What a hook throws ends the migration, and the source stays as it is.
+/// Override what should differ; `super` does what Core Data does without a policy. One policy
+/// serves its
+/// mapping through all three passes. What a hook throws ends the migration, and the source stays as
+/// it is.
 open class EntityMigrationPolicy {
   public init() {}
 
@@ -59,7 +61,8 @@ public struct MigrationPolicies: Sendable {
 
   public init() {}
 
-  /// Registers a policy under the exact text in the mapping model, module and all: `Shop.CarPolicy`.
+  /// Registers a policy under the exact text in the mapping model, module and all:
+  /// `Shop.CarPolicy`.
   public mutating func register(
     _ className: String, _ make: @escaping @Sendable () -> EntityMigrationPolicy
   ) {

@@ -51,7 +51,8 @@ public final class MigrationManager {
 
   /// A new object of the destination store.
   ///
-  /// The first one that `createDestinationInstances` makes of the mapping's own entity takes the source
+  /// The first one that `createDestinationInstances` makes of the mapping's own entity takes the
+  /// source
   /// object's key, where the table keeps keys.
   public func insertNewObject(forEntityName name: String) throws -> MigrationObject {
     MigrationObject(try core.insert(name))

@@ -3,7 +3,8 @@ import ObjectMigration
 
 /// An object of the source or the destination store, while a migration runs.
 ///
-/// Two of them are equal if they are one object. A destination object may be kept and changed later, by any
+/// Two of them are equal if they are one object. A destination object may be kept and changed
+/// later, by any
 /// policy of the same mapping model.
 public struct MigrationObject: Hashable, @unchecked Sendable {
   // Hooks run one after the other, on the thread of the migration, which nothing else touches.

@@ -4,8 +4,10 @@ import Schema
 
 /// Which destination tables keep the keys of their source objects, and the next new key of each.
 ///
-/// A table keeps keys where all its objects come from one source table: an object's address and every
-/// reference to it then stay what they were. Elsewhere, and for objects that a policy makes, keys are given
+/// A table keeps keys where all its objects come from one source table: an object's address and
+/// every
+/// reference to it then stay what they were. Elsewhere, and for objects that a policy makes, keys
+/// are given
 /// in the order of creation, which the order of mappings and source keys determines.
 struct KeyPlan {
   private var keeps: Set<String> = []

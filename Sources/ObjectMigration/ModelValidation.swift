@@ -67,7 +67,8 @@ struct ModelValidation {
     }
   }
 
-  /// Lengths count UTF-16 units and patterns are regular expressions, neither of which SQLite knows.
+  /// Lengths count UTF-16 units and patterns are regular expressions, neither of which SQLite
+  /// knows.
   private func checkTexts(
     _ attribute: Attribute, _ column: String, _ entity: EntityFacts
   ) throws {

@@ -10,7 +10,8 @@ import ValueExpressions
 /// The objects of one of the two stores.
 ///
 /// (1) An object that something still refers to is never read into a second one.
-/// (2) Attributes wait in their object for the next flush; relationships are written at once, so what a
+/// (2) Attributes wait in their object for the next flush; relationships are written at once, so
+/// what a
 ///     query says of them is true.
 /// (3) Only objects with waiting values are held, so memory does not grow with the store.
 package final class ObjectContext: EvaluatedContext {

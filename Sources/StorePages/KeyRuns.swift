@@ -1,6 +1,7 @@
 /// Keys of any values in a form whose bytes compare as SQLite compares the values.
 ///
-/// Each value is a tag and its bytes, inverted for a descending column; the row number ends the key.
+/// Each value is a tag and its bytes, inverted for a descending column; the row number ends the
+/// key.
 package struct KeyEncoder {
   private enum Tag {
     static let null: UInt8 = 1
