@@ -107,6 +107,8 @@ extension WorkerPool {
     guard size == manifest.bytes, (manifest.pages != nil) == (document.pages != nil) else {
       return nil
     }
+    // A full verification needs digests, which an interrupted migration may not have made.
+    if document.pages?.digestsRows == true, manifest.pages?.digestsRows == false { return nil }
     return manifest
   }
 }

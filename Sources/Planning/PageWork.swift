@@ -62,8 +62,11 @@ package struct PageShard: Hashable, Codable, Sendable {
   /// Those of them that it did not need.
   package var unused: [Extent]
   package var pieces: [PagePiece]
+  /// Whether the digests of the pieces are those of their rows.
+  package var digestsRows: Bool
 
-  package init(taken: [Extent], unused: [Extent], pieces: [PagePiece]) {
+  package init(taken: [Extent], unused: [Extent], pieces: [PagePiece], digestsRows: Bool) {
+    self.digestsRows = digestsRows
     self.taken = taken
     self.unused = unused
     self.pieces = pieces

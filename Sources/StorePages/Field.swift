@@ -6,24 +6,24 @@ package struct Field {
   /// Valid only until the row that it came from is left; nil where the type has no bytes.
   package var body: UnsafeRawPointer?
 
-  @inlinable
+  @inlinable @inline(__always)
   package init(type: UInt64, body: UnsafeRawPointer?) {
     self.type = type
     self.body = body
   }
 
-  @inlinable package static var null: Field { Field(type: 0, body: nil) }
+  @inlinable @inline(__always) package static var null: Field { Field(type: 0, body: nil) }
 
-  @inlinable package var isNull: Bool { type == 0 }
-  @inlinable package var isInteger: Bool { type < 10 && type != 0 && type != 7 }
-  @inlinable package var isReal: Bool { type == 7 }
-  @inlinable package var isText: Bool { type >= 13 && type & 1 == 1 }
-  @inlinable package var isBlob: Bool { type >= 12 && type & 1 == 0 }
+  @inlinable @inline(__always) package var isNull: Bool { type == 0 }
+  @inlinable @inline(__always) package var isInteger: Bool { type < 10 && type != 0 && type != 7 }
+  @inlinable @inline(__always) package var isReal: Bool { type == 7 }
+  @inlinable @inline(__always) package var isText: Bool { type >= 13 && type & 1 == 1 }
+  @inlinable @inline(__always) package var isBlob: Bool { type >= 12 && type & 1 == 0 }
 
   /// The bytes of the body.
-  @inlinable package var size: Int { Field.size(type) }
+  @inlinable @inline(__always) package var size: Int { Field.size(type) }
 
-  @inlinable
+  @inlinable @inline(__always)
   package static func size(_ type: UInt64) -> Int {
     if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
     // One digit for each type from 0 up.
@@ -31,7 +31,7 @@ package struct Field {
   }
 
   /// The value of an integer.
-  @inlinable
+  @inlinable @inline(__always)
   package var integer: Int64 {
     if type == 8 { return 0 }
     if type == 9 { return 1 }
@@ -41,14 +41,14 @@ package struct Field {
   }
 
   /// The value of a real.
-  @inlinable
+  @inlinable @inline(__always)
   package var real: Double {
     guard let body else { return 0 }
     return Double(bitPattern: UInt64(bigEndian: body.loadUnaligned(as: UInt64.self)))
   }
 
   /// An integer in its shortest form, whose bytes go to `scratch`, which has room for eight.
-  @inlinable
+  @inlinable @inline(__always)
   package init(_ value: Int64, _ scratch: UnsafeMutableRawPointer) {
     let type = Field.type(of: value)
     self.type = type
@@ -61,14 +61,14 @@ package struct Field {
   }
 
   /// A real in eight bytes, which go to `scratch`.
-  @inlinable
+  @inlinable @inline(__always)
   package init(real value: Double, _ scratch: UnsafeMutableRawPointer) {
     type = 7
     body = UnsafeRawPointer(scratch)
     scratch.storeBytes(of: value.bitPattern.bigEndian, as: UInt64.self)
   }
 
-  @inlinable
+  @inlinable @inline(__always)
   package static func type(of value: Int64) -> UInt64 {
     let magnitude = UInt64(bitPattern: value < 0 ? ~value : value)
     if magnitude <= 127 { return value == 0 ? 8 : value == 1 ? 9 : 1 }
@@ -87,7 +87,7 @@ package enum Affinity: Sendable {
   /// The value as the column keeps it; nil where that takes SQLite's own conversion of text.
   ///
   /// - Parameter scratch: eight bytes for a value that changes its form.
-  @inlinable
+  @inlinable @inline(__always)
   package func applied(
     to field: Field, _ scratch: UnsafeMutableRawPointer
   ) -> Field? {
@@ -114,7 +114,7 @@ package enum Affinity: Sendable {
   }
 
   /// The integer that is the same number, if there is one; the two limits do not count.
-  @inlinable
+  @inlinable @inline(__always)
   package static func whole(_ number: Double) -> Int64? {
     guard number > -9.223372036854775808e18, number < 9.223372036854775808e18 else { return nil }
     let value = Int64(number)

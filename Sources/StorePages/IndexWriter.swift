@@ -10,7 +10,8 @@ package final class IndexWriter {
   private var content = PageGeometry.pageSize
   private var lastSize = 0
   private var hasOverflow = false
-  package private(set) var entries: Int64 = 0
+  private var entryCount: Int64 = 0
+  package var entries: Int64 { entryCount }
 
   package init(root: UInt32, _ writer: ExtentWriter) {
     self.writer = writer
@@ -28,7 +29,7 @@ package final class IndexWriter {
 
   /// Adds a record that is not before the one added last.
   package func add(_ record: UnsafeRawBufferPointer) throws(PageError) {
-    entries += 1
+    entryCount += 1
     if pendingCount > 0 {
       let page = try completeLeaf()
       try upper.add(

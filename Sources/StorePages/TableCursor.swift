@@ -52,7 +52,8 @@ package final class TableCursor {
   private let localLimit: Int
   private let localMinimum: Int
   private var hasKey = false
-  package private(set) var key: Int64 = .min
+  private var currentKey: Int64 = .min
+  package var key: Int64 { currentKey }
   /// The values of the row; valid until the next one.
   package let fields: UnsafeMutablePointer<Field>
   private let width: Int
@@ -186,8 +187,9 @@ package final class TableCursor {
       let rowid = Bytes.varint(leaf, size.end, form.pageSize)
     else { throw damaged() }
     let number = Int64(bitPattern: rowid.value)
-    if hasKey && number <= key { throw damaged() }
-    (key, hasKey) = (number, true)
+    if hasKey && number <= currentKey { throw damaged() }
+    currentKey = number
+    hasKey = true
     let total = Int(size.value)
     if total <= localLimit {
       guard rowid.end + total <= form.pageSize else { throw damaged() }

@@ -23,7 +23,8 @@ package final class TableWriter {
   private var content = PageGeometry.pageSize
   private var lastKey: Int64 = .min
   private var hasKey = false
-  package private(set) var rows: Int64 = 0
+  private var rowCount: Int64 = 0
+  package var rows: Int64 { rowCount }
 
   /// Tells every leaf page once it is complete.
   package init(
@@ -109,7 +110,7 @@ package final class TableWriter {
     cells += 1
     lastKey = key
     hasKey = true
-    rows += 1
+    rowCount += 1
     return memory + content
   }
 

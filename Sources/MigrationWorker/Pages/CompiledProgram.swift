@@ -26,8 +26,10 @@ final class CompiledProgram {
   private let program: TableProgram
   /// For each entity, a step for each column.
   private let steps: UnsafeMutablePointer<Step>
-  private var keptSets: [[Int64]] = []
-  private var maps: [[TableProgram.Renumbering]] = []
+  private let keptSets: UnsafeMutablePointer<[Int64]>
+  private var keptCount = 0
+  private let maps: UnsafeMutablePointer<[TableProgram.Renumbering]>
+  private var mapCount = 0
   /// NULL first; every step has at most one of its own.
   private let constants: UnsafeMutablePointer<Field>
   private var constantCount = 1
@@ -50,6 +52,8 @@ final class CompiledProgram {
     output.initialize(repeating: .null, count: width)
     let count = program.entities.count * program.columns.count
     steps = .allocate(capacity: max(1, count))
+    keptSets = .allocate(capacity: max(1, count))
+    maps = .allocate(capacity: max(1, count))
     constants = .allocate(capacity: count + 1)
     constants.initialize(to: .null)
     entityNumbers = .allocate(capacity: max(1, program.entities.count))
@@ -68,6 +72,10 @@ final class CompiledProgram {
     steps.deallocate()
     constants.deallocate()
     entityNumbers.deallocate()
+    keptSets.deinitialize(count: keptCount)
+    keptSets.deallocate()
+    maps.deinitialize(count: mapCount)
+    maps.deallocate()
     output.deallocate()
     for pointer in kept { pointer.deallocate() }
   }
@@ -182,12 +190,14 @@ final class CompiledProgram {
         let place = place(ofExpression: operation.expression(schema: "src"))
         return .copy(place, affinity, replacement: try null(column, stored))
       }
-      keptSets.append(filter.kept)
+      (keptSets + keptCount).initialize(to: filter.kept)
+      keptCount += 1
       return .filtered(
-        place(of: source), affinity, number: place(of: filter.column), kept: keptSets.count - 1)
+        place(of: source), affinity, number: place(of: filter.column), kept: keptCount - 1)
     case .renumber(let source, let map):
-      maps.append(map)
-      return .renumbered(place(of: source), affinity, map: maps.count - 1)
+      (maps + mapCount).initialize(to: map)
+      mapCount += 1
+      return .renumbered(place(of: source), affinity, map: mapCount - 1)
     case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .then:
       let place = place(ofExpression: operation.expression(schema: "src"))
       return .copy(place, affinity, replacement: try null(column, stored))

@@ -85,7 +85,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
 
   /// What the manifest says of the pages.
   mutating func finishPages() throws -> PageShard {
-    PageShard(taken: claims.taken, unused: try pages.finish(), pieces: pieces)
+    PageShard(
+      taken: claims.taken, unused: try pages.finish(), pieces: pieces,
+      digestsRows: work.digestsRows)
   }
 
   consuming func finish() throws -> Int64 {
