@@ -142,7 +142,8 @@ let package = Package(
     .tests(
       of: "ObjectMigration",
       [
-        "ExpressionEvaluation", "Godwit", "Mapping", "MappingFiles", "ModelFiles", "ObjectModel",
+        "ExpressionEvaluation", "Generation", "Godwit", "Mapping", "MappingFiles", "ModelFiles",
+        "ObjectModel",
         "Schema", "StoreFormat", "TestSupport", "ValueExpressions", .grdb, .systemPackage,
       ]),
     .tests(

@@ -3,6 +3,7 @@ import MappingFiles
 import MigrationCoordinator
 import MigrationWorker
 import ModelFiles
+import ObjectMigration
 import ObjectModel
 import Schema
 import StoreFormat
@@ -36,6 +37,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as StoreError: self.init(error)
     case let error as ModelFileError: self.init(error)
     case let error as MappingFileError: self.init(error)
+    case let error as ObjectMigrationError: self.init(error)
     case let error as MigrationError: self.init(error)
     case let error as SystemCallError: self.init(error)
     case let error as UnknownVersionHash: self.init(error)

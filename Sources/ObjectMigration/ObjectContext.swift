@@ -180,15 +180,19 @@ package final class ObjectContext: EvaluatedContext {
 
   /// The objects of an entity in the order of their keys, some at a time.
   func batch(
-    of facts: EntityFacts, after key: Int64, limit: Int
+    of facts: EntityFacts, after key: Int64, limit: Int, equal: Equality? = nil
   ) throws -> [ManagedObject] {
+    let condition = equal.map { "AND \(SQL.identifier($0.column)) = ?" } ?? ""
     let list = (["Z_PK"] + facts.columns.map(SQL.identifier)).joined(separator: ", ")
     let statement = try db.cachedStatement(
       sql: """
         SELECT \(list) FROM \(sqlTable(facts.tableName))
-        WHERE Z_PK > ? AND Z_ENT = ? ORDER BY Z_PK LIMIT ?
+        WHERE Z_PK > ? AND Z_ENT = ? \(condition) ORDER BY Z_PK LIMIT ?
         """)
-    return try Row.fetchAll(statement, arguments: [key, facts.number, limit]).map { row in
+    var arguments: StatementArguments = [key, facts.number]
+    if let equal { arguments += [equal.value.databaseValue] }
+    arguments += [limit]
+    return try Row.fetchAll(statement, arguments: arguments).map { row in
       let place = ManagedObject.Key(table: facts.tableName, key: row[0])
       if let object = known[place]?.object { return object }
       let values = (0..<facts.columns.count).map { StoredValue(row[$0 + 1] as DatabaseValue) }
@@ -209,9 +213,10 @@ package final class ObjectContext: EvaluatedContext {
     for name in names {
       let facts = try entityFacts(name)
       guard tableExists(facts) else { continue }
+      let equal = predicate.flatMap { Equality($0, facts) }
       var last = Int64.min
       while true {
-        let objects = try batch(of: facts, after: last, limit: 500)
+        let objects = try batch(of: facts, after: last, limit: 500, equal: equal)
         guard let end = objects.last else { break }
         last = end.primaryKey
         for object in objects {
@@ -261,5 +266,27 @@ extension ObjectContext {
     return try Int64.fetchOne(
       db,
       sql: "SELECT count(*) FROM \(sqlTable(facts.tableName)) WHERE Z_ENT = \(facts.number)") ?? 0
+  }
+}
+
+/// A predicate that SQLite can answer: an attribute of exact values equals a constant.
+struct Equality {
+  let column: String
+  let value: StoredValue
+
+  init?(_ predicate: ValuePredicate, _ facts: EntityFacts) {
+    guard
+      case .comparison(
+        .keyPath(let operand, let name), .equal, .constant(let constant), .direct, false, false) =
+        predicate, operand == nil || operand == .evaluatedObject,
+      let attribute = facts.attributes[name]
+    else { return nil }
+    switch (attribute.attribute.type, constant) {
+    case (.string, .string), (.uuid, .uuid), (.uri, .uri), (.integer16, .integer),
+      (.integer32, .integer), (.integer64, .integer):
+      column = facts.columns[attribute.index]
+      value = StoredValue(constant, of: attribute.attribute)
+    default: return nil
+    }
   }
 }

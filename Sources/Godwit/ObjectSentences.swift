@@ -1,0 +1,73 @@
+import ObjectModel
+import ExpressionEvaluation
+import ObjectMigration
+import ValueExpressions
+
+extension MigrationFailure {
+  init(_ error: ObjectMigrationError) {
+    let status: ExitStatus
+    switch error.problem {
+    case .externalFileUnreadable: status = .damaged
+    default: status = .impossible
+    }
+    self.init(status, error.sentence, code: error.code)
+  }
+}
+
+extension ObjectMigrationError {
+  fileprivate var sentence: String {
+    let reason = causeText.map { ": \($0)" } ?? ""
+    return "\(place)\(fact)\(reason)."
+  }
+
+  /// Where it happened, as far as it is known.
+  private var place: String {
+    let parts = [
+      mapping.map { "entity mapping \($0)" }, property.map { "property \($0)" },
+      key.map { "\(entity ?? "object") \($0)" },
+    ].compactMap(\.self)
+    return parts.isEmpty ? "" : parts.joined(separator: ", ") + ": "
+  }
+
+  private var causeText: String? {
+    switch cause {
+    case nil: nil
+    case let error as EvaluationError: error.description
+    case let error as FormatError: error.description
+    case let error?: "\(error)"
+    }
+  }
+
+  private var fact: String {
+    switch problem {
+    case .policiesNotRegistered(let names):
+      "the mapping model names policies that nobody registered: "
+        + names.joined(separator: ", ")
+        + "; register each under that very name, in an executable that links Godwit"
+    case .policyFailed(let hook): "the policy failed in \(hook)"
+    case .notAssociated:
+      "the policy made an object of \(entity ?? "its entity") and did not associate it with its "
+        + "source object"
+    case .expressionFailed: "an expression has no value"
+    case .valueRefused(let type, let found):
+      "\(found) is no value for an attribute of type \(type.name)"
+    case .valueOutOfRange(let type): "the value has no place in an attribute of type \(type.name)"
+    case .wrongObject(let expected, let found): "\(found) stands where \(expected) belongs"
+    case .unknownEntity(let name): "there is no entity \(name)"
+    case .unknownProperty(let name): "there is no property \(name)"
+    case .unknownEntityMapping(let name): "there is no entity mapping \(name)"
+    case .abstractEntity(let name): "\(name) is abstract, so it has no objects"
+    case .wrongSource(let found):
+      "the source expression yields \(found) where objects of the source store belong"
+    case .readOnly: "an object of the source store cannot be changed"
+    case .cancelled: "a policy cancelled the migration"
+    case .invalid(let count):
+      "\(count) rule\(count == 1 ? " of the model is" : "s of the model are") broken; "
+        + "look at them with --validation report"
+    case .notUnique(let count):
+      "\(count) object\(count == 1 ? "" : "s") would be equal in what a uniqueness constraint "
+        + "tells apart"
+    case .externalFileUnreadable(let name): "the external file \(name) cannot be read"
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import ValueExpressions
+import Generation
+import Godwit
+import Mapping
+import MappingFiles
+import ModelFiles
+import ObjectMigration
+import ObjectModel
+import Schema
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Answers every function that the corpus's mappings ask of their policies.
+private final class AnsweringPolicy: EntityMigrationPolicy {
+  override func value(
+    ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
+  ) throws -> FunctionValue? { .value(.null) }
+}
+
+/// Mapping models of real applications on generated objects, with Core Data's own behaviour for every policy.
+@Suite(.needsCorpus, .scratchFolder) struct RealMappingTests {
+  static let names = Corpus.files(endingIn: ".xcmappingmodel").filter { $0.hasPrefix("mappings/") }
+
+  @Test(arguments: names)
+  func `a real mapping model takes every object that it maps`(name: String) throws {
+    let file = try MappingFile.read(Corpus.path(name))
+    let source = try #require(file.source?.model)
+    let destination = try #require(file.destination?.model)
+    let store = ScratchFolder.current.appending("source.sqlite")
+    _ = try StoreGenerator(model: source, rows: 2000, seed: 1).generate(to: store)
+    var migration = CorpusMigration()
+    migration.validation = .report
+    for policy in Set(file.mapping.entityMappings.compactMap(\.migrationPolicyClassName)) {
+      migration.policies.register(policy) { AnsweringPolicy() }
+    }
+    let (result, report) = try migration.step(
+      store, from: source, to: destination, by: [file.mapping])
+    let (before, after) = (try Query(store), try Query(result))
+    #expect(try after.texts("PRAGMA integrity_check") == ["ok"])
+    for mapping in file.mapping.entityMappings {
+      try check(mapping, source, destination, before, after)
+    }
+    #expect(report.objectsRead == report.objectsWritten)
+  }
+
+  /// Every attribute that is copied plainly has in the new table what it had in the old.
+  private func check(
+    _ mapping: Mapping.EntityMapping, _ source: ManagedObjectModel,
+    _ destination: ManagedObjectModel, _ before: Query, _ after: Query
+  ) throws {
+    guard let from = mapping.sourceEntityName.flatMap({ source.entity($0) }),
+      let to = mapping.destinationEntityName.flatMap({ destination.entity($0) })
+    else { return }
+    let (old, new) = (try StoreSchema(source), try StoreSchema(destination))
+    let (oldTable, newTable) = (try #require(old.table(of: from)), try #require(new.table(of: to)))
+    func rows(
+      _ query: Query, _ schema: StoreSchema, _ table: EntityTable, _ entity: Entity,
+      _ column: String
+    ) throws -> [String] {
+      try query.texts(
+        """
+        SELECT Z_PK || ' ' || ifnull(quote(\(SQL.identifier(column))), '')
+        FROM \(SQL.identifier(table.name)) WHERE Z_ENT = \(schema.numbers[entity.name]?.rawValue ?? 0)
+        ORDER BY Z_PK
+        """)
+    }
+    for property in mapping.attributeMappings + mapping.relationshipMappings {
+      let isRelationship = property.sourceRelationshipName != nil
+      var name = property.sourceRelationshipName
+      if case .attribute(let attribute, .null) = property.origin { name = attribute }
+      guard let name, let oldColumn = column(name, from, source, oldTable, isRelationship),
+        let newColumn = column(property.name, to, destination, newTable, isRelationship)
+      else { continue }
+      #expect(
+        try rows(before, old, oldTable, from, oldColumn)
+          == rows(after, new, newTable, to, newColumn), "\(mapping.name).\(property.name)")
+    }
+  }
+
+  private func column(
+    _ name: String, _ entity: Entity, _ model: ManagedObjectModel, _ table: EntityTable,
+    _ isRelationship: Bool
+  ) -> String? {
+    model.lineage(of: entity).compactMap { level in
+      table.column(
+        isRelationship
+          ? .toOne(entity: level.name, name: name) : .attribute(entity: level.name, name: name))?
+        .name
+    }.first
+  }
+}
