@@ -85,7 +85,8 @@ let package = Package(
     .module(
       "MigrationCoordinator",
       [
-        "Mapping", "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "RowPrograms",
+        "Mapping", "MappingFiles", "MigrationStatus", "ModelFiles", "ObjectMigration",
+        "ObjectModel", "Planning", "RowPrograms",
         "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions", .grdb,
         .grdbSQLite, .logging, .subprocess, .systemPackage,
       ], faults: true),
@@ -100,8 +101,8 @@ let package = Package(
       name: "GodwitTool",
       dependencies: [
         "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
-        "MigrationStatus", "ModelFiles", "ObjectModel", "Planning", "Schema", "StoreFormat",
-        "SystemCalls",
+        "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema",
+        "StoreFormat", "SystemCalls",
         .argumentParser, .logging, .systemPackage,
       ],
       swiftSettings: strict),

@@ -69,7 +69,7 @@ public struct MigrationPolicies: Sendable {
     makers[className] = make
   }
 
-  package var factories: [String: () -> any MigrationPolicy] {
+  package var factories: [String: @Sendable () -> any MigrationPolicy] {
     makers.mapValues { make in { PolicyAdapter(make()) } }
   }
 }

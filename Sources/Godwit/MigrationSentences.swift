@@ -24,6 +24,11 @@ extension MigrationFailure {
         ]
           + hindrances.map(\.sentence),
         code: hindrances.first?.code.rawValue)
+    case .mappingMismatch(let path, let mismatches):
+      self.init(
+        .impossible,
+        ["\(path) was not made for these versions:"] + mismatches.map(\.sentence),
+        code: CoreDataCode.migrationMissingMappingModel.rawValue)
     case .losses(let store, let losses):
       self.init(
         .impossible,

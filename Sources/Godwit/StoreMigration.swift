@@ -18,6 +18,11 @@ public struct StoreMigration: Sendable {
   public var output: FilePath?
   /// Where else the store's own model may be found.
   public var models: [FilePath] = []
+  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, in running order; none has
+  /// the mapping inferred.
+  public var mappings: [FilePath] = []
+  /// The policies that the mapping models name.
+  public var policies = MigrationPolicies()
   /// How many workers run at a time; at least 1.
   public var workers = 2
   /// Bytes of memory for all processes together; at least 64 MiB.
@@ -63,6 +68,8 @@ public struct StoreMigration: Sendable {
       store: store, target: target, workers: max(1, workers), memory: max(64 << 20, memory))
     request.configuration = configuration
     request.output = output
+    request.mappings = mappings
+    request.policies = policies.factories
     request.models = models
     request.failsOnLoss = failsOnLoss
     request.discardsOld = discardsOld

@@ -3,6 +3,7 @@ import ArgumentParser
 import Godwit
 import Logging
 import MigrationCoordinator
+import ObjectMigration
 import SystemCalls
 import SystemPackage
 
@@ -21,6 +22,15 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @OptionGroup var model: ModelOptions
   @OptionGroup var work: WorkOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "A mapping model to migrate by: .xcmappingmodel, .cdm or .json. May be repeated; they run in "
+        + "this order. Without it the mapping is inferred.", valueName: "file"))
+  var mapping: [FilePath] = []
+
+  @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
+  var validation = ValidationMode.strict
 
   @Option(help: "Write the new store to this file and leave the old one alone.")
   var output: FilePath?
@@ -55,6 +65,8 @@ struct MigrateCommand: AsyncParsableCommand {
   func run() async throws {
     var request = MigrationRequest(store: store, model, work)
     request.output = output
+    request.mappings = mapping
+    request.validation = validation
     request.work = workFolder
     request.journalMode = journalMode
     request.verifiesFully = verify == .full
@@ -109,6 +121,9 @@ struct MigrateCommand: AsyncParsableCommand {
     for table in report.extraTables {
       error.line("godwit: note: table \(table) is none of the model's and was left behind.")
     }
+    if report.violations > 0 {
+      error.line("godwit: note: \(report.violations) violations of the model.")
+    }
     if let reason = report.modelCacheOmitted {
       error.line("godwit: note: the store carries no model of its own: \(reason).")
     }
@@ -119,3 +134,4 @@ struct MigrateCommand: AsyncParsableCommand {
 
 extension MigrationRequest.JournalMode: ExpressibleByArgument {}
 extension MigrationRequest.Engine: ExpressibleByArgument {}
+extension ValidationMode: ExpressibleByArgument {}

@@ -59,6 +59,7 @@ package struct Migration: Sendable {
     do {
       let survey = try survey(target, workspace.paths)
       if survey.metadata.versionHashes == target.hashes { return unchanged() }
+      if !request.mappings.isEmpty { return try byMapping(survey, target, workspace, telling) }
       let assessment = try assess(survey, target)
       telling.enter(.planning)
       let saved = try plan(survey, assessment, target, workspace)
@@ -71,6 +72,31 @@ package struct Migration: Sendable {
     } catch {
       telling.fail("\(error)")
       throw error
+    }
+  }
+
+  /// By mapping models of the user's own: no workers, since policies may share what they look up.
+  private func byMapping(
+    _ survey: StoreSurvey, _ target: TargetModel, _ workspace: Workspace, _ telling: Telling
+  ) throws -> MigrationReport {
+    try requireSupported(survey)
+    try checkSpace(survey, workspace.paths)
+    var report = try MappedMigration(
+      request: request, survey: survey, target: target, paths: workspace.paths
+    ).run(telling)
+    telling.enter(.swapping)
+    let files = ExternalFiles(
+      schema: try StoreSchema(target.model), result: workspace.paths.result)
+    report.missingExternalFiles = try files.bring(from: request.store, to: request.destination)
+    report.oldStore = try handOver(survey, workspace.paths)?.string
+    report.seconds = telling.seconds
+    telling.enter(.done)
+    return report
+  }
+
+  private func requireSupported(_ survey: StoreSurvey) throws {
+    guard survey.unsupported.isEmpty else {
+      throw MigrationError.unsupported(store: request.store, survey.unsupported)
     }
   }
 
@@ -88,9 +114,7 @@ package struct Migration: Sendable {
   }
 
   private func assess(_ survey: StoreSurvey, _ target: TargetModel) throws -> Assessment {
-    guard survey.unsupported.isEmpty else {
-      throw MigrationError.unsupported(store: request.store, survey.unsupported)
-    }
+    try requireSupported(survey)
     let assessment = try Assessment(survey, to: target.model)
     guard assessment.hindrances.isEmpty else {
       throw MigrationError.impossible(store: request.store, assessment.hindrances)

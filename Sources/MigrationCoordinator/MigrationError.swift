@@ -11,6 +11,8 @@ package enum MigrationError: Error, Sendable {
   /// The store holds what migrating would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature])
   case impossible(store: FilePath, [Hindrance])
+  /// A mapping model was made for other versions than those of the store and the target.
+  case mappingMismatch(FilePath, [MappingMismatch])
   /// The destination has no place for some data, and that was to be an error.
   case losses(store: FilePath, [Loss])
   case alreadyRunning(store: FilePath, lock: FilePath)

@@ -31,6 +31,8 @@ package struct MigrationReport: Codable, Sendable {
   package var missingExternalFiles: [String] = []
   /// Tables of the source that its model knows nothing of, and that stay behind.
   package var extraTables: [String] = []
+  /// Violations of the destination model, where they were only to be reported.
+  package var violations = 0
   /// Seconds in each phase.
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted migration was taken over.

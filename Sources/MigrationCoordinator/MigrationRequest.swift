@@ -1,3 +1,4 @@
+package import ObjectMigration
 package import SystemPackage
 
 /// What a migration is asked to do.
@@ -35,6 +36,12 @@ package struct MigrationRequest: Sendable {
   package var discardsOld = false
   package var logsSQL = false
   package var engine = Engine.auto
+
+  /// Mapping models to migrate by, in running order; none has the mapping inferred.
+  package var mappings: [FilePath] = []
+  package var validation = ValidationMode.strict
+  /// Makes the policy of a class name that a mapping model holds.
+  package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
 
   package init(store: FilePath, target: [FilePath], workers: Int, memory: Int64) {
     self.store = store

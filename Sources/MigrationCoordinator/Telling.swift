@@ -69,6 +69,19 @@ final class Telling: Sendable {
     enter(.migrating)
   }
 
+  /// Begins with a migration object by object, whose progress comes as a fraction.
+  func beginObjects() {
+    flusher?.change { $0.bytesTotal = Self.shares }
+    enter(.migrating)
+  }
+
+  func objects(_ fraction: Double) {
+    let done = UInt64(Double(Self.shares) * min(1, max(0, fraction)))
+    flusher?.change { $0.bytesDone = max($0.bytesDone, done) }
+  }
+
+  private static let shares: UInt64 = 10_000
+
   func assembly(_ step: AssemblyStep) {
     switch step {
     case .merging(let tables): enter(.merging, units: tables)
