@@ -18,7 +18,7 @@ private final class AnsweringPolicy: EntityMigrationPolicy {
   ) throws -> FunctionValue? { .value(.null) }
 }
 
-/// Mapping models of real applications on generated objects, with Core Data's own behaviour for every policy.
+/// Mapping models of real applications on generated objects, with the default for policies.
 @Suite(.needsCorpus, .scratchFolder) struct RealMappingTests {
   static let names = Corpus.files(endingIn: ".xcmappingmodel").filter { $0.hasPrefix("mappings/") }
 
