@@ -40,7 +40,7 @@ struct MappedMigration {
     order.maxima = survey.maxima
     order.validation = request.validation
     order.memory = request.memory
-    order.policies = request.policies.mapValues { make in { make() } }
+    order.policies = request.policies
     telling.beginObjects()
     let made = try ObjectMigration(order, progress: telling.objects).run()
     if (request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL) {

@@ -37,7 +37,7 @@ package struct ObjectMigration {
     /// Seconds since 2001, for `now()`.
     package var now: Double
     /// Makes the policy of a class name.
-    package var policies: [String: () -> any MigrationPolicy] = [:]
+    package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
 
     package init(
       source: FilePath, sourceSchema: StoreSchema, destinationSchema: StoreSchema,

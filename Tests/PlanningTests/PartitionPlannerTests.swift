@@ -79,7 +79,7 @@ struct PartitionPlannerTests {
   @Test func `a large table is cut so that all workers have enough to do`() {
     let mebibyte: Int64 = 1 << 20
     let plan = plan(
-      program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 640))], workers: 2)
+      program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 64))], workers: 2)
     #expect((11...12).contains(plan.workOrders.count))
     #expect(plan.workOrders.allSatisfy { $0.bytes <= 6 * mebibyte })
     let small = self.plan(program(1), ["T0": slices([100, 100, 100])], workers: 8)
