@@ -14,7 +14,8 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Godwit", targets: ["Godwit"]),
-    .executable(name: "godwit", targets: ["GodwitTool"]),
+    .library(name: "GodwitTool", targets: ["GodwitTool"]),
+    .executable(name: "godwit", targets: ["GodwitExecutable"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -97,15 +98,16 @@ let package = Package(
         "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel",
         "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .logging, .systemPackage,
       ]),
-    .executableTarget(
-      name: "GodwitTool",
-      dependencies: [
+    .module(
+      "GodwitTool",
+      [
         "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema",
         "StoreFormat", "SystemCalls",
         .argumentParser, .logging, .systemPackage,
-      ],
-      swiftSettings: strict),
+      ]),
+    .executableTarget(
+      name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
 
     .target(
       name: "TestSupport",
@@ -156,7 +158,7 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
-        "GodwitTool", "TestSupport", .grdb, .subprocess, .systemPackage,
+        "GodwitExecutable", "TestSupport", .grdb, .subprocess, .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
     .tests(of: "StorePages", ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),

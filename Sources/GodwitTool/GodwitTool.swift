@@ -1,9 +1,22 @@
 import ArgumentParser
-import Godwit
+public import Godwit
 import SystemCalls
 
-@main
-struct GodwitTool: AsyncParsableCommand {
+/// The command line of `godwit`, for the tool and for executables that bring policies of their own.
+public enum GodwitTool {
+  /// The policies that the mapping models of a migration may name.
+  @TaskLocal static var policies = MigrationPolicies()
+
+  /// Runs the command that the process was started with and ends the process.
+  ///
+  /// It has to be the first call of `main`: workers are processes of the same executable.
+  public static func run(policies: MigrationPolicies = MigrationPolicies()) async {
+    GodwitWorker.runIfRequested()
+    await $policies.withValue(policies) { await RootCommand.execute() }
+  }
+}
+
+struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "godwit",
     abstract: "Migrates Core Data SQLite stores without Core Data.",
@@ -13,8 +26,7 @@ struct GodwitTool: AsyncParsableCommand {
       CheckCommand.self, MapCommand.self, VerifyCommand.self, GenerateCommand.self,
     ])
 
-  static func main() async {
-    GodwitWorker.runIfRequested()
+  fileprivate static func execute() async {
     do {
       try Processes.ignoreBrokenPipes()
       _ = try Processes.raiseDescriptorLimit()

@@ -1,9 +1,9 @@
-import Schema
 import ArgumentParser
 import Godwit
 import Logging
 import MigrationCoordinator
 import ObjectMigration
+import Schema
 import SystemCalls
 import SystemPackage
 
@@ -66,6 +66,7 @@ struct MigrateCommand: AsyncParsableCommand {
     var request = MigrationRequest(store: store, model, work)
     request.output = output
     request.mappings = mapping
+    request.policies = GodwitTool.policies.factories
     request.validation = validation
     request.work = workFolder
     request.journalMode = journalMode

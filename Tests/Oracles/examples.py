@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""The executables of docs/examples: what their policies must make of real and of made-up stores.
+
+usage: examples.py --godwit P --corpus D --examples FOLDER-OF-EXECUTABLES [--scratch S]
+Without the corpus folder only the example of our own runs.
+"""
+import os
+import sqlite3
+
+from run import Failure, Tool, fingerprint, parser, run_cases, same_bytes, unchanged
+from store import copy_store
+
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+
+
+def rows(path, query):
+    db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    try:
+        return db.execute(query).fetchall()
+    finally:
+        db.close()
+
+
+def expect(found, expected, what):
+    return [] if found == expected else [f"{what}: expected {expected}, found {found}"]
+
+
+def by_workers(tool, source, name, folder, arguments):
+    """The result of a migration, which must be the same to the byte with 1 and with 3 workers."""
+    before, results = fingerprint(os.path.dirname(source)), []
+    for workers in (1, 3):
+        result = os.path.join(folder, f"{name}-{workers}.sqlite")
+        tool.run("migrate", source, *arguments, "--output", result, "--workers", workers)
+        results.append(result)
+    unchanged(before, os.path.dirname(source))
+    if rows(results[0], "pragma integrity_check") != [("ok",)]:
+        raise Failure(f"{name}: the result is damaged")
+    same_bytes(*results, name)
+    return results[0]
+
+
+def source_of(path, folder):
+    return copy_store(path, os.path.join(folder, "source"))
+
+
+def library(tool, folder):
+    """Books go out as volumes and recordings; shelves get branches, readers a state."""
+    os.makedirs(os.path.join(folder, "source"))
+    source, model = os.path.join(folder, "source", "Library.sqlite"), \
+        os.path.join(DOCS, "sample", "Library.xcdatamodeld")
+    tool.run("generate", model, "--version", "Library 1", "--rows", 4000, "--output", source)
+    result = by_workers(tool, source, "library", folder, [
+        "--to", model, "--mapping", os.path.join(DOCS, "examples", "Library1to3.json")])
+    db = sqlite3.connect(f"file:{result}?mode=ro&immutable=1", uri=True)
+    db.execute(f"attach 'file:{source}?mode=ro&immutable=1' as old")
+    db.create_function("lower_text", 1, lambda text: text and text.lower())
+    db.create_function("first_letter", 1, lambda text: text[:1] and text[0])
+    out = []
+    number = dict(db.execute("select Z_NAME, Z_ENT from main.Z_PRIMARYKEY"))
+    volume, recording = number["Volume"], number["AudioBook"]
+
+    def none(what, query):
+        found = db.execute(query).fetchall()
+        if found:
+            out.append(f"{what}: {len(found)} rows differ, such as {found[:3]}")
+
+    none("books", f"""
+        select b.Z_PK, i.Z_ENT, b.ZPAGECOUNT, i.ZPAGES, i.ZMINUTES from old.ZBOOK b
+        left join main.ZITEM i on i.Z_PK = b.Z_PK
+        where i.Z_ENT is not iif(b.ZPAGECOUNT > 100, {volume}, {recording})
+        or iif(b.ZPAGECOUNT > 100, i.ZPAGES is not b.ZPAGECOUNT,
+               i.ZMINUTES is not b.ZPAGECOUNT * 6 or i.ZSUBTITLE is not 'a recording')
+        or i.ZTITLE is not b.ZTITLE or i.ZSHELF is not b.ZSHELF or i.ZCOVER is not b.ZCOVER""")
+    none("authors' books", """
+        select * from (select * from old.Z_1BOOKS except select * from main.Z_1BOOKS)
+        union all select * from (select * from main.Z_1BOOKS except select * from old.Z_1BOOKS)""")
+    none("loans", """
+        select a.Z_PK from old.ZLOAN a left join main.ZLOAN b using (Z_PK)
+        where a.ZBOOK is not b.ZBOOK or a.ZREADER is not b.ZREADER or a.ZLENTON is not b.ZLENTON
+        or a.ZRETURNEDON is not b.ZRETURNEDON""")
+    none("readers", """
+        select a.Z_PK, a.ZEMAIL, b.ZEMAIL, b.ZISACTIVE from old.ZREADER a
+        left join main.ZREADER b using (Z_PK) where lower_text(a.ZEMAIL) is not b.ZEMAIL
+        or b.ZISACTIVE is not exists (select 1 from old.ZLOAN l where l.ZREADER = a.Z_PK
+                                      and l.ZRETURNEDON is null)""")
+    labels = [text for text, in db.execute("select ZLABEL from old.ZSHELF")]
+    shelves = db.execute("select s.Z_PK, s.ZLABEL, b.ZCITY from main.ZSHELF s "
+                         "left join main.ZBRANCH b on b.Z_PK = s.ZBRANCH").fetchall()
+    out += expect(len(shelves), len(labels), "shelves")
+    out += [f"shelf {key}: {label!r} stands in {city!r}" for key, label, city in shelves
+            if city is None or not label.upper().startswith(city)][:5]
+    cities = [city for city, in db.execute("select ZCITY from main.ZBRANCH")]
+    out += expect(len(set(cities)), len(cities), "branches of different cities")
+    db.close()
+    return out
+
+
+def car_makers(tool, corpus, folder):
+    base = os.path.join(corpus, "samplemodel")
+    bundle = os.path.join(base, "SampleModel.xcdatamodeld")
+    result = by_workers(
+        tool, source_of(os.path.join(base, "Fixtures", "SampleModel_V2.sqlite"), folder), "cars",
+        folder, ["--to", os.path.join(bundle, "SampleModel3.xcdatamodel"), "--models", bundle,
+                 "--mapping", os.path.join(base, "MappingModels", "V2toV3.xcmappingmodel")])
+    maker = os.path.join(folder, "source", "SampleModel_V2.sqlite")
+    expected = sorted(rows(maker, "select Z_PK, ZMAKER, ZOWNER from ZCAR"))
+    found = sorted(rows(result, "select c.Z_PK, m.ZNAME, c.ZOWNER from ZCAR c "
+                                "join ZMAKER m on m.Z_PK = c.ZCREATEDBY"))
+    owners = sorted((k, o) for k, _, o in expected if o)
+    previous = sorted(rows(result, "select * from Z_1PREVIOUSOWNERS"))
+    return (expect(len(found), 125, "cars") + expect(found, expected, "makers and owners")
+            + expect(rows(result, "select count(*) from ZMAKER"), [(10,)], "makers")
+            + expect(len(owners), 118, "owned cars") + expect(previous, owners, "previous owners"))
+
+
+def bookstore(tool, corpus, folder):
+    base = os.path.join(corpus, "bookmigration")
+    bundle = os.path.join(base, "Model.xcdatamodeld")
+
+    def mapping(name):
+        return ["--mapping", os.path.join(base, name + ".xcmappingmodel")]
+    result = by_workers(
+        tool, source_of(os.path.join(base, "Model1.sqlite"), folder), "books", folder,
+        ["--to", os.path.join(bundle, "Model3.xcdatamodel"), "--models", bundle,
+         *mapping("Model1_to_Model2"), *mapping("Model2_to_Model3_User"),
+         *mapping("Model2_to_Model3")])
+    db = os.path.join(folder, "source", "Model1.sqlite")
+    before = sorted(rows(db, "select ZTITLE, ZAUTHORNAME, hex(ZFILEURL) from ZBOOK"))
+    after = sorted(rows(result, """
+        select b.ZTITLE, a.ZNAME, hex(f.ZFILEURL) from ZBOOK b
+        join Z_1BOOKS j on j.Z_2BOOKS = b.Z_PK join ZAUTHOR a on a.Z_PK = j.Z_1AUTHORS
+        join ZFILE f on f.ZBOOK = b.Z_PK"""))
+    kafka = rows(result, "select count(*), count(distinct a.Z_PK) from ZAUTHOR a join Z_1BOOKS j "
+                         "on j.Z_1AUTHORS = a.Z_PK where a.ZNAME = 'Franz Kafka'")
+    return (expect(after, before, "books with authors and files")
+            + expect(kafka, [(2, 1)], "Kafka's books and Kafkas")
+            + expect(rows(result, "select count(*) from ZAUTHOR"), [(3,)], "authors")
+            + expect(rows(result, "select count(*) from ZUSER"), [(3,)], "users")
+            + expect(rows(result, "select count(*), count(distinct ZUSER) from ZFILE"), [(4, 1)],
+                     "files, and users that have them"))
+
+
+def colored_posts(tool, corpus, number, target, folder):
+    base = os.path.join(corpus, "wal-example")
+    bundle = os.path.join(base, "CoreDataMigration_Example.xcdatamodeld")
+    steps = ["Migration1to2", "Migration2to3"][number - 1:target - 1]
+    store = f"CoreDataMigration_Example_{number}.sqlite"
+    result = by_workers(
+        tool, source_of(os.path.join(base, store), folder), "posts", folder,
+        ["--to", os.path.join(bundle, f"CoreDataMigration_Example {target}.xcdatamodel"),
+         "--models", bundle] + [part for step in steps for part in (
+             "--mapping", os.path.join(base, step + ".xcmappingmodel"))])
+    source = os.path.join(folder, "source", store)
+    count = {1: 1001, 2: 5979, 3: 7995}[number]
+    out = expect(rows(source, "select count(*) from ZPOST"), [(count,)], "source posts")
+    out += expect(rows(result, "select count(*) from ZPOST"), [(count,)], "posts")
+    if target < 3:
+        return out
+    pairs = rows(result, "select p.Z_PK, c.ZHEX, c.ZPOST, c.ZCOLORID from ZPOST p "
+                         "left join ZCOLOR c on c.Z_PK = p.ZCOLOR order by 1")
+    out += expect(len({identifier for *_, identifier in pairs}), count, "colours of their own")
+    out += expect([(key, key) for key, *_ in pairs], [(k, p) for k, _, p, _ in pairs],
+                  "colours know their posts")
+    if "ZHEXCOLOR" in {name for _, name, *_ in rows(source, "pragma table_info(ZPOST)")}:
+        out += expect([(k, h) for k, h, *_ in pairs],
+                      rows(source, "select Z_PK, ZHEXCOLOR from ZPOST order by 1"), "colours")
+    return out
+
+
+def main():
+    p = parser(__doc__)
+    p.add_argument("--examples", required=True, help="the folder with their executables")
+    options = p.parse_args()
+
+    def tool(name):
+        return Tool(os.path.join(options.examples, name))
+    corpus = options.corpus
+    cases = [("LibraryExample", lambda f: library(tool("LibraryExample"), f))]
+    if os.path.isdir(corpus):
+        posts = tool("ColoredPosts")
+        cases += [
+            ("CarMakers", lambda f: car_makers(tool("CarMakers"), corpus, f)),
+            ("Bookstore", lambda f: bookstore(tool("Bookstore"), corpus, f)),
+            ("ColoredPosts 1 -> 2", lambda f: colored_posts(posts, corpus, 1, 2, f)),
+            ("ColoredPosts 1 -> 3", lambda f: colored_posts(posts, corpus, 1, 3, f)),
+            ("ColoredPosts 2 -> 3", lambda f: colored_posts(posts, corpus, 2, 3, f))]
+    else:
+        print("the corpus folder is missing, so only our own example runs: set GODWIT_CORPUS")
+    run_cases(options, cases, "examples")
+
+
+if __name__ == "__main__":
+    main()

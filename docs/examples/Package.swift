@@ -1,0 +1,20 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// Executables that are `godwit` with policies of their own: coordinator and worker in one.
+let package = Package(
+  name: "GodwitExamples",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "Godwit", path: "../..")],
+  targets: ["LibraryExample", "CarMakers", "Bookstore", "ColoredPosts"].map { name in
+    .executableTarget(
+      name: name,
+      dependencies: [
+        .product(name: "Godwit", package: "Godwit"),
+        .product(name: "GodwitTool", package: "Godwit"),
+      ],
+      swiftSettings: [.treatAllWarnings(as: .error), .enableUpcomingFeature("ExistentialAny")])
+  },
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,44 @@
+import Godwit
+import GodwitTool
+
+/// Writes addresses alike; the mapping file calls it for the attribute `email`.
+final class ReaderPolicy: EntityMigrationPolicy {
+  override func value(
+    ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
+  ) throws -> FunctionValue? {
+    guard selector == "normalized:", case .value(let address)? = arguments.first else { return nil }
+    return .value(address.stringValue.map { .string($0.lowercased()) } ?? .null)
+  }
+}
+
+/// Puts each shelf into a branch, which its label begins with; a branch is made when first needed.
+final class ShelfPolicy: EntityMigrationPolicy {
+  private var branches: [String: MigrationObject] = [:]
+
+  override func createDestinationInstances(
+    forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
+    let shelves = try manager.destinationInstances(
+      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+    let city = (try source.value("label").stringValue ?? "").prefix(1).uppercased()
+    try branch(in: city, manager).addObjects(shelves, to: "shelves")
+  }
+
+  private func branch(in city: String, _ manager: MigrationManager) throws -> MigrationObject {
+    if let known = branches[city] { return known }
+    let branch = try manager.insertNewObject(forEntityName: "Branch")
+    try branch.setValue(.string(city), for: "city")
+    branches[city] = branch
+    return branch
+  }
+}
+
+@main struct LibraryExample {
+  static func main() async {
+    var policies = MigrationPolicies()
+    policies.register("Library.ReaderPolicy") { ReaderPolicy() }
+    policies.register("Library.ShelfPolicy") { ShelfPolicy() }
+    await GodwitTool.run(policies: policies)
+  }
+}
