@@ -34,7 +34,9 @@ let package = Package(
     .module("Mapping", ["ObjectModel", "ValueExpressions"]),
     .module("RowPrograms", ["Mapping", "ObjectModel", "Schema", "ValueExpressions"]),
     .module("StorePages", [.systemPackage]),
-    .module("Planning", ["RowPrograms", "Schema", "StorePages", .systemPackage]),
+    .module(
+      "Planning",
+      ["Mapping", "ObjectModel", "RowPrograms", "Schema", "StorePages", .systemPackage]),
 
     // What lies on disk.
     .module("KeyedArchives", []),
@@ -80,8 +82,9 @@ let package = Package(
     .module(
       "MigrationWorker",
       [
-        "MigrationStatus", "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat",
-        "StorePages", "SystemCalls", .grdb, .grdbSQLite, .logging, .systemPackage,
+        "Mapping", "MigrationStatus", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
+        "Schema", "StoreFormat", "StorePages", "SystemCalls", .grdb, .grdbSQLite, .logging,
+        .systemPackage,
       ], faults: true),
     .module(
       "MigrationCoordinator",
@@ -114,6 +117,13 @@ let package = Package(
       dependencies: ["ObjectModel", "ValueExpressions", .grdb, .systemPackage],
       path: "Tests/TestSupport",
       swiftSettings: strict),
+    .target(
+      name: "TestPolicies", dependencies: ["Godwit"], path: "Tests/TestPolicies",
+      swiftSettings: strict),
+    // The tool with policies, for tests that need them in worker processes.
+    .executableTarget(
+      name: "PolicyTool", dependencies: ["Godwit", "GodwitTool", "TestPolicies"],
+      path: "Tests/PolicyTool", swiftSettings: strict),
     .tests(
       of: "Generation",
       [
@@ -147,7 +157,8 @@ let package = Package(
       [
         "ExpressionEvaluation", "Generation", "Godwit", "Mapping", "MappingFiles", "ModelFiles",
         "ObjectModel",
-        "Schema", "StoreFormat", "TestSupport", "ValueExpressions", .grdb, .systemPackage,
+        "Schema", "StoreFormat", "TestPolicies", "TestSupport", "ValueExpressions", .grdb,
+        .systemPackage,
       ]),
     .tests(
       of: "StoreFormat",
@@ -158,7 +169,7 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
-        "GodwitExecutable", "TestSupport", .grdb, .subprocess, .systemPackage,
+        "GodwitExecutable", "PolicyTool", "TestSupport", .grdb, .subprocess, .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
     .tests(of: "StorePages", ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
@@ -166,8 +177,9 @@ let package = Package(
     .tests(
       of: "MigrationCoordinator",
       [
-        "Generation", "MigrationWorker", "ModelFiles", "ObjectModel", "Planning", "StoreFormat",
-        "SystemCalls", "TestSupport", "ValueExpressions", .grdb, .logging, .systemPackage,
+        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationWorker", "ModelFiles",
+        "ObjectMigration", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
+        "TestPolicies", "TestSupport", "ValueExpressions", .grdb, .logging, .systemPackage,
       ]),
     .tests(
       of: "MigrationWorker",

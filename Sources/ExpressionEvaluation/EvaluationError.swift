@@ -1,6 +1,6 @@
 /// Why an expression has no value, and which part of it.
-package struct EvaluationError: Error, Hashable, Sendable {
-  package enum Problem: Hashable, Sendable {
+package struct EvaluationError: Error, Hashable, Sendable, Codable {
+  package enum Problem: Hashable, Sendable, Codable {
     case unknownVariable(String)
     case unknownKey(String, of: String)
     case unknownSelector(String, of: String)

@@ -5,9 +5,8 @@ package import ObjectMigration
 /// What happens to the objects of an entity mapping, as in `NSEntityMigrationPolicy`.
 ///
 /// Override what should differ; `super` does what Core Data does without a policy. One policy
-/// serves its
-/// mapping through all three passes. What a hook throws ends the migration, and the source stays as
-/// it is.
+/// serves its mapping through all three passes, in a worker process of its own. What a hook throws
+/// ends the migration, and the source stays as it is.
 open class EntityMigrationPolicy {
   public init() {}
 

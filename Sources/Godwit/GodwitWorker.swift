@@ -1,7 +1,9 @@
-import Planning
+import Foundation
 import MigrationCoordinator
 import MigrationStatus
 import MigrationWorker
+import ObjectMigration
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -18,27 +20,34 @@ import SystemPackage
 public enum GodwitWorker {
   /// Carries out the work order on standard input and ends the process, if it was started for that.
   ///
-  /// Otherwise it returns at once.
-  public static func runIfRequested() {
+  /// Otherwise it returns at once. `policies` are those that migrations of this executable name:
+  /// workers make them here. What policies print comes out on standard error.
+  public static func runIfRequested(policies: MigrationPolicies = MigrationPolicies()) {
     let arguments = CommandLine.arguments
     guard arguments.count == 3, arguments[1] == WorkerProtocol.argument,
       let coordinator = Int32(arguments[2])
     else { return }
-    exit(run(coordinator: coordinator))
+    exit(run(coordinator: coordinator, policies))
   }
 
   /// The exit status: 0 once the manifest is in place.
-  private static func run(coordinator: Int32) -> Int32 {
+  private static func run(coordinator: Int32, _ policies: MigrationPolicies) -> Int32 {
+    var answers = FileDescriptor.standardOutput
     do {
+      // Standard output is the coordinator's, whatever a policy prints.
+      answers = try FileDescriptor.standardOutput.duplicate()
+      _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
       try Processes.ignoreBrokenPipes()
       try Processes.dieWithParent(coordinator)
       let order = try Worker.decode(Files.readToEnd(.standardInput, limit: 1 << 30))
       // The status file is a courtesy: without it the work goes on untold.
       let status = order.status.flatMap { try? StatusFile.openForWriting(FilePath($0)) }
-      try Worker(order, status: status).run()
+      try Worker(order, status: status, policies: policies.factories).run()
       return 0
+    } catch let error as ObjectMigrationError {
+      return tell(error, answers)
     } catch {
-      tell(MigrationFailure.sentence(ofWorker: error))
+      tell(MigrationFailure.sentence(ofWorker: error), answers)
       return isFinal(error) ? WorkerProtocol.refused : 74
     }
   }
@@ -52,8 +61,19 @@ public enum GodwitWorker {
     }
   }
 
-  private static func tell(_ sentence: String) {
+  /// Hands over a failure as facts, of which the coordinator makes the same error.
+  private static func tell(_ error: ObjectMigrationError, _ answers: FileDescriptor) -> Int32 {
+    do {
+      tell(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers)
+      return WorkerProtocol.objectsFailed
+    } catch {
+      tell("\(error)", answers)
+      return WorkerProtocol.refused
+    }
+  }
+
+  private static func tell(_ sentence: String, _ answers: FileDescriptor) {
     // Nobody is left to hear of a closed pipe.
-    _ = try? FileDescriptor.standardOutput.writeAll(Array(sentence.utf8))
+    _ = try? answers.writeAll(Array(sentence.utf8))
   }
 }

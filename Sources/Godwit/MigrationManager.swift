@@ -52,8 +52,7 @@ public final class MigrationManager {
   /// A new object of the destination store.
   ///
   /// The first one that `createDestinationInstances` makes of the mapping's own entity takes the
-  /// source
-  /// object's key, where the table keeps keys.
+  /// source object's key, where the table keeps keys.
   public func insertNewObject(forEntityName name: String) throws -> MigrationObject {
     MigrationObject(try core.insert(name))
   }

@@ -13,9 +13,7 @@ extension MigrationFailure {
           + "name the folder that holds it with --models.",
         code: CoreDataCode.migrationMissingSourceModel.rawValue)
     case .unsupported(let store, let features):
-      self.init(
-        .impossible,
-        features.map { "\(store) \($0.sentence)" })
+      self.init(.impossible, features.map { "\(store) \($0.sentence)" })
     case .impossible(let store, let hindrances):
       self.init(
         .impossible,
@@ -28,6 +26,11 @@ extension MigrationFailure {
       self.init(
         .impossible,
         ["\(path) was not made for these versions:"] + mismatches.map(\.sentence),
+        code: CoreDataCode.migrationMissingMappingModel.rawValue)
+    case .mappingSet(let problems):
+      self.init(
+        .impossible,
+        ["the mapping models do not make one migration:"] + problems.map(\.sentence),
         code: CoreDataCode.migrationMissingMappingModel.rawValue)
     case .losses(let store, let losses):
       self.init(

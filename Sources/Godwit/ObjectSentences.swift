@@ -4,13 +4,42 @@ import ObjectMigration
 import ValueExpressions
 
 extension MigrationFailure {
+  /// The most violations that are told one by one.
+  private static let told = 100
+
   init(_ error: ObjectMigrationError) {
     let status: ExitStatus
     switch error.problem {
     case .externalFileUnreadable: status = .damaged
     default: status = .impossible
     }
-    self.init(status, error.sentence, code: error.code)
+    var sentences = [error.sentence] + error.violations.prefix(Self.told).map(\.sentence)
+    if case .invalid(let count) = error.problem, count > Self.told {
+      sentences.append("… and \(count - Self.told) more.")
+    }
+    self.init(status, sentences, code: error.code)
+  }
+}
+
+extension Violation {
+  /// The broken rule, as a sentence.
+  package var sentence: String { "\(entity) \(key), \(property): \(text) [\(code)]." }
+
+  private var text: String {
+    switch rule {
+    case .mandatory: "mandatory, and has no value"
+    case .tooFew: "too few objects"
+    case .tooMany: "too many objects"
+    case .tooSmall: "too small a number"
+    case .tooLarge: "too large a number"
+    case .tooEarly: "too early a date"
+    case .tooLate: "too late a date"
+    case .tooShort: "too short a text"
+    case .tooLong: "too long a text"
+    case .pattern: "does not match its pattern"
+    case .notUnique: "another object has the same, and there may be one only"
+    case .custom: "breaks a rule of its policy"
+    }
   }
 }
 
@@ -22,6 +51,8 @@ extension ObjectMigrationError {
 
   /// Where it happened, as far as it is known.
   private var place: String {
+    // The violations tell their places themselves.
+    guard violations.isEmpty else { return "" }
     let parts = [
       mapping.map { "entity mapping \($0)" }, property.map { "property \($0)" },
       key.map { "\(entity ?? "object") \($0)" },
@@ -68,6 +99,7 @@ extension ObjectMigrationError {
       "\(count) object\(count == 1 ? "" : "s") would be equal in what a uniqueness constraint "
         + "tells apart"
     case .externalFileUnreadable(let name): "the external file \(name) cannot be read"
+    case .beyondGroup(let name): "\(name) is another worker's business"
     }
   }
 }

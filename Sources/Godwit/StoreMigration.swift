@@ -1,6 +1,7 @@
 import Logging
 import MigrationCoordinator
 import MigrationStatus
+import ObjectMigration
 public import SystemPackage
 
 /// A migration of a Core Data SQLite store to another version of its model.
@@ -21,8 +22,11 @@ public struct StoreMigration: Sendable {
   /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, in running order; none has
   /// the mapping inferred.
   public var mappings: [FilePath] = []
-  /// The policies that the mapping models name.
+  /// The policies that the mapping models name; workers get theirs from
+  /// `GodwitWorker.runIfRequested(policies:)`, which has to register the same.
   public var policies = MigrationPolicies()
+  /// What violations of the model's rules do after a migration by mapping models.
+  public var validation = Validation.strict
   /// How many workers run at a time; at least 1.
   public var workers = 2
   /// Bytes of memory for all processes together; at least 64 MiB.
@@ -36,6 +40,16 @@ public struct StoreMigration: Sendable {
   public init(store: FilePath, to target: FilePath) {
     self.store = store
     self.target = [target]
+  }
+
+  /// What violations of the model's rules do.
+  public enum Validation: String, Sendable, CaseIterable {
+    /// They end the migration.
+    case strict
+    /// They are told, and the migration succeeds.
+    case report
+    /// Nothing is checked.
+    case off
   }
 
   /// How far a running migration is.
@@ -54,6 +68,8 @@ public struct StoreMigration: Sendable {
     public var wasNeeded: Bool
     /// Rows of the new store, those of join tables included.
     public var rows: Int64
+    /// How many violations of the model's rules were found and let pass.
+    public var violations: Int
     /// Where the old store is kept, if it is.
     public var oldStore: FilePath?
   }
@@ -70,6 +86,7 @@ public struct StoreMigration: Sendable {
     request.output = output
     request.mappings = mappings
     request.policies = policies.factories
+    request.validation = ValidationMode(rawValue: validation.rawValue) ?? .strict
     request.models = models
     request.failsOnLoss = failsOnLoss
     request.discardsOld = discardsOld
@@ -80,7 +97,7 @@ public struct StoreMigration: Sendable {
             fraction: $0.fraction, phase: "\($0.phase)", secondsRemaining: $0.secondsRemaining))
       }
       return Result(
-        wasNeeded: report.outcome == .migrated, rows: report.rows,
+        wasNeeded: report.outcome == .migrated, rows: report.rows, violations: report.violations,
         oldStore: report.oldStore.map { FilePath($0) })
     } catch {
       throw MigrationFailure(error)

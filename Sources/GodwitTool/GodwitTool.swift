@@ -11,7 +11,7 @@ public enum GodwitTool {
   ///
   /// It has to be the first call of `main`: workers are processes of the same executable.
   public static func run(policies: MigrationPolicies = MigrationPolicies()) async {
-    GodwitWorker.runIfRequested()
+    GodwitWorker.runIfRequested(policies: policies)
     await $policies.withValue(policies) { await RootCommand.execute() }
   }
 }

@@ -123,7 +123,10 @@ struct MigrateCommand: AsyncParsableCommand {
       error.line("godwit: note: table \(table) is none of the model's and was left behind.")
     }
     if report.violations > 0 {
-      error.line("godwit: note: \(report.violations) violations of the model.")
+      error.line("godwit: note: \(report.violations) violations of the model:")
+      for violation in report.firstViolations.prefix(100) {
+        error.line("godwit: note: \(violation.sentence)")
+      }
     }
     if let reason = report.modelCacheOmitted {
       error.line("godwit: note: the store carries no model of its own: \(reason).")

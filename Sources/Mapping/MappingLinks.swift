@@ -135,18 +135,29 @@ struct ManagerCalls {
   }
 
   private(set) var calls: [Call] = []
+  /// Whether the expression may see more of the destination than what its calls name.
+  private(set) var reachesBeyond = false
+
+  /// Keys of the manager that tell nothing of the destination.
+  private static let harmlessKeys: Set<String> = [
+    "sourceContext", "currentEntityMapping", "migrationProgress",
+  ]
 
   init(in expression: ValueExpression) { walk(expression) }
 
   private mutating func walk(_ expression: ValueExpression) {
     switch expression {
-    case .constant, .evaluatedObject, .variable, .keyPath(nil, _): break
+    case .constant, .evaluatedObject, .keyPath(nil, _): break
+    case .variable(let name): if name == "manager" { reachesBeyond = true }
+    case .keyPath(.variable("manager")?, let path):
+      let key = path.prefix { $0 != "." }
+      if !Self.harmlessKeys.contains(String(key)) { reachesBeyond = true }
     case .keyPath(let operand?, _): walk(operand)
     case .builtIn(_, let arguments), .aggregate(let arguments):
       for argument in arguments { walk(argument) }
     case .function(let operand, let selector, let arguments):
       note(selector, arguments)
-      walk(operand)
+      if operand != .variable("manager") { walk(operand) }
       for argument in arguments { walk(argument) }
     case .fetch(let request, let context, _):
       walk(request)
@@ -179,9 +190,13 @@ struct ManagerCalls {
     var name: String?
     if case .constant(.string(let text))? = arguments.first { name = text }
     switch selector {
-    case MappingSelector.byMapping: calls.append(.mapping(name))
+    case MappingSelector.byMapping:
+      calls.append(.mapping(name))
+      // A computed name may be that of any mapping.
+      if name == nil { reachesBeyond = true }
     case MappingSelector.byRelationship: calls.append(.relationship(name))
-    default: break
+    case MappingSelector.fetchRequest: break
+    default: reachesBeyond = true
     }
   }
 }

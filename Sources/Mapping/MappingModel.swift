@@ -2,7 +2,7 @@ package import ObjectModel
 package import ValueExpressions
 
 /// What becomes of every entity of a source model in a destination model.
-package struct MappingModel: Hashable, Sendable {
+package struct MappingModel: Hashable, Sendable, Codable {
   /// In processing order.
   package var entityMappings: [EntityMapping]
 
@@ -25,7 +25,7 @@ package struct MappingModel: Hashable, Sendable {
 }
 
 /// What becomes of one entity.
-package struct EntityMapping: Hashable, Sendable {
+package struct EntityMapping: Hashable, Sendable, Codable {
   /// What a mapping does with an entity, as `NSEntityMappingType` names it.
   ///
   /// Xcode compiles `copy` also where the entity changes, so `copy` and `transform` mean the same;
@@ -60,6 +60,16 @@ package struct EntityMapping: Hashable, Sendable {
     if let source, destination != nil { sourceExpression = .sourceObjects(of: source) }
   }
 
+  /// The class that a mapping names to ask for Core Data's own behaviour.
+  package static let standardPolicyClassName = "NSEntityMigrationPolicy"
+
+  /// The class of a policy of the author's own; nil where Core Data's behaviour is asked for.
+  package var ownPolicyClassName: String? {
+    migrationPolicyClassName.flatMap {
+      $0.isEmpty || $0 == Self.standardPolicyClassName ? nil : $0
+    }
+  }
+
   /// The name that Xcode gives a mapping which its author did not name.
   package static func standardName(source: String?, destination: String?) -> String? {
     guard let source, let destination else { return source ?? destination }
@@ -90,7 +100,7 @@ package struct EntityMapping: Hashable, Sendable {
 }
 
 /// Where the value of a destination property comes from.
-package struct PropertyMapping: Hashable, Sendable {
+package struct PropertyMapping: Hashable, Sendable, Codable {
   /// The destination property.
   package var name: String
   /// What yields the value; nil leaves the property as a new object has it.

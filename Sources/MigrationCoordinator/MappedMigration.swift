@@ -1,77 +1,38 @@
+import MigrationStatus
 import Foundation
-import GRDB
+import Logging
 import Mapping
 import MappingFiles
-import MigrationStatus
 import ModelFiles
 import ObjectMigration
 import ObjectModel
 import Planning
+import RowPrograms
 import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// A migration by mapping models that people made: object by object, in this process.
+/// One step of a migration by mapping models: object by object, in workers.
+///
+/// Mappings that nothing joins are different work orders, so that workers share them; what comes
+/// out does not depend on how many workers there are.
 struct MappedMigration {
   let request: MigrationRequest
   let survey: StoreSurvey
   let target: TargetModel
-  let paths: MigrationPaths
+  /// In running order.
+  let mappings: [MappingModel]
+  let workspace: Workspace
+  let launcher: any WorkerLauncher
+  let logger: Logger
 
-  /// Makes the result; nothing has its final name yet.
-  func run(_ telling: Telling) throws -> MigrationReport {
-    let mappings = try self.mappings()
-    let schema = try StoreSchema(target.model)
-    var report = MigrationReport(
-      outcome: .migrated, store: request.store.string, destination: request.destination.string)
-    var order = ObjectMigration.Order(
-      source: survey.access.readable, sourceSchema: survey.schema, destinationSchema: schema,
-      mappings: mappings, result: paths.result, work: paths.work,
-      metadata: survey.metadata.restated(
-        hashes: target.hashes, versionIdentifiers: target.model.versionIdentifiers),
-      now: Date().timeIntervalSinceReferenceDate)
-    do {
-      order.modelCache = try ModelArchive.encode(target.model)
-    } catch {
-      report.modelCacheOmitted = "\(error)"
-    }
-    order.support = MigrationPaths.support(of: request.store)
-    order.maxima = survey.maxima
-    order.validation = request.validation
-    order.memory = request.memory
-    order.policies = request.policies
-    telling.beginObjects()
-    let made = try ObjectMigration(order, progress: telling.objects).run()
-    if (request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL) {
-      try StoreConnection.setWAL(paths.result)
-    }
-    telling.enter(.verifying)
-    try check()
-    try Files.syncFile(paths.result)
-    report.rows = made.objectsWritten
-    report.violations = made.violationCount
-    report.losses = made.dropped.sorted { $0.key < $1.key }.filter { $0.value > 0 }.map {
-      Loss(kind: .entity, entity: $0.key, property: nil, count: $0.value)
-    }
-    report.omittedIndexes = schema.omissions
-    report.extraTables = survey.differences.extraTables
-    if request.failsOnLoss && !report.losses.isEmpty {
-      throw MigrationError.losses(store: request.store, report.losses)
-    }
-    return report
-  }
-
-  private func check() throws {
-    let pragma = request.verifiesFully ? "integrity_check" : "quick_check"
-    let answers = try StoreConnection.immutable(paths.result).run { db in
-      try String.fetchAll(db, sql: "PRAGMA \(pragma)(5)")
-    }
-    guard answers == ["ok"] else { throw MigrationError.resultDamaged(answers) }
-  }
+  private var paths: MigrationPaths { workspace.paths }
 
   /// The mapping models of the request, each of which must be made for these two versions.
-  private func mappings() throws -> [MappingModel] {
+  static func mappings(
+    _ request: MigrationRequest, _ survey: StoreSurvey, _ target: TargetModel
+  ) throws -> [MappingModel] {
     let before = survey.metadata.versionHashes
     return try request.mappings.map { path in
       let mapping = try MappingFile.read(path).mapping
@@ -82,6 +43,223 @@ struct MappedMigration {
             + mapping.mismatches(.destination, model: target.model))
       }
       return mapping
+    }
+  }
+
+  /// Makes the result; nothing has its final name yet.
+  func run(_ telling: Telling) async throws -> MigrationReport {
+    try check()
+    telling.enter(.planning)
+    let schema = try StoreSchema(target.model)
+    let losses = self.losses
+    if request.failsOnLoss && !losses.isEmpty {
+      throw MigrationError.losses(store: request.store, losses)
+    }
+    let (saved, results) = try await migrate(schema, telling)
+    var report = try finish(saved, results, schema, telling)
+    report.losses = losses
+    report.omittedIndexes = schema.omissions
+    report.extraTables = survey.differences.extraTables
+    report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
+    report.resumed = saved.isTakenUp
+    return report
+  }
+
+  // MARK: Before the first object is read
+
+  private func check() throws {
+    try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
+    guard mappings.count > 1 else { return }
+    let names = request.mappings.count == mappings.count ? request.mappings.map(\.string) : []
+    let set = MappingSet(
+      mappings.enumerated().map { index, mapping in
+        .init(
+          name: names.isEmpty ? "mapping model \(index + 1)" : names[index], mapping: mapping)
+      }, source: survey.model, destination: target.model)
+    guard set.problems.isEmpty else { throw MigrationError.mappingSet(set.problems) }
+  }
+
+  /// Source entities of whose objects no mapping makes anything.
+  private var losses: [Loss] {
+    let taken = Set(
+      mappings.flatMap(\.entityMappings).filter { $0.destinationEntityName != nil }
+        .compactMap(\.sourceEntityName))
+    return survey.model.entities.compactMap { entity in
+      let count = taken.contains(entity.name) ? 0 : survey.count(of: entity.name)
+      return count == 0
+        ? nil : Loss(kind: .entity, entity: entity.name, property: nil, count: count)
+    }
+  }
+
+  private func plan(_ schema: StoreSchema, undivided: Bool) throws -> SavedPlan {
+    let inputs = PlanInputs(
+      fingerprint: survey.access.fingerprint,
+      sourceModel: survey.metadata.versionHashes.checksum,
+      destinationModel: target.hashes.checksum, rangeRows: nil, engine: request.engine,
+      objects: .init(mappings: mappings, validates: request.validation != .off))
+    if let saved = try workspace.savedPlan(inputs), saved.objects != nil,
+      !undivided || saved.plan.partitions.count == 1
+    {
+      logger.notice("taking up an interrupted migration")
+      return saved
+    }
+    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
+    let groups =
+      undivided
+      ? MappingGroups(undivided: mappings, destination: target.model)
+      : MappingGroups(mappings, source: survey.model, destination: target.model)
+    let planner = ObjectPlanner(survey: survey, destination: schema, mappings: mappings)
+    let saved = SavedPlan(
+      id: UUID().uuidString, inputs: inputs, plan: planner.plan(groups), pages: nil,
+      objects: .init(groups: groups, now: Date().timeIntervalSinceReferenceDate))
+    try workspace.save(saved)
+    return saved
+  }
+
+  // MARK: Workers
+
+  /// Groups that turn out to be related after all are migrated as one.
+  private func migrate(
+    _ schema: StoreSchema, _ telling: Telling
+  ) async throws -> (SavedPlan, [WorkerPool.Result]) {
+    let saved = try plan(schema, undivided: false)
+    do {
+      return (saved, try await migrate(saved, telling))
+    } catch let error as ObjectMigrationError {
+      guard case .beyondGroup(let name) = error.problem else { throw error }
+      logger.notice(
+        "a policy or an expression asks for what other mappings make: all are migrated as one",
+        metadata: ["asks for": "\(name)"])
+      let whole = try plan(schema, undivided: true)
+      return (whole, try await migrate(whole, telling))
+    }
+  }
+
+  private func migrate(
+    _ saved: SavedPlan, _ telling: Telling
+  ) async throws -> [WorkerPool.Result] {
+    guard let objects = saved.objects else { preconditionFailure("planned without objects") }
+    let documents = saved.plan.workOrders.map { document($0, saved, objects) }
+    let pool = WorkerPool(
+      launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
+    return try await pool.run(resuming: documents, of: saved.plan, telling)
+  }
+
+  private func document(
+    _ order: WorkOrder, _ saved: SavedPlan, _ objects: SavedPlan.Objects
+  ) -> WorkOrderDocument {
+    var document = WorkOrderDocument(
+      order: order, attempt: 1, planID: saved.id, source: survey.access.readable.string,
+      support: MigrationPaths.support(of: request.store).string,
+      shard: paths.shard(order.number, attempt: 1).string,
+      manifest: paths.manifest(order.number).string, status: paths.status.string, tables: [],
+      joins: [], createStatements: [:], memory: request.memory / Int64(request.workers + 1),
+      logsSQL: request.logsSQL)
+    document.objects = ObjectWork(
+      source: survey.model, destination: target.model, mappings: mappings,
+      group: objects.groups.groups[order.partition - 1], maxima: survey.maxima,
+      validates: request.validation != .off, now: objects.now)
+    return document
+  }
+
+  // MARK: From shards to the store
+
+  private func finish(
+    _ saved: SavedPlan, _ results: [WorkerPool.Result], _ schema: StoreSchema,
+    _ telling: Telling
+  ) throws -> MigrationReport {
+    var report = MigrationReport(
+      outcome: .migrated, store: request.store.string, destination: request.destination.string)
+    var violations = ViolationList()
+    var maxima: [String: Int64] = [:]
+    for result in results.sorted(by: { $0.manifest.order < $1.manifest.order }) {
+      guard let outcome = result.manifest.objects else {
+        throw MigrationError.manifestForeign(paths.manifest(result.manifest.order))
+      }
+      violations.add(outcome.violations)
+      maxima.merge(outcome.maxima, uniquingKeysWith: max)
+    }
+    if let failure = ObjectMigrationError(violations, request.validation) { throw failure }
+    report.violations = violations.count
+    report.firstViolations = violations.first
+    var cache: [UInt8]?
+    do {
+      cache = try ModelArchive.encode(target.model)
+    } catch {
+      report.modelCacheOmitted = "\(error)"
+    }
+    let order = AssemblyOrder(
+      schema: schema, plan: saved.plan, manifests: results.map(\.manifest), folder: paths.work,
+      result: paths.result,
+      metadata: survey.metadata.restated(
+        hashes: target.hashes, versionIdentifiers: target.model.versionIdentifiers),
+      modelCache: cache, maxima: maxima,
+      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
+      memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
+    report.rows = try SQLAssembler().assemble(order) { telling.assembly($0) }.rows
+    FaultPoint.reached("coordinator:assembled")
+    try Task.checkCancellation()
+    return report
+  }
+}
+
+/// Plans the work orders of groups of mappings.
+struct ObjectPlanner {
+  let survey: StoreSurvey
+  let destination: StoreSchema
+  let mappings: [MappingModel]
+
+  /// One work order for each group, the largest first; partitions are numbered as groups are.
+  func plan(_ groups: MappingGroups) -> MigrationPlan {
+    let rows = max(1, survey.rowCounts.values.flatMap(\.values).reduce(0, +))
+    let perRow = Double(survey.access.fingerprint.bytes) / Double(rows)
+    var next = 1
+    var partitions: [Partition] = []
+    var orders: [WorkOrder] = []
+    for (index, group) in groups.groups.enumerated() {
+      let own = zip(group.members, mappings).flatMap { places, model in
+        places.map { model.entityMappings[$0] }
+      }
+      let pieces = tables(group).map { name, root in
+        defer { next += 1 }
+        let rows = root.map { rowCount(of: own, into: $0) } ?? 0
+        return Piece(
+          number: next, destinationTable: name, keys: .all, rows: rows,
+          bytes: max(1, Int64(Double(rows) * perRow)))
+      }
+      let order = WorkOrder(number: 0, partition: index + 1, pieces: pieces)
+      partitions.append(
+        Partition(
+          number: index + 1, tables: pieces.map(\.destinationTable), rows: order.rows,
+          bytes: order.bytes))
+      orders.append(order)
+    }
+    orders.sort { ($0.bytes, $1.partition) > ($1.bytes, $0.partition) }
+    for index in orders.indices { orders[index].number = index + 1 }
+    return MigrationPlan(
+      partitions: partitions, workOrders: orders, program: .none)
+  }
+
+  /// The tables that a group fills; those of pairs have no root.
+  private func tables(_ group: MappingGroups.Group) -> [(name: String, root: String?)] {
+    let roots = Set(group.roots)
+    let model = destination.model
+    let joins = destination.joinTables.filter { table in
+      model.entity(table.first.entityName).map { roots.contains(model.root(of: $0).name) } ?? false
+    }
+    return destination.tables.filter { roots.contains($0.rootName) }.map { ($0.name, $0.rootName) }
+      + joins.map { ($0.name, nil) }
+  }
+
+  /// The source objects that become objects of a table, as far as filters do not drop any.
+  private func rowCount(of mappings: [EntityMapping], into root: String) -> Int64 {
+    let model = destination.model
+    return mappings.reduce(0) { sum, mapping in
+      guard let source = mapping.sourceEntityName,
+        let entity = mapping.destinationEntityName.flatMap({ model.entity($0) }),
+        model.root(of: entity).name == root
+      else { return sum }
+      return sum + survey.count(of: source)
     }
   }
 }

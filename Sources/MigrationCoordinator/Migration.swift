@@ -59,7 +59,9 @@ package struct Migration: Sendable {
     do {
       let survey = try survey(target, workspace.paths)
       if survey.metadata.versionHashes == target.hashes { return unchanged() }
-      if !request.mappings.isEmpty { return try byMapping(survey, target, workspace, telling) }
+      if !request.mappings.isEmpty {
+        return try await byMapping(survey, target, workspace, telling)
+      }
       let assessment = try assess(survey, target)
       telling.enter(.planning)
       let saved = try plan(survey, assessment, target, workspace)
@@ -75,14 +77,16 @@ package struct Migration: Sendable {
     }
   }
 
-  /// By mapping models of the user's own: no workers, since policies may share what they look up.
+  /// By mapping models of the user's own.
   private func byMapping(
     _ survey: StoreSurvey, _ target: TargetModel, _ workspace: Workspace, _ telling: Telling
-  ) throws -> MigrationReport {
+  ) async throws -> MigrationReport {
     try requireSupported(survey)
     try checkSpace(survey, workspace.paths)
-    var report = try MappedMigration(
-      request: request, survey: survey, target: target, paths: workspace.paths
+    var report = try await MappedMigration(
+      request: request, survey: survey, target: target,
+      mappings: MappedMigration.mappings(request, survey, target), workspace: workspace,
+      launcher: launcher, logger: logger
     ).run(telling)
     telling.enter(.swapping)
     let files = ExternalFiles(
@@ -168,20 +172,9 @@ package struct Migration: Sendable {
     let documents = saved.plan.workOrders.map {
       WorkOrderDocument($0, saved, survey, assessment, workspace.paths, request)
     }
-    var found: [WorkerPool.Result] = []
-    var missing: [WorkOrderDocument] = []
-    for document in documents {
-      if let manifest = try WorkerPool.finishedManifest(of: document) {
-        found.append(.init(manifest: manifest, attempts: manifest.attempt))
-      } else {
-        missing.append(document)
-      }
-    }
-    telling.begin(saved.plan, finished: found.map(\.manifest.order), workers: request.workers)
     let pool = WorkerPool(
       launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
-    let made = try await pool.run(missing) { _ in FaultPoint.reached("coordinator:migrating") }
-    return found + made
+    return try await pool.run(resuming: documents, of: saved.plan, telling)
   }
 
   // MARK: From shards to the store

@@ -13,6 +13,8 @@ package enum MigrationError: Error, Sendable {
   case impossible(store: FilePath, [Hindrance])
   /// A mapping model was made for other versions than those of the store and the target.
   case mappingMismatch(FilePath, [MappingMismatch])
+  /// Several mapping models do not make one migration together.
+  case mappingSet([MappingSetProblem])
   /// The destination has no place for some data, and that was to be an error.
   case losses(store: FilePath, [Loss])
   case alreadyRunning(store: FilePath, lock: FilePath)

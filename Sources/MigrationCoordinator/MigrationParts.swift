@@ -97,6 +97,24 @@ extension WorkOrderDocument {
 }
 
 extension WorkerPool {
+  /// Runs the orders of a plan that no earlier run has finished; the results of all.
+  func run(
+    resuming documents: [WorkOrderDocument], of plan: MigrationPlan, _ telling: Telling
+  ) async throws -> [Result] {
+    var found: [Result] = []
+    var missing: [WorkOrderDocument] = []
+    for document in documents {
+      if let manifest = try Self.finishedManifest(of: document) {
+        found.append(.init(manifest: manifest, attempts: manifest.attempt))
+      } else {
+        missing.append(document)
+      }
+    }
+    telling.begin(plan, finished: found.map(\.manifest.order), workers: workers)
+    let made = try await run(missing) { _ in FaultPoint.reached("coordinator:migrating") }
+    return found + made
+  }
+
   /// The manifest of an order that an earlier run has finished, if its shard is still whole.
   static func finishedManifest(of document: WorkOrderDocument) throws -> ShardManifest? {
     guard try Files.fileStatusIfPresent(FilePath(document.manifest)) != nil,

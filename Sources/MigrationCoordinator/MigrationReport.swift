@@ -1,3 +1,4 @@
+package import ObjectModel
 import Planning
 package import Schema
 
@@ -33,6 +34,8 @@ package struct MigrationReport: Codable, Sendable {
   package var extraTables: [String] = []
   /// Violations of the destination model, where they were only to be reported.
   package var violations = 0
+  /// The first of them.
+  package var firstViolations: [Violation] = []
   /// Seconds in each phase.
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted migration was taken over.

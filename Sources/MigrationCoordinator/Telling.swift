@@ -66,21 +66,9 @@ final class Telling: Sendable {
       record.workOrders = UInt32(plan.workOrders.count)
       record.workersWanted = UInt32(workers)
     }
-    enter(.migrating)
+    // Work that begins anew with another plan is in that phase already.
+    if phases.withLock({ $0.last?.phase }) != .migrating { enter(.migrating) }
   }
-
-  /// Begins with a migration object by object, whose progress comes as a fraction.
-  func beginObjects() {
-    flusher?.change { $0.bytesTotal = Self.shares }
-    enter(.migrating)
-  }
-
-  func objects(_ fraction: Double) {
-    let done = UInt64(Double(Self.shares) * min(1, max(0, fraction)))
-    flusher?.change { $0.bytesDone = max($0.bytesDone, done) }
-  }
-
-  private static let shares: UInt64 = 10_000
 
   func assembly(_ step: AssemblyStep) {
     switch step {

@@ -1,4 +1,5 @@
 import Foundation
+import Mapping
 import Planning
 import SystemCalls
 import SystemPackage
@@ -66,6 +67,13 @@ struct PlanInputs: Hashable, Codable, Sendable {
   var destinationModel: String
   var rangeRows: Int64?
   var engine: MigrationRequest.Engine
+  /// What else a migration by mapping models depends on.
+  var objects: Objects?
+
+  struct Objects: Hashable, Codable, Sendable {
+    var mappings: [MappingModel]
+    var validates: Bool
+  }
 }
 
 /// A plan with what it takes to resume it.
@@ -75,8 +83,17 @@ struct SavedPlan: Codable, Sendable {
   var plan: MigrationPlan
   /// Where the pages of workers go; nil has the rows written by SQL.
   var pages: PageLayout?
+  /// The groups of mappings that work orders are made of; nil has rows migrated.
+  var objects: Objects?
   /// Whether an earlier run made it.
   var isTakenUp = false
 
-  private enum CodingKeys: CodingKey { case id, inputs, plan, pages }
+  private enum CodingKeys: CodingKey { case id, inputs, plan, pages, objects }
+
+  struct Objects: Codable, Sendable {
+    /// Partition 1 is the first.
+    var groups: MappingGroups
+    /// Seconds since 2001, the same for every run of the plan.
+    var now: Double
+  }
 }

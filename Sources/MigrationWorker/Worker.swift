@@ -1,5 +1,6 @@
 import Foundation
 package import MigrationStatus
+package import ObjectMigration
 package import Planning
 import SystemCalls
 import SystemPackage
@@ -12,17 +13,22 @@ import SystemPackage
 package struct Worker {
   private let document: WorkOrderDocument
   private let status: StatusFile?
+  private let policies: Policies
+
+  /// Makes the policy of a class name that a mapping model holds.
+  package typealias Policies = [String: @Sendable () -> any MigrationPolicy]
 
   /// Takes the status file to tell progress to, where there is one.
-  package init(_ document: WorkOrderDocument, status: StatusFile?) {
+  package init(_ document: WorkOrderDocument, status: StatusFile?, policies: Policies = [:]) {
     self.document = document
     self.status = status
+    self.policies = policies
   }
 
   /// Reads a work order, as the coordinator hands it over.
   package static func decode(_ bytes: [UInt8]) throws(WorkerError) -> WorkOrderDocument {
     do {
-      return try JSONDecoder().decode(WorkOrderDocument.self, from: Data(bytes))
+      return try WorkOrderDocument(decoding: bytes)
     } catch {
       throw WorkerError(.orderUnreadable("\(error)"))
     }
@@ -37,13 +43,14 @@ package struct Worker {
     let flusher = startTelling()
     defer { flusher?.stop() }
     do {
-      let (results, bytes, pages) = try write(flusher, memory)
+      let (results, bytes, pages, objects) = try write(flusher, memory)
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
         shard: FilePath(document.shard).lastComponent?.string ?? "", bytes: bytes,
         pieces: results, peakMemory: Int64(memory.sample()),
         seconds: (ContinuousClock.now - started) / .seconds(1))
       manifest.pages = pages
+      manifest.objects = objects
       try Files.writeFileAtomically(
         Array(JSONEncoder().encode(manifest)), to: FilePath(document.manifest))
       flusher?.change { record in
@@ -62,19 +69,24 @@ package struct Worker {
   }
 
   private typealias Written = (
-    results: [ShardManifest.PieceResult], bytes: Int64, pages: PageShard?
+    results: [ShardManifest.PieceResult], bytes: Int64, pages: PageShard?, objects: ObjectOutcome?
   )
 
   private func write(_ flusher: PartFlusher?, _ memory: PeakMemory) throws -> Written {
+    if let work = document.objects {
+      let made = try ObjectShard(document, work, policies: policies).write(flusher, memory)
+      let bytes = try Files.fileStatus(FilePath(document.shard)).size
+      return (made.pieces, bytes, nil, made.outcome)
+    }
     guard let work = document.pages else {
       var writer = try SQLShardWriter(document)
       let results = try write(into: &writer, flusher, memory)
-      return (results, try writer.finish(), nil)
+      return (results, try writer.finish(), nil, nil)
     }
     var writer = try PageShardWriter(document, work)
     let results = try write(into: &writer, flusher, memory)
     let pages = try writer.finishPages()
-    return (results, try writer.finish(), pages)
+    return (results, try writer.finish(), pages, nil)
   }
 
   private func write<Writer: ShardWriter & ~Copyable>(

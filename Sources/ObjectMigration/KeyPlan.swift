@@ -5,24 +5,22 @@ import Schema
 /// Which destination tables keep the keys of their source objects, and the next new key of each.
 ///
 /// A table keeps keys where all its objects come from one source table: an object's address and
-/// every
-/// reference to it then stay what they were. Elsewhere, and for objects that a policy makes, keys
-/// are given
-/// in the order of creation, which the order of mappings and source keys determines.
+/// every reference to it then stay what they were. Elsewhere, and for objects that a policy makes,
+/// keys are given in the order of creation, which the order of mappings and source keys determines.
 struct KeyPlan {
   private var keeps: Set<String> = []
   private var next: [String: Int64] = [:]
   /// Tables that may take one source object more than once.
   private var ambiguous: Set<String> = []
 
-  /// Takes all mapping models of a step, since they fill one store.
+  /// Takes the mappings of all mapping models of a step, since they fill one store.
   init(
-    _ models: [MappingModel], source: StoreSchema, destination: StoreSchema,
+    _ mappings: [EntityMapping], source: StoreSchema, destination: StoreSchema,
     maxima: [String: Int64]
   ) {
     var origins: [String: Set<String>] = [:]
     var pairs: Set<[String]> = []
-    for mapping in models.flatMap(\.entityMappings) {
+    for mapping in mappings {
       guard let from = mapping.sourceEntityName.flatMap({ source.model.entity($0) }),
         let to = mapping.destinationEntityName.flatMap({ destination.model.entity($0) }),
         let fromTable = source.table(of: from), let toTable = destination.table(of: to)
@@ -63,4 +61,32 @@ struct KeyPlan {
 extension EntityMapping {
   /// Whether its source objects are those of its source entity, each one once.
   fileprivate var takesEachObjectOnce: Bool { sourceExpression == nil || filter != nil }
+}
+
+/// The plan of keys, which the managers of one step share.
+final class KeyHolder {
+  var plan: KeyPlan
+  init(_ plan: KeyPlan) { self.plan = plan }
+}
+
+/// Numbers for the tables of a schema.
+struct TableNumbers {
+  private let names: [String]
+  private let numbers: [String: Int64]
+
+  init(_ schema: StoreSchema) {
+    names = schema.tables.map(\.name)
+    numbers = Dictionary(
+      names.enumerated().map { ($1, Int64($0)) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func number(_ table: String) -> Int64 { numbers[table] ?? -1 }
+
+  func name(_ number: Int64) -> String {
+    names.indices.contains(Int(number)) ? names[Int(number)] : ""
+  }
+
+  func place(of object: ManagedObject) -> Associations.Place {
+    Associations.Place(table: number(object.facts.tableName), key: object.primaryKey)
+  }
 }

@@ -54,8 +54,6 @@ extension MigrationPolicy {
 
 /// What Core Data does where a mapping names no policy.
 package final class StandardPolicy: MigrationPolicy {
-  /// The class that a mapping names to ask for this one.
-  package static let className = "NSEntityMigrationPolicy"
   package init() {}
 }
 

@@ -7,12 +7,13 @@ import ValueExpressions
 /// Checks the rules of the destination model over all objects, by queries that stop at nothing.
 struct ModelValidation {
   let context: ObjectContext
+  /// Those whose objects are checked.
+  let entities: [Entity]
   /// Hears every violation.
   let report: (Violation) throws -> Void
 
   func run() throws {
-    let model = context.schema.model
-    for entity in model.entities where !entity.isAbstract {
+    for entity in entities where !entity.isAbstract {
       let facts = try context.entityFacts(entity.name)
       for name in facts.attributes.keys.sorted() {
         if let attribute = facts.attributes[name] { try check(attribute, facts) }
@@ -145,7 +146,7 @@ struct ModelValidation {
   ///
   /// The index of a constraint covers the whole table, whichever entity declares it.
   func checkUniqueness() throws {
-    for entity in context.schema.model.entities {
+    for entity in entities {
       let facts = try context.entityFacts(entity.name)
       for constraint in entity.uniquenessConstraints {
         let columns = constraint.compactMap { name -> String? in

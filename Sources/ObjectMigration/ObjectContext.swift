@@ -27,6 +27,9 @@ package final class ObjectContext: EvaluatedContext {
   private var waiting: [ObjectIdentifier: ManagedObject] = [:]
   private var waitingInOrder: [ManagedObject] = []
   private var sweepAt = 10_000
+  /// Tables that others fill: what stands in them is not known here.
+  var foreignTables: Set<String> = []
+  private(set) var reachedBeyond: ObjectMigrationError?
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
 
@@ -55,7 +58,17 @@ package final class ObjectContext: EvaluatedContext {
 
   func entityFacts(_ name: String) throws -> EntityFacts {
     guard let found = facts[name] else { throw ObjectMigrationError(.unknownEntity(name)) }
+    if !foreignTables.isEmpty, foreignTables.contains(found.tableName) {
+      throw beyond(name)
+    }
     return found
+  }
+
+  /// What to throw where somebody asks for what others make; a policy cannot keep it to itself.
+  func beyond(_ name: String) -> ObjectMigrationError {
+    let error = reachedBeyond ?? ObjectMigrationError(.beyondGroup(name))
+    reachedBeyond = error
+    return error
   }
 
   func sqlTable(_ name: String) -> String { "\(database).\(SQL.identifier(name))" }

@@ -1,7 +1,7 @@
 import ExpressionEvaluation
 import GRDB
 package import Mapping
-import ObjectModel
+package import ObjectModel
 package import Schema
 package import StoreFormat
 import SystemCalls
@@ -21,14 +21,16 @@ package struct ObjectMigration {
     package var destinationSchema: StoreSchema
     /// The mapping models of one step, in running order.
     package var mappings: [MappingModel]
-    /// The new store; it must not exist.
+    /// The mappings to carry out, and the tables that they fill; nil takes all of them.
+    package var group: MappingGroups.Group?
+    /// The file to write, which must not exist.
     package var result: FilePath
     /// A folder for what is needed while the migration runs.
     package var work: FilePath
     /// The folder of the source's external files.
     package var support: FilePath?
-    /// What the result says of itself.
-    package var metadata: StoreMetadata
+    /// What the result says of itself; nil writes the tables of objects only, as a shard has them.
+    package var metadata: StoreMetadata?
     package var modelCache: [UInt8]?
     /// The highest key that each root entity of the source has given.
     package var maxima: [String: Int64] = [:]
@@ -41,7 +43,7 @@ package struct ObjectMigration {
 
     package init(
       source: FilePath, sourceSchema: StoreSchema, destinationSchema: StoreSchema,
-      mappings: [MappingModel], result: FilePath, work: FilePath, metadata: StoreMetadata,
+      mappings: [MappingModel], result: FilePath, work: FilePath, metadata: StoreMetadata?,
       now: Double
     ) {
       self.source = source
@@ -53,41 +55,48 @@ package struct ObjectMigration {
       self.metadata = metadata
       self.now = now
     }
+
+    var scope: MappingScope {
+      MappingScope(mappings, group, destination: destinationSchema)
+    }
+  }
+
+  /// The rows that a table of the result has.
+  package struct WrittenTable: Hashable, Sendable {
+    package var name: String
+    package var rows: Int64
+    /// A sum over all rows, in any order (docs/architecture.md, "Verification").
+    package var digest: UInt64
   }
 
   /// What was done.
   package struct Report: Hashable, Sendable {
     package var objectsRead: Int64 = 0
-    package var objectsWritten: Int64 = 0
-    package var violationCount = 0
-    /// The first of them.
-    package var violations: [Violation] = []
-    /// Source entities of which no mapping takes objects, with how many they have.
-    package var dropped: [String: Int64] = [:]
+    /// The tables that were filled, those of pairs included.
+    package var tables: [WrittenTable] = []
+    /// The highest key that each root entity has given.
+    package var maxima: [String: Int64] = [:]
+    package var violations = ViolationList()
   }
 
-  /// The most violations that a report holds; all are counted and told.
-  package static let reportedViolations = 10_000
-
   let order: Order
-  private let progress: (Double) -> Void
-  private let violation: (Violation) -> Void
+  private let progress: (Double, EntityMapping) -> Void
 
-  /// `progress` hears numbers from 0 to 1, `violation` every broken rule.
+  /// `progress` hears numbers from 0 to 1, with the mapping that is being processed.
   package init(
-    _ order: Order, progress: @escaping (Double) -> Void = { _ in },
-    violation: @escaping (Violation) -> Void = { _ in }
+    _ order: Order, progress: @escaping (Double, EntityMapping) -> Void = { _, _ in }
   ) {
     self.order = order
     self.progress = progress
-    self.violation = violation
   }
 
   /// Migrates; the result is complete where this returns, and to be thrown away where it throws.
+  ///
+  /// Violations of a shard are only told, since those of other shards are to be told with them.
   package func run() throws -> Report {
-    try checkPolicies()
+    try Self.checkPolicies(order.mappings, registered: order.policies.keys)
     try Files.remove(order.result)
-    let links = order.work.appending("associations.sqlite")
+    let links = order.work.appending("\(order.result.lastComponent?.stem ?? "").links")
     try Files.remove(links)
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 4)
     var failure: (any Error)?
@@ -103,22 +112,20 @@ package struct ObjectMigration {
       }
     }
     do { try connection.queue.close() } catch { throw connection.failure(error) }
-    if let failure { throw failure }
     try Files.remove(links)
+    if let failure { throw failure }
     try Files.syncFile(order.result)
     return report
   }
 
-  /// Whether a mapping's class asks for Core Data's own behaviour.
-  private static func isStandard(_ name: String?) -> Bool {
-    name == nil || name == "" || name == StandardPolicy.className
-  }
-
-  private func checkPolicies() throws {
-    let missing = order.mappings.flatMap(\.entityMappings).compactMap(\.migrationPolicyClassName)
-      .filter { !Self.isStandard($0) && order.policies[$0] == nil }
+  /// Throws where mapping models name policies of their authors that nobody registered.
+  package static func checkPolicies(
+    _ models: [MappingModel], registered: some Collection<String>
+  ) throws(ObjectMigrationError) {
+    let missing = Set(models.flatMap(\.entityMappings).compactMap(\.ownPolicyClassName))
+      .subtracting(registered)
     guard missing.isEmpty else {
-      throw ObjectMigrationError(.policiesNotRegistered(Set(missing).sorted()))
+      throw ObjectMigrationError(.policiesNotRegistered(missing.sorted()))
     }
   }
 
@@ -127,8 +134,11 @@ package struct ObjectMigration {
       sql: "ATTACH ? AS src",
       arguments: [StoreConnection.uri(order.source) + "?immutable=1"])
     try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(links)])
-    for pragma in ["journal_mode = OFF", "synchronous = OFF"] {
-      try db.execute(sql: "PRAGMA link.\(pragma)")
+    for pragma in [
+      "link.journal_mode = OFF", "link.synchronous = OFF",
+      "link.cache_size = -\(max(512, order.memory / 8 / 1024))",
+    ] {
+      try db.execute(sql: "PRAGMA \(pragma)")
     }
     var report = Report()
     try db.inTransaction {
@@ -142,157 +152,132 @@ package struct ObjectMigration {
     let schema = order.destinationSchema
     try StoreWriter.createTables(schema, in: db)
     // Objects find each other by their keys while they are related; the other indexes come last.
-    let early = schema.indexes.filter { !$0.isExplicit }
-    for index in early { try db.execute(sql: index.createStatement) }
+    for index in schema.indexes where !index.isExplicit {
+      try db.execute(sql: index.createStatement)
+    }
+    let scope = order.scope
     let source = ObjectContext(
       order.sourceSchema, db, database: "src", isSource: true, support: order.support)
     let destination = ObjectContext(
       schema, db, database: "main", isSource: false, support: order.support)
+    destination.foreignTables = scope.foreignTables
     let keys = KeyHolder(
       KeyPlan(
-        order.mappings, source: order.sourceSchema, destination: schema, maxima: order.maxima))
+        scope.own.flatMap(\.self), source: order.sourceSchema, destination: schema,
+        maxima: order.maxima))
     let associations = try Associations(db)
     var report = Report()
-    let sink = ViolationSink(violation)
-    for (index, model) in order.mappings.enumerated() {
+    for (index, model) in order.mappings.enumerated() where !scope.own[index].isEmpty {
       try associations.reset()
       let manager = ObjectMigrationManager(
-        model, source, destination, associations, keys, now: order.now)
-      var passes = ThreePasses(manager, policies: try makePolicies(model)) { part in
-        progress((Double(index) + part) / Double(order.mappings.count))
+        model, scope.foreign(index), source, destination, associations, keys, now: order.now)
+      var passes = ThreePasses(manager, mappings: withPolicies(scope.own[index])) { part, mapping in
+        progress((Double(index) + part) / Double(order.mappings.count), mapping)
       }
-      report.objectsRead += try passes.run(sink)
+      report.objectsRead += try passes.run()
     }
-    try finish(db, destination, keys, &report, sink)
-    report.dropped = try dropped(source)
+    try finish(db, destination, keys, scope, &report)
     return report
   }
 
-  private func makePolicies(_ model: MappingModel) throws -> [any MigrationPolicy] {
-    model.entityMappings.map { mapping in
-      guard let name = mapping.migrationPolicyClassName, !Self.isStandard(name),
-        let make = order.policies[name]
-      else { return StandardPolicy() }
-      return make()
+  private func withPolicies(
+    _ mappings: [EntityMapping]
+  ) -> [(EntityMapping, any MigrationPolicy)] {
+    mappings.map { mapping in
+      let make = mapping.ownPolicyClassName.flatMap { order.policies[$0] }
+      return (mapping, make?() ?? StandardPolicy())
     }
   }
 
   private func finish(
-    _ db: Database, _ destination: ObjectContext, _ keys: KeyHolder, _ report: inout Report,
-    _ sink: ViolationSink
+    _ db: Database, _ destination: ObjectContext, _ keys: KeyHolder, _ scope: MappingScope,
+    _ report: inout Report
   ) throws {
     let schema = order.destinationSchema
     try destination.flush()
     try PlaceNumbering(schema: schema, db: db).run()
-    try validate(destination, &report, sink)
+    try validate(destination, scope, &report)
+    for table in scope.tables {
+      let digest = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(table))", in: db)
+      report.tables.append(WrittenTable(name: table, rows: digest.rows, digest: digest.sum))
+    }
+    for table in schema.tables where !scope.foreignTables.contains(table.name) {
+      report.maxima[table.rootName] = keys.plan.maxima[table.name]
+    }
+    guard let metadata = order.metadata else { return }
+    if let failure = ObjectMigrationError(report.violations, order.validation) { throw failure }
     for index in schema.indexes where index.isExplicit {
       try db.execute(sql: index.createStatement)
     }
-    var maxima: [String: Int64] = [:]
-    for table in schema.tables {
-      maxima[table.rootName] = keys.plan.maxima[table.name]
-      report.objectsWritten +=
-        try Int64.fetchOne(db, sql: "SELECT count(*) FROM main.\(SQL.identifier(table.name))") ?? 0
-    }
-    try StoreWriter.writePrimaryKeys(schema, maxima: maxima, in: db)
-    try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+    try StoreWriter.writePrimaryKeys(schema, maxima: report.maxima, in: db)
+    try StoreWriter.writeMetadata(metadata, modelCache: order.modelCache, in: db)
   }
 
   private func validate(
-    _ destination: ObjectContext, _ report: inout Report, _ sink: ViolationSink
+    _ destination: ObjectContext, _ scope: MappingScope, _ report: inout Report
   ) throws {
-    let validation = ModelValidation(context: destination, report: sink.tell)
+    var found = ViolationList()
+    let entities = order.destinationSchema.model.entities.filter { scope.isOwn($0.name) }
+    let validation = ModelValidation(context: destination, entities: entities) { found.add($0) }
     // Objects that agree have no place in a unique index, so this is never left out.
     try validation.checkUniqueness()
-    let equal = sink.count
     if order.validation != .off { try validation.run() }
-    report.violationCount = sink.count
-    report.violations = sink.first
-    let mode = order.validation
-    guard equal > 0 || (mode == .strict && sink.count > 0) else { return }
-    let problem: ObjectMigrationError.Problem =
-      mode == .strict && sink.count > equal
-      ? .invalid(violations: sink.count) : .notUnique(violations: equal)
-    var error = ObjectMigrationError(problem)
-    if let first = sink.first.first {
-      error.entity = first.entity
-      error.property = first.property
-      error.key = first.key
-    }
-    throw error
-  }
-
-  private func dropped(_ source: ObjectContext) throws -> [String: Int64] {
-    let taken = Set(order.mappings.flatMap(\.entityMappings).compactMap(\.sourceEntityName))
-    var result: [String: Int64] = [:]
-    for entity in source.schema.model.entities where !taken.contains(entity.name) {
-      let count = try source.count(entity.name)
-      if count > 0 { result[entity.name] = count }
-    }
-    return result
+    report.violations = found
   }
 }
 
-/// Counts violations and keeps the first.
-final class ViolationSink {
-  private let told: (Violation) -> Void
-  private(set) var count = 0
-  private(set) var first: [Violation] = []
-
-  init(_ told: @escaping (Violation) -> Void) { self.told = told }
-
-  func tell(_ violation: Violation) {
-    count += 1
-    if first.count < ObjectMigration.reportedViolations { first.append(violation) }
-    told(violation)
+extension ObjectMigrationError {
+  /// The violations as an error, where the mode makes them one or no store can hold them.
+  package init?(_ violations: ViolationList, _ mode: ValidationMode) {
+    let equal = violations.notUniqueCount
+    guard equal > 0 || (mode == .strict && violations.count > 0) else { return nil }
+    self.init(
+      mode == .strict && violations.count > equal
+        ? .invalid(violations: violations.count) : .notUnique(violations: equal))
+    self.violations = violations.first
+    if let first = violations.first.first {
+      (entity, property, key) = (first.entity, first.property, first.key)
+    }
   }
 }
 
-/// Gives places in ordered relationships the numbers that Core Data gives them.
-struct PlaceNumbering {
-  let schema: StoreSchema
-  let db: Database
+/// The part of a step's mappings that one run carries out.
+struct MappingScope {
+  /// For each mapping model, the mappings to carry out.
+  let own: [[EntityMapping]]
+  /// The tables to fill, in the order of the schema.
+  let tables: [String]
+  let foreignTables: Set<String>
+  private let ownEntities: Set<String>
+  private let models: [MappingModel]
+  private let group: MappingGroups.Group?
 
-  func run() throws {
-    for table in schema.tables {
-      for (owner, order) in pairs(table) { try number(table.name, owner, order, "Z_PK") }
+  init(_ models: [MappingModel], _ group: MappingGroups.Group?, destination: StoreSchema) {
+    self.models = models
+    self.group = group
+    own = models.indices.map { index in
+      let all = models[index].entityMappings
+      return group.map { $0.members[index].map { all[$0] } } ?? all
     }
-    for join in schema.joinTables {
-      if let order = join.second.orderColumn {
-        try number(join.name, join.first.keyColumn, order, SQL.identifier(join.second.keyColumn))
-      }
-      if let order = join.first.orderColumn {
-        try number(join.name, join.second.keyColumn, order, SQL.identifier(join.first.keyColumn))
-      }
+    let roots = group.map { Set($0.roots) }
+    func isOwn(_ root: String) -> Bool { roots?.contains(root) ?? true }
+    let model = destination.model
+    func root(_ entity: String) -> String {
+      model.entity(entity).map { model.root(of: $0).name } ?? ""
     }
+    tables =
+      destination.tables.filter { isOwn($0.rootName) }.map(\.name)
+      + destination.joinTables.filter { isOwn(root($0.first.entityName)) }.map(\.name)
+    foreignTables = Set(destination.tables.filter { !isOwn($0.rootName) }.map(\.name))
+    ownEntities = Set(model.entities.map(\.name).filter { isOwn(root($0)) })
   }
 
-  private func pairs(_ table: EntityTable) -> [(String, String)] {
-    table.columns.compactMap { column in
-      switch column.role {
-      case .toOneOrder(let entity, let name):
-        table.column(.toOne(entity: entity, name: name)).map { ($0.name, column.name) }
-      case .ownerOrder(let entity, let name):
-        table.column(.owner(entity: entity, name: name)).map { ($0.name, column.name) }
-      default: nil
-      }
-    }
-  }
+  func isOwn(_ entity: String) -> Bool { ownEntities.contains(entity) }
 
-  /// From 2048 in steps of 1024, per owner (docs/store-format.md, "Entity tables").
-  private func number(
-    _ table: String, _ owner: String, _ order: String, _ key: String
-  ) throws {
-    let table = "main.\(SQL.identifier(table))"
-    let (owner, order) = (SQL.identifier(owner), SQL.identifier(order))
-    let bare = table.dropFirst("main.".count)
-    try db.execute(
-      sql: """
-        UPDATE \(table) SET \(order) = n.place FROM (
-          SELECT rowid AS row, 1024 + 1024 * row_number() OVER (
-            PARTITION BY \(owner) ORDER BY \(order), \(key)) AS place
-          FROM \(table) WHERE \(owner) IS NOT NULL
-        ) AS n WHERE n.row = \(bare).rowid
-        """)
+  /// The mappings of a mapping model that other runs carry out.
+  func foreign(_ index: Int) -> [EntityMapping] {
+    guard let mine = group.map({ Set($0.members[index]) }) else { return [] }
+    let all = models[index].entityMappings
+    return all.indices.filter { !mine.contains($0) }.map { all[$0] }
   }
 }

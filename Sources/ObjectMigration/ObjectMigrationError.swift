@@ -1,9 +1,11 @@
+import ExpressionEvaluation
 import Mapping
 package import ObjectModel
+import ValueExpressions
 
 /// Why a migration of objects failed, and at which mapping, property and object.
 package struct ObjectMigrationError: Error {
-  package enum Problem: Hashable, Sendable {
+  package enum Problem: Hashable, Sendable, Codable {
     /// Mapping models name these policies, and nobody registered them.
     case policiesNotRegistered([String])
     /// A hook of a policy threw; the cause is its error.
@@ -29,6 +31,8 @@ package struct ObjectMigrationError: Error {
     /// Objects agree in what a uniqueness constraint says differs.
     case notUnique(violations: Int)
     case externalFileUnreadable(String)
+    /// A policy or an expression wants what another group of mappings makes.
+    case beyondGroup(String)
   }
 
   package var problem: Problem
@@ -38,6 +42,8 @@ package struct ObjectMigrationError: Error {
   /// The key of the object, on the side of the entity.
   package var key: Int64?
   package var cause: (any Error)?
+  /// The rules that are broken, where that is the problem: the first of them.
+  package var violations: [Violation] = []
 
   package init(
     _ problem: Problem, mapping: String? = nil, entity: String? = nil, property: String? = nil,
@@ -70,4 +76,61 @@ package struct ObjectMigrationError: Error {
     result.key = self.key ?? key
     return result
   }
+}
+
+extension ObjectMigrationError: Codable {
+  private enum CodingKeys: CodingKey {
+    case problem, mapping, entity, property, key, cause, violations
+  }
+
+  /// A cause as it crosses from a worker to its coordinator.
+  private enum Cause: Codable {
+    case evaluation(EvaluationError)
+    case format(FormatError)
+    case told(String)
+
+    init(_ error: any Error) {
+      switch error {
+      case let error as EvaluationError: self = .evaluation(error)
+      case let error as FormatError: self = .format(error)
+      default: self = .told(String("\(error)".prefix(4096)))
+      }
+    }
+
+    var error: any Error {
+      switch self {
+      case .evaluation(let error): error
+      case .format(let error): error
+      case .told(let text): ToldError(description: text)
+      }
+    }
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      try values.decode(Problem.self, forKey: .problem),
+      mapping: try values.decodeIfPresent(String.self, forKey: .mapping),
+      entity: try values.decodeIfPresent(String.self, forKey: .entity),
+      property: try values.decodeIfPresent(String.self, forKey: .property),
+      key: try values.decodeIfPresent(Int64.self, forKey: .key),
+      cause: try values.decodeIfPresent(Cause.self, forKey: .cause)?.error)
+    violations = try values.decodeIfPresent([Violation].self, forKey: .violations) ?? []
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(problem, forKey: .problem)
+    try values.encodeIfPresent(mapping, forKey: .mapping)
+    try values.encodeIfPresent(entity, forKey: .entity)
+    try values.encodeIfPresent(property, forKey: .property)
+    try values.encodeIfPresent(key, forKey: .key)
+    try values.encodeIfPresent(cause.map(Cause.init), forKey: .cause)
+    if !violations.isEmpty { try values.encode(violations, forKey: .violations) }
+  }
+}
+
+/// An error of a policy in a worker process, of which only its text is left.
+package struct ToldError: Error, Hashable, CustomStringConvertible {
+  package var description: String
 }

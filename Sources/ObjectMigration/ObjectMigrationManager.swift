@@ -1,4 +1,4 @@
-package import ExpressionEvaluation
+import ExpressionEvaluation
 package import Mapping
 import ObjectModel
 import Schema
@@ -21,11 +21,14 @@ package final class ObjectMigrationManager {
   let now: Double
   private var cancellation: (any Error)?
   private let mappingNumbers: [String: Int64]
+  /// The mappings whose objects others make, and the source entities that those take.
+  private let foreignNames: Set<String>
+  let foreignSources: Set<String>
   private var policies: [String: any MigrationPolicy] = [:]
-  private var mappingObjects: [String: MappingObject] = [:]
+  private(set) var mappingObjects: [String: MappingObject] = [:]
   private var propertyObjects: [String: MappingObject] = [:]
-  private let sourceTables: TableNumbers
-  private let destinationTables: TableNumbers
+  let sourceTables: TableNumbers
+  let destinationTables: TableNumbers
   private let patterns = PatternCache()
   private(set) var managerObject: ManagerObject?
   /// The object for which the hook of relation is running, and what it was made of.
@@ -37,10 +40,13 @@ package final class ObjectMigrationManager {
   private var created: [ManagedObject] = []
 
   init(
-    _ model: MappingModel, _ sourceContext: ObjectContext, _ destinationContext: ObjectContext,
-    _ associations: Associations, _ keys: KeyHolder, now: Double
+    _ model: MappingModel, _ foreign: [EntityMapping], _ sourceContext: ObjectContext,
+    _ destinationContext: ObjectContext, _ associations: Associations, _ keys: KeyHolder,
+    now: Double
   ) {
     mappingModel = model
+    foreignNames = Set(foreign.map(\.name))
+    foreignSources = Set(foreign.compactMap(\.sourceEntityName))
     self.sourceContext = sourceContext
     self.destinationContext = destinationContext
     self.associations = associations
@@ -279,6 +285,7 @@ package final class ObjectMigrationManager {
   }
 
   func number(of mapping: String) throws -> Int64 {
+    if foreignNames.contains(mapping) { throw destinationContext.beyond(mapping) }
     guard let number = mappingNumbers[mapping] else {
       throw ObjectMigrationError(.unknownEntityMapping(mapping))
     }
@@ -290,108 +297,4 @@ package final class ObjectMigrationManager {
       key: found.place.key, number: found.number,
       table: destinationTables.name(found.place.table))
   }
-}
-
-/// The plan of keys, which the managers of one step share.
-final class KeyHolder {
-  var plan: KeyPlan
-  init(_ plan: KeyPlan) { self.plan = plan }
-}
-
-/// Numbers for the tables of a schema.
-struct TableNumbers {
-  private let names: [String]
-  private let numbers: [String: Int64]
-
-  init(_ schema: StoreSchema) {
-    names = schema.tables.map(\.name)
-    numbers = Dictionary(
-      names.enumerated().map { ($1, Int64($0)) }, uniquingKeysWith: { first, _ in first })
-  }
-
-  func number(_ table: String) -> Int64 { numbers[table] ?? -1 }
-
-  func name(_ number: Int64) -> String {
-    names.indices.contains(Int(number)) ? names[Int(number)] : ""
-  }
-
-  func place(of object: ManagedObject) -> Associations.Place {
-    Associations.Place(table: number(object.facts.tableName), key: object.primaryKey)
-  }
-}
-
-extension ObjectMigrationManager: MigrationLookups {
-  package func destinations(
-    mapping: String, of sources: [any EvaluatedObject]?
-  ) throws -> [any EvaluatedObject] {
-    let number = try number(of: mapping)
-    guard let sources else { return try allPairs(number).compactMap { destination($0.1) } }
-    return try lookUp(sources, mapping: number)
-  }
-
-  package func destinations(of sources: [any EvaluatedObject]) throws -> [any EvaluatedObject] {
-    try lookUp(sources, mapping: nil)
-  }
-
-  private func lookUp(
-    _ sources: [any EvaluatedObject], mapping: Int64?
-  ) throws -> [any EvaluatedObject] {
-    try sources.flatMap { source -> [ManagedObject] in
-      guard let source = source as? ManagedObject, source.isSource else { return [] }
-      return try associations.destinations(of: sourceTables.place(of: source), mapping: mapping)
-        .compactMap(destination)
-    }
-  }
-
-  package func sources(
-    mapping: String, of destinations: [any EvaluatedObject]?
-  ) throws -> [any EvaluatedObject] {
-    let number = try number(of: mapping)
-    guard let destinations else { return try allPairs(number).compactMap { try source($0.0) } }
-    return try destinations.flatMap { object -> [ManagedObject] in
-      guard let object = object as? ManagedObject, !object.isSource else { return [] }
-      return try associations.sources(of: destinationTables.place(of: object), mapping: number)
-        .compactMap(source)
-    }
-  }
-
-  private func allPairs(
-    _ mapping: Int64
-  ) throws -> [(Associations.Place, Associations.Destination)] {
-    try associations.pairs(mapping: mapping, after: nil, limit: .max >> 1).map { ($0, $1) }
-  }
-
-  private func source(_ place: Associations.Place) throws -> ManagedObject? {
-    try sourceContext.anyObject(key: place.key, table: sourceTables.name(place.table))
-  }
-
-  package func managerValue(forKey key: String) throws -> ObjectValue {
-    switch key {
-    case "sourceContext": return .object(sourceContext)
-    case "destinationContext": return .object(destinationContext)
-    case "userInfo":
-      let scalars = userInfo.compactMapValues { value -> ObjectValue? in
-        switch value {
-        case let value as ObjectValue: value
-        case let value as AttributeValue: .scalar(value)
-        case let value as ManagedObject: .object(value)
-        case let value as String: .string(value)
-        case let value as Bool: .boolean(value)
-        case let value as Int: .integer(Int64(value))
-        case let value as Double: .scalar(.real(value))
-        default: nil
-        }
-      }
-      return .object(UserInfoObject(scalars))
-    case "currentEntityMapping":
-      guard let currentMapping else { return .null }
-      return mappingObjects[currentMapping.name].map { .object($0) } ?? .null
-    case "migrationProgress": return .scalar(.real(progress))
-    default: throw EvaluationError(.unknownKey(key, of: "the migration manager"))
-    }
-  }
-
-  package func performOther(
-    _ selector: String, _ arguments: [ObjectValue]
-  ) throws -> ObjectValue? { nil }
 }

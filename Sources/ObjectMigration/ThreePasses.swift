@@ -5,8 +5,8 @@ import ValueExpressions
 /// Takes one mapping model through creation, relation and validation.
 struct ThreePasses {
   private let manager: ObjectMigrationManager
-  private let policies: [any MigrationPolicy]
-  private let progress: (Double) -> Void
+  private let mappings: [(EntityMapping, any MigrationPolicy)]
+  private let progress: (Double, EntityMapping) -> Void
   private var total: Int64 = 1
   private var done: Int64 = 0
   private var read: Int64 = 0
@@ -15,20 +15,16 @@ struct ThreePasses {
 
   /// Takes one policy for each mapping, in their order.
   init(
-    _ manager: ObjectMigrationManager, policies: [any MigrationPolicy],
-    progress: @escaping (Double) -> Void
+    _ manager: ObjectMigrationManager, mappings: [(EntityMapping, any MigrationPolicy)],
+    progress: @escaping (Double, EntityMapping) -> Void
   ) {
     self.manager = manager
-    self.policies = policies
+    self.mappings = mappings
     self.progress = progress
   }
 
-  private var mappings: [(EntityMapping, any MigrationPolicy)] {
-    Array(zip(manager.mappingModel.entityMappings, policies))
-  }
-
   /// Runs the passes; how many source objects were read.
-  mutating func run(_ sink: ViolationSink) throws -> Int64 {
+  mutating func run() throws -> Int64 {
     let source = manager.sourceContext
     for (mapping, policy) in mappings {
       manager.enter(mapping, policy)
@@ -38,9 +34,9 @@ struct ThreePasses {
     for (mapping, policy) in mappings { try create(mapping, policy) }
     for (mapping, policy) in mappings { try relate(mapping, policy) }
     for (mapping, policy) in mappings { try validate(mapping, policy) }
+    if let last = mappings.last { progress(1, last.0) }
     manager.leaveMapping()
     manager.progress = 1
-    progress(1)
     return read
   }
 
@@ -177,23 +173,35 @@ struct ThreePasses {
     do {
       try body()
     } catch let error as ObjectMigrationError {
-      throw error.at(mapping: mapping.name, key: key)
+      throw placed(error, mapping, key)
     } catch {
       try manager.checkCancellation()
       throw ObjectMigrationError(
         .policyFailed(hook: name), mapping: mapping.name, entity: mapping.sourceEntityName,
         key: key, cause: error)
     }
+    if let error = manager.destinationContext.reachedBeyond { throw error }
     do {
       try manager.checkCancellation()
     } catch let error as ObjectMigrationError {
-      throw error.at(mapping: mapping.name, key: key)
+      throw placed(error, mapping, key)
     }
+  }
+
+  /// A key that is filled in is that of a source object.
+  private func placed(
+    _ error: ObjectMigrationError, _ mapping: EntityMapping, _ key: Int64?
+  ) -> ObjectMigrationError {
+    var result = error.at(mapping: mapping.name, key: key)
+    if error.key == nil, key != nil { result.entity = mapping.sourceEntityName }
+    return result
   }
 
   private mutating func step() {
     done += 1
     manager.progress = min(1, Double(done) / Double(total))
-    if done.isMultiple(of: 256) { progress(manager.progress) }
+    if done.isMultiple(of: 256), let mapping = manager.currentMapping {
+      progress(manager.progress, mapping)
+    }
   }
 }

@@ -1,7 +1,7 @@
 package import ValueExpressions
 
 /// What a managed object model says of one attribute.
-package struct Attribute: Hashable, Sendable {
+package struct Attribute: Hashable, Sendable, Codable {
   package var name: String
   package var type: AttributeType
   package var isOptional = false
@@ -31,7 +31,7 @@ package struct Attribute: Hashable, Sendable {
   }
 
   /// How a derived attribute is computed.
-  package struct Derivation: Hashable, Sendable {
+  package struct Derivation: Hashable, Sendable, Codable {
     package var expression: ValueExpression
     package var filter: ValuePredicate?
 
@@ -42,7 +42,7 @@ package struct Attribute: Hashable, Sendable {
   }
 
   /// The bounds that validation checks: of a number or date, of a text's length, a pattern.
-  package struct ValidationLimits: Hashable, Sendable {
+  package struct ValidationLimits: Hashable, Sendable, Codable {
     package var minimum: AttributeValue?
     package var maximum: AttributeValue?
     package var minimumLength: Int64?

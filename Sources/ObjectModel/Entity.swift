@@ -1,7 +1,7 @@
 package import ValueExpressions
 
 /// What a managed object model says of one entity; properties are its own, without inherited ones.
-package struct Entity: Hashable, Sendable {
+package struct Entity: Hashable, Sendable, Codable {
   package var name: String
   package var className: String?
   package var isAbstract = false
@@ -22,7 +22,7 @@ package struct Entity: Hashable, Sendable {
 }
 
 /// A fetched property: a query that looks like a relationship and is never stored.
-package struct FetchedProperty: Hashable, Sendable {
+package struct FetchedProperty: Hashable, Sendable, Codable {
   package var name: String
   package var isOptional = false
   package var request: FetchRequest
@@ -37,7 +37,7 @@ package struct FetchedProperty: Hashable, Sendable {
 }
 
 /// A fetch request of a fetched property or of a model's templates.
-package struct FetchRequest: Hashable, Sendable {
+package struct FetchRequest: Hashable, Sendable, Codable {
   package var entityName: String?
   package var predicate: ValuePredicate?
   package var resultType: Int64 = 0
@@ -56,7 +56,7 @@ package struct FetchRequest: Hashable, Sendable {
 }
 
 /// An index that a model asks for.
-package struct FetchIndex: Hashable, Sendable {
+package struct FetchIndex: Hashable, Sendable, Codable {
   package var name: String
   package var elements: [Element]
   package var partialPredicate: ValuePredicate?
@@ -68,9 +68,9 @@ package struct FetchIndex: Hashable, Sendable {
   }
 
   /// One column of an index: a property, or an expression for which there is no property.
-  package struct Element: Hashable, Sendable {
+  package struct Element: Hashable, Sendable, Codable {
     /// How the index is kept, under Core Data's number (`NSFetchIndexElementType`).
-    package enum Kind: Int, Hashable, Sendable { case binary = 0, rTree = 1 }
+    package enum Kind: Int, Hashable, Sendable, Codable { case binary = 0, rTree = 1 }
 
     package var propertyName: String?
     package var expression: ValueExpression?

@@ -163,6 +163,29 @@ extension ManagedObjectModel {
   }
 }
 
+extension ManagedObjectModel: Codable {
+  private enum CodingKeys: CodingKey {
+    case entities, versionIdentifiers, configurations, fetchRequestTemplates
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    try self.init(entities: values.decode([Entity].self, forKey: .entities))
+    versionIdentifiers = try values.decode([String].self, forKey: .versionIdentifiers)
+    configurations = try values.decode([String: [String]].self, forKey: .configurations)
+    fetchRequestTemplates = try values.decode(
+      [String: FetchRequest].self, forKey: .fetchRequestTemplates)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(entities, forKey: .entities)
+    try values.encode(versionIdentifiers, forKey: .versionIdentifiers)
+    try values.encode(configurations, forKey: .configurations)
+    try values.encode(fetchRequestTemplates, forKey: .fetchRequestTemplates)
+  }
+}
+
 /// Why a set of entities is not a model.
 package struct ModelError: Error, Hashable, Sendable {
   package enum Problem: Hashable, Sendable {

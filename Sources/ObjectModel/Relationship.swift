@@ -1,6 +1,6 @@
 /// What becomes of the objects at the other end when an object is deleted, under Core Data's
 /// number.
-package enum DeleteRule: Int, Hashable, Sendable {
+package enum DeleteRule: Int, Hashable, Sendable, Codable {
   case noAction = 0
   case nullify = 1
   case cascade = 2
@@ -8,7 +8,7 @@ package enum DeleteRule: Int, Hashable, Sendable {
 }
 
 /// What a managed object model says of one relationship.
-package struct Relationship: Hashable, Sendable {
+package struct Relationship: Hashable, Sendable, Codable {
   package var name: String
   package var destinationEntityName: String
   package var inverseName: String?

@@ -27,6 +27,13 @@ package struct Partition: Hashable, Codable, Sendable {
   package var tables: [String]
   package var rows: Int64
   package var bytes: Int64
+
+  package init(number: Int, tables: [String], rows: Int64, bytes: Int64) {
+    self.number = number
+    self.tables = tables
+    self.rows = rows
+    self.bytes = bytes
+  }
 }
 
 /// What one worker process does: it makes one shard.
@@ -35,6 +42,12 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   package var number: Int
   package var partition: Int
   package var pieces: [Piece]
+
+  package init(number: Int, partition: Int, pieces: [Piece]) {
+    self.number = number
+    self.partition = partition
+    self.pieces = pieces
+  }
 
   package var rows: Int64 { pieces.reduce(0) { $0 + $1.rows } }
   package var bytes: Int64 { pieces.reduce(0) { $0 + $1.bytes } }
@@ -45,6 +58,12 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   package var partitions: [Partition]
   package var workOrders: [WorkOrder]
   package var program: MigrationProgram
+
+  package init(partitions: [Partition], workOrders: [WorkOrder], program: MigrationProgram) {
+    self.partitions = partitions
+    self.workOrders = workOrders
+    self.program = program
+  }
 
   package var rows: Int64 { workOrders.reduce(0) { $0 + $1.rows } }
   package var bytes: Int64 { workOrders.reduce(0) { $0 + $1.bytes } }

@@ -1,3 +1,4 @@
+import Foundation
 package import RowPrograms
 import SystemPackage
 
@@ -25,6 +26,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var logsSQL: Bool
   /// What it takes to write pages; nil has the rows written by SQL.
   package var pages: PageWork?
+  /// The mappings to carry out object by object; nil has rows migrated by the programs.
+  package var objects: ObjectWork?
 
   package init(
     order: WorkOrder, attempt: Int, planID: String, source: String, support: String,
@@ -45,6 +48,24 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
     self.memory = memory
     self.logsSQL = logsSQL
   }
+
+  /// The document as a worker reads it on its standard input.
+  package func encoded() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: Self.infinity, negativeInfinity: "-" + Self.infinity, nan: Self.notANumber)
+    return Array(try encoder.encode(self))
+  }
+
+  package init(decoding bytes: [UInt8]) throws {
+    let decoder = JSONDecoder()
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+      positiveInfinity: Self.infinity, negativeInfinity: "-" + Self.infinity, nan: Self.notANumber)
+    self = try decoder.decode(Self.self, from: Data(bytes))
+  }
+
+  private static let infinity = "infinity"
+  private static let notANumber = "nan"
 
   /// The path of the shard in another attempt: a dead worker's file is never written again.
   package func shard(attempt: Int) -> String {
@@ -85,6 +106,8 @@ package struct ShardManifest: Hashable, Codable, Sendable {
   package var pieces: [PieceResult]
   /// Where the rows are, if they were written as pages.
   package var pages: PageShard?
+  /// What came of mappings that were carried out object by object.
+  package var objects: ObjectOutcome?
   /// The most private memory that the worker used, in bytes.
   package var peakMemory: Int64
   package var seconds: Double

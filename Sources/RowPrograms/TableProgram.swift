@@ -100,4 +100,7 @@ package struct MigrationProgram: Hashable, Codable, Sendable {
   package var joins: [JoinProgram]
   package var orderFills: [OrderFill]
   package var references: [ReferenceCheck]
+
+  /// What objects make without programs.
+  package static let none = Self(tables: [], joins: [], orderFills: [], references: [])
 }

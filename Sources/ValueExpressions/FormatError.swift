@@ -1,6 +1,6 @@
 /// Where and why a text is not an expression or predicate of the format language.
-package struct FormatError: Error, Hashable, Sendable {
-  package enum Problem: Hashable, Sendable {
+package struct FormatError: Error, Hashable, Sendable, Codable {
+  package enum Problem: Hashable, Sendable, Codable {
     /// Longer, deeper or more ambiguous than any real text.
     case tooComplex
     case textEnds(expected: String)

@@ -14,10 +14,10 @@ enum BuiltTool {
   static let path = FilePath(CommandLine.arguments[0]).removingLastComponent().appending("godwit")
 
   static func run(
-    _ arguments: [String], environment: [Environment.Key: String?] = [:]
+    _ arguments: [String], environment: [Environment.Key: String?] = [:], tool: FilePath = path
   ) async throws -> Outcome {
     let result = try await Subprocess.run(
-      .path(path), arguments: Arguments(arguments), environment: .inherit.updating(environment),
+      .path(tool), arguments: Arguments(arguments), environment: .inherit.updating(environment),
       output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
     let status: Int32 =
       switch result.terminationStatus {

@@ -1,8 +1,11 @@
+import Foundation
 import Generation
+import Godwit
 import Logging
 @testable import MigrationCoordinator
 import MigrationWorker
 import ModelFiles
+import ObjectMigration
 import ObjectModel
 import Planning
 import StoreFormat
@@ -10,6 +13,7 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 import TestSupport
+import Testing
 import ValueExpressions
 
 /// A store of one model and the file of another, in a folder of their own.
@@ -97,10 +101,18 @@ struct GivenMigration {
 
 /// Runs workers in this process, without a status file: one process may open it once only.
 struct InProcessLauncher: WorkerLauncher {
+  var policies = MigrationPolicies()
+
   func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
     do {
-      try Worker(document, status: nil).run()
+      // What a process reads is what was written.
+      let read = try Worker.decode(document.encoded())
+      try #require(read == document)
+      try Worker(read, status: nil, policies: policies.factories).run()
       return .done
+    } catch let error as ObjectMigrationError {
+      let facts = String(decoding: try JSONEncoder().encode(error), as: UTF8.self)
+      return .exited(WorkerProtocol.objectsFailed, message: facts)
     } catch {
       return .exited(74, message: "\(error)")
     }
@@ -110,10 +122,15 @@ struct InProcessLauncher: WorkerLauncher {
 /// Ends workers as a test wants them to end, and remembers who was started.
 final class FaultyLauncher: WorkerLauncher {
   let started = Mutex<[String]>([])
+  private let policies: MigrationPolicies
   private let ending: @Sendable (WorkOrderDocument, Int) throws -> WorkerEnding?
 
   /// `ending` says how the so-manieth start ends, or nil for a worker that does its work.
-  init(_ ending: @escaping @Sendable (WorkOrderDocument, Int) throws -> WorkerEnding?) {
+  init(
+    policies: MigrationPolicies = MigrationPolicies(),
+    _ ending: @escaping @Sendable (WorkOrderDocument, Int) throws -> WorkerEnding?
+  ) {
+    self.policies = policies
     self.ending = ending
   }
 
@@ -127,7 +144,7 @@ final class FaultyLauncher: WorkerLauncher {
       try Files.writeFileAtomically(Array("half".utf8), to: FilePath(document.shard))
       return ending
     }
-    return try await InProcessLauncher().run(document)
+    return try await InProcessLauncher(policies: policies).run(document)
   }
 
   var starts: [String] { started.withLock(\.self) }

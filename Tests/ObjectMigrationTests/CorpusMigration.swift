@@ -59,6 +59,13 @@ struct CorpusMigration {
   }
 }
 
+extension ObjectMigration.Report {
+  /// Objects of the result; tables of pairs hold none.
+  var objectsWritten: Int64 {
+    tables.filter { !$0.name.hasPrefix("Z_") }.reduce(0) { $0 + $1.rows }
+  }
+}
+
 /// What a query says of a store.
 struct Query {
   let connection: StoreConnection

@@ -1,8 +1,10 @@
+import ObjectModel
 import Foundation
 import Godwit
 import ObjectMigration
 import SystemPackage
 import TestSupport
+import TestPolicies
 import Testing
 
 @Suite(.needsCorpus, .scratchFolder) struct CorpusOutcomeTests {
@@ -12,13 +14,13 @@ import Testing
   func `cars get ten makers and keep their owners`(mapping: String) throws {
     let migration = CorpusMigration(
       bundle: "samplemodel/SampleModel.xcdatamodeld",
-      policies: .of(["REPLACE_AT_RUNTIME.V2to3MakerPolicy": { MakerPolicy() }]))
+      policies: .ofCorpus)
     let store = try Corpus.copyStore(
       "samplemodel/Fixtures/SampleModel_V2.sqlite", to: ScratchFolder.current)
     let (result, report) = try migration.step(
       store, from: "SampleModel2", to: "SampleModel3", by: [mapping])
     let query = try Query(result)
-    #expect(report.violationCount == 0)
+    #expect(report.violations.count == 0)
     #expect(try query.number("SELECT count(*) FROM ZCAR") == 125)
     #expect(try query.number("SELECT count(*) FROM ZMAKER") == 10)
     #expect(try query.number("SELECT count(DISTINCT ZNAME) FROM ZMAKER") == 10)
@@ -47,9 +49,7 @@ import Testing
   @Test func `books find their authors and files over two steps and three mapping models`() throws {
     let migration = CorpusMigration(
       bundle: "bookmigration/Model.xcdatamodeld",
-      policies: .of([
-        "MHWBookToBookPolicy": { BookPolicy() }, "MHWUserToUserPolicy": { UserPolicy() },
-      ]))
+      policies: .ofCorpus)
     let store = try Corpus.copyStore("bookmigration/Model1.sqlite", to: ScratchFolder.current)
     let second = try migration.step(
       store, from: "Model1", to: "Model2",
@@ -76,9 +76,7 @@ import Testing
   @Test func `posts get colors of their own over two steps`() throws {
     let migration = CorpusMigration(
       bundle: "wal-example/CoreDataMigration_Example.xcdatamodeld",
-      policies: .of([
-        "CoreDataMigration_Example.Post2ToPost3MigrationPolicy": { PostPolicy() }
-      ]))
+      policies: .ofCorpus)
     let store = try Corpus.copyStore(
       "wal-example/CoreDataMigration_Example_1.sqlite", to: ScratchFolder.current)
     let second = try migration.step(
@@ -95,15 +93,5 @@ import Testing
       try query.number(
         "SELECT count(*) FROM ZPOST AS p JOIN ZCOLOR AS c ON p.ZCOLOR = c.Z_PK AND c.ZPOST = p.Z_PK"
       ) == 1001)
-  }
-}
-
-extension MigrationPolicies {
-  static func of(
-    _ makers: [String: @Sendable () -> EntityMigrationPolicy]
-  ) -> MigrationPolicies {
-    var policies = MigrationPolicies()
-    for (name, make) in makers { policies.register(name, make) }
-    return policies
   }
 }

@@ -9,14 +9,8 @@ import ObjectModel
 import Schema
 import SystemPackage
 import TestSupport
+import TestPolicies
 import Testing
-
-/// Answers every function that the corpus's mappings ask of their policies.
-private final class AnsweringPolicy: EntityMigrationPolicy {
-  override func value(
-    ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
-  ) throws -> FunctionValue? { .value(.null) }
-}
 
 /// Mapping models of real applications on generated objects, with the default for policies.
 @Suite(.needsCorpus, .scratchFolder) struct RealMappingTests {

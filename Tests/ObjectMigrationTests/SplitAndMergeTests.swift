@@ -96,15 +96,4 @@ import ValueExpressions
     let list = "SELECT Z_PK || ZNAME || ifnull(ZHERD, '') FROM ZHUMAN ORDER BY Z_PK"
     #expect(try Query(split().0).texts(list) == Query(split().0).texts(list))
   }
-
-  @Test func `objects of an entity that no mapping takes are told`() throws {
-    var mapping = try Herds.split()
-    mapping.entityMappings.removeFirst()
-    for index in mapping.entityMappings.indices {
-      mapping.entityMappings[index].relationshipMappings.removeAll { $0.name == "herd" }
-    }
-    let (_, report) = try CorpusMigration().step(
-      Herds.makeStore(), from: Herds.together(), to: Herds.apart(), by: [mapping])
-    #expect(report.dropped == ["Herd": 2])
-  }
 }

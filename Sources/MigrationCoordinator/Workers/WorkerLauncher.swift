@@ -22,6 +22,9 @@ package enum WorkerProtocol {
   package static let argument = "godwit-worker"
   /// Ends a worker whose order cannot be carried out by any attempt (`EX_DATAERR`).
   package static let refused: Int32 = 65
+  /// Ends a worker that a mapping or a policy failed; its message is an `ObjectMigrationError`
+  /// in JSON.
+  package static let objectsFailed: Int32 = 66
 }
 
 /// Starts workers as processes of this executable.
@@ -29,7 +32,7 @@ package struct ProcessLauncher: WorkerLauncher {
   package init() {}
 
   package func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
-    let order = try Files.anonymousFile(containing: Array(JSONEncoder().encode(document)))
+    let order = try Files.anonymousFile(containing: document.encoded())
     var options = PlatformOptions()
     options.teardownSequence = [.gracefulShutDown(allowedDurationToNextStep: .seconds(2))]
     // The order goes as a file: a worker that dies with unread input in a pipe would take the
@@ -39,7 +42,7 @@ package struct ProcessLauncher: WorkerLauncher {
       arguments: [WorkerProtocol.argument, "\(Processes.own)"],
       environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
       input: .fileDescriptor(order, closeAfterSpawningProcess: true),
-      output: .string(limit: 1 << 16), error: .currentStandardError)
+      output: .string(limit: 4 << 20), error: .currentStandardError)
     switch result.terminationStatus {
     case .exited(0): return .done
     case .exited(let code): return .exited(code, message: result.standardOutput)

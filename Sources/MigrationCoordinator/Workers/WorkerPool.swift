@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import MigrationStatus
+import ObjectMigration
 import Planning
 import SystemCalls
 import SystemPackage
@@ -70,6 +71,8 @@ struct WorkerPool {
     switch try await launcher.run(document) {
     case .done: return .done
     case .exited(WorkerProtocol.refused, let message): return .refused(message)
+    case .exited(WorkerProtocol.objectsFailed, let message):
+      throw try JSONDecoder().decode(ObjectMigrationError.self, from: Data(message.utf8))
     case .exited(let code, let message): return .exited(code, message)
     case .killed(let signal):
       noteDeath(of: document, signal)

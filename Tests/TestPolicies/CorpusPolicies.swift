@@ -1,10 +1,10 @@
-import Godwit
+package import Godwit
 
 // The policies of the corpus, written anew after the words of its README.
 
 /// Finds or creates one Maker per maker of the source cars.
-final class MakerPolicy: EntityMigrationPolicy {
-  override func createDestinationInstances(
+package final class MakerPolicy: EntityMigrationPolicy {
+  package override func createDestinationInstances(
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
@@ -21,8 +21,8 @@ final class MakerPolicy: EntityMigrationPolicy {
 }
 
 /// Copies what both sides have; step 2 finds authors, step 3 makes a file for each user.
-final class BookPolicy: EntityMigrationPolicy {
-  override func createDestinationInstances(
+package final class BookPolicy: EntityMigrationPolicy {
+  package override func createDestinationInstances(
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
     let book = try manager.insertNewObject(forEntityName: "Book")
@@ -62,8 +62,8 @@ final class BookPolicy: EntityMigrationPolicy {
 }
 
 /// Copies what both sides have.
-final class UserPolicy: EntityMigrationPolicy {
-  override func createDestinationInstances(
+package final class UserPolicy: EntityMigrationPolicy {
+  package override func createDestinationInstances(
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
     let user = try manager.insertNewObject(forEntityName: "User")
@@ -73,10 +73,10 @@ final class UserPolicy: EntityMigrationPolicy {
 }
 
 /// Gives every post a color of its own.
-final class PostPolicy: EntityMigrationPolicy {
+package final class PostPolicy: EntityMigrationPolicy {
   private var number: Int64 = 0
 
-  override func createDestinationInstances(
+  package override func createDestinationInstances(
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
@@ -87,5 +87,17 @@ final class PostPolicy: EntityMigrationPolicy {
     try color.setValue(.string("color \(number)"), for: "colorID")
     try color.setValue(try source.value("hexColor"), for: "hex")
     for post in posts { try post.setObject(color, for: "color") }
+  }
+}
+
+extension MigrationPolicies {
+  /// The policies that the corpus's mapping models name.
+  package static var ofCorpus: MigrationPolicies {
+    var policies = MigrationPolicies()
+    policies.register("REPLACE_AT_RUNTIME.V2to3MakerPolicy") { MakerPolicy() }
+    policies.register("MHWBookToBookPolicy") { BookPolicy() }
+    policies.register("MHWUserToUserPolicy") { UserPolicy() }
+    policies.register("CoreDataMigration_Example.Post2ToPost3MigrationPolicy") { PostPolicy() }
+    return policies
   }
 }

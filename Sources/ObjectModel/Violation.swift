@@ -37,12 +37,27 @@ package struct Violation: Hashable, Sendable, Codable {
   }
 }
 
-/// What becomes of violations.
-package enum ValidationMode: String, Hashable, Sendable, Codable, CaseIterable {
-  /// They end the migration.
-  case strict
-  /// They are told, and the migration succeeds.
-  case report
-  /// Nothing is checked.
-  case off
+/// Violations, all of them counted and the first of them kept.
+package struct ViolationList: Hashable, Sendable, Codable {
+  /// The most that are kept.
+  package static let limit = 10_000
+
+  package private(set) var count = 0
+  /// Those of uniqueness constraints, which no store can hold.
+  package private(set) var notUniqueCount = 0
+  package private(set) var first: [Violation] = []
+
+  package init() {}
+
+  package mutating func add(_ violation: Violation) {
+    count += 1
+    if violation.rule == .notUnique { notUniqueCount += 1 }
+    if first.count < Self.limit { first.append(violation) }
+  }
+
+  package mutating func add(_ other: ViolationList) {
+    count += other.count
+    notUniqueCount += other.notUniqueCount
+    first += other.first.prefix(Self.limit - first.count)
+  }
 }

@@ -1,0 +1,182 @@
+package import ObjectModel
+import ValueExpressions
+
+/// The entity mappings of one step in groups, each of which can be carried out without the others.
+///
+/// (1) All mappings that fill one table of the destination are in one group, and so are mappings
+/// that a relationship with a value expression joins.
+/// (2) All mappings with policies are in one group, with all that relationships of the destination
+/// join to them: policies may share what they look up.
+package struct MappingGroups: Hashable, Codable, Sendable {
+  package struct Group: Hashable, Codable, Sendable {
+    /// For each mapping model of the step, the places of the group's mappings in it.
+    package var members: [[Int]]
+    /// The root entities of the destination whose tables this group fills, and no other.
+    package var roots: [String]
+  }
+
+  /// In the order of their first mappings.
+  package private(set) var groups: [Group] = []
+
+  /// Finds the groups of mapping models that run one after the other into one destination.
+  package init(
+    _ models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    var finder = GroupFinder(models, source, destination)
+    finder.joinAll()
+    groups = finder.groups()
+  }
+
+  /// Everything in one group.
+  package init(undivided models: [MappingModel], destination: ManagedObjectModel) {
+    groups = [
+      Group(
+        members: models.map { Array($0.entityMappings.indices) },
+        roots: destination.roots.map(\.name))
+    ]
+  }
+}
+
+/// Joins mappings and destination tables that belong together.
+private struct GroupFinder {
+  private let models: [MappingModel]
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+  private let roots: [String]
+  /// One node for each mapping, then one for each root entity, then one for all policies.
+  private var parents: [Int]
+  private let firstNodes: [Int]
+
+  init(_ models: [MappingModel], _ source: ManagedObjectModel, _ destination: ManagedObjectModel) {
+    self.models = models
+    self.source = source
+    self.destination = destination
+    roots = destination.roots.map(\.name)
+    var firsts: [Int] = []
+    var count = 0
+    for model in models {
+      firsts.append(count)
+      count += model.entityMappings.count
+    }
+    firstNodes = firsts
+    parents = Array(0...(count + roots.count))
+  }
+
+  private var policies: Int { parents.count - 1 }
+  private var mappingCount: Int { parents.count - 1 - roots.count }
+
+  private func node(ofEntity name: String) -> Int? {
+    destination.entity(name).flatMap { roots.firstIndex(of: destination.root(of: $0).name) }
+      .map { mappingCount + $0 }
+  }
+
+  private func leader(of node: Int) -> Int {
+    var current = node
+    while parents[current] != current { current = parents[current] }
+    return current
+  }
+
+  private mutating func join(_ first: Int, _ second: Int?) {
+    guard let second else { return }
+    let (a, b) = (leader(of: first), leader(of: second))
+    // The lowest node leads, so that groups come in the order of mappings.
+    parents[max(a, b)] = min(a, b)
+  }
+
+  mutating func joinAll() {
+    for (index, model) in models.enumerated() {
+      for (place, mapping) in model.entityMappings.enumerated() {
+        join(mapping, node: firstNodes[index] + place)
+      }
+      joinLinks(of: model, from: firstNodes[index])
+    }
+    guard mappingCount > 0 else { return }
+    joinRelatives()
+    // Only a policy could fill a table that no mapping names.
+    let mapped = Set((0..<mappingCount).map { leader(of: $0) })
+    let fallback = leader(of: policies) == policies ? 0 : policies
+    for root in roots.indices where !mapped.contains(leader(of: mappingCount + root)) {
+      join(fallback, mappingCount + root)
+    }
+  }
+
+  private mutating func join(_ mapping: EntityMapping, node: Int) {
+    if mapping.ownPolicyClassName != nil { join(node, policies) }
+    guard let entity = mapping.destinationEntityName.flatMap({ destination.entity($0) }) else {
+      return
+    }
+    join(node, self.node(ofEntity: entity.name))
+    let relationships = destination.allRelationships(of: entity)
+    for property in mapping.attributeMappings + mapping.relationshipMappings {
+      guard let expression = property.valueExpression else { continue }
+      if ManagerCalls(in: expression).reachesBeyond { join(node, policies) }
+      if let relationship = relationships.first(where: { $0.name == property.name }) {
+        join(node, self.node(ofEntity: relationship.destinationEntityName))
+      }
+    }
+  }
+
+  private mutating func joinLinks(of model: MappingModel, from first: Int) {
+    let links = MappingLinks(model.entityMappings, source: source, destination: destination).links
+    for link in links {
+      let ends = model.entityMappings.indices.filter {
+        let name = model.entityMappings[$0].name
+        return name == link.mapping || name == link.other
+      }
+      for end in ends.dropFirst() { join(first + ends[0], first + end) }
+    }
+  }
+
+  /// All tables that relationships join to one that a policy fills, however far.
+  private mutating func joinRelatives() {
+    var changed = true
+    while changed {
+      changed = false
+      for entity in destination.entities {
+        for relationship in entity.relationships {
+          guard let one = node(ofEntity: entity.name),
+            let other = node(ofEntity: relationship.destinationEntityName)
+          else { continue }
+          let policies = leader(of: self.policies)
+          let (a, b) = (leader(of: one), leader(of: other))
+          guard a != b, a == policies || b == policies else { continue }
+          join(one, other)
+          changed = true
+        }
+      }
+    }
+  }
+
+  func groups() -> [MappingGroups.Group] {
+    var order: [Int] = []
+    var found: [Int: MappingGroups.Group] = [:]
+    for (index, model) in models.enumerated() {
+      for place in model.entityMappings.indices {
+        let leader = leader(of: firstNodes[index] + place)
+        if found[leader] == nil {
+          order.append(leader)
+          found[leader] = .init(members: models.map { _ in [] }, roots: [])
+        }
+        found[leader]?.members[index].append(place)
+      }
+    }
+    for (index, root) in roots.enumerated() {
+      found[leader(of: mappingCount + index)]?.roots.append(root)
+    }
+    // Mappings that fill nothing, such as those of entities that go, come along with others.
+    let rooted = order.first { found[$0]?.roots.isEmpty == false } ?? order.first
+    var result: [MappingGroups.Group] = []
+    for leader in order {
+      guard var group = found[leader], leader == rooted || !group.roots.isEmpty else { continue }
+      if leader == rooted {
+        for other in order where other != rooted {
+          guard let idle = found[other], idle.roots.isEmpty else { continue }
+          for index in idle.members.indices { group.members[index] += idle.members[index] }
+        }
+        for index in group.members.indices { group.members[index].sort() }
+      }
+      result.append(group)
+    }
+    return result
+  }
+}

@@ -1,0 +1,82 @@
+package import ExpressionEvaluation
+import Mapping
+import ValueExpressions
+
+extension ObjectMigrationManager: MigrationLookups {
+  package func destinations(
+    mapping: String, of sources: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject] {
+    let number = try number(of: mapping)
+    guard let sources else { return try allPairs(number).compactMap { destination($0.1) } }
+    return try lookUp(sources, mapping: number)
+  }
+
+  package func destinations(of sources: [any EvaluatedObject]) throws -> [any EvaluatedObject] {
+    try lookUp(sources, mapping: nil)
+  }
+
+  private func lookUp(
+    _ sources: [any EvaluatedObject], mapping: Int64?
+  ) throws -> [any EvaluatedObject] {
+    try sources.flatMap { source -> [ManagedObject] in
+      guard let source = source as? ManagedObject, source.isSource else { return [] }
+      if mapping == nil, foreignSources.contains(source.entityName) {
+        throw destinationContext.beyond(source.entityName)
+      }
+      return try associations.destinations(of: sourceTables.place(of: source), mapping: mapping)
+        .compactMap(destination)
+    }
+  }
+
+  package func sources(
+    mapping: String, of destinations: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject] {
+    let number = try number(of: mapping)
+    guard let destinations else { return try allPairs(number).compactMap { try source($0.0) } }
+    return try destinations.flatMap { object -> [ManagedObject] in
+      guard let object = object as? ManagedObject, !object.isSource else { return [] }
+      return try associations.sources(of: destinationTables.place(of: object), mapping: number)
+        .compactMap(source)
+    }
+  }
+
+  private func allPairs(
+    _ mapping: Int64
+  ) throws -> [(Associations.Place, Associations.Destination)] {
+    try associations.pairs(mapping: mapping, after: nil, limit: .max >> 1).map { ($0, $1) }
+  }
+
+  func source(_ place: Associations.Place) throws -> ManagedObject? {
+    try sourceContext.anyObject(key: place.key, table: sourceTables.name(place.table))
+  }
+
+  package func managerValue(forKey key: String) throws -> ObjectValue {
+    switch key {
+    case "sourceContext": return .object(sourceContext)
+    case "destinationContext": return .object(destinationContext)
+    case "userInfo":
+      let scalars = userInfo.compactMapValues { value -> ObjectValue? in
+        switch value {
+        case let value as ObjectValue: value
+        case let value as AttributeValue: .scalar(value)
+        case let value as ManagedObject: .object(value)
+        case let value as String: .string(value)
+        case let value as Bool: .boolean(value)
+        case let value as Int: .integer(Int64(value))
+        case let value as Double: .scalar(.real(value))
+        default: nil
+        }
+      }
+      return .object(UserInfoObject(scalars))
+    case "currentEntityMapping":
+      guard let currentMapping else { return .null }
+      return mappingObjects[currentMapping.name].map { .object($0) } ?? .null
+    case "migrationProgress": return .scalar(.real(progress))
+    default: throw EvaluationError(.unknownKey(key, of: "the migration manager"))
+    }
+  }
+
+  package func performOther(
+    _ selector: String, _ arguments: [ObjectValue]
+  ) throws -> ObjectValue? { nil }
+}

@@ -1,0 +1,9 @@
+/// What becomes of violations.
+package enum ValidationMode: String, Hashable, Sendable, Codable, CaseIterable {
+  /// They end the migration.
+  case strict
+  /// They are told, and the migration succeeds.
+  case report
+  /// Nothing is checked.
+  case off
+}

@@ -1,0 +1,14 @@
+import Foundation
+import Godwit
+import GodwitTool
+import TestPolicies
+
+/// The tool with the policies that tests and oracles need.
+@main struct PolicyTool {
+  static func main() async {
+    var policies = MigrationPolicies.ofCorpus
+    let names = ProcessInfo.processInfo.environment["GODWIT_ANSWERING"] ?? ""
+    policies.registerOdd(answering: names.split(separator: ",").map(String.init))
+    await GodwitTool.run(policies: policies)
+  }
+}
