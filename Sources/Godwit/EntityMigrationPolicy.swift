@@ -10,7 +10,15 @@ package import ObjectMigration
 open class EntityMigrationPolicy {
   public init() {}
 
-  /// Before the first object of the mapping.
+  /// Whether each object is made of its source object alone, false unless it is overridden.
+  ///
+  /// The objects of such a policy are split over workers and made as they pass, without a pass of
+  /// their own. It makes exactly one object of each source object; it may read the source store,
+  /// and of the destination store that object only. Its relationships follow the mapping model:
+  /// of the hooks only `begin`, `createDestinationInstances` and `value(ofFunction:)` are called.
+  open var objectsAreIndependent: Bool { false }
+
+  /// Before the first object of the mapping; in every worker if objects are independent.
   open func begin(_ mapping: EntityMapping, manager: MigrationManager) throws {}
 
   /// Makes destination objects of a source object, sets their attributes, and associates them.
@@ -80,54 +88,56 @@ private final class PolicyAdapter: MigrationPolicy {
 
   init(_ policy: EntityMigrationPolicy) { self.policy = policy }
 
-  private func manager(_ core: ObjectMigrationManager) -> MigrationManager {
+  var objectsAreIndependent: Bool { policy.objectsAreIndependent }
+
+  private func manager(_ core: any PolicyManager) -> MigrationManager {
     if let known, known.core === core { return known }
     let made = MigrationManager(core)
     known = made
     return made
   }
 
-  func begin(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+  func begin(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
     try policy.begin(EntityMapping(mapping), manager: manager(core))
   }
 
   func createDestinations(
-    of source: ManagedObject, _ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager
+    of source: ManagedObject, _ mapping: Mapping.EntityMapping, _ core: any PolicyManager
   ) throws {
     try policy.createDestinationInstances(
       forSource: MigrationObject(source), in: EntityMapping(mapping), manager: manager(core))
   }
 
-  func endCreation(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+  func endCreation(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
     try policy.endInstanceCreation(forMapping: EntityMapping(mapping), manager: manager(core))
   }
 
   func createRelationships(
     of destination: ManagedObject, _ mapping: Mapping.EntityMapping,
-    _ core: ObjectMigrationManager
+    _ core: any PolicyManager
   ) throws {
     try policy.createRelationships(
       forDestination: MigrationObject(destination), in: EntityMapping(mapping),
       manager: manager(core))
   }
 
-  func endRelationships(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+  func endRelationships(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
     try policy.endRelationshipCreation(forMapping: EntityMapping(mapping), manager: manager(core))
   }
 
   func performCustomValidation(
-    _ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager
+    _ mapping: Mapping.EntityMapping, _ core: any PolicyManager
   ) throws {
     try policy.performCustomValidation(forMapping: EntityMapping(mapping), manager: manager(core))
   }
 
-  func end(_ mapping: Mapping.EntityMapping, _ core: ObjectMigrationManager) throws {
+  func end(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
     try policy.end(EntityMapping(mapping), manager: manager(core))
     known = nil
   }
 
   func perform(
-    _ selector: String, _ arguments: [ObjectValue], _ core: ObjectMigrationManager
+    _ selector: String, _ arguments: [ObjectValue], _ core: any PolicyManager
   ) throws -> ObjectValue? {
     try policy.value(
       ofFunction: selector, arguments: arguments.map { FunctionValue($0) },

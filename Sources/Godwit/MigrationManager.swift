@@ -20,9 +20,9 @@ public struct EntityMapping: Sendable {
 ///
 /// Each mapping model has one of its own, and so its own associations and `userInfo`.
 public final class MigrationManager {
-  let core: ObjectMigrationManager
+  let core: any PolicyManager
 
-  init(_ core: ObjectMigrationManager) { self.core = core }
+  init(_ core: any PolicyManager) { self.core = core }
 
   /// One of the two stores.
   public enum Store: Sendable { case source, destination }
@@ -96,7 +96,8 @@ public final class MigrationManager {
       .keyPath(operand: nil, attribute), .equal, .constant(value.attributeValue),
       modifier: .direct, caseInsensitive: false, diacriticInsensitive: false)
     return try core.fetch(
-      entityName, where: predicate, inSource: store == .source, limit: limit
+      entityName, where: predicate, inSource: store == .source, includesSubentities: true,
+      limit: limit
     ).map { MigrationObject($0) }
   }
 

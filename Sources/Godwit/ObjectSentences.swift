@@ -79,6 +79,9 @@ extension ObjectMigrationError {
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "
         + "source object"
+    case .notIndependent(let what):
+      "the policy declares its objects independent, which leaves no way to \(what); leave the "
+        + "declaration out"
     case .expressionFailed: "an expression has no value"
     case .valueRefused(let type, let found):
       "\(found) is no value for an attribute of type \(type.name)"

@@ -51,7 +51,15 @@ final class EntityFacts {
   /// Names that exist and are never stored.
   let unstored: Set<String>
 
+  /// The attributes by their places.
+  private let ordered: [Attribute]
+
   var name: String { entity.name }
+
+  /// The attribute whose column has that place; nil where it is a relationship's.
+  func attribute(at index: Int) -> Attribute? {
+    ordered.indices.contains(index) ? ordered[index] : nil
+  }
 
   init?(_ entity: Entity, _ schema: StoreSchema) {
     guard let table = schema.table(of: entity), let number = schema.numbers[entity.name] else {
@@ -82,6 +90,7 @@ final class EntityFacts {
     }
     self.columns = columns
     self.attributes = attributes
+    ordered = attributes.values.sorted { $0.index < $1.index }.map(\.attribute)
     self.relationships = relationships
     self.unstored = unstored
     columnIndexes = Dictionary(

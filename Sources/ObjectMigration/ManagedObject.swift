@@ -18,6 +18,8 @@ package final class ManagedObject: EvaluatedObject {
   var row: [StoredValue]?
   /// Whether the row stands in the store.
   var isInserted: Bool
+  /// What was set, in that order, where the context makes one object at a time.
+  var settings: [(index: Int, value: StoredValue)] = []
   /// The columns that the store does not have yet.
   var changed: Set<Int> = []
 
@@ -66,7 +68,11 @@ package final class ManagedObject: EvaluatedObject {
   /// The value as the store keeps it.
   func storedValue(_ name: String) throws -> (AttributeFacts, StoredValue) {
     guard let attribute = facts.attributes[name] else { throw unknown(name) }
-    return (attribute, try loadedRow()[attribute.index])
+    guard let newObjects = context.newObjects else {
+      return (attribute, try loadedRow()[attribute.index])
+    }
+    let value = settings.last { $0.index == attribute.index }?.value
+    return (attribute, try value ?? newObjects.initialValue(of: self, at: attribute.index))
   }
 
   /// The object of a to-one relationship.
@@ -102,6 +108,10 @@ package final class ManagedObject: EvaluatedObject {
 
   func store(_ value: StoredValue, at index: Int) throws {
     guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
+    guard context.newObjects == nil else {
+      settings.append((index, value))
+      return
+    }
     var row = try loadedRow()
     self.row = nil
     row[index] = value
@@ -147,6 +157,11 @@ package final class ManagedObject: EvaluatedObject {
   }
 
   func relationship(_ name: String) throws -> RelationshipFacts {
+    guard context.newObjects == nil else {
+      throw ObjectMigrationError(
+        .notIndependent("reach the relationship \(name) of a new object"), entity: facts.name,
+        property: name, key: primaryKey)
+    }
     guard let relationship = facts.relationships[name] else { throw unknown(name) }
     return relationship
   }

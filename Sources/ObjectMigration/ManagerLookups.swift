@@ -2,7 +2,7 @@ package import ExpressionEvaluation
 import Mapping
 import ValueExpressions
 
-extension ObjectMigrationManager: MigrationLookups {
+extension ObjectMigrationManager: PolicyManager, MigrationLookups {
   package func destinations(
     mapping: String, of sources: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {

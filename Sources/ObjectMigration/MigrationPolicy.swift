@@ -1,55 +1,94 @@
 package import ExpressionEvaluation
 package import Mapping
-import ValueExpressions
+package import ValueExpressions
 
 /// What a policy does for its entity mapping, under the hooks of `NSEntityMigrationPolicy`.
 ///
 /// One policy serves its mapping through all three passes.
 package protocol MigrationPolicy: AnyObject {
-  func begin(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws
+  /// Whether it makes one object of each source object and looks at no other destination object,
+  /// so that its objects may be made in any order and by several workers.
+  var objectsAreIndependent: Bool { get }
+  func begin(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
   func createDestinations(
-    of source: ManagedObject, _ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws
-  func endCreation(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws
+    of source: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager) throws
+  func endCreation(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
   func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping, _ manager: ObjectMigrationManager
+    of destination: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager
   ) throws
-  func endRelationships(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws
+  func endRelationships(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
   func performCustomValidation(
-    _ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws
-  func end(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws
+    _ mapping: EntityMapping, _ manager: any PolicyManager) throws
+  func end(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
   /// Answers `FUNCTION($entityPolicy, "selector", …)`; nil where it has no such function.
   func perform(
-    _ selector: String, _ arguments: [ObjectValue], _ manager: ObjectMigrationManager
+    _ selector: String, _ arguments: [ObjectValue], _ manager: any PolicyManager
   ) throws -> ObjectValue?
 }
 
 extension MigrationPolicy {
-  package func begin(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws {}
+  package var objectsAreIndependent: Bool { false }
+  package func begin(_ mapping: EntityMapping, _ manager: any PolicyManager) throws {}
 
   package func createDestinations(
-    of source: ManagedObject, _ mapping: EntityMapping, _ manager: ObjectMigrationManager
+    of source: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager
   ) throws {
     _ = try manager.createDestination(of: source, mapping)
   }
 
-  package func endCreation(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws {}
+  package func endCreation(_ mapping: EntityMapping, _ manager: any PolicyManager) throws {}
 
   package func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping, _ manager: ObjectMigrationManager
+    of destination: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager
   ) throws {
     try manager.createRelationships(of: destination, mapping)
   }
 
   package func endRelationships(
-    _ mapping: EntityMapping, _ manager: ObjectMigrationManager
+    _ mapping: EntityMapping, _ manager: any PolicyManager
   ) throws {}
   package func performCustomValidation(
-    _ mapping: EntityMapping, _ manager: ObjectMigrationManager
+    _ mapping: EntityMapping, _ manager: any PolicyManager
   ) throws {}
-  package func end(_ mapping: EntityMapping, _ manager: ObjectMigrationManager) throws {}
+  package func end(_ mapping: EntityMapping, _ manager: any PolicyManager) throws {}
   package func perform(
-    _ selector: String, _ arguments: [ObjectValue], _ manager: ObjectMigrationManager
+    _ selector: String, _ arguments: [ObjectValue], _ manager: any PolicyManager
   ) throws -> ObjectValue? { nil }
+}
+
+/// What a policy may ask of the migration that calls it.
+package protocol PolicyManager: AnyObject {
+  var mappingModel: MappingModel { get }
+  /// Whatever policies want to share.
+  var userInfo: [String: Any] { get set }
+  /// The mapping that is being processed.
+  var currentMapping: EntityMapping? { get }
+  /// From 0 to 1.
+  var progress: Double { get }
+  /// Says that the destination object was made of the source object.
+  func associate(
+    _ source: ManagedObject, with destination: ManagedObject, for mapping: EntityMapping) throws
+  /// A new object of the destination, which no mapping looks up unless it is associated.
+  func insert(_ entityName: String) throws -> ManagedObject
+  /// The objects of one of the stores that satisfy a predicate, in the order of their keys.
+  func fetch(
+    _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
+    includesSubentities: Bool, limit: Int
+  ) throws -> [ManagedObject]
+  /// Makes, fills and associates the object that a mapping asks for.
+  func createDestination(of source: ManagedObject, _ mapping: EntityMapping) throws -> ManagedObject
+  /// Relates an object as its mapping says; the source is the first that it was made of.
+  func createRelationships(of destination: ManagedObject, _ mapping: EntityMapping) throws
+  /// The destination objects that a mapping made of the source objects; of nil, all that it made.
+  func destinations(
+    mapping: String, of sources: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject]
+  /// The source objects from which a mapping made the destination objects; of nil, all.
+  func sources(
+    mapping: String, of destinations: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject]
+  /// Ends the migration with that error as soon as the running hook returns.
+  func cancel(_ error: any Error)
 }
 
 /// What Core Data does where a mapping names no policy.
@@ -60,9 +99,9 @@ package final class StandardPolicy: MigrationPolicy {
 /// `$entityPolicy` in value expressions.
 final class PolicyObject: EvaluatedObject {
   private let policy: any MigrationPolicy
-  private unowned let manager: ObjectMigrationManager
+  private unowned let manager: any PolicyManager
 
-  init(_ policy: any MigrationPolicy, _ manager: ObjectMigrationManager) {
+  init(_ policy: any MigrationPolicy, _ manager: any PolicyManager) {
     self.policy = policy
     self.manager = manager
   }

@@ -30,6 +30,8 @@ package final class ObjectContext: EvaluatedContext {
   /// Tables that others fill: what stands in them is not known here.
   var foreignTables: Set<String> = []
   private(set) var reachedBeyond: ObjectMigrationError?
+  /// The values of an object that no store has, where this context makes one at a time.
+  weak var newObjects: (any NewObjectValues)?
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
 
@@ -141,6 +143,7 @@ package final class ObjectContext: EvaluatedContext {
   var waitingCount: Int { waiting.count }
 
   func noteChange(of object: ManagedObject) {
+    if newObjects != nil { return }
     if waiting.updateValue(object, forKey: ObjectIdentifier(object)) == nil {
       waitingInOrder.append(object)
     }
@@ -280,6 +283,12 @@ extension ObjectContext {
       db,
       sql: "SELECT count(*) FROM \(sqlTable(facts.tableName)) WHERE Z_ENT = \(facts.number)") ?? 0
   }
+}
+
+/// Knows the values of objects that are made one at a time and never seen again.
+protocol NewObjectValues: AnyObject {
+  /// The value that a column has before anything sets it.
+  func initialValue(of object: ManagedObject, at index: Int) throws -> StoredValue
 }
 
 /// A predicate that SQLite can answer: an attribute of exact values equals a constant.

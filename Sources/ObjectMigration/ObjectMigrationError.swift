@@ -12,6 +12,8 @@ package struct ObjectMigrationError: Error {
     case policyFailed(hook: String)
     /// A policy made an object of its mapping's entity and never said of which source object.
     case notAssociated
+    /// A policy that declares its objects independent wants more than one of them.
+    case notIndependent(String)
     /// A value expression or a filter has no value; the cause tells why.
     case expressionFailed
     case valueRefused(type: AttributeType, found: String)
@@ -61,7 +63,7 @@ package struct ObjectMigrationError: Error {
   package var code: Int {
     switch problem {
     case .cancelled: 134120
-    case .policiesNotRegistered, .policyFailed, .notAssociated: 134170
+    case .policiesNotRegistered, .policyFailed, .notAssociated, .notIndependent: 134170
     case .invalid: 1560
     case .notUnique: 134111
     default: 134110

@@ -99,8 +99,8 @@ package final class ObjectMigrationManager {
 
   /// The objects of one of the stores that satisfy a predicate, in the order of their keys.
   package func fetch(
-    _ entityName: String, where predicate: ValuePredicate? = nil, inSource: Bool = false,
-    includesSubentities: Bool = true, limit: Int = .max
+    _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
+    includesSubentities: Bool, limit: Int
   ) throws -> [ManagedObject] {
     let context = inSource ? sourceContext : destinationContext
     var result: [ManagedObject] = []

@@ -39,11 +39,25 @@ struct ColumnCompiler {
   private func attribute(
     _ name: String, _ pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
-    guard let new = destination.model.allAttributes(of: pair.new).first(where: { $0.name == name }),
-      let mapping = pair.mapping.attributeMappings.first(where: { $0.name == name })
+    guard let new = destination.model.allAttributes(of: pair.new).first(where: { $0.name == name })
     else { return .constant(.null) }
-    switch mapping.origin {
-    case .relationship, .computed: throw CompileError.Place(entity: pair.new.name, property: name)
+    let origin =
+      pair.mapping.attributeMappings.first { $0.name == name }.map(\.origin) ?? .standard
+    guard let index = compiler.calls?.mapping(of: name, in: pair.mapping) else {
+      return try attribute(new, origin, pair)
+    }
+    if case .computed = origin {
+      return .call(mapping: index, property: name, standard: .constant(.null))
+    }
+    return .call(mapping: index, property: name, standard: try attribute(new, origin, pair))
+  }
+
+  private func attribute(
+    _ new: Attribute, _ origin: PropertyOrigin, _ pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> ColumnOperation {
+    switch origin {
+    case .relationship, .computed:
+      throw CompileError.Place(entity: pair.new.name, property: new.name)
     case .standard: return .constant(StoredValue(new.defaultValue, of: new))
     case .constant(let value): return .constant(StoredValue(value, of: new))
     case .attribute(let oldName, let replacement):

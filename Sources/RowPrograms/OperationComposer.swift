@@ -61,6 +61,8 @@ struct OperationComposer {
       return .ownerKey(
         table: owners.sourceTable, column: source,
         entities: owners.entities.filter { entities.contains($0.destination) }.map(\.source))
+    // The object that it is called for would exist on paper only.
+    case .call: throw NotComposable()
     case .then(let inner, let outer):
       return .then(try compose(inner, before, entity: entity), outer)
     }

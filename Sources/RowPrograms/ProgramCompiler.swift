@@ -7,9 +7,14 @@ package struct ProgramCompiler {
   let mapping: MappingModel
   let source: StoreSchema
   let destination: StoreSchema
+  let calls: RowCalls?
 
-  /// Takes the source's schema with the names that the store really uses.
-  package init(mapping: MappingModel, source: StoreSchema, destination: StoreSchema) {
+  /// Takes the source's schema with the names that the store really uses, and what of the mapping
+  /// expressions and policies compute row by row.
+  package init(
+    mapping: MappingModel, source: StoreSchema, destination: StoreSchema, calls: RowCalls? = nil
+  ) {
+    self.calls = calls
     self.mapping = mapping
     self.source = source
     self.destination = destination

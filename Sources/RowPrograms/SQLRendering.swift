@@ -141,6 +141,8 @@ extension ColumnOperation {
         WHERE t.\(SQL.identifier(column)) = s.Z_PK \
         AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", "))))
         """
+    case .call(let mapping, let property, _):
+      return "godwit_call(\(mapping), \(StoredValue.text(property).sql), s.Z_PK)"
     case .then(let first, let second):
       return second.expression(schema: schema, input: "(\(first.expression(schema: schema)))")
     }

@@ -45,6 +45,9 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case ownerKey(table: String, column: String, entities: [Int64])
   /// The second operation on the value of the first, whatever column the second names.
   case then(ColumnOperation, ColumnOperation)
+  /// What the expression or the policy of an entity mapping, told by its place in the mapping
+  /// model, makes of the row's object; `standard` is the value where a policy leaves it alone.
+  case call(mapping: Int, property: String, standard: ColumnOperation)
 }
 
 /// Which references are kept: those whose object's entity has a place in the destination.

@@ -1,0 +1,299 @@
+package import ExpressionEvaluation
+package import GRDB
+package import Mapping
+import ObjectModel
+package import Schema
+package import SystemPackage
+package import ValueExpressions
+
+/// Makes the values that a row program calls for, one object at a time.
+///
+/// It reads the source through a connection that has it attached as `src`, so expressions and
+/// policies may follow relationships to other source objects. Of the destination there is only the
+/// object in the making, and that only while its row passes.
+package final class RowCaller {
+  package let mappingModel: MappingModel
+  package var userInfo: [String: Any] = [:]
+  package private(set) var currentMapping: EntityMapping?
+  private let source: ObjectContext
+  private let destination: ObjectContext
+  private let now: Double
+  private let patterns = PatternCache()
+  private let parts: [Part?]
+  private var cancellation: (any Error)?
+
+  /// The source object whose row passes, and what became of it.
+  private var current: ManagedObject?
+  private var currentPart: Part?
+  private var made: ManagedObject?
+  private var isAssociated = false
+  /// Whether the mapping fills the attributes of the object, which was not just inserted.
+  private var isFilled = true
+
+  /// What ended a call that SQLite made, as a fact; SQLite itself can hand on a text only.
+  package private(set) var failure: (any Error)?
+
+  /// One entity mapping with all that its objects need.
+  private final class Part {
+    let mapping: EntityMapping
+    let source: EntityFacts
+    let destination: EntityFacts
+    let policy: (any MigrationPolicy)?
+    let object: MappingObject
+    /// By the place of the destination's column.
+    var properties: [Int: (property: PropertyMapping, object: MappingObject)] = [:]
+    var hasBegun = false
+
+    init(
+      _ mapping: EntityMapping, _ source: EntityFacts, _ destination: EntityFacts,
+      _ policy: (any MigrationPolicy)?
+    ) {
+      self.mapping = mapping
+      self.source = source
+      self.destination = destination
+      self.policy = policy
+      object = MappingObject(mapping)
+      for property in mapping.attributeMappings {
+        guard let attribute = destination.attributes[property.name] else { continue }
+        properties[attribute.index] = (property, MappingObject(property))
+      }
+    }
+  }
+
+  /// Takes a connection with the source attached, and the policies of the class names that the
+  /// mapping model holds.
+  package init(
+    _ mappingModel: MappingModel, source: StoreSchema, destination: StoreSchema, db: Database,
+    support: FilePath?, now: Double,
+    policies: [String: @Sendable () -> any MigrationPolicy] = [:]
+  ) throws {
+    self.mappingModel = mappingModel
+    let source = ObjectContext(source, db, database: "src", isSource: true, support: support)
+    let destination = ObjectContext(
+      destination, db, database: "none", isSource: false, support: support)
+    self.source = source
+    self.destination = destination
+    self.now = now
+    parts = try mappingModel.entityMappings.map { mapping in
+      guard let from = mapping.sourceEntityName, let to = mapping.destinationEntityName else {
+        return nil
+      }
+      var policy: (any MigrationPolicy)?
+      if let name = mapping.ownPolicyClassName {
+        guard let make = policies[name] else {
+          throw ObjectMigrationError(.policiesNotRegistered([name]))
+        }
+        policy = make()
+      }
+      return Part(
+        mapping, try source.entityFacts(from), try destination.entityFacts(to), policy)
+    }
+    destination.newObjects = self
+  }
+
+  // MARK: Values
+
+  /// The value of a destination attribute, as the store keeps it.
+  package func value(mapping index: Int, property: String, key: Int64) throws -> StoredValue {
+    guard let part = parts[index], let attribute = part.destination.attributes[property] else {
+      return .null
+    }
+    do {
+      if current?.primaryKey != key || currentPart !== part { try enter(part, key) }
+      guard part.policy != nil, let made else {
+        return try mapped(part, attribute.index)
+      }
+      return try made.storedValue(property).1
+    } catch let error as ObjectMigrationError {
+      throw placed(error, part, property, key)
+    }
+  }
+
+  private func enter(_ part: Part, _ key: Int64) throws {
+    current = ManagedObject(source, part.source, key: key, row: nil, isInserted: true)
+    currentPart = part
+    made = nil
+    isAssociated = false
+    isFilled = true
+    guard let policy = part.policy, let current else { return }
+    currentMapping = part.mapping
+    if !part.hasBegun {
+      part.hasBegun = true
+      try hook("begin") { try policy.begin(part.mapping, self) }
+    }
+    try hook("createDestinations") {
+      try policy.createDestinations(of: current, part.mapping, self)
+    }
+    guard made != nil else { throw ObjectMigrationError(.notIndependent("make no object")) }
+    guard isAssociated else { throw ObjectMigrationError(.notAssociated) }
+  }
+
+  private func hook(_ name: String, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let error as ObjectMigrationError {
+      throw error
+    } catch {
+      throw ObjectMigrationError(.policyFailed(hook: name), cause: error)
+    }
+    if let cancellation { throw ObjectMigrationError(.cancelled, cause: cancellation) }
+  }
+
+  private func placed(
+    _ error: ObjectMigrationError, _ part: Part, _ property: String?, _ key: Int64
+  ) -> ObjectMigrationError {
+    var error = error.at(mapping: part.mapping.name, property: property, key: key)
+    error.entity = error.entity ?? part.destination.name
+    return error
+  }
+
+  /// What the mapping alone makes of the current object.
+  private func mapped(_ part: Part, _ index: Int) throws -> StoredValue {
+    guard let attribute = part.destination.attribute(at: index) else { return .null }
+    guard let (property, object) = part.properties[index],
+      let expression = property.valueExpression
+    else { return StoredValue(attribute.defaultValue, of: attribute) }
+    if case .attribute(let name, .null) = property.origin, let current,
+      let old = part.source.attributes[name]?.attribute, old.type == attribute.type,
+      old.storesBinaryDataExternally == attribute.storesBinaryDataExternally
+    {
+      return try current.storedValue(name).1
+    }
+    let value: ObjectValue
+    do {
+      value = try ExpressionEvaluator(scope(part, object)).value(of: expression)
+    } catch let error as ObjectMigrationError {
+      throw error
+    } catch {
+      throw ObjectMigrationError(.expressionFailed, property: property.name, cause: error)
+    }
+    guard case .scalar(let scalar) = value else {
+      throw ObjectMigrationError(
+        .valueRefused(type: attribute.type, found: value.kindName), property: property.name)
+    }
+    return try AttributeConversion.stored(scalar, for: attribute)
+  }
+
+  private func scope(_ part: Part, _ property: MappingObject) -> EvaluationScope {
+    var variables: [String: ObjectValue] = [
+      "entityMapping": .object(part.object), "propertyMapping": .object(property),
+    ]
+    variables["source"] = current.map { .object($0) } ?? .null
+    if let policy = part.policy { variables["entityPolicy"] = .object(PolicyObject(policy, self)) }
+    return EvaluationScope(variables: variables, now: now, patterns: patterns)
+  }
+
+  // MARK: SQLite
+
+  /// Makes `godwit_call` known to a connection.
+  package func install(in db: Database) {
+    // SQLite calls it on the thread that runs the statement, which is the caller's own.
+    nonisolated(unsafe) unowned let caller = self
+    let function = DatabaseFunction("godwit_call", argumentCount: 3) { arguments in
+      guard let index = Int.fromDatabaseValue(arguments[0]),
+        let property = String.fromDatabaseValue(arguments[1]),
+        let key = Int64.fromDatabaseValue(arguments[2])
+      else { return nil }
+      do {
+        return try caller.value(mapping: index, property: property, key: key).databaseValue
+      } catch {
+        caller.failure = caller.failure ?? error
+        throw error
+      }
+    }
+    db.add(function: function)
+  }
+}
+
+extension RowCaller: NewObjectValues {
+  func initialValue(of object: ManagedObject, at index: Int) throws -> StoredValue {
+    guard isFilled, let currentPart else {
+      return object.facts.attribute(at: index).map { StoredValue($0.defaultValue, of: $0) } ?? .null
+    }
+    return try mapped(currentPart, index)
+  }
+}
+
+extension RowCaller: PolicyManager {
+  /// Rows pass in many workers, so none knows how far the whole is.
+  package var progress: Double { 0 }
+
+  package func createDestination(
+    of source: ManagedObject, _ mapping: EntityMapping
+  ) throws -> ManagedObject {
+    guard source === current else { throw notIndependent("make the object of another one") }
+    let object = try makeObject()
+    isAssociated = true
+    return object
+  }
+
+  package func insert(_ entityName: String) throws -> ManagedObject {
+    guard entityName == currentPart?.destination.name else {
+      throw notIndependent("make an object of \(entityName)")
+    }
+    isFilled = false
+    return try makeObject()
+  }
+
+  private func makeObject() throws -> ManagedObject {
+    guard made == nil, let currentPart, let current else {
+      throw notIndependent("make a second object")
+    }
+    let object = ManagedObject(
+      destination, currentPart.destination, key: current.primaryKey, row: nil, isInserted: false)
+    made = object
+    return object
+  }
+
+  package func associate(
+    _ source: ManagedObject, with destination: ManagedObject, for mapping: EntityMapping
+  ) throws {
+    guard source === current, destination === made else {
+      throw notIndependent("associate other objects than the one in the making")
+    }
+    isAssociated = true
+  }
+
+  package func fetch(
+    _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
+    includesSubentities: Bool, limit: Int
+  ) throws -> [ManagedObject] {
+    guard inSource else { throw notIndependent("fetch objects of the destination") }
+    var result: [ManagedObject] = []
+    try source.forEach(
+      entityName, where: predicate, includesSubentities: includesSubentities, now: now
+    ) { object in
+      result.append(object)
+      return result.count < limit
+    }
+    return result
+  }
+
+  package func createRelationships(
+    of destination: ManagedObject, _ mapping: EntityMapping
+  ) throws { throw notIndependent("relate objects") }
+
+  package func destinations(
+    mapping: String, of sources: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject] {
+    guard let sources, mapping == currentPart?.mapping.name,
+      sources.allSatisfy({ $0 === current })
+    else { throw notIndependent("look up what became of other objects") }
+    return made.map { [$0] } ?? []
+  }
+
+  package func sources(
+    mapping: String, of destinations: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject] {
+    guard let destinations, mapping == currentPart?.mapping.name,
+      destinations.allSatisfy({ $0 === made })
+    else { throw notIndependent("look up what other objects were made of") }
+    return current.map { [$0] } ?? []
+  }
+
+  package func cancel(_ error: any Error) { cancellation = error }
+
+  private func notIndependent(_ what: String) -> ObjectMigrationError {
+    ObjectMigrationError(.notIndependent(what))
+  }
+}

@@ -1,0 +1,110 @@
+import Mapping
+import ObjectModel
+import Testing
+import ValueExpressions
+
+struct RowCallsTests {
+  private func calls(
+    independent: Set<String> = [], _ change: (inout MappingModel) throws -> Void = { _ in }
+  ) throws -> RowCalls {
+    let model = try ShopModels.model()
+    var mapping = ShopModels.mapping()
+    try change(&mapping)
+    return try RowCalls(
+      mapping, source: model, destination: model, independentPolicies: independent)
+  }
+
+  private func obstacle(
+    _ change: (inout MappingModel) throws -> Void
+  ) throws -> RowCalls.Obstacle? {
+    do {
+      _ = try calls(change)
+      return nil
+    } catch let obstacle as RowCalls.Obstacle {
+      return obstacle
+    }
+  }
+
+  @Test func `a mapping that copies needs no calls`() throws {
+    let calls = try calls()
+    #expect(calls.isEmpty)
+    #expect(calls.mapping(of: "name", in: ShopModels.mapping().entityMappings[0]) == nil)
+  }
+
+  @Test func `an expression on the source object is called for its attribute alone`() throws {
+    var customer: EntityMapping?
+    let calls = try calls { mapping in
+      mapping.entityMappings[0].attributeMappings[0].valueExpression = try ValueExpression(
+        format: "uppercase($source.name)")
+      customer = mapping.entityMappings[0]
+    }
+    #expect(!calls.isEmpty)
+    #expect(calls.mapping(of: "name", in: try #require(customer)) == 0)
+    #expect(calls.mapping(of: "number", in: ShopModels.mapping().entityMappings[2]) == nil)
+  }
+
+  @Test func `an independent policy is called for every attribute of its entity`() throws {
+    let calls = try calls(independent: ["OrderPolicy"]) {
+      $0.entityMappings[2].migrationPolicyClassName = "OrderPolicy"
+    }
+    var order = ShopModels.mapping().entityMappings[2]
+    order.migrationPolicyClassName = "OrderPolicy"
+    #expect(calls.mapping(of: "number", in: order) == 2)
+  }
+
+  @Test func `a subquery's own variable is no obstacle, the manager is`() throws {
+    let count = "SUBQUERY($source.orders, $order, $order.number > 3).@count"
+    #expect(
+      try obstacle {
+        $0.entityMappings[0].attributeMappings[0].valueExpression = try ValueExpression(
+          format: count)
+      } == nil)
+    let found = try obstacle {
+      $0.entityMappings[0].attributeMappings[0].valueExpression = try ValueExpression(
+        format: "$manager.migrationProgress")
+    }
+    #expect(found?.reason == .expression)
+    #expect(found?.mapping == "CustomerToCustomer")
+    #expect(found?.property == "name")
+  }
+
+  @Test func `a predicate, a policy and a shared entity keep objects together`() throws {
+    #expect(
+      try obstacle {
+        $0.entityMappings[1].sourceExpression = .sourceObjects(of: "Log", where: "text != ''")
+      }?.reason == .selection)
+    #expect(
+      try obstacle { $0.entityMappings[1].migrationPolicyClassName = "LogPolicy" }?.reason
+        == .policy("LogPolicy"))
+    #expect(
+      try obstacle { mapping in
+        var second = mapping.entityMappings[1]
+        second.name = "Again"
+        mapping.entityMappings.append(second)
+      }?.reason == .shared(by: "Again"))
+  }
+
+  @Test func `a relationship must continue one of the source, and its inverse the same`() throws {
+    #expect(
+      try obstacle {
+        $0.entityMappings[2].relationshipMappings[0].valueExpression =
+          try ValueExpression(format: "FETCH($manager, $manager, FALSE)")
+      }?.reason == .relationship)
+    #expect(
+      try obstacle {
+        $0.entityMappings[2].relationshipMappings[0].valueExpression =
+          .destinations(ofRelationship: "customer", mapping: "LogToLog")
+      }?.reason == .relationship)
+  }
+
+  @Test func `a text does not become a number`() throws {
+    #expect(
+      try obstacle {
+        $0.entityMappings[2].attributeMappings[0].valueExpression = .source("customer")
+      }?.reason == .expression)
+    #expect(
+      try obstacle {
+        $0.entityMappings[1].attributeMappings[0] = PropertyMapping("text", .source("text"))
+      } == nil)
+  }
+}
