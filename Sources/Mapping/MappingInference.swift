@@ -134,7 +134,7 @@ package struct MappingInference {
   }
 
   /// Whether a value of one numeric type may have no place in the other.
-  private static func canOverflow(from old: AttributeType, to new: AttributeType) -> Bool {
+  static func canOverflow(from old: AttributeType, to new: AttributeType) -> Bool {
     switch (old, new) {
     case (_, .boolean), (.boolean, _), (_, .decimal), (_, .double): false
     case (.integer16, .integer32), (.integer16, .integer64), (.integer32, .integer64): false

@@ -19,6 +19,8 @@ package struct RowCalls: Hashable, Sendable {
       case relationship
       /// The attributes hold values of kinds that do not become each other.
       case type
+      /// Objects may agree in a computed value that must be unique.
+      case constraint
     }
 
     package var reason: Reason
@@ -27,6 +29,10 @@ package struct RowCalls: Hashable, Sendable {
   }
 
   private let mapping: MappingModel
+  /// All demands on the objects of the store, besides the rules of the destination model.
+  package let conditions: [Condition]
+  /// The source entities whose objects no mapping takes.
+  package let possibleLosses: [PossibleLoss]
 
   /// Throws the first obstacle; policies are independent where they declare it.
   package init(
@@ -37,7 +43,14 @@ package struct RowCalls: Hashable, Sendable {
     let check = RowCheck(
       mapping: mapping, source: source, destination: destination,
       independentPolicies: independentPolicies)
-    for entityMapping in mapping.entityMappings { try check.check(entityMapping) }
+    var conditions: [Condition] = []
+    for entityMapping in mapping.entityMappings {
+      conditions += try check.conditions(of: entityMapping)
+    }
+    self.conditions = conditions
+    possibleLosses = source.entities.filter {
+      !$0.isAbstract && mapping.destinationName(ofSource: $0.name) == nil
+    }.map { PossibleLoss(entity: $0.name, .entity) }
   }
 
   /// Whether nothing is computed: values are copied, converted or constant.
@@ -69,7 +82,10 @@ private struct RowCheck {
   let destination: ManagedObjectModel
   let independentPolicies: Set<String>
 
-  func check(_ entityMapping: EntityMapping) throws(RowCalls.Obstacle) {
+  /// What a mapping demands of its objects; throws what keeps them together.
+  func conditions(
+    of entityMapping: EntityMapping
+  ) throws(RowCalls.Obstacle) -> [Condition] {
     func fail(
       _ reason: RowCalls.Obstacle.Reason, _ property: String? = nil
     ) -> RowCalls.Obstacle {
@@ -83,7 +99,7 @@ private struct RowCheck {
     else {
       // A policy may make objects where there is no source object.
       if let policy = entityMapping.ownPolicyClassName { throw fail(.policy(policy)) }
-      return
+      return []
     }
     guard
       entityMapping.sourceExpression == nil
@@ -102,6 +118,47 @@ private struct RowCheck {
     where !continues(property, of: old, as: new) {
       throw fail(.relationship, property.name)
     }
+    return try narrowings(entityMapping, old, new) + constraints(entityMapping, old, new)
+  }
+
+  /// Numbers that may have no place in the type that they are to have.
+  private func narrowings(_ mapping: EntityMapping, _ old: Entity, _ new: Entity) -> [Condition] {
+    let before = source.allAttributes(of: old)
+    return mapping.attributeMappings.compactMap { property in
+      guard case .attribute(let name, _) = property.origin,
+        let type = before.first(where: { $0.name == name })?.type,
+        let wanted = destination.allAttributes(of: new).first(where: { $0.name == property.name })?
+          .type, type != wanted, MappingInference.canOverflow(from: type, to: wanted)
+      else { return nil }
+      return Condition(
+        .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,
+        destinationEntity: new.name, property: property.name)
+    }
+  }
+
+  /// Constraints that the source did not have on the same values.
+  private func constraints(
+    _ mapping: EntityMapping, _ old: Entity, _ new: Entity
+  ) throws(RowCalls.Obstacle) -> [Condition] {
+    let before = Set(source.lineage(of: old).flatMap(\.uniquenessConstraints).map(Set.init))
+    var result: [Condition] = []
+    for constraint in destination.lineage(of: new).flatMap(\.uniquenessConstraints) {
+      let origins = mapping.attributeMappings.filter { constraint.contains($0.name) }.map(\.origin)
+      let isComputed = origins.contains { if case .computed = $0 { true } else { false } }
+      guard !isComputed, mapping.ownPolicyClassName == nil else {
+        throw .init(reason: .constraint, mapping: mapping.name, property: constraint.first)
+      }
+      let sources = Set(
+        origins.compactMap { if case .attribute(let name, .null) = $0 { name } else { nil } })
+      if !before.contains(sources) || sources.count < constraint.count
+        || !narrowings(mapping, old, new).isEmpty
+      {
+        result.append(
+          Condition(
+            .unique(properties: constraint), sourceEntity: old.name, destinationEntity: new.name))
+      }
+    }
+    return result
   }
 
   /// Whether another mapping takes or makes the same objects, or fills the same table from another.
@@ -155,8 +212,9 @@ private struct RowCheck {
     guard
       let relationship = source.allRelationships(of: old).first(where: { $0.name == name }),
       let made = destination.allRelationships(of: new).first(where: { $0.name == property.name }),
-      let (owner, inverse) = destination.inverseWithOwner(of: made)
-    else { return true }
+      hasSameForm(relationship, as: made), staysWithin(relationship, made)
+    else { return false }
+    guard let (owner, inverse) = destination.inverseWithOwner(of: made) else { return true }
     // Where the other end is mapped as well, it must continue the other end of the same one.
     let family = Set(destination.family(of: owner.name).map(\.name))
     let others = mapping.entityMappings.filter {
@@ -168,6 +226,19 @@ private struct RowCheck {
       case .relationship(let back, _): back == relationship.inverseName
       default: false
       }
+    }
+  }
+
+  private func hasSameForm(_ old: Relationship, as new: Relationship) -> Bool {
+    old.isToMany == new.isToMany
+      && source.inverse(of: old)?.isToMany == destination.inverse(of: new)?.isToMany
+  }
+
+  /// Whether whatever the objects become, the destination relationship can hold it.
+  private func staysWithin(_ old: Relationship, _ new: Relationship) -> Bool {
+    let family = Set(destination.family(of: new.destinationEntityName).map(\.name))
+    return source.family(of: old.destinationEntityName).allSatisfy {
+      mapping.destinationName(ofSource: $0.name).map(family.contains) ?? true
     }
   }
 

@@ -111,7 +111,7 @@ struct MappedMigration {
     let planner = ObjectPlanner(survey: survey, destination: schema, mappings: mappings)
     let saved = SavedPlan(
       id: UUID().uuidString, inputs: inputs, plan: planner.plan(groups), pages: nil,
-      objects: .init(groups: groups, now: Date().timeIntervalSinceReferenceDate))
+      now: Date().timeIntervalSinceReferenceDate, objects: .init(groups: groups))
     try workspace.save(saved)
     return saved
   }
@@ -158,7 +158,7 @@ struct MappedMigration {
     document.objects = ObjectWork(
       source: survey.model, destination: target.model, mappings: mappings,
       group: objects.groups.groups[order.partition - 1], maxima: survey.maxima,
-      validates: request.validation != .off, now: objects.now)
+      validates: request.validation != .off, now: saved.now)
     return document
   }
 

@@ -1,7 +1,9 @@
 import Foundation
 package import Logging
 package import MigrationStatus
+import Mapping
 import ModelFiles
+import ObjectMigration
 import ObjectModel
 import Planning
 import RowPrograms
@@ -59,10 +61,16 @@ package struct Migration: Sendable {
     do {
       let survey = try survey(target, workspace.paths)
       if survey.metadata.versionHashes == target.hashes { return unchanged() }
-      if !request.mappings.isEmpty {
-        return try await byMapping(survey, target, workspace, telling)
+      let assessment: Assessment
+      if request.mappings.isEmpty {
+        assessment = try assess(survey, target)
+      } else {
+        let mappings = try MappedMigration.mappings(request, survey, target)
+        guard let found = try assess(survey, target, by: mappings) else {
+          return try await byMapping(mappings, survey, target, workspace, telling)
+        }
+        assessment = found
       }
-      let assessment = try assess(survey, target)
       telling.enter(.planning)
       let saved = try plan(survey, assessment, target, workspace)
       try checkSpace(survey, workspace.paths)
@@ -77,15 +85,16 @@ package struct Migration: Sendable {
     }
   }
 
-  /// By mapping models of the user's own.
+  /// By mapping models of the user's own whose objects depend on each other.
   private func byMapping(
-    _ survey: StoreSurvey, _ target: TargetModel, _ workspace: Workspace, _ telling: Telling
+    _ mappings: [MappingModel], _ survey: StoreSurvey, _ target: TargetModel,
+    _ workspace: Workspace, _ telling: Telling
   ) async throws -> MigrationReport {
     try requireSupported(survey)
     try checkSpace(survey, workspace.paths)
     var report = try await MappedMigration(
       request: request, survey: survey, target: target,
-      mappings: MappedMigration.mappings(request, survey, target), workspace: workspace,
+      mappings: mappings, workspace: workspace,
       launcher: launcher, logger: logger
     ).run(telling)
     telling.enter(.swapping)
@@ -119,7 +128,32 @@ package struct Migration: Sendable {
 
   private func assess(_ survey: StoreSurvey, _ target: TargetModel) throws -> Assessment {
     try requireSupported(survey)
-    let assessment = try Assessment(survey, to: target.model)
+    return try checked(try Assessment(survey, to: target.model))
+  }
+
+  /// By a mapping model of the user's own, if each object depends on its source object alone.
+  private func assess(
+    _ survey: StoreSurvey, _ target: TargetModel, by mappings: [MappingModel]
+  ) throws -> Assessment? {
+    try requireSupported(survey)
+    try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
+    guard request.engine != .objects, mappings.count == 1 else { return nil }
+    let independent = request.policies.filter { $0.value().objectsAreIndependent }
+    do {
+      let calls = try RowCalls(
+        mappings[0], source: survey.model, destination: target.model,
+        independentPolicies: Set(independent.keys))
+      return try checked(
+        try Assessment(survey, to: target.model, by: mappings[0], calls))
+    } catch let obstacle as RowCalls.Obstacle {
+      logger.debug("migrating object by object: \(obstacle)")
+    } catch let error as CompileError {
+      logger.debug("migrating object by object: \(error)")
+    }
+    return nil
+  }
+
+  private func checked(_ assessment: Assessment) throws -> Assessment {
     guard assessment.hindrances.isEmpty else {
       throw MigrationError.impossible(store: request.store, assessment.hindrances)
     }
@@ -137,8 +171,11 @@ package struct Migration: Sendable {
       fingerprint: survey.access.fingerprint,
       sourceModel: survey.metadata.versionHashes.checksum,
       destinationModel: target.hashes.checksum, rangeRows: request.rangeRows,
-      engine: request.engine)
-    if let saved = try workspace.savedPlan(inputs) {
+      engine: request.engine,
+      objects: assessment.calls.map { _ in
+        .init(mappings: [assessment.mapping], validates: request.validation != .off)
+      })
+    if let saved = try workspace.savedPlan(inputs), saved.objects == nil {
       logger.notice("taking up an interrupted migration")
       return saved
     }
@@ -148,7 +185,9 @@ package struct Migration: Sendable {
       preconditionFailure("an assessment without hindrances has a program")
     }
     let pages = PageLayout(request, survey, assessment.destination, plan)
-    let saved = SavedPlan(id: UUID().uuidString, inputs: inputs, plan: plan, pages: pages)
+    let saved = SavedPlan(
+      id: UUID().uuidString, inputs: inputs, plan: plan, pages: pages,
+      now: Date().timeIntervalSinceReferenceDate)
     try workspace.save(saved)
     return saved
   }
@@ -206,6 +245,12 @@ package struct Migration: Sendable {
     let assembled = try assembler.assemble(order) { telling.assembly($0) }
     FaultPoint.reached("coordinator:assembled")
     try Task.checkCancellation()
+    if assessment.calls != nil, request.validation != .off {
+      let violations = try ViolationList(inStore: paths.result, of: assessment.destination)
+      if let failure = ObjectMigrationError(violations, request.validation) { throw failure }
+      report.violations = violations.count
+      report.firstViolations = violations.first
+    }
     telling.enter(.swapping)
     let files = ExternalFiles(schema: assessment.destination, result: paths.result)
     report.missingExternalFiles = try files.bring(from: request.store, to: request.destination)

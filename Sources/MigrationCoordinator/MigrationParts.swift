@@ -91,6 +91,11 @@ extension WorkOrderDocument {
       joins: saved.plan.program.joins.filter { wanted.contains($0.destinationTable) },
       createStatements: statements, memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
+    if assessment.program?.tables.contains(where: \.hasCalls) == true {
+      calls = RowWork(
+        source: survey.model, destination: schema.model, mapping: assessment.mapping,
+        now: saved.now)
+    }
     pages = saved.pages?.work(
       order, saved.plan, schema, paths, digestsRows: request.verifiesFully)
   }

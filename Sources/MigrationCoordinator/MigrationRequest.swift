@@ -13,6 +13,8 @@ package struct MigrationRequest: Sendable {
     case sql
     /// Pages wherever that is known to work.
     case pages
+    /// Mapping models object by object, even where rows would do.
+    case objects
   }
 
   package var store: FilePath

@@ -83,17 +83,17 @@ struct SavedPlan: Codable, Sendable {
   var plan: MigrationPlan
   /// Where the pages of workers go; nil has the rows written by SQL.
   var pages: PageLayout?
+  /// Seconds since 2001, the same for every run of the plan.
+  var now: Double
   /// The groups of mappings that work orders are made of; nil has rows migrated.
   var objects: Objects?
   /// Whether an earlier run made it.
   var isTakenUp = false
 
-  private enum CodingKeys: CodingKey { case id, inputs, plan, pages, objects }
+  private enum CodingKeys: CodingKey { case id, inputs, plan, pages, now, objects }
 
   struct Objects: Codable, Sendable {
     /// Partition 1 is the first.
     var groups: MappingGroups
-    /// Seconds since 2001, the same for every run of the plan.
-    var now: Double
   }
 }

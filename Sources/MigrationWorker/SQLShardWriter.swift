@@ -1,4 +1,5 @@
 import Foundation
+import ObjectMigration
 import GRDB
 import Planning
 import RowPrograms
@@ -12,10 +13,14 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   private let document: WorkOrderDocument
   private let connection: StoreConnection
   private let batchRows: Int
+  private let caller: RowCaller?
 
   /// Makes an empty shard and attaches the source, which nobody changes.
-  init(_ document: WorkOrderDocument, batchRows: Int = 50_000) throws {
+  init(
+    _ document: WorkOrderDocument, policies: Worker.Policies = [:], batchRows: Int = 50_000
+  ) throws {
     let connection = try Self.open(document)
+    caller = try document.caller(connection, policies)
     self.document = document
     self.batchRows = batchRows
     self.connection = connection
@@ -60,7 +65,11 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let table = "p\(piece.number)"
     let query = try query(of: piece)
     let source = PieceSource(document, piece)
-    return try connection.perform { db in
+    // What a policy computes may differ from one time to the next.
+    let isComputed = document.tables.contains {
+      $0.destinationTable == piece.destinationTable && $0.hasCalls
+    }
+    return try connection.perform(caller) { db in
       try db.execute(sql: try Self.createStatement(document, piece, table: table))
       if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?
@@ -73,8 +82,8 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
         try progress(written, last?.first ?? 0)
         if written < batchRows { break }
       }
-      let read = try RowDigest(of: query, in: db)
       let wrote = try RowDigest(of: "SELECT * FROM \(table)", in: db)
+      let read = isComputed ? wrote : try RowDigest(of: query, in: db)
       guard read == wrote else {
         throw WorkerError(
           .digestsDiffer(rowsRead: read.rows, rowsWritten: wrote.rows),
@@ -164,6 +173,37 @@ struct PieceSource {
       let row = try Row.fetchOne(
         db, sql: "SELECT \(columns) FROM \(table) ORDER BY rowid DESC LIMIT 1")
       return row.map { Position(first: $0[0], second: $0[1]) }
+    }
+  }
+}
+
+extension WorkOrderDocument {
+  /// What computes the values that the order's programs call for, known to the connection.
+  func caller(_ connection: StoreConnection, _ policies: Worker.Policies) throws -> RowCaller? {
+    guard let calls else { return nil }
+    let catalog = try StoreReader(immutable: FilePath(source)).catalog()
+    let source = try StoreSchema(calls.source).resolved(in: catalog).schema
+    let destination = try StoreSchema(calls.destination)
+    let support = FilePath(support)
+    return try connection.perform { db in
+      let caller = try RowCaller(
+        calls.mapping, source: source, destination: destination, db: db, support: support,
+        now: calls.now, policies: policies)
+      caller.install(in: db)
+      return caller
+    }
+  }
+}
+
+extension StoreConnection {
+  /// Runs a block; what a caller failed at comes out as its own error, not as one of SQLite.
+  func perform<Result>(
+    _ caller: RowCaller?, _ body: (Database) throws -> Result
+  ) throws -> Result {
+    do {
+      return try perform(body)
+    } catch {
+      throw caller?.failure ?? error
     }
   }
 }

@@ -79,11 +79,11 @@ package struct Worker {
       return (made.pieces, bytes, nil, made.outcome)
     }
     guard let work = document.pages else {
-      var writer = try SQLShardWriter(document)
+      var writer = try SQLShardWriter(document, policies: policies)
       let results = try write(into: &writer, flusher, memory)
       return (results, try writer.finish(), nil, nil)
     }
-    var writer = try PageShardWriter(document, work)
+    var writer = try PageShardWriter(document, work, policies: policies)
     let results = try write(into: &writer, flusher, memory)
     let pages = try writer.finishPages()
     return (results, try writer.finish(), pages, nil)

@@ -1,8 +1,23 @@
+package import SystemPackage
+import StoreFormat
 import ExpressionEvaluation
 import GRDB
 import ObjectModel
-import Schema
+package import Schema
 import ValueExpressions
+
+extension ViolationList {
+  /// What breaks the rules of the model in a store that nobody changes.
+  package init(inStore path: FilePath, of schema: StoreSchema) throws {
+    var found = ViolationList()
+    try StoreConnection.immutable(path).perform { db in
+      let context = ObjectContext(schema, db, database: "main", isSource: false, support: nil)
+      try ModelValidation(context: context, entities: schema.model.entities) { found.add($0) }
+        .run()
+    }
+    self = found
+  }
+}
 
 /// Checks the rules of the destination model over all objects, by queries that stop at nothing.
 struct ModelValidation {

@@ -24,6 +24,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// Bytes of memory that the worker may use.
   package var memory: Int64
   package var logsSQL: Bool
+  /// What it takes to compute values; nil where the programs call for none.
+  package var calls: RowWork?
   /// What it takes to write pages; nil has the rows written by SQL.
   package var pages: PageWork?
   /// The mappings to carry out object by object; nil has rows migrated by the programs.

@@ -15,6 +15,13 @@ package struct TableProgram: Hashable, Codable, Sendable {
   package var entities: [Renumbering]
   /// One program per destination column but `Z_PK`, `Z_ENT` and `Z_OPT`, in the table's order.
   package var columns: [ColumnProgram]
+
+  /// Whether some value is computed by an expression or a policy.
+  package var hasCalls: Bool {
+    columns.contains { column in
+      column.operations.contains { if case .call = $0 { true } else { false } }
+    }
+  }
 }
 
 /// How the values of one column are made.

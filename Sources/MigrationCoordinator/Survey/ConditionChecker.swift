@@ -200,7 +200,7 @@ struct ConditionChecker {
     for table in program.tables {
       for column in table.columns {
         guard
-          case .removeExternalTag(let name, _)? = column.operations.first(where: { $0.isUntagging })
+          let name = column.operations.lazy.compactMap(\.untaggedColumn).first
         else { continue }
         for file in try externalNames(table.sourceTable, SQL.identifier(name)) {
           guard let component = FilePath.Component(file),
@@ -231,8 +231,13 @@ struct ConditionChecker {
 }
 
 extension ColumnOperation {
-  fileprivate var isUntagging: Bool {
-    if case .removeExternalTag = self { true } else { false }
+  /// The column out of whose files bytes are taken.
+  fileprivate var untaggedColumn: String? {
+    switch self {
+    case .removeExternalTag(let column, _): column
+    case .call(_, _, let standard): standard.untaggedColumn
+    default: nil
+    }
   }
 }
 

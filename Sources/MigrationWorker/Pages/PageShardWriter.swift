@@ -1,4 +1,5 @@
 import GRDB
+import ObjectMigration
 import Planning
 import RowPrograms
 import Schema
@@ -25,12 +26,16 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let claims: ClaimLog
   private let pages: ExtentWriter
   private let scratch = SortScratch()
+  private let caller: RowCaller?
   private var pieces: [PagePiece] = []
 
-  init(_ document: WorkOrderDocument, _ work: PageWork) throws {
+  init(
+    _ document: WorkOrderDocument, _ work: PageWork, policies: Worker.Policies = [:]
+  ) throws {
     let connection = try StoreConnection.scratch(
       FilePath(":memory:"), cacheBytes: document.memory / 16)
     try SQLShardWriter.attachSource(document, to: connection)
+    let caller = try document.caller(connection, policies)
     try Files.remove(FilePath(document.shard))
     let shard = try FileDescriptor.open(
       FilePath(document.shard), .readWrite, options: [.create, .exclusiveCreate, .closeOnExec],
@@ -42,6 +47,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let source = try FileDescriptor.open(
       FilePath(document.source), .readOnly, options: .closeOnExec)
     self.source = source
+    self.caller = caller
     self.document = document
     self.work = work
     self.connection = connection
@@ -68,7 +74,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       pages, runs, collectors, digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source) = (document, source)
-    let read = try connection.run { db in
+    let read = try connection.perform(caller) { db in
       let loop = try PieceLoop(document, piece, source, db)
       return try loop.run(into: &output, progress: progress)
     }

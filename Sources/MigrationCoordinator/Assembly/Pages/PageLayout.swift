@@ -22,7 +22,7 @@ struct PageLayout: Hashable, Codable, Sendable {
     switch request.engine {
     case .sql: return nil
     case .pages: break
-    case .auto:
+    case .auto, .objects:
       if survey.access.fingerprint.bytes < Self.worthwhileBytes { return nil }
     }
     // An order is filled in by an UPDATE of rows that lie in no page of their own then.

@@ -3,6 +3,9 @@ import GodwitTool
 
 /// Writes addresses alike; the mapping file calls it for the attribute `email`.
 final class ReaderPolicy: EntityMigrationPolicy {
+  /// No reader depends on another, so workers can share them.
+  override var objectsAreIndependent: Bool { true }
+
   override func value(
     ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
   ) throws -> FunctionValue? {
