@@ -44,7 +44,8 @@ enum Number {
   var decimal: Decimal {
     switch self {
     case .integer(let number): Decimal(number)
-    case .real(let number): Decimal(number)
+    // By its shortest digits: the direct way brings digits that the number does not have.
+    case .real(let number): Decimal(string: "\(number)") ?? .nan
     case .decimal(let number): number
     }
   }

@@ -13,7 +13,7 @@ enum AttributeConversion {
     case (.null, _): return .null
     case (.integer(let number), .boolean): return .boolean(number != 0)
     case (.integer(let number), .decimal): return .decimal("\(number)")
-    case (.real(let number), .decimal): return .decimal("\(Decimal(number))")
+    case (.real(let number), .decimal): return .decimal("\(number)")
     case (.text(let digits), .decimal): return .decimal(digits)
     case (.integer(let number), .date): return .date(Double(number))
     case (.real(let number), .date): return .date(number)
@@ -87,7 +87,7 @@ enum AttributeConversion {
     switch value {
     case .boolean(let flag): flag ? "1" : "0"
     case .integer(let number): "\(number)"
-    case .real(let number): number.isFinite ? "\(Decimal(number))" : nil
+    case .real(let number): number.isFinite ? "\(number)" : nil
     case .decimal(let digits): digits
     default: nil
     }

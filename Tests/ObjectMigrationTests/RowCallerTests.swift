@@ -13,7 +13,8 @@ private struct Complaint: Error {}
 
 /// A policy that declares its objects independent and does what a closure says.
 private final class LonePolicy: EntityMigrationPolicy {
-  typealias Create = @Sendable (MigrationObject, Godwit.EntityMapping, MigrationManager) throws -> Void
+  typealias Create =
+    @Sendable (MigrationObject, Godwit.EntityMapping, MigrationManager) throws -> Void
 
   private let create: Create
   init(_ create: @escaping Create) { self.create = create }
