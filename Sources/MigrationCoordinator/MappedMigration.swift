@@ -57,6 +57,7 @@ struct MappedMigration {
     }
     let (saved, results) = try await migrate(schema, telling)
     var report = try finish(saved, results, schema, telling)
+    report.engine = .objects
     report.losses = losses
     report.omittedIndexes = schema.omissions
     report.extraTables = survey.differences.extraTables

@@ -231,7 +231,7 @@ package struct Migration: Sendable {
     } catch {
       report.modelCacheOmitted = "\(error)"
     }
-    let order = AssemblyOrder(
+    var order = AssemblyOrder(
       schema: assessment.destination, plan: saved.plan, manifests: results.map(\.manifest),
       folder: paths.work, result: paths.result,
       metadata: survey.metadata.restated(
@@ -240,6 +240,7 @@ package struct Migration: Sendable {
       modelCache: cache, maxima: assessment.maxima(survey),
       usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
       memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
+    order.textEncoding = survey.header.textEncoding
     let assembler: any Assembler =
       saved.pages.map { GraftAssembler(layout: $0, paths: paths) } ?? SQLAssembler()
     let assembled = try assembler.assemble(order) { telling.assembly($0) }
@@ -255,6 +256,10 @@ package struct Migration: Sendable {
     let files = ExternalFiles(schema: assessment.destination, result: paths.result)
     report.missingExternalFiles = try files.bring(from: request.store, to: request.destination)
     report.oldStore = try handOver(survey, paths)?.string
+    report.engine = saved.pages == nil ? .sql : .pages
+    if saved.pages == nil && request.engine == .pages {
+      report.engineDeclined = PageLayout.hindrance(survey, saved.plan)
+    }
     report.rows = assembled.rows
     report.danglingReferences = assembled.danglingReferences
     report.losses = assessment.losses

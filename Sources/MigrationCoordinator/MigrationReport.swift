@@ -23,6 +23,10 @@ package struct MigrationReport: Codable, Sendable {
   package var oldStore: String?
   package var rows: Int64 = 0
   package var workOrders: [Order] = []
+  /// What wrote the rows, unless there was nothing to do.
+  package var engine: MigrationRequest.Engine?
+  /// Why SQL wrote them although pages were asked for.
+  package var engineDeclined: String?
   package var losses: [Loss] = []
   package var omittedIndexes: [StoreSchema.Omission] = []
   /// Why the result carries no model of its own, if it does not.

@@ -29,7 +29,9 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   private static func open(_ document: WorkOrderDocument) throws -> StoreConnection {
     let path = FilePath(document.shard)
     try Files.remove(path)
-    let connection = try StoreConnection.scratch(path, cacheBytes: document.memory / 4)
+    let source = try StoreHeader(of: FilePath(document.source))
+    let connection = try StoreConnection.scratch(
+      path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding)
     try attachSource(document, to: connection)
     return connection
   }

@@ -21,15 +21,19 @@ package struct StoreConnection: Sendable {
   }
 
   /// Opens or makes a file that is thrown away if anything fails: nothing can be rolled back in it.
+  ///
+  /// - Parameter textEncoding: as a header names it; only files of one encoding can be attached to
+  ///   each other.
   package static func scratch(
-    _ path: FilePath, cacheBytes: Int64
+    _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1
   ) throws(StoreError) -> StoreConnection {
     let connection = try open(path, uri(path), Configuration())
     try connection.run { db in
       // Incremental vacuum must be chosen before the first table; the others trade safety, which
       // a file without a manifest does not need, for speed.
       for pragma in [
-        "page_size = 4096", "auto_vacuum = 2", "journal_mode = OFF", "synchronous = OFF",
+        "encoding = '\(encodingName(textEncoding))'", "page_size = 4096", "auto_vacuum = 2",
+        "journal_mode = OFF", "synchronous = OFF",
         "locking_mode = EXCLUSIVE", "secure_delete = OFF", "temp_store = FILE",
         "cache_size = -\(max(512, cacheBytes / 1024))",
       ] {
@@ -37,6 +41,14 @@ package struct StoreConnection: Sendable {
       }
     }
     return connection
+  }
+
+  private static func encodingName(_ number: UInt32) -> String {
+    switch number {
+    case 2: "UTF-16le"
+    case 3: "UTF-16be"
+    default: "UTF-8"
+    }
   }
 
   /// Runs a block with the database, without a transaction of its own.

@@ -1,7 +1,7 @@
 /// Keys of any values in a form whose bytes compare as SQLite compares the values.
 ///
-/// Each value is a tag and its bytes, inverted for a descending column; the row number ends the
-/// key.
+/// Each value is a tag and its bytes, inverted for a descending column; then the row number, and a
+/// bit for each column with a real: reals and integers compare by their numbers alone.
 package struct KeyEncoder {
   private enum Tag {
     static let null: UInt8 = 1
@@ -13,16 +13,28 @@ package struct KeyEncoder {
   package private(set) var bytes: [UInt8] = []
   /// Whether one of the values was NULL: such a key equals no other in a unique index.
   package private(set) var hasNull = false
+  /// Whether the key tells the values to the bit, which of zeros only one can.
+  package private(set) var isExact = true
+  private var columns = 0
+  private var reals: [UInt8] = []
 
   package init() {}
 
   package mutating func begin() {
     bytes.removeAll(keepingCapacity: true)
+    reals.removeAll(keepingCapacity: true)
+    columns = 0
     hasNull = false
+    isExact = true
   }
+
+  /// The bytes after the columns of a key.
+  static func tail(_ columns: Int) -> Int { 8 + (columns + 7) / 8 }
 
   package mutating func add(_ field: Field, descending: Bool) {
     let start = bytes.count
+    if columns & 7 == 0 { reals.append(0) }
+    columns += 1
     if field.isNull {
       hasNull = true
       bytes.append(Tag.null)
@@ -30,8 +42,11 @@ package struct KeyEncoder {
       addNumber(integer: field.integer)
     } else if field.isReal {
       bytes.append(Tag.number)
-      addOrdered(field.real)
-      bytes += [0x80, 0, 1]
+      let number = field.real
+      if number == 0 && number.sign == .minus { isExact = false }
+      addOrdered(number)
+      bytes += [0x80, 0]
+      reals[reals.count - 1] |= 1 << UInt8((columns - 1) & 7)
     } else {
       bytes.append(field.isText ? Tag.text : Tag.blob)
       for byte in UnsafeRawBufferPointer(start: field.body, count: field.size) {
@@ -43,7 +58,10 @@ package struct KeyEncoder {
     if descending { for index in start..<bytes.count { bytes[index] = ~bytes[index] } }
   }
 
-  package mutating func end(row: Int64) { addBig(IntegerEntry.ordered(row)) }
+  package mutating func end(row: Int64) {
+    addBig(IntegerEntry.ordered(row))
+    bytes += reals
+  }
 
   private mutating func addBig(_ value: UInt64) {
     for shift in stride(from: 56, through: 0, by: -8) {
@@ -57,7 +75,7 @@ package struct KeyEncoder {
     let near = Double(integer)
     addOrdered(near)
     let rest = UInt16(truncatingIfNeeded: (integer &- Self.base(near)) &+ 0x8000)
-    bytes += [UInt8(rest >> 8), UInt8(truncatingIfNeeded: rest), 0]
+    bytes += [UInt8(rest >> 8), UInt8(truncatingIfNeeded: rest)]
   }
 
   private static func base(_ near: Double) -> Int64 {
@@ -78,7 +96,9 @@ package struct KeyEncoder {
     var types: [UInt64] = []
     var body: [UInt8] = []
     var at = 0
-    for isDescending in descending {
+    let tail = key.count - tail(descending.count)
+    guard tail >= 0 else { return false }
+    for (column, isDescending) in descending.enumerated() {
       let flip: UInt8 = isDescending ? 0xff : 0
       guard at < key.count else { return false }
       let tag = key[at] ^ flip
@@ -86,9 +106,10 @@ package struct KeyEncoder {
       switch tag {
       case Tag.null: types.append(0)
       case Tag.number:
-        guard at + 11 <= key.count else { return false }
-        number(key, at, flip, &types, &body)
-        at += 11
+        guard at + 10 <= tail else { return false }
+        let isReal = key[tail + 8 + (column >> 3)] >> UInt8(column & 7) & 1 == 1
+        number(key, at, flip, isReal, &types, &body)
+        at += 10
       case Tag.text, Tag.blob:
         let start = body.count
         while true {
@@ -106,7 +127,7 @@ package struct KeyEncoder {
       default: return false
       }
     }
-    guard at + 8 == key.count else { return false }
+    guard at == tail else { return false }
     integer(IntegerEntry.value(big(key, at, 0)), &types, &body)
     write(types, body, &out)
     return true
@@ -117,12 +138,12 @@ package struct KeyEncoder {
   }
 
   private static func number(
-    _ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8, _ types: inout [UInt64],
-    _ body: inout [UInt8]
+    _ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8, _ isReal: Bool,
+    _ types: inout [UInt64], _ body: inout [UInt8]
   ) {
     let ordered = big(key, at, flip)
     let number = Double(bitPattern: ordered >> 63 == 1 ? ordered ^ 1 << 63 : ~ordered)
-    if key[at + 10] ^ flip == 1 {
+    if isReal {
       types.append(7)
       withUnsafeBytes(of: number.bitPattern.bigEndian) { body += $0 }
     } else {
@@ -257,10 +278,11 @@ package struct KeyMerge {
   package mutating func forEach(
     isUnique: Bool, _ body: (UnsafeRawBufferPointer) throws(PageError) -> Void
   ) throws(PageError) {
+    let tail = KeyEncoder.tail(descending.count)
     while let (index, key) = smallest() {
       if isUnique {
-        let columns = key.dropLast(8)
-        if columns.elementsEqual(last.dropLast(8)), !last.isEmpty, !hasNull(key) {
+        let columns = key.dropLast(tail)
+        if columns.elementsEqual(last.dropLast(tail)), !last.isEmpty, !hasNull(key) {
           throw PageError(.duplicateKeys)
         }
         last = key

@@ -53,6 +53,11 @@ struct RandomTables {
         : .real(Double(Int.random(in: -100_000...100_000, using: &generator)) / 4)
     case "VARCHAR": return .text(String(repeating: "aé\u{1}", count: length(40)))
     default:
+      if Int.random(in: 0..<9, using: &generator) == 0 {
+        // Such a column keeps integers and reals apart, and an index takes them as equal.
+        let number = Int64.random(in: -3...3, using: &generator)
+        return Bool.random(using: &generator) ? .integer(number) : .real(Double(number))
+      }
       let isLong = hasBlobs && Int.random(in: 0..<20, using: &generator) == 0
       let count = isLong ? length(60_000) : length(60)
       let seed = UInt8.random(in: 0...255, using: &generator)

@@ -20,6 +20,8 @@ package struct AssemblyOrder: Sendable {
   package var memory: Int64
   package var verifiesFully: Bool
   package var logsSQL: Bool
+  /// That of the shards, as a header names it.
+  package var textEncoding: UInt32 = 1
 }
 
 /// What a store under assembly goes through, for whoever shows progress.

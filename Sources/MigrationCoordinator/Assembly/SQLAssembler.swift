@@ -12,7 +12,8 @@ struct SQLAssembler: Assembler {
     _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
     try Files.remove(order.result)
-    let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 4)
+    let connection = try StoreConnection.scratch(
+      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding)
     var report = AssemblyReport()
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }

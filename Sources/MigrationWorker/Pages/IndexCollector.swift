@@ -60,6 +60,10 @@ final class IndexCollector {
       encoder.add(row[column], descending: isDescending)
     }
     encoder.end(row: key)
+    guard encoder.isExact else {
+      isComplete = false
+      return
+    }
     try keys.add(encoder.bytes)
   }
 

@@ -35,6 +35,10 @@ struct GraftAssembler: Assembler {
       try close(skeleton, file, pool)
     }
     try complete(order, placed, left, progress, &report)
+    let found = report.danglingReferences
+    report.danglingReferences = order.plan.program.references.compactMap { check in
+      found.first { $0.table == check.table && $0.column == check.column }
+    }
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
     try Files.syncFile(order.result)
     return report

@@ -25,9 +25,16 @@ struct PageLayout: Hashable, Codable, Sendable {
     case .auto, .objects:
       if survey.access.fingerprint.bytes < Self.worthwhileBytes { return nil }
     }
-    // An order is filled in by an UPDATE of rows that lie in no page of their own then.
-    guard plan.program.orderFills.isEmpty, survey.header.textEncoding == 1 else { return nil }
+    if Self.hindrance(survey, plan) != nil { return nil }
     self.init(schema)
+  }
+
+  /// Why the rows of a store cannot be written as pages, if they cannot (docs/store-pages.md).
+  static func hindrance(_ survey: StoreSurvey, _ plan: MigrationPlan) -> String? {
+    if survey.header.textEncoding > 1 { return "the store's texts are not encoded in UTF-8" }
+    // An order is filled in by an UPDATE of rows that lie in no page of their own then.
+    if !plan.program.orderFills.isEmpty { return "an order has to be made" }
+    return nil
   }
 
   private init(_ schema: StoreSchema) {

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Migrates random stores of random models by both engines: all results must be alike to the byte
+once they are vacuumed, and SQLite must be able to go on working in them.
+
+usage: random_pairs.py --godwit P --corpus D [--seeds 1-20] [--scratch S]; the corpus is not read
+"""
+import json
+import os
+import random
+import shutil
+import sqlite3
+import threading
+
+from coredata import INTEGERS, Attribute, Layout, Model, key
+from expectation import Mapping
+from random_models import make_source
+from random_steps import make_destination
+from random_stores import Filler, Form, make_store
+from random_values import Values
+from run import Failure, Tool, fingerprint, parser, run_cases, unchanged, vacuumed
+from store import quoted
+
+ENGINES = {"sql": 0, "pages": 0}
+DECLINED = {}
+LOCK = threading.Lock()
+
+
+def value_limits(mapping):
+    """{attribute of the source: (lowest, highest) number that its new type takes}, where that is
+    another one."""
+    out = {}
+    for new, old in mapping.entities.items():
+        for name, p in mapping.destination.stored(new).items():
+            origin = mapping.origin(new, name)
+            if not isinstance(p, Attribute) or not origin or origin.type == p.type:
+                continue
+            low, high = bounds(origin.type)
+            if p.type != "Boolean":
+                low, high = max(low, bounds(p.type)[0]), min(high, bounds(p.type)[1])
+            if key(origin) in out:
+                low, high = max(low, out[key(origin)][0]), min(high, out[key(origin)][1])
+            out[key(origin)] = (low, high)
+    return out
+
+
+def bounds(kind):
+    if kind == "Boolean":
+        return 0, 1
+    return INTEGERS.get(kind, (-3e38, 3e38) if kind == "Float" else (-1e300, 1e300))
+
+
+def constrained(mapping):
+    """Attributes of the source with values that occur once."""
+    out = set()
+    for model, origin in ((mapping.source, None), (mapping.destination, mapping.origin)):
+        for name, entity in model.entities.items():
+            for names in entity.constraints:
+                found = origin(name, names[0]) if origin else model.stored(name)[names[0]]
+                out |= {key(found)} if found else set()
+    return out
+
+
+def alone(mapping):
+    """To-one relationships of the source that no two objects may share."""
+    out = set()
+    for new in mapping.entities:
+        for name, p in mapping.destination.stored(new).items():
+            origin = mapping.origin(new, name)
+            if not isinstance(p, Attribute) and p.to_many and origin and not origin.to_many:
+                out.add(key(origin))
+    return out
+
+
+def keeps_objects(mapping):
+    """Whether each table has objects of one hierarchy at most, none of them of an abstract entity,
+    and no value that occurs once has to fit another type."""
+    for root in mapping.destination.roots():
+        family = [n for n in mapping.destination.family(root) if n in mapping.entities]
+        if len({mapping.source.root(mapping.entities[n]) for n in family}) > 1:
+            return False
+    if constrained(mapping) & set(value_limits(mapping)):
+        return False
+    return not any(mapping.destination.entities[new].abstract
+                   and not mapping.source.entities[old].abstract
+                   for new, old in mapping.entities.items())
+
+
+def make_pair(tool, seed, folder):
+    """Writes both models and the store; gives their paths and what the store is like."""
+    r = random.Random(seed)
+    bundle = os.path.join(folder, "Random.xcdatamodeld")
+    paths = [os.path.join(bundle, n + ".xcdatamodel") for n in ("Old", "New")]
+    first = make_source(r)
+    first.write(paths[0])
+    old = new = Model(paths[0])
+    while new.hashes() == old.hashes() or not keeps_objects(Mapping(old, new)):
+        shutil.rmtree(paths[1], ignore_errors=True)
+        make_destination(first).write(paths[1])
+        new = Model(paths[1])
+    mapping = Mapping(old, new)
+    if mapping.refusals():
+        raise Failure(f"the models give the reasons {mapping.refusals()}")
+    template = os.path.join(folder, "empty.sqlite")
+    tool.run("generate", paths[0], "--rows", 0, "--output", template)
+    store = os.path.join(folder, "source", "Random.sqlite")
+    os.makedirs(os.path.dirname(store))
+    form = Form(r)
+    support = os.path.join(folder, "source", ".Random_SUPPORT", "_EXTERNAL_DATA")
+    values = Values(r, form.odd, value_limits(mapping), constrained(mapping), support)
+    filler = Filler(r, form, Layout(old), values)
+    make_store(template, store, filler, alone(mapping))
+    return bundle, paths[1], store, form, r
+
+
+def check(tool, seed, folder):
+    bundle, target, store, form, r = make_pair(tool, seed, folder)
+    before = fingerprint(os.path.dirname(store))
+    few = ("--range-rows", r.choice((3, 20, 100, 700)))
+    runs = [("sql", ("--engine", "sql", "--workers", 1)),
+            ("pages", ("--engine", "pages", "--workers", 1)),
+            ("pages, 3 workers", ("--engine", "pages", "--workers", 3)),
+            ("pages, ranges", ("--engine", "pages", "--workers", 2, *few, "--verify", "full"))]
+    results, found = [], []
+    for name, flags in runs:
+        result = os.path.join(folder, f"result-{len(results)}.sqlite")
+        report = os.path.join(folder, f"report-{len(results)}.json")
+        tool.run("migrate", store, "--to", target, "--models", bundle, "--output", result,
+                 "--report", report, *flags)
+        unchanged(before, os.path.dirname(store))
+        with open(report, encoding="utf-8") as file:
+            told = json.load(file)
+        if flags[1] != told["engine"]:
+            with LOCK:
+                DECLINED[seed] = told.get("engineDeclined", "without a reason")
+            if "engineDeclined" not in told:
+                found.append(f"{name}: the rows are written by {told['engine']}, and why is told "
+                             "nowhere")
+        results.append((name, result, told))
+    with LOCK:
+        ENGINES[results[1][2]["engine"]] += 1
+    copies = [(name, vacuumed(path)) for name, path, _ in results]
+    for name, copy in copies[1:]:
+        found += [f"{name}: {line}" for line in different(copies[0][1], copy)]
+    for name, told in ((n, t) for n, _, t in results[1:]):
+        if told["danglingReferences"] != results[0][2]["danglingReferences"]:
+            found.append(f"{name}: dangling references {told['danglingReferences']}, by SQL "
+                         f"{results[0][2]['danglingReferences']}")
+    for name, path, _ in results[1:2] + results[3:]:
+        found += [f"{name}, {line}" for line in usable(path, random.Random(seed))]
+    return [f"[{form}] {line}" for line in found]
+
+
+def different(first, second):
+    """Where two vacuumed stores differ, by table; by size where rows are alike."""
+    with open(first, "rb") as a, open(second, "rb") as b:
+        one, two = a.read(), b.read()
+    if one == two:
+        return []
+    out, dbs = [], []
+    for path in (first, second):
+        dbs.append(sqlite3.connect(path))
+        dbs[-1].text_factory = bytes
+    schemas = [db.execute("select type, name, tbl_name, sql from sqlite_master").fetchall()
+               for db in dbs]
+    if schemas[0] != schemas[1]:
+        out.append("schemas differ")
+    for kind, name, _, _ in schemas[0]:
+        if kind == b"table":
+            rows = [db.execute(f"select rowid, * from {quoted(name.decode())}").fetchall()
+                    for db in dbs]
+            odd = [pair for pair in zip(*rows) if repr(pair[0]) != repr(pair[1])]
+            if odd or len(rows[0]) != len(rows[1]):
+                out.append(f"{name.decode()}: {len(rows[0])} and {len(rows[1])} rows; " + (
+                    f"{len(odd)} differ, the first {odd[0]!r:.600}" if odd else ""))
+    places = [n for n in range(0, min(len(one), len(two)), 4096)
+              if one[n:n + 4096] != two[n:n + 4096]]
+    return out or [f"rows are alike, {len(one)} and {len(two)} bytes differ in pages "
+                   f"{[n // 4096 + 1 for n in places[:8]]}"]
+
+
+def usable(result, r):
+    """Whether SQLite can go on in a copy of the store."""
+    copy = result + ".used.sqlite"
+    shutil.copyfile(result, copy)
+    db = sqlite3.connect(copy)
+    db.isolation_level = None
+    db.text_factory = bytes
+    found = []
+
+    def sound(step):
+        answers = db.execute("pragma integrity_check(3)").fetchall()
+        if answers != [(b"ok",)]:
+            found.append(f"after {step}: {answers}")
+        return not found
+    if sound("the migration"):
+        for step, action in STEPS:
+            try:
+                action(db, r)
+            except sqlite3.Error as error:
+                found.append(f"at {step}: {error}")
+            if not sound(step):
+                break
+    db.close()
+    os.remove(copy)
+    return found
+
+
+def tables(db):
+    names = db.execute("select name from sqlite_master where type = 'table' and name like 'Z%'"
+                       " and name not in ('Z_METADATA', 'Z_PRIMARYKEY', 'Z_MODELCACHE')")
+    return [n.decode() for (n,) in names.fetchall()]
+
+
+def insert_rows(db, r):
+    db.execute("begin")
+    for table in tables(db):
+        columns = [c[1].decode() for c in db.execute(f"pragma table_info({quoted(table)})")]
+        for _ in range(r.choice((1, 200))):
+            cells = [r.choice((r.randrange(2**40), bytes(r.choice((3, 5000)))))
+                     if c not in ("Z_PK", "Z_ENT", "Z_OPT") else r.randrange(-2**50, 2**50)
+                     for c in columns]
+            db.execute(f"insert or ignore into {quoted(table)} values "
+                       f"({', '.join('?' * len(cells))})", cells)
+    db.execute("commit")
+
+
+def update_rows(db, r):
+    db.execute("begin")
+    for table in tables(db):
+        columns = [c[1].decode() for c in db.execute(f"pragma table_info({quoted(table)})")]
+        for column in columns[1:]:
+            db.execute(f"update or ignore {quoted(table)} set {quoted(column)} = ? "
+                       "where rowid % 3 = ?", (bytes(r.choice((0, 60, 6000))), r.randrange(3)))
+    db.execute("commit")
+
+
+def delete_rows(db, r):
+    db.execute("begin")
+    for table in tables(db):
+        db.execute(f"delete from {quoted(table)} where rowid % 2 = ?", (r.randrange(2),))
+    db.execute("commit")
+
+
+def vacuum_some(db, r):
+    # Only a script runs such a statement to its end here.
+    db.executescript(f"pragma incremental_vacuum({r.choice((1, 7, 50))})")
+
+
+def vacuum_free(db, _):
+    db.executescript("pragma incremental_vacuum")
+    left = db.execute("pragma freelist_count").fetchone()[0]
+    if left:
+        raise sqlite3.Error(f"{left} pages are free after incremental_vacuum")
+
+
+def drop_tables(db, r):
+    for table in r.sample(tables(db), min(2, len(tables(db)))):
+        db.execute(f"drop table {quoted(table)}")
+
+
+def vacuum(db, _):
+    db.execute("vacuum")
+
+
+STEPS = (("insert", insert_rows), ("incremental_vacuum", vacuum_some), ("update", update_rows),
+         ("delete", delete_rows), ("incremental_vacuum of some", vacuum_some),
+         ("drop table", drop_tables), ("incremental_vacuum of all", vacuum_free),
+         ("vacuum", vacuum))
+
+
+def seeds(text):
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def main():
+    p = parser(__doc__)
+    p.add_argument("--seeds", default="1-20", help="one seed or a range")
+    options = p.parse_args()
+    tool, wanted = Tool(options.godwit), seeds(options.seeds)
+
+    def told(seed):
+        return f"seed {seed}", lambda folder: check(tool, seed, folder)
+    try:
+        run_cases(options, [told(seed) for seed in wanted], "random pairs")
+    finally:
+        print(f"seeds {wanted[0]}-{wanted[-1]}: {ENGINES['pages']} by pages, "
+              f"{ENGINES['sql']} declined" + "".join(
+                  f"\n  seed {s}: {why}" for s, why in sorted(DECLINED.items())))
+
+
+if __name__ == "__main__":
+    main()
