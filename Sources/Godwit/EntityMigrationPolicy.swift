@@ -85,6 +85,8 @@ public struct MigrationPolicies: Sendable {
 private final class PolicyAdapter: MigrationPolicy {
   private let policy: EntityMigrationPolicy
   private var known: MigrationManager?
+  /// What the hook that runs for every object was given last.
+  private var knownMapping: EntityMapping?
 
   init(_ policy: EntityMigrationPolicy) { self.policy = policy }
 
@@ -104,8 +106,10 @@ private final class PolicyAdapter: MigrationPolicy {
   func createDestinations(
     of source: ManagedObject, _ mapping: Mapping.EntityMapping, _ core: any PolicyManager
   ) throws {
+    if knownMapping?.name != mapping.name { knownMapping = EntityMapping(mapping) }
     try policy.createDestinationInstances(
-      forSource: MigrationObject(source), in: EntityMapping(mapping), manager: manager(core))
+      forSource: MigrationObject(source), in: knownMapping ?? EntityMapping(mapping),
+      manager: manager(core))
   }
 
   func endCreation(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {

@@ -72,7 +72,8 @@ package struct RowCalls: Hashable, Sendable {
 }
 
 extension PropertyMapping {
-  var isComputed: Bool { if case .computed = origin { true } else { false } }
+  /// Whether its value is none of the plain forms.
+  package var isComputed: Bool { if case .computed = origin { true } else { false } }
 }
 
 /// Looks for what keeps the objects of a mapping model together.

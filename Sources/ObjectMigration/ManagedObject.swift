@@ -1,6 +1,6 @@
 package import ExpressionEvaluation
 import ObjectModel
-import Schema
+package import Schema
 package import ValueExpressions
 
 /// An object of the source or the destination store, whose values are read when they are asked for.
@@ -18,6 +18,8 @@ package final class ManagedObject: EvaluatedObject {
   var row: [StoredValue]?
   /// Whether the row stands in the store.
   var isInserted: Bool
+  /// Where the values are while the row passes, before they are read from the store.
+  var passing: (any PassingRow)?
   /// What was set, in that order, where the context makes one object at a time.
   var settings: [(index: Int, value: StoredValue)] = []
   /// The columns that the store does not have yet.
@@ -69,7 +71,7 @@ package final class ManagedObject: EvaluatedObject {
   func storedValue(_ name: String) throws -> (AttributeFacts, StoredValue) {
     guard let attribute = facts.attributes[name] else { throw unknown(name) }
     guard let newObjects = context.newObjects else {
-      return (attribute, try loadedRow()[attribute.index])
+      return (attribute, try columnValue(attribute.index))
     }
     let value = settings.last { $0.index == attribute.index }?.value
     return (attribute, try value ?? newObjects.initialValue(of: self, at: attribute.index))
@@ -166,6 +168,11 @@ package final class ManagedObject: EvaluatedObject {
     return relationship
   }
 
+  private func columnValue(_ index: Int) throws -> StoredValue {
+    if let row { return row[index] }
+    return try passing?.value(at: index) ?? loadedRow()[index]
+  }
+
   func loadedRow() throws -> [StoredValue] {
     if let row { return row }
     let loaded = try context.readRow(of: self)
@@ -176,7 +183,7 @@ package final class ManagedObject: EvaluatedObject {
   /// The key that a column of this row holds, if any.
   func reference(_ column: String) throws -> Int64? {
     guard let index = facts.columnIndexes[column],
-      case .integer(let key) = try loadedRow()[index]
+      case .integer(let key) = try columnValue(index)
     else { return nil }
     return key
   }
@@ -184,4 +191,10 @@ package final class ManagedObject: EvaluatedObject {
   private func unknown(_ name: String) -> ObjectMigrationError {
     ObjectMigrationError(.unknownProperty(name), entity: facts.name, property: name)
   }
+}
+
+/// A row in the hands of a loop.
+package protocol PassingRow: AnyObject {
+  /// The value of a column by its place in `RowCaller.sourceColumns`.
+  func value(at index: Int) throws -> StoredValue
 }

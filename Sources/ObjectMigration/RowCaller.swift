@@ -34,7 +34,7 @@ package final class RowCaller {
   package private(set) var failure: (any Error)?
 
   /// One entity mapping with all that its objects need.
-  private final class Part {
+  fileprivate final class Part {
     let mapping: EntityMapping
     let source: EntityFacts
     let destination: EntityFacts
@@ -109,8 +109,10 @@ package final class RowCaller {
     }
   }
 
-  private func enter(_ part: Part, _ key: Int64) throws {
-    current = ManagedObject(source, part.source, key: key, row: nil, isInserted: true)
+  private func enter(_ part: Part, _ key: Int64, _ row: (any PassingRow)? = nil) throws {
+    let object = ManagedObject(source, part.source, key: key, row: nil, isInserted: true)
+    object.passing = row
+    current = object
     currentPart = part
     made = nil
     isAssociated = false
@@ -181,6 +183,58 @@ package final class RowCaller {
     variables["source"] = current.map { .object($0) } ?? .null
     if let policy = part.policy { variables["entityPolicy"] = .object(PolicyObject(policy, self)) }
     return EvaluationScope(variables: variables, now: now, patterns: patterns)
+  }
+
+  // MARK: Rows that pass
+
+  /// Some attributes that one mapping computes.
+  package struct Attributes {
+    fileprivate let part: Part
+    fileprivate let members: [(name: String, index: Int, isComputed: Bool)]
+  }
+
+  /// The columns that source objects of a mapping have, in the order in which a row is asked for
+  /// them.
+  package func sourceColumns(mapping index: Int) -> [String] {
+    parts[index]?.source.columns ?? []
+  }
+
+  /// Prepares for destination attributes of a mapping; nil where it has no objects or attributes.
+  package func attributes(mapping index: Int, _ names: [String]) -> Attributes? {
+    guard let part = parts[index] else { return nil }
+    let members = names.compactMap { name -> (String, Int, Bool)? in
+      guard let index = part.destination.attributes[name]?.index else { return nil }
+      let property = part.properties[index]?.property
+      return (name, index, property?.isComputed ?? false)
+    }
+    return members.count == names.count ? Attributes(part: part, members: members) : nil
+  }
+
+  /// Computes attributes of a row's object; `set` hears their places among the names.
+  ///
+  /// Of what a policy leaves alone, it hears only what expressions compute.
+  package func make(
+    _ attributes: Attributes, key: Int64, row: any PassingRow,
+    _ set: (_ place: Int, StoredValue) -> Void
+  ) throws {
+    let part = attributes.part
+    do {
+      try enter(part, key, row)
+      defer { current?.passing = nil }
+      for (place, member) in attributes.members.enumerated() {
+        guard let made else {
+          set(place, try mapped(part, member.index))
+          continue
+        }
+        if let found = made.settings.last(where: { $0.index == member.index }) {
+          set(place, found.value)
+        } else if member.isComputed || !isFilled {
+          set(place, try initialValue(of: made, at: member.index))
+        }
+      }
+    } catch let error as ObjectMigrationError {
+      throw placed(error, part, nil, key)
+    }
   }
 
   // MARK: SQLite

@@ -37,6 +37,8 @@ final class CompiledProgram {
   private let scratch: UnsafeMutableRawPointer
   private let entityNumbers: UnsafeMutablePointer<TableProgram.Renumbering>
   private let entityCount: Int
+  /// The place of the last row's entity in the program.
+  private(set) var entity = 0
   /// The destination row; valid until the next one.
   let output: UnsafeMutablePointer<Field>
 
@@ -85,6 +87,7 @@ final class CompiledProgram {
   func run(_ fields: UnsafePointer<Field>) -> Bool? {
     guard fields[1].isInteger else { return fields[1].isNull ? false : nil }
     guard let entity = entity(fields[1].integer) else { return false }
+    self.entity = entity
     output[1] = Field(entityNumbers[entity].destination, scratch + 8)
     guard let count = Affinity.integer.applied(to: fields[2], scratch + 16) else { return nil }
     output[2] = count
@@ -168,6 +171,7 @@ final class CompiledProgram {
   ) throws -> Step {
     let affinity = column.type.affinity
     switch operation {
+    case .call(_, _, let standard): return try compile(standard, column, stored)
     case .constant(let value): return .constant(try constant(value, column, stored))
     case .copy(let source, let replacement):
       return .copy(
@@ -198,13 +202,14 @@ final class CompiledProgram {
       (maps + mapCount).initialize(to: map)
       mapCount += 1
       return .renumbered(place(of: source), affinity, map: mapCount - 1)
-    case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .then, .call:
+    case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .then:
       let place = place(ofExpression: operation.expression(schema: "src"))
       return .copy(place, affinity, replacement: try null(column, stored))
     }
   }
 
-  private func place(of column: String) -> Int {
+  /// Where a source column's value stands among the fields; asked for before rows are read.
+  func place(of column: String) -> Int {
     place(ofExpression: "s.\(SQL.identifier(column))", column: column)
   }
 

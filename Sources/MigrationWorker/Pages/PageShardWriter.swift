@@ -73,9 +73,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     var output = try PieceOutput(
       pages, runs, collectors, digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
-    let (document, source) = (document, source)
+    let (document, source, caller) = (document, source, caller)
     let read = try connection.perform(caller) { db in
-      let loop = try PieceLoop(document, piece, source, db)
+      let loop = try PieceLoop(document, piece, source, db, caller)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

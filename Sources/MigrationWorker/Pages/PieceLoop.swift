@@ -1,4 +1,5 @@
 import GRDB
+import ObjectMigration
 import Planning
 import RowPrograms
 import Schema
@@ -19,11 +20,14 @@ struct PieceLoop {
   private let definition: Substring
   private let file: FileDescriptor
   private let db: Database
+  private let caller: RowCaller?
 
   /// Takes the open source file, which is attached to the database as well.
   init(
-    _ document: WorkOrderDocument, _ piece: Piece, _ file: FileDescriptor, _ db: Database
+    _ document: WorkOrderDocument, _ piece: Piece, _ file: FileDescriptor, _ db: Database,
+    _ caller: RowCaller?
   ) throws {
+    self.caller = caller
     self.piece = piece
     self.file = file
     self.db = db
@@ -60,6 +64,7 @@ struct PieceLoop {
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, db)
     let compiled = try CompiledProgram(table, stored: odd.stored)
+    let computed = try caller.flatMap { try ComputedFields(table, compiled, $0) }
     let reader = try source(of: table, compiled)
     let (fields, row, width) = (reader.fields, UnsafePointer(compiled.output), compiled.width)
     var read: Int64 = 0
@@ -67,7 +72,9 @@ struct PieceLoop {
     var lastKey: Int64 = 0
     while try reader.next() {
       let key = fields[0].integer
-      if let isWanted = compiled.run(fields) {
+      var isWanted = compiled.run(fields)
+      if let computed, isWanted == true, try !computed.fill(key: key, fields) { isWanted = nil }
+      if let isWanted {
         guard isWanted else { continue }
         read += 1
         try output.add(key: key, row, width, hasKey: true)
