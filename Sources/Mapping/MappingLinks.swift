@@ -147,42 +147,15 @@ struct ManagerCalls {
 
   private mutating func walk(_ expression: ValueExpression) {
     switch expression {
-    case .constant, .evaluatedObject, .keyPath(nil, _): break
     case .variable(let name): if name == "manager" { reachesBeyond = true }
     case .keyPath(.variable("manager")?, let path):
       let key = path.prefix { $0 != "." }
       if !Self.harmlessKeys.contains(String(key)) { reachesBeyond = true }
-    case .keyPath(let operand?, _): walk(operand)
-    case .builtIn(_, let arguments), .aggregate(let arguments):
-      for argument in arguments { walk(argument) }
     case .function(let operand, let selector, let arguments):
       note(selector, arguments)
       if operand != .variable("manager") { walk(operand) }
       for argument in arguments { walk(argument) }
-    case .fetch(let request, let context, _):
-      walk(request)
-      walk(context)
-    case .set(_, let left, let right):
-      walk(left)
-      walk(right)
-    case .subquery(let collection, _, let predicate):
-      walk(collection)
-      walk(predicate)
-    case .ternary(let predicate, let value, let otherwise):
-      walk(predicate)
-      walk(value)
-      walk(otherwise)
-    }
-  }
-
-  private mutating func walk(_ predicate: ValuePredicate) {
-    switch predicate {
-    case .always, .unparsed: break
-    case .comparison(let left, _, let right, _, _, _):
-      walk(left)
-      walk(right)
-    case .and(let parts), .or(let parts): for part in parts { walk(part) }
-    case .not(let part): walk(part)
+    default: for part in expression.parts { walk(part) }
     }
   }
 

@@ -186,7 +186,7 @@ private struct RowCheck {
     case .computed(let expression):
       var allowed: Set = ["source", "entityMapping", "propertyMapping"]
       if entityMapping.ownPolicyClassName != nil { allowed.insert("entityPolicy") }
-      return VariableNames(in: expression).names.isSubset(of: allowed) ? nil : .expression
+      return expression.freeVariables.isSubset(of: allowed) ? nil : .expression
     case .attribute(let name, _):
       guard let before = source.allAttributes(of: old).first(where: { $0.name == name }) else {
         return .expression
@@ -253,48 +253,15 @@ private struct RowCheck {
   }
 }
 
-/// The variables that an expression names, those that a subquery binds left out.
-struct VariableNames {
-  private(set) var names: Set<String> = []
-
-  init(in expression: ValueExpression) { walk(expression) }
-
-  private mutating func walk(_ expression: ValueExpression) {
-    switch expression {
-    case .constant, .evaluatedObject, .keyPath(nil, _): break
-    case .variable(let name): names.insert(name)
-    case .keyPath(let operand?, _): walk(operand)
-    case .builtIn(_, let arguments), .aggregate(let arguments):
-      for argument in arguments { walk(argument) }
-    case .function(let operand, _, let arguments):
-      walk(operand)
-      for argument in arguments { walk(argument) }
-    case .fetch(let request, let context, _):
-      walk(request)
-      walk(context)
-    case .set(_, let left, let right):
-      walk(left)
-      walk(right)
+extension ValueExpression {
+  /// The variables that it names, those that a subquery binds for its predicate left out.
+  fileprivate var freeVariables: Set<String> {
+    switch self {
+    case .variable(let name): [name]
     case .subquery(let collection, let variable, let predicate):
-      walk(collection)
-      var inner = self
-      inner.walk(predicate)
-      names.formUnion(inner.names.subtracting(names.contains(variable) ? [] : [variable]))
-    case .ternary(let predicate, let value, let otherwise):
-      walk(predicate)
-      walk(value)
-      walk(otherwise)
-    }
-  }
-
-  private mutating func walk(_ predicate: ValuePredicate) {
-    switch predicate {
-    case .always, .unparsed: break
-    case .comparison(let left, _, let right, _, _, _):
-      walk(left)
-      walk(right)
-    case .and(let parts), .or(let parts): for part in parts { walk(part) }
-    case .not(let part): walk(part)
+      predicate.expressions.reduce(into: Set()) { $0.formUnion($1.freeVariables) }
+        .subtracting([variable]).union(collection.freeVariables)
+    default: parts.reduce(into: Set()) { $0.formUnion($1.freeVariables) }
     }
   }
 }

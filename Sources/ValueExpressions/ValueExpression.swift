@@ -61,3 +61,32 @@ package indirect enum ValuePredicate: Hashable, Sendable, Codable {
   /// Text that this version of Godwit cannot take apart: kept, shown, never evaluated.
   case unparsed(String)
 }
+
+extension ValueExpression {
+  /// The expressions that it is directly made of, those of its predicates included.
+  package var parts: [ValueExpression] {
+    switch self {
+    case .constant, .evaluatedObject, .variable, .keyPath(nil, _): []
+    case .keyPath(let operand?, _): [operand]
+    case .builtIn(_, let arguments), .aggregate(let arguments): arguments
+    case .function(let operand, _, let arguments): [operand] + arguments
+    case .fetch(let request, let context, _): [request, context]
+    case .set(_, let left, let right): [left, right]
+    case .subquery(let collection, _, let predicate): [collection] + predicate.expressions
+    case .ternary(let predicate, let value, let otherwise):
+      predicate.expressions + [value, otherwise]
+    }
+  }
+}
+
+extension ValuePredicate {
+  /// The expressions that its comparisons compare.
+  package var expressions: [ValueExpression] {
+    switch self {
+    case .always, .unparsed: []
+    case .comparison(let left, _, let right, _, _, _): [left, right]
+    case .and(let parts), .or(let parts): parts.flatMap(\.expressions)
+    case .not(let part): part.expressions
+    }
+  }
+}
