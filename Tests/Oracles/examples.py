@@ -115,6 +115,7 @@ def library_by_rows(tool, folder):
     db.execute(f"attach 'file:{objects}?mode=ro&immutable=1' as objects")
     db.execute(f"attach 'file:{source}?mode=ro&immutable=1' as old")
     db.create_function("lower_text", 1, lambda text: text and text.lower())
+    db.create_function("trimmed", 1, lambda text: text and text.strip(" "))
     out = []
     for table, in db.execute("select name from main.sqlite_schema where type = 'table' "
                              "and name not like 'Z_M%'").fetchall():
@@ -133,7 +134,11 @@ def library_by_rows(tool, folder):
         union all
         select a.Z_PK from old.ZVOLUME a left join main.ZITEM b using (Z_PK)
         left join old.ZSHELF s on s.Z_PK = a.ZSHELF
-        where b.ZSUBTITLE is not iif(a.ZSHELF is null, 'not on a shelf', s.ZLABEL)""").fetchall()
+        where b.ZSUBTITLE is not iif(a.ZSHELF is null, 'not on a shelf', s.ZLABEL)
+        or b.ZRATING is not iif(a.ZRATING between 0 and 5, a.ZRATING, null)
+        union all
+        select a.Z_PK from old.ZAUTHOR a left join main.ZAUTHOR b using (Z_PK)
+        where trimmed(a.ZNAME) is not b.ZNAME or a.ZBORN is not b.ZBORN""").fetchall()
     out += [f"computed values: {len(found)} rows differ"] if found else []
     db.close()
     return out

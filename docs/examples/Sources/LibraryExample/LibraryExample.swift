@@ -1,3 +1,4 @@
+import Foundation
 import Godwit
 import GodwitTool
 
@@ -11,6 +12,41 @@ final class ReaderPolicy: EntityMigrationPolicy {
   ) throws -> FunctionValue? {
     guard selector == "normalized:", case .value(let address)? = arguments.first else { return nil }
     return .value(address.stringValue.map { .string($0.lowercased()) } ?? .null)
+  }
+}
+
+/// Keeps what the mapping makes, but for ratings that are none: those from 0 to 5 are.
+final class VolumePolicy: EntityMigrationPolicy {
+  override var objectsAreIndependent: Bool { true }
+
+  override func createDestinationInstances(
+    forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
+    guard let rating = try source.value("rating").integerValue, !(0...5).contains(rating) else {
+      return
+    }
+    for volume in try manager.destinationInstances(
+      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+    {
+      try volume.setValue(nil, for: "rating")
+    }
+  }
+}
+
+/// Makes authors itself: no mapping fills what it does not set.
+final class AuthorPolicy: EntityMigrationPolicy {
+  override var objectsAreIndependent: Bool { true }
+
+  override func createDestinationInstances(
+    forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    let author = try manager.insertNewObject(forEntityName: "Author")
+    try author.copyAttributes(from: source)
+    let name = try author.value("name").stringValue ?? ""
+    try author.setValue(
+      .string(name.trimmingCharacters(in: CharacterSet(charactersIn: " "))), for: "name")
+    try manager.associate(source: source, with: author, for: mapping)
   }
 }
 
@@ -40,6 +76,8 @@ final class ShelfPolicy: EntityMigrationPolicy {
 @main struct LibraryExample {
   static func main() async {
     var policies = MigrationPolicies()
+    policies.register("Library.AuthorPolicy") { AuthorPolicy() }
+    policies.register("Library.VolumePolicy") { VolumePolicy() }
     policies.register("Library.ReaderPolicy") { ReaderPolicy() }
     policies.register("Library.ShelfPolicy") { ShelfPolicy() }
     await GodwitTool.run(policies: policies)
