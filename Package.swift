@@ -77,7 +77,7 @@ let package = Package(
       "ObjectMigration",
       [
         "ExpressionEvaluation", "Mapping", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        "ValueExpressions", .grdb, .systemPackage,
+        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "MigrationWorker",

@@ -113,6 +113,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   }
 
   consuming func finish() throws -> Int64 {
+    caller?.close()
     try connection.run { db in try db.execute(sql: "DETACH src") }
     try connection.queue.close()
     let path = FilePath(document.shard)

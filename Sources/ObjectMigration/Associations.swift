@@ -1,28 +1,15 @@
 import GRDB
 
-/// Which source object became which destination object by which mapping, on disk.
-struct Associations {
-  private let db: Database
-  static let database = "link"
-
-  /// Makes the table in the attached file.
-  init(_ db: Database) throws {
-    self.db = db
-    try db.execute(
-      sql: """
-        CREATE TABLE link.association (mapping INTEGER, source_table INTEGER, source INTEGER,
-          destination_table INTEGER, destination INTEGER, destination_number INTEGER,
-          PRIMARY KEY (mapping, source_table, source, destination_table, destination))
-          WITHOUT ROWID;
-        CREATE INDEX link.by_source ON association (source_table, source);
-        CREATE INDEX link.by_destination ON association
-          (mapping, destination_table, destination);
-        """)
-  }
-
-  struct Place: Hashable {
+/// Which source object became which destination object by which mapping.
+///
+/// Objects that keep their keys are kept as sets of keys, which are small; all others stand in a
+/// table on disk.
+final class Associations {
+  struct Place: Hashable, Comparable {
     var table: Int64
     var key: Int64
+
+    static func < (a: Self, b: Self) -> Bool { (a.table, a.key) < (b.table, b.key) }
   }
 
   struct Destination {
@@ -30,78 +17,237 @@ struct Associations {
     var number: Int64
   }
 
-  func add(mapping: Int64, source: Place, destination: Place, number: Int64) throws {
-    let statement = try db.cachedStatement(
-      sql: "INSERT OR IGNORE INTO link.association VALUES (?, ?, ?, ?, ?, ?)")
-    try statement.execute(
-      arguments: [
-        mapping, source.table, source.key, destination.table, destination.key, number,
-      ])
+  typealias Pair = (source: Place, destination: Destination)
+
+  /// The objects of one source table that kept their keys by one mapping as objects of one entity.
+  private struct Kept {
+    var mapping: Int64
+    var sourceTable: Int64
+    var destinationTable: Int64
+    var number: Int64
+    var keys: KeySet
   }
+
+  private let db: Database
+  private let statements: PreparedStatements
+  /// By mapping, then by tables, which is the order in which objects are found.
+  private var kept: [Kept] = []
+  private var lastKept = 0
+  /// The mappings with pairs in the table, in their order.
+  private var moved: [Int64] = []
+  private var isIndexed = false
+  /// Mappings that may have made one object of several.
+  private var merging: Set<Int64> = []
+
+  /// Makes the table in the attached file.
+  init(_ db: Database, _ statements: PreparedStatements) throws {
+    self.db = db
+    self.statements = statements
+    try db.execute(
+      sql: """
+        CREATE TABLE link.association (mapping INTEGER, source_table INTEGER, source INTEGER,
+          destination_table INTEGER, destination INTEGER, destination_number INTEGER,
+          PRIMARY KEY (mapping, source_table, source, destination_table, destination))
+          WITHOUT ROWID
+        """)
+  }
+
+  /// `isFirst` says that nothing else was made to be this destination object.
+  func add(
+    mapping: Int64, source: Place, destination: Place, number: Int64, isFirst: Bool
+  ) throws {
+    if !isFirst { merging.insert(mapping) }
+    guard source.key != destination.key else {
+      insert(mapping, source, destination, number)
+      return
+    }
+    if !moved.contains(mapping) {
+      moved.append(mapping)
+      moved.sort()
+    }
+    let statement = try statements.statement(
+      "INSERT OR IGNORE INTO link.association VALUES (?, ?, ?, ?, ?, ?)")
+    statement.bind(
+      all: [mapping, source.table, source.key, destination.table, destination.key, number])
+    try statement.execute()
+  }
+
+  private func insert(_ mapping: Int64, _ source: Place, _ destination: Place, _ number: Int64) {
+    func fits(_ set: Kept) -> Bool {
+      set.mapping == mapping && set.sourceTable == source.table
+        && set.destinationTable == destination.table && set.number == number
+    }
+    if kept.indices.contains(lastKept), fits(kept[lastKept]) {
+      kept[lastKept].keys.insert(source.key)
+      return
+    }
+    if let place = kept.firstIndex(where: fits) {
+      lastKept = place
+    } else {
+      func order(_ set: Kept) -> [Int64] {
+        [set.mapping, set.sourceTable, set.destinationTable, set.number]
+      }
+      let made = Kept(
+        mapping: mapping, sourceTable: source.table, destinationTable: destination.table,
+        number: number, keys: KeySet())
+      lastKept =
+        kept.firstIndex { order(made).lexicographicallyPrecedes(order($0)) } ?? kept.count
+      kept.insert(made, at: lastKept)
+    }
+    kept[lastKept].keys.insert(source.key)
+  }
+
+  // MARK: Looking up
 
   /// What a source object became, by one mapping or by any, in the order of mappings and keys.
   func destinations(of source: Place, mapping: Int64?) throws -> [Destination] {
-    let condition = mapping == nil ? "" : "AND mapping = ?"
-    let statement = try db.cachedStatement(
-      sql: """
+    var found: [(mapping: Int64, destination: Destination)] = []
+    for set in kept
+    where set.sourceTable == source.table && (mapping == nil || set.mapping == mapping)
+      && set.keys.contains(source.key)
+    {
+      let place = Place(table: set.destinationTable, key: source.key)
+      found.append((set.mapping, Destination(place: place, number: set.number)))
+    }
+    guard !moved.isEmpty else { return found.map(\.destination) }
+    let before = found.count
+    for other in moved where mapping == nil || other == mapping {
+      let statement = try statements.statement(
+        """
         SELECT destination_table, destination, destination_number FROM link.association
-        WHERE source_table = ? AND source = ? \(condition)
-        ORDER BY mapping, destination_table, destination
+        WHERE mapping = ? AND source_table = ? AND source = ?
+        ORDER BY destination_table, destination
         """)
-    var arguments: StatementArguments = [source.table, source.key]
-    if let mapping { arguments += [mapping] }
-    return try Row.fetchAll(statement, arguments: arguments).map {
-      Destination(place: Place(table: $0[0], key: $0[1]), number: $0[2])
+      statement.bind(all: [other, source.table, source.key])
+      while try statement.step() {
+        let place = Place(table: statement.integer(0), key: statement.integer(1))
+        found.append((other, Destination(place: place, number: statement.integer(2))))
+      }
+    }
+    if before > 0, found.count > before {
+      found.sort { ($0.mapping, $0.destination.place) < ($1.mapping, $1.destination.place) }
+    }
+    return found.map(\.destination)
+  }
+
+  /// The same, one after the other.
+  func forEachDestination(
+    of source: Place, mapping: Int64?, _ body: (Destination) throws -> Void
+  ) throws {
+    guard moved.isEmpty else {
+      for found in try destinations(of: source, mapping: mapping) { try body(found) }
+      return
+    }
+    for set in kept
+    where set.sourceTable == source.table && (mapping == nil || set.mapping == mapping)
+      && set.keys.contains(source.key)
+    {
+      let place = Place(table: set.destinationTable, key: source.key)
+      try body(Destination(place: place, number: set.number))
     }
   }
 
   func sources(of destination: Place, mapping: Int64) throws -> [Place] {
-    let statement = try db.cachedStatement(
-      sql: """
-        SELECT source_table, source FROM link.association
-        WHERE mapping = ? AND destination_table = ? AND destination = ?
-        ORDER BY source_table, source
-        """)
-    let arguments: StatementArguments = [mapping, destination.table, destination.key]
-    return try Row.fetchAll(statement, arguments: arguments).map {
-      Place(table: $0[0], key: $0[1])
+    var found: [Place] = []
+    for set in kept
+    where set.mapping == mapping && set.destinationTable == destination.table
+      && set.keys.contains(destination.key)
+    {
+      found.append(Place(table: set.sourceTable, key: destination.key))
     }
+    guard moved.contains(mapping) else { return found }
+    if !isIndexed {
+      isIndexed = true
+      try db.execute(
+        sql: """
+          CREATE INDEX link.by_destination
+          ON association (mapping, destination_table, destination)
+          """)
+    }
+    let statement = try statements.statement(
+      """
+      SELECT source_table, source FROM link.association
+      WHERE mapping = ? AND destination_table = ? AND destination = ?
+      """)
+    statement.bind(all: [mapping, destination.table, destination.key])
+    while try statement.step() {
+      found.append(Place(table: statement.integer(0), key: statement.integer(1)))
+    }
+    return found.sorted()
   }
 
   /// The pairs of a mapping behind a given one, in the order of the source keys.
   func pairs(
     mapping: Int64, after last: (source: Place, destination: Place)?, limit: Int
-  ) throws -> [(source: Place, destination: Destination)] {
-    let statement = try db.cachedStatement(
-      sql: """
-        SELECT source_table, source, destination_table, destination, destination_number
-        FROM link.association WHERE mapping = ?
-        AND (source_table, source, destination_table, destination) > (?, ?, ?, ?)
-        ORDER BY source_table, source, destination_table, destination LIMIT ?
-        """)
+  ) throws -> [Pair] {
+    var result: [Pair] = []
+    for set in kept where set.mapping == mapping {
+      let start = last.map { first(of: set, after: $0) } ?? .min
+      guard let start else { continue }
+      for key in set.keys.keys(from: start, most: limit) {
+        let place = Place(table: set.destinationTable, key: key)
+        result.append(
+          (
+            Place(table: set.sourceTable, key: key),
+            Destination(place: place, number: set.number)
+          ))
+      }
+    }
+    let streams = kept.count { $0.mapping == mapping } + (moved.contains(mapping) ? 1 : 0)
+    if moved.contains(mapping) {
+      result += try movedPairs(mapping: mapping, after: last, limit: limit)
+    }
+    guard streams > 1 else { return result }
+    result.sort { ($0.source, $0.destination.place) < ($1.source, $1.destination.place) }
+    return Array(result.prefix(limit))
+  }
+
+  /// The first key of a set whose pair comes behind another; nil where none does.
+  private func first(
+    of set: Kept, after last: (source: Place, destination: Place)
+  ) -> Int64? {
+    if set.sourceTable != last.source.table {
+      return set.sourceTable < last.source.table ? nil : .min
+    }
+    let own = Place(table: set.destinationTable, key: last.source.key)
+    if last.destination < own { return last.source.key }
+    return last.source.key == .max ? nil : last.source.key + 1
+  }
+
+  private func movedPairs(
+    mapping: Int64, after last: (source: Place, destination: Place)?, limit: Int
+  ) throws -> [Pair] {
+    let statement = try statements.statement(
+      """
+      SELECT source_table, source, destination_table, destination, destination_number
+      FROM link.association WHERE mapping = ?
+      AND (source_table, source, destination_table, destination) > (?, ?, ?, ?)
+      ORDER BY source_table, source, destination_table, destination LIMIT ?
+      """)
     let start = last.map {
       [$0.source.table, $0.source.key, $0.destination.table, $0.destination.key]
     }
-    let bounds = start ?? [.min, .min, .min, .min]
-    let arguments = StatementArguments([mapping] + bounds + [Int64(limit)])
-    return try Row.fetchAll(statement, arguments: arguments).map { row in
-      (
-        Place(table: row[0], key: row[1]),
-        Destination(place: Place(table: row[2], key: row[3]), number: row[4])
-      )
+    statement.bind(all: [mapping] + (start ?? [.min, .min, .min, .min]) + [Int64(limit)])
+    var result: [Pair] = []
+    while try statement.step() {
+      let place = Place(table: statement.integer(2), key: statement.integer(3))
+      result.append(
+        (
+          Place(table: statement.integer(0), key: statement.integer(1)),
+          Destination(place: place, number: statement.integer(4))
+        ))
     }
+    return result
   }
 
-  /// Whether a mapping made one object of several.
-  func mergesSources(mapping: Int64) throws -> Bool {
-    let statement = try db.cachedStatement(
-      sql: """
-        SELECT EXISTS (SELECT 1 FROM link.association WHERE mapping = ?
-          GROUP BY destination_table, destination HAVING count(*) > 1)
-        """)
-    return try Bool.fetchOne(statement, arguments: [mapping]) ?? false
-  }
+  /// Whether a mapping may have made one object of several.
+  func mergesSources(mapping: Int64) -> Bool { merging.contains(mapping) }
 
   /// Forgets everything, as between two mapping models of one step.
-  func reset() throws { try db.execute(sql: "DELETE FROM link.association") }
+  func reset() throws {
+    kept = []
+    merging = []
+    if !moved.isEmpty { try db.execute(sql: "DELETE FROM link.association") }
+    moved = []
+  }
 }

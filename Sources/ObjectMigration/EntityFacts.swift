@@ -15,20 +15,42 @@ enum RelationshipStorage {
 }
 
 /// One relationship of an entity, with where its objects are.
-struct RelationshipFacts {
-  var relationship: Relationship
-  var storage: RelationshipStorage
-  /// The table of the destination entity.
-  var targetTable: String
+final class RelationshipFacts {
+  let relationship: Relationship
+  fileprivate(set) var storage = RelationshipStorage.none
+  /// The table of the entity itself.
+  let ownerTable: String
+  /// The table of the destination entity, and its place among the tables.
+  let targetTable: String
+  let targetTableIndex: Int
   /// The entities whose objects it may hold.
-  var targetNames: Set<String>
+  let targetNames: Set<String>
   /// Where the other end stands, if it is a to-one relationship.
-  var inverseColumn: String?
-  var inverseEntityColumn: String?
+  fileprivate(set) var inverseColumn: String?
+  fileprivate(set) var inverseEntityColumn: String?
   /// The number of the destination entity, where nothing inherits from it.
-  var onlyNumber: Int64?
+  fileprivate(set) var onlyNumber: Int64?
+  /// What reads and writes it, once something does.
+  var statements: RelationshipStatements?
 
   var name: String { relationship.name }
+
+  /// Whether a to-one relationship can be set whatever it was before: neither the other end of a
+  /// pair nor a place in an order depends on that.
+  var isPlain: Bool {
+    if case .toOne(_, _, nil) = storage { inverseColumn == nil } else { false }
+  }
+
+  fileprivate init(
+    _ relationship: Relationship, ownerTable: String, targetTable: EntityTable?,
+    targetTableIndex: Int, targetNames: Set<String>
+  ) {
+    self.relationship = relationship
+    self.ownerTable = ownerTable
+    self.targetTable = targetTable?.name ?? ""
+    self.targetTableIndex = targetTableIndex
+    self.targetNames = targetNames
+  }
 }
 
 /// One stored attribute of an entity and its column.
@@ -43,6 +65,8 @@ final class EntityFacts {
   let entity: Entity
   let number: Int64
   let tableName: String
+  /// The place of the table among those of the schema.
+  let tableIndex: Int
   /// The columns that rows are read with: attributes first, then the keys of to-one relationships.
   let columns: [String]
   let attributes: [String: AttributeFacts]
@@ -53,6 +77,8 @@ final class EntityFacts {
 
   /// The attributes by their places.
   private let ordered: [Attribute]
+  /// What reads and writes rows, once something does.
+  var statements: EntityStatements?
 
   var name: String { entity.name }
 
@@ -62,9 +88,10 @@ final class EntityFacts {
   }
 
   init?(_ entity: Entity, _ schema: StoreSchema) {
-    guard let table = schema.table(of: entity), let number = schema.numbers[entity.name] else {
-      return nil
-    }
+    guard let table = schema.table(of: entity), let number = schema.numbers[entity.name],
+      let index = schema.tables.firstIndex(where: { $0.name == table.name })
+    else { return nil }
+    tableIndex = index
     self.entity = entity
     self.number = number.rawValue
     tableName = table.name
@@ -118,8 +145,9 @@ private struct FactsReader {
     let family = model.family(of: relationship.destinationEntityName)
     let target = model.entity(relationship.destinationEntityName)
     let targetTable = target.flatMap { schema.table(of: $0) }
-    var facts = RelationshipFacts(
-      relationship: relationship, storage: .none, targetTable: targetTable?.name ?? "",
+    let facts = RelationshipFacts(
+      relationship, ownerTable: table.name, targetTable: targetTable,
+      targetTableIndex: schema.tables.firstIndex { $0.name == targetTable?.name } ?? -1,
       targetNames: Set(family.map(\.name)))
     if family.count == 1 {
       facts.onlyNumber = schema.numbers[relationship.destinationEntityName]?.rawValue

@@ -60,33 +60,11 @@ struct KeyPlan {
 
 extension EntityMapping {
   /// Whether its source objects are those of its source entity, each one once.
-  fileprivate var takesEachObjectOnce: Bool { sourceExpression == nil || filter != nil }
+  var takesEachObjectOnce: Bool { sourceExpression == nil || filter != nil }
 }
 
 /// The plan of keys, which the managers of one step share.
 final class KeyHolder {
   var plan: KeyPlan
   init(_ plan: KeyPlan) { self.plan = plan }
-}
-
-/// Numbers for the tables of a schema.
-struct TableNumbers {
-  private let names: [String]
-  private let numbers: [String: Int64]
-
-  init(_ schema: StoreSchema) {
-    names = schema.tables.map(\.name)
-    numbers = Dictionary(
-      names.enumerated().map { ($1, Int64($0)) }, uniquingKeysWith: { first, _ in first })
-  }
-
-  func number(_ table: String) -> Int64 { numbers[table] ?? -1 }
-
-  func name(_ number: Int64) -> String {
-    names.indices.contains(Int(number)) ? names[Int(number)] : ""
-  }
-
-  func place(of object: ManagedObject) -> Associations.Place {
-    Associations.Place(table: number(object.facts.tableName), key: object.primaryKey)
-  }
 }

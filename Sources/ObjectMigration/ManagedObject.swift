@@ -7,7 +7,8 @@ package import ValueExpressions
 package final class ManagedObject: EvaluatedObject {
   /// One reference stands for one object, so policies may compare them.
   struct Key: Hashable {
-    var table: String
+    /// The place of the table among those of the schema.
+    var table: Int
     var key: Int64
   }
 
@@ -22,6 +23,8 @@ package final class ManagedObject: EvaluatedObject {
   var passing: (any PassingRow)?
   /// What was set, in that order, where the context makes one object at a time.
   var settings: [(index: Int, value: StoredValue)] = []
+  /// Whether the context keeps it until the next flush.
+  var isWaiting = false
   /// The columns that the store does not have yet.
   var changed: Set<Int> = []
 
@@ -38,7 +41,10 @@ package final class ManagedObject: EvaluatedObject {
 
   package var entityName: String { facts.name }
   package var isSource: Bool { context.isSource }
-  var key: Key { Key(table: facts.tableName, key: primaryKey) }
+  var key: Key { Key(table: facts.tableIndex, key: primaryKey) }
+  var place: ObjectPlace { ObjectPlace(facts: facts, key: primaryKey) }
+
+  deinit { context.forget(self) }
 
   package var identity: AnyHashable { ObjectIdentifier(self) }
   package var typeName: String { facts.name }
@@ -79,16 +85,21 @@ package final class ManagedObject: EvaluatedObject {
 
   /// The object of a to-one relationship.
   package func object(_ name: String) throws -> ManagedObject? {
-    try context.object(of: self, try relationship(name))
+    let relationship = try relationship(name)
+    guard !relationship.relationship.isToMany else { return nil }
+    if passing != nil, case .toOne(let column, _, _) = relationship.storage,
+      let index = facts.columnIndexes[column]
+    {
+      guard case .integer(let key) = try columnValue(index) else { return nil }
+      return try context.place(key, relationship).map { context.object(at: $0) }
+    }
+    return try context.places(of: place, relationship).first.map { context.object(at: $0) }
   }
 
   /// The objects of a to-many relationship, in its order or in that of their keys.
   package func objects(_ name: String) throws -> [ManagedObject] {
     let relationship = try relationship(name)
-    guard relationship.relationship.isToMany else {
-      return try context.object(of: self, relationship).map { [$0] } ?? []
-    }
-    return try context.objects(of: self, relationship)
+    return try context.places(of: place, relationship).map { context.object(at: $0) }
   }
 
   // MARK: Changes
@@ -125,20 +136,16 @@ package final class ManagedObject: EvaluatedObject {
   /// Makes a relationship hold these objects and no others; the other ends follow.
   package func set(_ name: String, objects: [ManagedObject]) throws {
     let relationship = try writable(name, objects)
-    if relationship.relationship.isToMany {
-      try context.setObjects(objects, of: self, relationship)
-    } else {
-      try context.setObject(objects.first, of: self, relationship)
-    }
+    try context.set(objects.map(\.place), of: place, relationship)
   }
 
   /// Adds objects to a to-many relationship, at the end of an ordered one.
   package func add(_ objects: [ManagedObject], to name: String) throws {
     let relationship = try writable(name, objects)
     guard relationship.relationship.isToMany else {
-      return try context.setObject(objects.last, of: self, relationship)
+      return try context.setObject(objects.last?.place, of: place, relationship)
     }
-    try context.addObjects(objects, to: self, relationship)
+    try context.addObjects(objects.map(\.place), to: place, relationship)
   }
 
   private func writable(
@@ -147,12 +154,11 @@ package final class ManagedObject: EvaluatedObject {
     guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
     let relationship = try relationship(name)
     for object in objects {
-      guard !object.isSource, relationship.targetNames.contains(object.entityName) else {
-        throw ObjectMigrationError(
-          .wrongObject(
-            expected: relationship.relationship.destinationEntityName,
-            found: object.isSource ? "a source object" : object.entityName),
-          entity: facts.name, property: name, key: primaryKey)
+      guard !object.isSource else {
+        throw relationship.refusal(of: "a source object", place)
+      }
+      guard relationship.targetNames.contains(object.entityName) else {
+        throw relationship.refusal(of: object.entityName, place)
       }
     }
     return relationship
@@ -180,14 +186,6 @@ package final class ManagedObject: EvaluatedObject {
     return loaded
   }
 
-  /// The key that a column of this row holds, if any.
-  func reference(_ column: String) throws -> Int64? {
-    guard let index = facts.columnIndexes[column],
-      case .integer(let key) = try columnValue(index)
-    else { return nil }
-    return key
-  }
-
   private func unknown(_ name: String) -> ObjectMigrationError {
     ObjectMigrationError(.unknownProperty(name), entity: facts.name, property: name)
   }
@@ -197,4 +195,19 @@ package final class ManagedObject: EvaluatedObject {
 package protocol PassingRow: AnyObject {
   /// The value of a column by its place in `RowCaller.sourceColumns`.
   func value(at index: Int) throws -> StoredValue
+}
+
+/// Where an object is, whether or not it is in memory.
+struct ObjectPlace {
+  let facts: EntityFacts
+  let key: Int64
+}
+
+extension RelationshipFacts {
+  /// What to throw where something stands in the relationship that has no place there.
+  func refusal(of found: String, _ owner: ObjectPlace) -> ObjectMigrationError {
+    ObjectMigrationError(
+      .wrongObject(expected: relationship.destinationEntityName, found: found),
+      entity: owner.facts.name, property: name, key: owner.key)
+  }
 }

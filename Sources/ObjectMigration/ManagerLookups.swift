@@ -23,7 +23,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
       if mapping == nil, foreignSources.contains(source.entityName) {
         throw destinationContext.beyond(source.entityName)
       }
-      return try associations.destinations(of: sourceTables.place(of: source), mapping: mapping)
+      return try associations.destinations(of: Associations.Place(source), mapping: mapping)
         .compactMap(destination)
     }
   }
@@ -35,7 +35,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     guard let destinations else { return try allPairs(number).compactMap { try source($0.0) } }
     return try destinations.flatMap { object -> [ManagedObject] in
       guard let object = object as? ManagedObject, !object.isSource else { return [] }
-      return try associations.sources(of: destinationTables.place(of: object), mapping: number)
+      return try associations.sources(of: Associations.Place(object), mapping: number)
         .compactMap(source)
     }
   }
@@ -47,7 +47,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
   }
 
   func source(_ place: Associations.Place) throws -> ManagedObject? {
-    try sourceContext.anyObject(key: place.key, table: sourceTables.name(place.table))
+    try sourceContext.anyObject(key: place.key, table: place.table)
   }
 
   package func managerValue(forKey key: String) throws -> ObjectValue {

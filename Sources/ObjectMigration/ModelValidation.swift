@@ -11,7 +11,10 @@ extension ViolationList {
   package init(inStore path: FilePath, of schema: StoreSchema) throws {
     var found = ViolationList()
     try StoreConnection.immutable(path).perform { db in
-      let context = ObjectContext(schema, db, database: "main", isSource: false, support: nil)
+      let statements = PreparedStatements(db)
+      defer { statements.close() }
+      let context = ObjectContext(
+        schema, statements, database: "main", isSource: false, support: nil)
       try ModelValidation(context: context, entities: schema.model.entities) { found.add($0) }
         .run()
     }

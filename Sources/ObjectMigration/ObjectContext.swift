@@ -17,16 +17,19 @@ import ValueExpressions
 package final class ObjectContext: EvaluatedContext {
   let isSource: Bool
   let schema: StoreSchema
-  let db: Database
+  let statements: PreparedStatements
+  var db: Database { statements.db }
   /// The name under which the store is attached.
   let database: String
   private let support: FilePath?
   private var facts: [String: EntityFacts] = [:]
-  private var factsByNumber: [Int64: EntityFacts] = [:]
-  private var known: [ManagedObject.Key: Reference] = [:]
-  private var waiting: [ObjectIdentifier: ManagedObject] = [:]
-  private var waitingInOrder: [ManagedObject] = []
-  private var sweepAt = 10_000
+  /// By entity number.
+  private var factsByNumber: [EntityFacts?] = []
+  /// The objects in memory, each of which takes itself out at its end.
+  private var known: [ManagedObject.Key: Unmanaged<ManagedObject>] = [:]
+  private var waiting: [ManagedObject] = []
+  /// Indexes that nothing has asked for yet: most are made faster of many rows at once.
+  var lateIndexes: [String] = []
   /// Tables that others fill: what stands in them is not known here.
   var foreignTables: Set<String> = []
   private(set) var reachedBeyond: ObjectMigrationError?
@@ -35,19 +38,21 @@ package final class ObjectContext: EvaluatedContext {
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
 
-  private struct Reference { weak var object: ManagedObject? }
-
-  init(_ schema: StoreSchema, _ db: Database, database: String, isSource: Bool, support: FilePath?)
-  {
+  init(
+    _ schema: StoreSchema, _ statements: PreparedStatements, database: String, isSource: Bool,
+    support: FilePath?
+  ) {
     self.schema = schema
-    self.db = db
+    self.statements = statements
     self.database = database
     self.isSource = isSource
     self.support = support
     for entity in schema.model.entities {
       guard let found = EntityFacts(entity, schema) else { continue }
       facts[entity.name] = found
-      factsByNumber[found.number] = found
+      let number = Int(found.number)
+      while factsByNumber.count <= number { factsByNumber.append(nil) }
+      factsByNumber[number] = found
     }
   }
 
@@ -77,21 +82,35 @@ package final class ObjectContext: EvaluatedContext {
 
   // MARK: Objects
 
-  /// The object of that key and entity number; nil where the number is none.
-  func object(key: Int64, number: Int64, table: String) -> ManagedObject? {
-    let place = ManagedObject.Key(table: table, key: key)
-    if let object = known[place]?.object { return object }
-    guard let facts = factsByNumber[number], facts.tableName == table else { return nil }
-    return remember(ManagedObject(self, facts, key: key, row: nil, isInserted: true))
+  /// The entity of a number; nil where the number is none.
+  func facts(number: Int64) -> EntityFacts? {
+    guard number > 0, number < factsByNumber.count else { return nil }
+    return factsByNumber[Int(number)]
+  }
+
+  /// The object at a place; the same one as long as something refers to it.
+  func object(at place: ObjectPlace) -> ManagedObject {
+    live(place)
+      ?? remember(ManagedObject(self, place.facts, key: place.key, row: nil, isInserted: true))
+  }
+
+  /// The object at a place, if it is in memory.
+  func live(_ place: ObjectPlace) -> ManagedObject? {
+    if known.isEmpty { return nil }
+    let key = ManagedObject.Key(table: place.facts.tableIndex, key: place.key)
+    return known[key]?.takeUnretainedValue()
   }
 
   private func remember(_ object: ManagedObject) -> ManagedObject {
-    known[object.key] = Reference(object: object)
-    if known.count >= sweepAt {
-      known = known.filter { $0.value.object != nil }
-      sweepAt = max(10_000, known.count * 2)
-    }
+    known[object.key] = Unmanaged.passUnretained(object)
     return object
+  }
+
+  /// Takes an object out whose memory goes; it may have been one that nobody was to find.
+  func forget(_ object: ManagedObject) {
+    if known[object.key]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() {
+      known[object.key] = nil
+    }
   }
 
   /// A new object with the default values of its entity, under a key that nothing has.
@@ -111,13 +130,13 @@ package final class ObjectContext: EvaluatedContext {
 
   func readRow(of object: ManagedObject) throws -> [StoredValue] {
     let facts = object.facts
-    let list = (["Z_PK"] + facts.columns.map(SQL.identifier)).joined(separator: ", ")
-    let statement = try db.cachedStatement(
-      sql: "SELECT \(list) FROM \(sqlTable(facts.tableName)) WHERE Z_PK = ?")
-    guard let row = try Row.fetchOne(statement, arguments: [object.primaryKey]) else {
+    let statement = try rowStatements(facts).read
+    statement.bind(object.primaryKey, at: 1)
+    guard try statement.step() else {
       return [StoredValue](repeating: .null, count: facts.columns.count)
     }
-    return (0..<facts.columns.count).map { StoredValue(row[$0 + 1] as DatabaseValue) }
+    defer { statement.reset() }
+    return statement.values(from: 1, count: facts.columns.count)
   }
 
   /// The attribute's value, read from its file where it is kept outside of the store.
@@ -144,52 +163,59 @@ package final class ObjectContext: EvaluatedContext {
 
   func noteChange(of object: ManagedObject) {
     if newObjects != nil { return }
-    if waiting.updateValue(object, forKey: ObjectIdentifier(object)) == nil {
-      waitingInOrder.append(object)
-    }
+    guard !object.isWaiting else { return }
+    object.isWaiting = true
+    waiting.append(object)
   }
 
   /// Writes what waits, in the order in which it came.
   func flush() throws {
-    let objects = waitingInOrder
-    waitingInOrder = []
-    waiting = [:]
-    for object in objects { try write(object) }
+    let objects = waiting
+    waiting = []
+    for object in objects {
+      object.isWaiting = false
+      try write(object)
+    }
   }
 
   /// Puts the row of a new object into the store, so that others may refer to it.
-  func ensureInserted(_ object: ManagedObject) throws {
-    if !object.isInserted { try write(object) }
+  func ensureInserted(_ place: ObjectPlace) throws {
+    // Every object that is not in the store yet waits for it.
+    guard !waiting.isEmpty, let object = live(place), !object.isInserted else { return }
+    try write(object)
   }
 
   private func write(_ object: ManagedObject) throws {
     let facts = object.facts
     let row = try object.loadedRow()
     if !object.isInserted {
-      let names = ["Z_PK", "Z_ENT", "Z_OPT"] + facts.columns.map(SQL.identifier)
-      let marks = names.map { _ in "?" }.joined(separator: ", ")
-      let statement = try db.cachedStatement(
-        sql: """
-          INSERT INTO \(sqlTable(facts.tableName)) (\(names.joined(separator: ", ")))
-          VALUES (\(marks))
-          """)
-      // A new object has been saved once (docs/store-format.md).
-      let head: [DatabaseValue] = [
-        object.primaryKey.databaseValue, facts.number.databaseValue, Int64(1).databaseValue,
-      ]
-      try statement.execute(arguments: StatementArguments(head + row.map(\.databaseValue)))
+      let statement = try rowStatements(facts).insert
+      statement.bind(object.primaryKey, at: 1)
+      for index in row.indices { statement.bind(row[index], at: index + 2) }
+      try statement.execute()
       object.isInserted = true
     } else if !object.changed.isEmpty {
       let indexes = object.changed.sorted()
-      let list = indexes.map { "\(SQL.identifier(facts.columns[$0])) = ?" }
-      let statement = try db.cachedStatement(
-        sql: """
-          UPDATE \(sqlTable(facts.tableName)) SET \(list.joined(separator: ", ")) WHERE Z_PK = ?
-          """)
-      let values = indexes.map { row[$0].databaseValue } + [object.primaryKey.databaseValue]
-      try statement.execute(arguments: StatementArguments(values))
+      let statement = try rowStatements(facts).update(indexes, facts, self)
+      for (place, index) in indexes.enumerated() { statement.bind(row[index], at: place + 1) }
+      statement.bind(object.primaryKey, at: indexes.count + 1)
+      try statement.execute()
     }
     object.changed = []
+  }
+
+  func rowStatements(_ facts: EntityFacts) throws -> EntityStatements {
+    if let known = facts.statements { return known }
+    let made = try EntityStatements(facts, self)
+    facts.statements = made
+    return made
+  }
+
+  /// Makes the indexes by which objects find each other.
+  func makeIndexes() throws {
+    let late = lateIndexes
+    lateIndexes = []
+    for sql in late { try db.execute(sql: sql) }
   }
 
   // MARK: Fetching
@@ -198,23 +224,27 @@ package final class ObjectContext: EvaluatedContext {
   func batch(
     of facts: EntityFacts, after key: Int64, limit: Int, equal: Equality? = nil
   ) throws -> [ManagedObject] {
-    let condition = equal.map { "AND \(SQL.identifier($0.column)) = ?" } ?? ""
+    let condition = equal.map { "AND \(SQL.identifier($0.column)) = ?3" } ?? ""
     let list = (["Z_PK"] + facts.columns.map(SQL.identifier)).joined(separator: ", ")
-    let statement = try db.cachedStatement(
-      sql: """
-        SELECT \(list) FROM \(sqlTable(facts.tableName))
-        WHERE Z_PK > ? AND Z_ENT = ? \(condition) ORDER BY Z_PK LIMIT ?
-        """)
-    var arguments: StatementArguments = [key, facts.number]
-    if let equal { arguments += [equal.value.databaseValue] }
-    arguments += [limit]
-    return try Row.fetchAll(statement, arguments: arguments).map { row in
-      let place = ManagedObject.Key(table: facts.tableName, key: row[0])
-      if let object = known[place]?.object { return object }
-      let values = (0..<facts.columns.count).map { StoredValue(row[$0 + 1] as DatabaseValue) }
-      return remember(
-        ManagedObject(self, facts, key: place.key, row: values, isInserted: true))
+    let statement = try statements.statement(
+      """
+      SELECT \(list) FROM \(sqlTable(facts.tableName))
+      WHERE Z_PK > ?1 AND Z_ENT = ?2 \(condition) ORDER BY Z_PK LIMIT \(limit)
+      """)
+    statement.bind(all: [key, facts.number])
+    if let equal { statement.bind(equal.value, at: 3) }
+    var result: [ManagedObject] = []
+    while try statement.step() {
+      let place = ObjectPlace(facts: facts, key: statement.integer(0))
+      if let object = live(place) {
+        result.append(object)
+        continue
+      }
+      let values = statement.values(from: 1, count: facts.columns.count)
+      result.append(
+        remember(ManagedObject(self, facts, key: place.key, row: values, isInserted: true)))
     }
+    return result
   }
 
   /// Every object of an entity that satisfies a predicate, one after the other.
@@ -222,7 +252,10 @@ package final class ObjectContext: EvaluatedContext {
     _ entityName: String, where predicate: ValuePredicate?, includesSubentities: Bool,
     now: Double, _ body: (ManagedObject) throws -> Bool
   ) throws {
-    if !isSource { try flush() }
+    if !isSource {
+      try flush()
+      try makeIndexes()
+    }
     let names =
       includesSubentities ? schema.model.family(of: entityName).map(\.name) : [entityName]
     let patterns = PatternCache()
@@ -266,11 +299,16 @@ package final class ObjectContext: EvaluatedContext {
 
 extension ObjectContext {
   /// The object of a key, whatever entity of the table it is of.
-  func anyObject(key: Int64, table: String) throws -> ManagedObject? {
-    let statement = try db.cachedStatement(
-      sql: "SELECT Z_ENT FROM \(sqlTable(table)) WHERE Z_PK = ?")
-    guard let number = try Int64.fetchOne(statement, arguments: [key]) else { return nil }
-    return object(key: key, number: number, table: table)
+  func anyObject(key: Int64, table: Int64) throws -> ManagedObject? {
+    guard schema.tables.indices.contains(Int(table)) else { return nil }
+    let statement = try statements.statement(
+      "SELECT Z_ENT FROM \(sqlTable(schema.tables[Int(table)].name)) WHERE Z_PK = ?")
+    statement.bind(key, at: 1)
+    guard try statement.step() else { return nil }
+    let number = statement.integer(0)
+    statement.reset()
+    guard let facts = facts(number: number), facts.tableIndex == Int(table) else { return nil }
+    return object(at: ObjectPlace(facts: facts, key: key))
   }
 }
 

@@ -136,7 +136,8 @@ package struct ObjectMigration {
     try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(links)])
     for pragma in [
       "link.journal_mode = OFF", "link.synchronous = OFF",
-      "link.cache_size = -\(max(512, order.memory / 8 / 1024))",
+      "link.cache_size = -\(max(512, order.memory / 16 / 1024))",
+      "src.cache_size = -\(max(2048, order.memory / 8 / 1024))",
     ] {
       try db.execute(sql: "PRAGMA \(pragma)")
     }
@@ -151,21 +152,21 @@ package struct ObjectMigration {
   private func fill(_ db: Database) throws -> Report {
     let schema = order.destinationSchema
     try StoreWriter.createTables(schema, in: db)
-    // Objects find each other by their keys while they are related; the other indexes come last.
-    for index in schema.indexes where !index.isExplicit {
-      try db.execute(sql: index.createStatement)
-    }
     let scope = order.scope
+    let statements = PreparedStatements(db)
+    defer { statements.close() }
     let source = ObjectContext(
-      order.sourceSchema, db, database: "src", isSource: true, support: order.support)
+      order.sourceSchema, statements, database: "src", isSource: true, support: order.support)
     let destination = ObjectContext(
-      schema, db, database: "main", isSource: false, support: order.support)
+      schema, statements, database: "main", isSource: false, support: order.support)
     destination.foreignTables = scope.foreignTables
+    // Objects find each other by their keys while they are related; the other indexes come last.
+    destination.lateIndexes = schema.indexes.filter { !$0.isExplicit }.map(\.createStatement)
     let keys = KeyHolder(
       KeyPlan(
         scope.own.flatMap(\.self), source: order.sourceSchema, destination: schema,
         maxima: order.maxima))
-    let associations = try Associations(db)
+    let associations = try Associations(db, statements)
     var report = Report()
     for (index, model) in order.mappings.enumerated() where !scope.own[index].isEmpty {
       try associations.reset()
@@ -195,6 +196,7 @@ package struct ObjectMigration {
   ) throws {
     let schema = order.destinationSchema
     try destination.flush()
+    try destination.makeIndexes()
     try PlaceNumbering(schema: schema, db: db).run()
     try validate(destination, scope, &report)
     for table in scope.tables {

@@ -26,13 +26,11 @@ package final class ObjectMigrationManager {
   let foreignSources: Set<String>
   private var policies: [String: any MigrationPolicy] = [:]
   private(set) var mappingObjects: [String: MappingObject] = [:]
-  private var propertyObjects: [String: MappingObject] = [:]
-  let sourceTables: TableNumbers
-  let destinationTables: TableNumbers
+  private var plans: [String: MappingPlan] = [:]
   private let patterns = PatternCache()
   private(set) var managerObject: ManagerObject?
   /// The object for which the hook of relation is running, and what it was made of.
-  var relating: (destination: ManagedObject, source: Associations.Place)?
+  var relating: (destination: Associations.Place, source: Associations.Place)?
   /// The object for which the hook of creation is running.
   var currentSource: ManagedObject?
   /// What the running hook made of the mapping's own entity and has not yet associated.
@@ -55,8 +53,6 @@ package final class ObjectMigrationManager {
     mappingNumbers = Dictionary(
       model.entityMappings.enumerated().map { ($1.name, Int64($0)) },
       uniquingKeysWith: { first, _ in first })
-    sourceTables = TableNumbers(sourceContext.schema)
-    destinationTables = TableNumbers(destinationContext.schema)
     managerObject = ManagerObject(self)
   }
 
@@ -72,10 +68,17 @@ package final class ObjectMigrationManager {
           expected: "a source and a destination object",
           found: "\(source.entityName) and \(destination.entityName)"), mapping: mapping.name)
     }
-    unassociated.remove(ObjectIdentifier(destination))
+    let isFirst = unassociated.remove(ObjectIdentifier(destination)) != nil
+    try associate(source, destination, try number(of: mapping.name), isFirst: isFirst)
+  }
+
+  private func associate(
+    _ source: ManagedObject, _ destination: ManagedObject, _ mapping: Int64, isFirst: Bool
+  ) throws {
     try associations.add(
-      mapping: try number(of: mapping.name), source: sourceTables.place(of: source),
-      destination: destinationTables.place(of: destination), number: destination.facts.number)
+      mapping: mapping, source: Associations.Place(source),
+      destination: Associations.Place(destination),
+      number: destination.facts.number, isFirst: isFirst)
   }
 
   /// A new object of the destination, which no mapping looks up unless it is associated.
@@ -120,131 +123,49 @@ package final class ObjectMigrationManager {
     if let cancellation { throw ObjectMigrationError(.cancelled, cause: cancellation) }
   }
 
-  // MARK: The default behaviour
-
-  /// Makes, fills and associates the object that a mapping asks for.
-  package func createDestination(
-    of source: ManagedObject, _ mapping: EntityMapping
-  ) throws -> ManagedObject {
-    guard let name = mapping.destinationEntityName else {
-      throw ObjectMigrationError(.unknownEntity("nil"), mapping: mapping.name)
-    }
-    let facts = try destinationContext.entityFacts(name)
-    let key = created.isEmpty ? try keyOfCopy(of: source, facts) : keys.plan.newKey(facts.tableName)
-    let object = try destinationContext.insert(facts, key: key)
-    created.append(object)
-    for property in mapping.attributeMappings {
-      try fill(property, of: object, from: source, mapping)
-    }
-    try associate(source, with: object, for: mapping)
-    return object
-  }
-
-  private func keyOfCopy(of source: ManagedObject, _ facts: EntityFacts) throws -> Int64 {
+  func keyOfCopy(of source: ManagedObject, _ facts: EntityFacts) throws -> Int64 {
     let table = facts.tableName
     guard keys.plan.keepsKeys(table) else { return keys.plan.newKey(table) }
     guard keys.plan.isAmbiguous(table) else {
       keys.plan.note(source.primaryKey, in: table)
       return source.primaryKey
     }
-    let place = Associations.Place(table: destinationTables.number(table), key: source.primaryKey)
+    let place = Associations.Place(table: Int64(facts.tableIndex), key: source.primaryKey)
     // A source object of several mappings, or made twice by a policy, keeps its key once.
-    let before = try associations.destinations(of: sourceTables.place(of: source), mapping: nil)
+    let before = try associations.destinations(of: Associations.Place(source), mapping: nil)
     if before.contains(where: { $0.place == place }) { return keys.plan.newKey(table) }
     keys.plan.note(source.primaryKey, in: table)
     return source.primaryKey
   }
 
-  private func fill(
-    _ property: PropertyMapping, of object: ManagedObject, from source: ManagedObject,
-    _ mapping: EntityMapping
+  /// Makes the object that the default asks for: the hook's first, unless a policy was faster.
+  func insertCopy(of source: ManagedObject, _ plan: MappingPlan) throws -> ManagedObject {
+    let facts = plan.destination
+    let key = created.isEmpty ? try keyOfCopy(of: source, facts) : keys.plan.newKey(facts.tableName)
+    let object = try destinationContext.insert(facts, key: key)
+    created.append(object)
+    return object
+  }
+
+  func associateCopy(
+    _ source: ManagedObject, _ object: ManagedObject, _ plan: MappingPlan
   ) throws {
-    guard let expression = property.valueExpression else { return }
-    if case .attribute(let name, .null) = property.origin,
-      try copy(name, of: source, to: property.name, of: object)
-    {
-      return
-    }
-    let value = try evaluate(expression, property, mapping, source: source, destination: object)
-    do {
-      guard case .scalar(let scalar) = value else {
-        throw ObjectMigrationError(
-          .valueRefused(
-            type: object.facts.attributes[property.name]?.attribute.type ?? .undefined,
-            found: value.kindName))
-      }
-      try object.set(property.name, scalar)
-    } catch let error as ObjectMigrationError {
-      throw error.at(mapping: mapping.name, property: property.name, key: source.primaryKey)
-    }
+    try associate(source, object, plan.number, isFirst: true)
   }
 
-  /// Takes a stored value as it is where both sides keep it alike, files by their names included.
-  private func copy(
-    _ name: String, of source: ManagedObject, to other: String, of object: ManagedObject
-  ) throws -> Bool {
-    guard let old = source.facts.attributes[name]?.attribute,
-      let new = object.facts.attributes[other], old.type == new.attribute.type,
-      old.storesBinaryDataExternally == new.attribute.storesBinaryDataExternally
-    else { return false }
-    try object.store(try source.storedValue(name).1, at: new.index)
-    return true
-  }
-
-  /// Relates an object as its mapping says; the source is the first that it was made of.
-  package func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping
-  ) throws {
-    let source = try source(of: destination, mapping)
-    for property in mapping.relationshipMappings {
-      guard let expression = property.valueExpression else { continue }
-      let value = try evaluate(
-        expression, property, mapping, source: source, destination: destination)
-      do {
-        try destination.set(property.name, objects: try Self.managed(value))
-      } catch let error as ObjectMigrationError {
-        throw error.at(mapping: mapping.name, property: property.name, key: source?.primaryKey)
-      }
+  /// How a mapping makes and relates objects of one source entity.
+  func plan(_ mapping: EntityMapping, _ source: EntityFacts) throws -> MappingPlan {
+    if let known = plans[mapping.name], known.source === source { return known }
+    let name = "\(mapping.name) \(source.name)"
+    if let known = plans[name] { return known }
+    guard let destination = mapping.destinationEntityName else {
+      throw ObjectMigrationError(.unknownEntity("nil"), mapping: mapping.name)
     }
-  }
-
-  private func source(
-    of destination: ManagedObject, _ mapping: EntityMapping
-  ) throws -> ManagedObject? {
-    if let relating, relating.destination === destination { return try source(relating.source) }
-    return try sources(mapping: mapping.name, of: [destination]).first as? ManagedObject
-  }
-
-  private static func managed(_ value: ObjectValue) throws -> [ManagedObject] {
-    switch value {
-    case .scalar(.null): return []
-    case .object(let object as ManagedObject): return [object]
-    case .collection(let collection): return try collection.members.flatMap(managed)
-    default:
-      throw ObjectMigrationError(.wrongObject(expected: "an object", found: value.kindName))
-    }
-  }
-
-  private func evaluate(
-    _ expression: ValueExpression, _ property: PropertyMapping, _ mapping: EntityMapping,
-    source: ManagedObject?, destination: ManagedObject
-  ) throws -> ObjectValue {
-    let key = "\(mapping.name) \(property.name)"
-    let propertyObject = propertyObjects[key] ?? MappingObject(property)
-    propertyObjects[key] = propertyObject
-    var scope = scope(of: mapping)
-    scope.variables["source"] = source.map { .object($0) } ?? .null
-    scope.variables["destination"] = .object(destination)
-    scope.variables["propertyMapping"] = .object(propertyObject)
-    do {
-      return try ExpressionEvaluator(scope).value(of: expression)
-    } catch let error as ObjectMigrationError {
-      throw error.at(mapping: mapping.name, property: property.name, key: source?.primaryKey)
-    } catch {
-      throw ObjectMigrationError(
-        .expressionFailed, mapping: mapping.name, entity: mapping.destinationEntityName,
-        property: property.name, key: source?.primaryKey, cause: error)
-    }
+    let made = MappingPlan(
+      mapping, source: source, destination: try destinationContext.entityFacts(destination),
+      manager: self)
+    plans[plans[mapping.name] == nil ? mapping.name : name] = made
+    return made
   }
 
   func scope(of mapping: EntityMapping) -> EvaluationScope {
@@ -292,9 +213,21 @@ package final class ObjectMigrationManager {
     return number
   }
 
+  /// The place of what was found, if the destination has such an entity.
+  func place(_ found: Associations.Destination) -> ObjectPlace? {
+    guard let facts = destinationContext.facts(number: found.number),
+      Int64(facts.tableIndex) == found.place.table
+    else { return nil }
+    return ObjectPlace(facts: facts, key: found.place.key)
+  }
+
   func destination(_ found: Associations.Destination) -> ManagedObject? {
-    destinationContext.object(
-      key: found.place.key, number: found.number,
-      table: destinationTables.name(found.place.table))
+    place(found).map { destinationContext.object(at: $0) }
+  }
+}
+
+extension Associations.Place {
+  init(_ object: ManagedObject) {
+    self.init(table: Int64(object.facts.tableIndex), key: object.primaryKey)
   }
 }

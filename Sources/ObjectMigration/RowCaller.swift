@@ -15,6 +15,7 @@ package final class RowCaller {
   package let mappingModel: MappingModel
   package var userInfo: [String: Any] = [:]
   package private(set) var currentMapping: EntityMapping?
+  private let statements: PreparedStatements
   private let source: ObjectContext
   private let destination: ObjectContext
   private let now: Double
@@ -68,9 +69,11 @@ package final class RowCaller {
     policies: [String: @Sendable () -> any MigrationPolicy] = [:]
   ) throws {
     self.mappingModel = mappingModel
-    let source = ObjectContext(source, db, database: "src", isSource: true, support: support)
+    statements = PreparedStatements(db)
+    let source = ObjectContext(
+      source, statements, database: "src", isSource: true, support: support)
     let destination = ObjectContext(
-      destination, db, database: "none", isSource: false, support: support)
+      destination, statements, database: "none", isSource: false, support: support)
     self.source = source
     self.destination = destination
     self.now = now
@@ -90,6 +93,9 @@ package final class RowCaller {
     }
     destination.newObjects = self
   }
+
+  /// Ends what would keep the connection from closing; nothing may be asked for afterwards.
+  package func close() { statements.close() }
 
   // MARK: Values
 

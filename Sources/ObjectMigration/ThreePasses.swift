@@ -120,18 +120,26 @@ struct ThreePasses {
     manager.enter(mapping, policy)
     let associations = manager.associations
     let number = try manager.number(of: mapping.name)
-    let merges = try associations.mergesSources(mapping: number)
+    let merges = associations.mergesSources(mapping: number)
+    // What Core Data does needs no objects in memory, where each source object is of the entity.
+    let plan =
+      policy is StandardPolicy && mapping.takesEachObjectOnce ? try standardPlan(mapping) : nil
+    try manager.destinationContext.makeIndexes()
     var last: (source: Associations.Place, destination: Associations.Place)?
     while true {
       let pairs = try associations.pairs(mapping: number, after: last, limit: 500)
       guard let end = pairs.last else { break }
       last = (end.source, end.destination.place)
       for (source, found) in pairs {
-        guard let object = manager.destination(found),
-          try !merges || isFirst(source, found.place, number)
+        guard try !merges || isFirst(source, found.place, number),
+          let place = manager.place(found)
         else { continue }
-        manager.relating = (object, source)
         try hook("createRelationships", mapping, source.key) {
+          if let plan {
+            return try plan.relate(place, from: ObjectPlace(facts: plan.source, key: source.key))
+          }
+          manager.relating = (found.place, source)
+          let object = manager.destinationContext.object(at: place)
           try policy.createRelationships(of: object, mapping, manager)
         }
         step()
@@ -144,6 +152,13 @@ struct ThreePasses {
     try hook("endRelationships", mapping) { try policy.endRelationships(mapping, manager) }
     manager.forgetCreated()
     try manager.destinationContext.flush()
+  }
+
+  private func standardPlan(_ mapping: EntityMapping) throws -> MappingPlan? {
+    guard let name = mapping.sourceEntityName, mapping.destinationEntityName != nil else {
+      return nil
+    }
+    return try manager.plan(mapping, try manager.sourceContext.entityFacts(name))
   }
 
   /// An object that was made of several source objects is related once.

@@ -1,29 +1,13 @@
+import Godwit
 import ObjectMigration
 import Foundation
 import GRDB
-import Godwit
 import Mapping
 import StoreFormat
 import SystemCalls
+import TestPolicies
 import TestSupport
 import Testing
-
-/// Adds a herd to every creature, and keeps one to which all belong.
-private final class GatheringPolicy: EntityMigrationPolicy {
-  override func createDestinationInstances(
-    forSource source: MigrationObject, in mapping: Godwit.EntityMapping,
-    manager: MigrationManager
-  ) throws {
-    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
-    let made = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
-    let herd =
-      try manager.userInfo["herd"] as? MigrationObject
-      ?? manager.insertNewObject(forEntityName: "Herd")
-    manager.userInfo["herd"] = herd
-    for object in made { try object.setObject(herd, for: "herd") }
-  }
-}
 
 @Suite(
   .scratchFolder,

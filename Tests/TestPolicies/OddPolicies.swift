@@ -54,10 +54,27 @@ package final class OddPolicy: EntityMigrationPolicy {
   }
 }
 
+/// Puts all objects of its mapping into one herd, which it makes with the first of them.
+package final class GatheringPolicy: EntityMigrationPolicy {
+  package override func createDestinationInstances(
+    forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
+    let made = try manager.destinationInstances(
+      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+    let herd =
+      try manager.userInfo[mapping.name] as? MigrationObject
+      ?? manager.insertNewObject(forEntityName: "Herd")
+    manager.userInfo[mapping.name] = herd
+    for object in made { try object.setObject(herd, for: "herd") }
+  }
+}
+
 extension MigrationPolicies {
   /// Adds a policy for each oddity under its name, and answering ones under others.
   package mutating func registerOdd(answering names: [String] = []) {
     for oddity in OddPolicy.Oddity.allCases { register(oddity.rawValue) { OddPolicy(oddity) } }
+    register("Gathering") { GatheringPolicy() }
     for name in names { register(name) { AnsweringPolicy() } }
   }
 }

@@ -97,6 +97,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   }
 
   consuming func finish() throws -> Int64 {
+    caller?.close()
     try connection.queue.close()
     try Files.syncFile(result)
     try Files.syncFile(shard)

@@ -1,0 +1,234 @@
+import ObjectModel
+import ExpressionEvaluation
+package import Mapping
+import Schema
+import ValueExpressions
+
+/// What a mapping does with the objects of one source entity, worked out once.
+final class MappingPlan {
+  enum AttributeStep {
+    /// Takes the stored value as it is, files by their names included.
+    case copy(from: Int, to: Int)
+    case evaluate(PropertyMapping, ValueExpression, MappingObject)
+  }
+
+  /// What another mapping, or any, made of the objects of a source relationship.
+  struct LookUp {
+    let source: RelationshipFacts
+    let mapping: Int64?
+    let destination: RelationshipFacts
+  }
+
+  struct RelationshipStep {
+    let property: PropertyMapping
+    let expression: ValueExpression
+    let object: MappingObject
+    /// The same without evaluation, where the expression is one that Xcode writes.
+    let lookUp: LookUp?
+  }
+
+  let mapping: EntityMapping
+  let number: Int64
+  let source: EntityFacts
+  let destination: EntityFacts
+  let attributes: [AttributeStep]
+  let relationships: [RelationshipStep]
+  private unowned let manager: ObjectMigrationManager
+  private lazy var scope = manager.scope(of: mapping)
+
+  init(
+    _ mapping: EntityMapping, source: EntityFacts, destination: EntityFacts,
+    manager: ObjectMigrationManager
+  ) {
+    self.mapping = mapping
+    self.source = source
+    self.destination = destination
+    self.manager = manager
+    number = (try? manager.number(of: mapping.name)) ?? -1
+    attributes = mapping.attributeMappings.compactMap { property in
+      guard let expression = property.valueExpression else { return nil }
+      return Self.copy(property, source, destination)
+        ?? .evaluate(property, expression, MappingObject(property))
+    }
+    relationships = mapping.relationshipMappings.compactMap { property in
+      guard let expression = property.valueExpression else { return nil }
+      return RelationshipStep(
+        property: property, expression: expression, object: MappingObject(property),
+        lookUp: Self.lookUp(property.name, expression, source, destination, manager))
+    }
+  }
+
+  private static func copy(
+    _ property: PropertyMapping, _ source: EntityFacts, _ destination: EntityFacts
+  ) -> AttributeStep? {
+    guard case .attribute(let name, .null) = property.origin, let old = source.attributes[name],
+      let new = destination.attributes[property.name],
+      old.attribute.type == new.attribute.type,
+      old.attribute.storesBinaryDataExternally == new.attribute.storesBinaryDataExternally
+    else { return nil }
+    return .copy(from: old.index, to: new.index)
+  }
+
+  private static func lookUp(
+    _ property: String, _ expression: ValueExpression, _ source: EntityFacts,
+    _ destination: EntityFacts, _ manager: ObjectMigrationManager
+  ) -> LookUp? {
+    guard case .function(.variable("manager"), let selector, let arguments) = expression,
+      arguments.count == 2, case .constant(.string(let name)) = arguments[0],
+      case .keyPath(.variable("source")?, let path) = arguments[1],
+      let from = source.relationships[path], let to = destination.relationships[property]
+    else { return nil }
+    switch selector {
+    case MappingSelector.byMapping:
+      guard let number = try? manager.number(of: name) else { return nil }
+      return LookUp(source: from, mapping: number, destination: to)
+    case MappingSelector.byRelationship where manager.foreignSources.isEmpty:
+      return LookUp(source: from, mapping: nil, destination: to)
+    default: return nil
+    }
+  }
+
+  // MARK: Carrying out
+
+  func fill(_ object: ManagedObject, from source: ManagedObject) throws {
+    for step in attributes {
+      switch step {
+      case .copy(let from, let to): try object.store(try source.loadedRow()[from], at: to)
+      case .evaluate(let property, let expression, let mappingObject):
+        let value = try evaluate(expression, property, mappingObject, source, object)
+        do {
+          guard case .scalar(let scalar) = value else {
+            throw ObjectMigrationError(
+              .valueRefused(
+                type: destination.attributes[property.name]?.attribute.type ?? .undefined,
+                found: value.kindName))
+          }
+          try object.set(property.name, scalar)
+        } catch let error as ObjectMigrationError {
+          throw error.at(mapping: mapping.name, property: property.name, key: source.primaryKey)
+        }
+      }
+    }
+  }
+
+  func relate(_ object: ObjectPlace, from source: ObjectPlace) throws {
+    // An entity that is split asks for the objects of one relationship several times.
+    var known: (facts: RelationshipFacts, places: [ObjectPlace])?
+    for step in relationships {
+      if let lookUp = step.lookUp, object.facts === destination {
+        do {
+          if known?.facts !== lookUp.source {
+            known = (
+              lookUp.source, try manager.sourceContext.places(of: source, lookUp.source)
+            )
+          }
+          try relate(object, to: known?.places ?? [], lookUp)
+        } catch let error as ObjectMigrationError {
+          throw error.at(mapping: mapping.name, property: step.property.name, key: source.key)
+        }
+        continue
+      }
+      let (context, sources) = (manager.destinationContext, manager.sourceContext)
+      try evaluate(step, context.object(at: object), sources.object(at: source))
+    }
+  }
+
+  private func relate(
+    _ object: ObjectPlace, to sources: [ObjectPlace], _ lookUp: LookUp
+  ) throws {
+    var targets: [ObjectPlace] = []
+    for place in sources {
+      let key = Associations.Place(table: Int64(place.facts.tableIndex), key: place.key)
+      try manager.associations.forEachDestination(of: key, mapping: lookUp.mapping) { found in
+        guard let target = manager.place(found) else { return }
+        guard lookUp.destination.targetNames.contains(target.facts.name) else {
+          throw lookUp.destination.refusal(of: target.facts.name, object)
+        }
+        targets.append(target)
+      }
+    }
+    try manager.destinationContext.set(targets, of: object, lookUp.destination)
+  }
+
+  /// Relates an object of no source object, or of one that is at hand.
+  func evaluate(
+    _ step: RelationshipStep, _ object: ManagedObject, _ source: ManagedObject?
+  ) throws {
+    let value = try evaluate(step.expression, step.property, step.object, source, object)
+    do {
+      try object.set(step.property.name, objects: try Self.managed(value))
+    } catch let error as ObjectMigrationError {
+      throw error.at(
+        mapping: mapping.name, property: step.property.name, key: source?.primaryKey)
+    }
+  }
+
+  private static func managed(_ value: ObjectValue) throws -> [ManagedObject] {
+    switch value {
+    case .scalar(.null): return []
+    case .object(let object as ManagedObject): return [object]
+    case .collection(let collection): return try collection.members.flatMap(managed)
+    default:
+      throw ObjectMigrationError(.wrongObject(expected: "an object", found: value.kindName))
+    }
+  }
+
+  private func evaluate(
+    _ expression: ValueExpression, _ property: PropertyMapping, _ object: MappingObject,
+    _ source: ManagedObject?, _ destination: ManagedObject
+  ) throws -> ObjectValue {
+    scope.variables["source"] = source.map { .object($0) } ?? .null
+    scope.variables["destination"] = .object(destination)
+    scope.variables["propertyMapping"] = .object(object)
+    defer {
+      // Objects in memory are those that somebody else keeps.
+      scope.variables["source"] = .null
+      scope.variables["destination"] = .null
+    }
+    do {
+      return try ExpressionEvaluator(scope).value(of: expression)
+    } catch let error as ObjectMigrationError {
+      throw error.at(mapping: mapping.name, property: property.name, key: source?.primaryKey)
+    } catch {
+      throw ObjectMigrationError(
+        .expressionFailed, mapping: mapping.name, entity: mapping.destinationEntityName,
+        property: property.name, key: source?.primaryKey, cause: error)
+    }
+  }
+}
+
+extension ObjectMigrationManager {
+  // MARK: The default behaviour
+
+  /// Makes, fills and associates the object that a mapping asks for.
+  package func createDestination(
+    of source: ManagedObject, _ mapping: EntityMapping
+  ) throws -> ManagedObject {
+    let plan = try plan(mapping, source.facts)
+    let object = try insertCopy(of: source, plan)
+    try plan.fill(object, from: source)
+    try associateCopy(source, object, plan)
+    return object
+  }
+
+  /// Relates an object as its mapping says; the source is the first that it was made of.
+  package func createRelationships(
+    of destination: ManagedObject, _ mapping: EntityMapping
+  ) throws {
+    let place = Associations.Place(destination)
+    var source: Associations.Place?
+    if let relating, relating.destination == place {
+      source = relating.source
+    } else {
+      source = try associations.sources(of: place, mapping: try number(of: mapping.name)).first
+    }
+    if let source, let object = try sourceContext.anyObject(key: source.key, table: source.table) {
+      return try plan(mapping, object.facts).relate(destination.place, from: object.place)
+    }
+    guard let facts = try mapping.sourceEntityName.map({ try sourceContext.entityFacts($0) }) else {
+      return
+    }
+    let plan = try plan(mapping, facts)
+    for step in plan.relationships { try plan.evaluate(step, destination, nil) }
+  }
+}

@@ -1,0 +1,145 @@
+import GRDB
+import GRDBSQLite
+import Schema
+
+/// One SQL statement for loops over millions of objects: values go in and out without boxes.
+///
+/// It is reset after every use, so none may be used while it is being used.
+final class PreparedStatement {
+  private var handle: OpaquePointer?
+  private let db: Database
+  private let sql: String
+
+  init(_ sql: String, _ db: Database) throws {
+    self.db = db
+    self.sql = sql
+    let code = sqlite3_prepare_v3(
+      db.sqliteConnection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
+  deinit { close() }
+
+  func close() {
+    sqlite3_finalize(handle)
+    handle = nil
+  }
+
+  private func failure(_ code: Int32) -> DatabaseError {
+    DatabaseError(resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage, sql: sql)
+  }
+
+  // MARK: Values in; places count from 1
+
+  func bind(_ number: Int64, at place: Int) {
+    sqlite3_bind_int64(handle, Int32(place), number)
+  }
+
+  func bind(all numbers: [Int64]) {
+    for (index, number) in numbers.enumerated() { bind(number, at: index + 1) }
+  }
+
+  func bind(_ value: StoredValue, at place: Int) {
+    let place = Int32(place)
+    // SQLite copies the bytes, since they live no longer than the call.
+    let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: sqlite3_bind_null(handle, place)
+    case .integer(let number): sqlite3_bind_int64(handle, place, number)
+    case .real(let number): sqlite3_bind_double(handle, place, number)
+    case .text(var text):
+      text.withUTF8 { bytes in
+        _ = bytes.withMemoryRebound(to: CChar.self) {
+          // Without an address it would be NULL.
+          guard let start = $0.baseAddress else {
+            return sqlite3_bind_text(handle, place, "", 0, copies)
+          }
+          return sqlite3_bind_text(handle, place, start, Int32($0.count), copies)
+        }
+      }
+    case .blob(let bytes):
+      guard !bytes.isEmpty else {
+        sqlite3_bind_zeroblob(handle, place, 0)
+        return
+      }
+      _ = bytes.withUnsafeBytes {
+        sqlite3_bind_blob(handle, place, $0.baseAddress, Int32($0.count), copies)
+      }
+    }
+  }
+
+  // MARK: Running
+
+  /// Goes to the next row; resets itself where there is none.
+  func step() throws -> Bool {
+    let code = sqlite3_step(handle)
+    if code == SQLITE_ROW { return true }
+    let error = code == SQLITE_DONE ? nil : failure(code)
+    sqlite3_reset(handle)
+    if let error { throw error }
+    return false
+  }
+
+  /// Runs a statement without rows.
+  func execute() throws { while try step() {} }
+
+  func reset() { sqlite3_reset(handle) }
+
+  // MARK: Values out; columns count from 0
+
+  func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
+
+  /// The number in a column; nil where it holds something else.
+  func key(_ column: Int) -> Int64? {
+    guard sqlite3_column_type(handle, Int32(column)) == SQLITE_INTEGER else { return nil }
+    return sqlite3_column_int64(handle, Int32(column))
+  }
+
+  func value(_ column: Int) -> StoredValue {
+    let column = Int32(column)
+    switch sqlite3_column_type(handle, column) {
+    case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
+    case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
+    case SQLITE_TEXT:
+      let start = sqlite3_column_text(handle, column)
+      let count = Int(sqlite3_column_bytes(handle, column))
+      return .text(String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self))
+    case SQLITE_BLOB:
+      let start = sqlite3_column_blob(handle, column)
+      let count = Int(sqlite3_column_bytes(handle, column))
+      return .blob([UInt8](UnsafeRawBufferPointer(start: start, count: count)))
+    default: return .null
+    }
+  }
+
+  /// The values of the columns from one on.
+  func values(from first: Int, count: Int) -> [StoredValue] {
+    [StoredValue](unsafeUninitializedCapacity: count) { buffer, initialized in
+      for index in 0..<count {
+        buffer.initializeElement(at: index, to: value(first + index))
+      }
+      initialized = count
+    }
+  }
+}
+
+/// The statements of a run, each prepared once.
+final class PreparedStatements {
+  let db: Database
+  private var known: [String: PreparedStatement] = [:]
+
+  init(_ db: Database) { self.db = db }
+
+  func statement(_ sql: String) throws -> PreparedStatement {
+    if let statement = known[sql] { return statement }
+    let made = try PreparedStatement(sql, db)
+    known[sql] = made
+    return made
+  }
+
+  /// Ends them all; a connection closes only without any.
+  func close() {
+    for statement in known.values { statement.close() }
+    known = [:]
+  }
+}
