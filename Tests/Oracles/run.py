@@ -35,7 +35,7 @@ class Tool:
         self.path, self.timeout = os.path.abspath(path), timeout
 
     def call(self, *arguments, environment=None, prefix=()):
-        command = [*prefix, self.path, *map(str, arguments)]
+        command = [*prefix, self.path, *with_engine(arguments)]
         try:
             done = subprocess.run(
                 command, capture_output=True, timeout=self.timeout, stdin=subprocess.DEVNULL,
@@ -66,11 +66,19 @@ class Tool:
         """Starts the tool in a session of its own; `said` gives its standard error."""
         errors = tempfile.TemporaryFile()
         process = subprocess.Popen(
-            [self.path, *map(str, arguments)], stdin=subprocess.DEVNULL,
+            [self.path, *with_engine(arguments)], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=errors,
             env={**os.environ, **(environment or {})}, start_new_session=True)
         process.errors = errors
         return process
+
+
+def with_engine(arguments):
+    """The arguments, with the engine of GODWIT_ENGINE in every migration that names none."""
+    arguments, engine = list(map(str, arguments)), os.environ.get("GODWIT_ENGINE")
+    if engine and arguments[0] == "migrate" and "--engine" not in arguments:
+        arguments += ["--engine", engine]
+    return arguments
 
 
 def said(process):
