@@ -181,10 +181,11 @@ package struct Migration: Sendable {
     }
     let paths = workspace.paths
     try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
-    guard let plan = try MigrationPlan(request, survey, assessment) else {
+    guard var plan = try MigrationPlan(request, survey, assessment) else {
       preconditionFailure("an assessment without hindrances has a program")
     }
     let pages = PageLayout(request, survey, assessment.destination, plan)
+    if pages != nil { plan.program = plan.program.placing() }
     let saved = SavedPlan(
       id: UUID().uuidString, inputs: inputs, plan: plan, pages: pages,
       now: Date().timeIntervalSinceReferenceDate)
@@ -207,7 +208,12 @@ package struct Migration: Sendable {
     _ saved: SavedPlan, _ survey: StoreSurvey, _ assessment: Assessment,
     _ workspace: Workspace, _ telling: Telling
   ) async throws -> [WorkerPool.Result] {
-    try saved.pages?.prepare(workspace.paths)
+    if let pages = saved.pages {
+      try pages.prepare(workspace.paths)
+      try OrderPlaces(
+        program: saved.plan.program, source: survey.access.readable, memory: request.memory
+      ).write(to: workspace.paths.places)
+    }
     let documents = saved.plan.workOrders.map {
       WorkOrderDocument($0, saved, survey, assessment, workspace.paths, request)
     }

@@ -14,6 +14,8 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var rowsBefore: [Int: Int64]
   /// Whether every row is digested, for a comparison with the finished store.
   package var digestsRows: Bool
+  /// The file with the places of rows in relationships that had no order, if there are any.
+  package var places: String?
 
   package init(
     file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],

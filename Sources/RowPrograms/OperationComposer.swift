@@ -24,6 +24,7 @@ struct OperationComposer {
     }
     switch operation {
     case .constant: return operation
+    case .place: throw NotComposable()
     case .copy(let column, let replacement):
       return Self.replacingNull(try made(column), replacement)
     case .convert(let column, _, let replacement):

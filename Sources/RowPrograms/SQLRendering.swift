@@ -64,11 +64,14 @@ extension JoinProgram {
   package func query(
     in range: KeyRange, after position: (Int64, Int64)? = nil, schema: String
   ) -> String {
-    let list = zip(columns, sources).map { column, source in
-      "\(source.map { "s.\(SQL.identifier($0))" } ?? "NULL") AS \(SQL.identifier(column))"
-    }
     let first = "s.\(SQL.identifier(rangeColumn))"
     let second = "s.\(SQL.identifier(secondColumn))"
+    let list = zip(columns, sources).map { column, source in
+      let value =
+        places[column].map { SQL.place($0, "o.first = \(first) AND o.second = \(second)") }
+        ?? source.map { "s.\(SQL.identifier($0))" } ?? "NULL"
+      return "\(value) AS \(SQL.identifier(column))"
+    }
     let conditions =
       ["\(first) IS NOT NULL", "\(second) IS NOT NULL"]
       + filters.map { $0.condition(schema: schema) } + [range.condition(first)].compactMap(\.self)
@@ -143,6 +146,7 @@ extension ColumnOperation {
         """
     case .call(let mapping, let property, _):
       return "godwit_call(\(mapping), \(StoredValue.text(property).sql), s.Z_PK)"
+    case .place(let table): return SQL.place(table, "o.first = s.Z_PK")
     case .then(let first, let second):
       return second.expression(schema: schema, input: "(\(first.expression(schema: schema)))")
     }

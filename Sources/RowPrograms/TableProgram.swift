@@ -50,6 +50,8 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case lookUpNumber(column: String, table: String, map: [TableProgram.Renumbering])
   /// The key of the row that leads here by its to-one relationship.
   case ownerKey(table: String, column: String, entities: [Int64])
+  /// The row's place among those of its owner, from a table made before (`OrderFill.numbering`).
+  case place(table: String)
   /// The second operation on the value of the first, whatever column the second names.
   case then(ColumnOperation, ColumnOperation)
   /// What the expression or the policy of an entity mapping, told by its place in the mapping
@@ -83,6 +85,8 @@ package struct JoinProgram: Hashable, Codable, Sendable {
   /// The source column of each destination column; nil where there is no value yet.
   package var sources: [String?]
   package var filters: [Filter]
+  /// Tables with the places of the rows, made before, by destination column.
+  package var places: [String: String] = [:]
 
   /// The source column whose values order the rows, and by which they are split.
   package var rangeColumn: String { sources[0] ?? "Z_PK" }

@@ -120,17 +120,13 @@ struct SQLAssembler: Assembler {
 }
 
 extension OrderFill {
-  /// Numbers from 2048 in steps of 1024, as Core Data leaves room between neighbours.
   fileprivate var statement: String {
-    let owner = SQL.identifier(ownerColumn)
-    let key = SQL.identifier(keyColumn)
-    return """
-      UPDATE \(SQL.identifier(table)) SET \(SQL.identifier(orderColumn)) = n.place FROM (
-        SELECT rowid AS row, 1024 + 1024 * row_number() OVER (
-          PARTITION BY \(owner) ORDER BY \(key)) AS place
-        FROM \(SQL.identifier(table)) WHERE \(owner) IS NOT NULL
-      ) AS n WHERE n.row = \(SQL.identifier(table)).rowid
-      """
+    """
+    UPDATE \(SQL.identifier(table)) SET \(SQL.identifier(orderColumn)) = n.place FROM (
+      SELECT rowid AS row, \(place()) AS place
+      FROM \(SQL.identifier(table)) WHERE \(SQL.identifier(ownerColumn)) IS NOT NULL
+    ) AS n WHERE n.row = \(SQL.identifier(table)).rowid
+    """
   }
 }
 

@@ -202,7 +202,7 @@ final class CompiledProgram {
       (maps + mapCount).initialize(to: map)
       mapCount += 1
       return .renumbered(place(of: source), affinity, map: mapCount - 1)
-    case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .then:
+    case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
       let place = place(ofExpression: operation.expression(schema: "src"))
       return .copy(place, affinity, replacement: try null(column, stored))
     }

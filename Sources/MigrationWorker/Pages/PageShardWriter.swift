@@ -35,6 +35,13 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let connection = try StoreConnection.scratch(
       FilePath(":memory:"), cacheBytes: document.memory / 16)
     try SQLShardWriter.attachSource(document, to: connection)
+    if let places = work.places {
+      let file = StoreConnection.uri(FilePath(places)) + "?immutable=1"
+      try connection.run { db in
+        try db.execute(
+          sql: "ATTACH ? AS \(MigrationProgram.placesSchema)", arguments: [file])
+      }
+    }
     let caller = try document.caller(connection, policies)
     try Files.remove(FilePath(document.shard))
     let shard = try FileDescriptor.open(

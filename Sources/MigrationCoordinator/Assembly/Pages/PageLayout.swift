@@ -32,9 +32,10 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Why the rows of a store cannot be written as pages, if they cannot (docs/store-pages.md).
   static func hindrance(_ survey: StoreSurvey, _ plan: MigrationPlan) -> String? {
     if survey.header.textEncoding > 1 { return "the store's texts are not encoded in UTF-8" }
-    // An order is filled in by an UPDATE of rows that lie in no page of their own then.
-    if !plan.program.orderFills.isEmpty { return "an order has to be made" }
-    return nil
+    let isComputed = plan.program.orderFills.contains { fill in
+      plan.program.tables.contains { $0.destinationTable == fill.table && $0.hasCalls }
+    }
+    return isComputed ? "an order has to be made of computed objects" : nil
   }
 
   private init(_ schema: StoreSchema) {
@@ -74,9 +75,11 @@ struct PageLayout: Hashable, Codable, Sendable {
           ? sum + other.rows : sum
       }
     }
-    return PageWork(
+    var work = PageWork(
       file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
       indexes: indexes, rowsBefore: before, digestsRows: digestsRows)
+    work.places = plan.program.orderFills.isEmpty ? nil : paths.places.string
+    return work
   }
 }
 
@@ -85,6 +88,8 @@ extension MigrationPaths {
   var claims: FilePath { work.appending("claims") }
   /// `…godwit/skeleton.sqlite`, the result without its objects.
   var skeleton: FilePath { work.appending("skeleton.sqlite") }
+  /// `…godwit/places.sqlite`, the places of rows in relationships that had no order.
+  var places: FilePath { work.appending("places.sqlite") }
 }
 
 extension PageIndex {

@@ -1,0 +1,30 @@
+import GRDB
+import Planning
+import RowPrograms
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// The places of rows in relationships that had no order, made before the rows are written.
+struct OrderPlaces {
+  let program: MigrationProgram
+  let source: FilePath
+  let memory: Int64
+
+  /// Makes the file with them, unless there are none or it is there.
+  func write(to path: FilePath) throws {
+    guard !program.orderFills.isEmpty, try Files.fileStatusIfPresent(path) == nil else { return }
+    let unfinished = FilePath("\(path).making")
+    try Files.remove(unfinished)
+    let connection = try StoreConnection.scratch(unfinished, cacheBytes: memory / 4)
+    try connection.perform { db in
+      try db.execute(
+        sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(source) + "?immutable=1"])
+      for statement in program.numbering(schema: "src") { try db.execute(sql: statement) }
+      try db.execute(sql: "DETACH src")
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    try Files.syncFile(unfinished)
+    try Files.renameNoReplace(unfinished, to: path)
+  }
+}
