@@ -56,7 +56,7 @@ import Testing
   }
 
   private func vacuumed(_ store: FilePath) throws -> Data {
-    let copy = "\(store).vacuumed"
+    let copy = "\(store).\(UUID().uuidString)"
     try DatabaseQueue(path: "file:\(store)?immutable=1").writeWithoutTransaction { db in
       try db.execute(sql: "VACUUM INTO ?", arguments: [copy])
     }
@@ -94,6 +94,35 @@ import Testing
     #expect(text.contains("\"attempts\" : 2"))
     let list = ["SELECT sum(Z_PK) FROM ZCAR", "SELECT sum(ZOWNER) FROM ZCAR"]
     #expect(try numbers(result, list) == numbers(plain, list))
+  }
+
+  @Test(.disabled(if: ToolTests.isRelease, "a release build has no fault points"))
+  func `killed workers and coordinators leave a migration by policies that goes on`()
+    async throws
+  {
+    let store = try Corpus.copyStore("samplemodel/Fixtures/SampleModel_V2.sqlite", to: folder)
+    let bundle = Corpus.path("samplemodel/SampleModel.xcdatamodeld")
+    let (result, report) = (folder.appending("New.sqlite"), folder.appending("report.json"))
+    func migrate(_ fault: String?) async throws -> Int32 {
+      try await BuiltTool.run(
+        [
+          "migrate", store.string, "--to", bundle.appending("SampleModel3.xcdatamodel").string,
+          "--models", bundle.string, "--mapping", Self.carMapping.string, "--output",
+          result.string, "--report", report.string,
+        ], environment: fault.map { ["GODWIT_FAULT": $0] } ?? [:], tool: Self.tool
+      ).status
+    }
+    #expect(try await migrate("coordinator:assembled") == -9)
+    #expect(try await migrate(nil) == 0)
+    let resumed = try String(contentsOfFile: report.string, encoding: .utf8)
+    #expect(resumed.contains("\"resumed\" : true"))
+    #expect(try numbers(result, ["SELECT count(*) FROM ZMAKER"]) == [10])
+    let first = try vacuumed(result)
+    try FileManager.default.removeItem(atPath: result.string)
+    #expect(try await migrate("worker:last-flush") == 0)
+    let again = try String(contentsOfFile: report.string, encoding: .utf8)
+    #expect(again.contains("\"attempts\" : 2"))
+    #expect(try vacuumed(result) == first)
   }
 
   /// The mapping model of the cars with another policy, as a file of ours.
