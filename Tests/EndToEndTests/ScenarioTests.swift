@@ -22,13 +22,14 @@ import Testing
     #expect(Self.claims.count >= 12)
   }
 
-  @Test(arguments: claims) func `a scenario comes out as expected`(claim: String) async throws {
+  @Test(arguments: claims, ["sql", "pages"])
+  func `a scenario comes out as expected`(claim: String, engine: String) async throws {
     let scenario = Self.folder.appending(claim)
     try await make(scenario)
     let before = try Data(contentsOf: URL(filePath: store.string))
     let outcome = try await BuiltTool.run([
       "migrate", store.string, "--to", scenario.appending("destination.xcdatamodel").string,
-      "--output", output.string,
+      "--output", output.string, "--engine", engine,
     ])
     var found = "exit \(outcome.status)\n" + scrubbed(outcome.standardError)
     if outcome.status == 0 { found += try StoreDump.text(of: output) }
