@@ -99,7 +99,8 @@ let package = Package(
       [
         "ExpressionEvaluation", "Generation", "Mapping", "MappingFiles", "MigrationCoordinator",
         "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel",
-        "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .logging, .systemPackage,
+        "Planning", "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .logging,
+        .systemPackage,
       ]),
     .module(
       "GodwitTool",
@@ -145,7 +146,12 @@ let package = Package(
         "ValueExpressions", .systemPackage,
       ]),
     .tests(of: "ObjectModel", ["ValueExpressions"]),
-    .tests(of: "Planning", ["RowPrograms", "TestSupport", .systemPackage]),
+    .tests(
+      of: "Planning",
+      [
+        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport", "ValueExpressions",
+        .grdb, .systemPackage,
+      ]),
     .tests(
       of: "RowPrograms",
       ["Mapping", "ObjectModel", "Schema", "TestSupport", "ValueExpressions", .grdb]),

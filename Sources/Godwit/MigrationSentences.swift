@@ -1,5 +1,6 @@
 import Mapping
 import MigrationCoordinator
+import Planning
 import SystemPackage
 
 extension MigrationFailure {
@@ -22,6 +23,23 @@ extension MigrationFailure {
         ]
           + hindrances.map(\.sentence),
         code: hindrances.first?.code.rawValue)
+    case .stepImpossible(let store, let from, let to, let hindrances):
+      self.init(
+        .impossible,
+        [
+          "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
+            + "steps on its way, for "
+            + "\(hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"):"
+        ] + hindrances.map(\.sentence),
+        code: hindrances.first?.code.rawValue)
+    case .routeMissing(let store, let gaps, let unknown): self.init(store, gaps, unknown)
+    case .noMappingFits(let folders, let unused):
+      let places = folders.map { "\($0)" }.joined(separator: ", ")
+      self.init(
+        .impossible,
+        ["no mapping model in \(places) fits any two versions that are known:"]
+          + unused.map { "\($0.name): \($0.reason.sentence)." },
+        code: CoreDataCode.migrationMissingMappingModel.rawValue)
     case .mappingMismatch(let path, let mismatches):
       self.init(
         .impossible,
@@ -74,6 +92,38 @@ extension MigrationFailure {
   }
 }
 
+extension MigrationFailure {
+  /// No way leads to the target.
+  fileprivate init(
+    _ store: FilePath, _ gaps: [RouteError.Gap], _ unknown: [MigrationRoute.Unused]
+  ) {
+    var sentences = ["\(store): no way leads from its version to the target's:"]
+    for gap in gaps {
+      sentences.append(
+        "from \(VersionText(gap.source)) to \(VersionText(gap.destination)) there is no mapping "
+          + "model, and none can be inferred [\(CoreDataCode.migrationMissingMappingModel.rawValue)]:"
+      )
+      sentences += gap.obstacles.map { "  \($0.sentence)" }
+    }
+    for mapping in unknown {
+      sentences.append("\(mapping.name) was left aside: \(mapping.reason.sentence).")
+    }
+    self.init(
+      .impossible, sentences, code: CoreDataCode.migrationMissingMappingModel.rawValue)
+  }
+}
+
+/// A version under all names that it has.
+package struct VersionText: CustomStringConvertible {
+  private let names: [String]
+
+  package init(_ names: [String]) { self.names = names }
+
+  package var description: String {
+    names.isEmpty ? "a version without a name" : names.joined(separator: " = ")
+  }
+}
+
 extension UnsupportedFeature {
   /// The rest of a sentence that begins with the store.
   package var sentence: String {
@@ -116,9 +166,7 @@ extension Hindrance {
     switch reason {
     case .obstacle(let obstacle): return Self.text(obstacle)
     case .condition(let demand, let count, let keys): return Self.text(demand, count, keys)
-    case .relationshipForm:
-      return "its objects are kept in a form from which this one cannot be made; "
-        + "use a mapping model."
+    case .relationshipForm: return Self.text(Obstacle.Reason.relationshipForm)
     case .externalFileMissing(let name):
       return "its value is in the external file \(name), which is missing; put it back."
     }
@@ -144,6 +192,8 @@ extension Hindrance {
     case .derivationCannotBeComputed:
       "a new derived attribute, which this version cannot compute; leave it out for now."
     case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
+    case .relationshipForm:
+      "its objects are kept in a form from which this one cannot be made; use a mapping model."
     }
   }
 

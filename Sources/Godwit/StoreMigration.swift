@@ -19,9 +19,16 @@ public struct StoreMigration: Sendable {
   public var output: FilePath?
   /// Where else the store's own model may be found.
   public var models: [FilePath] = []
-  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, in running order; none has
-  /// the mapping inferred.
+  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, of one step or several; those
+  /// for one pair of versions run in this order.
   public var mappings: [FilePath] = []
+  /// Folders with mapping models, each of which is used where it fits; the folders of the models are
+  /// looked through as well.
+  public var mappingFolders: [FilePath] = []
+  /// Whether to go version by version.
+  public var isProgressive = false
+  /// Whether to use no mapping models and infer what becomes of the data.
+  public var infersOnly = false
   /// The policies that the mapping models name; workers get theirs from
   /// `GodwitWorker.runIfRequested(policies:)`, which has to register the same.
   public var policies = MigrationPolicies()
@@ -85,6 +92,9 @@ public struct StoreMigration: Sendable {
     request.configuration = configuration
     request.output = output
     request.mappings = mappings
+    request.mappingFolders = mappingFolders
+    request.isProgressive = isProgressive
+    request.infersOnly = infersOnly
     request.policies = policies.factories
     request.validation = ValidationMode(rawValue: validation.rawValue) ?? .strict
     request.models = models

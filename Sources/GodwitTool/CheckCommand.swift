@@ -13,6 +13,7 @@ struct CheckCommand: ParsableCommand {
   var stores: [FilePath]
 
   @OptionGroup var model: ModelOptions
+  @OptionGroup var route: RouteOptions
 
   @Flag(help: "Count data that the model has no place for as a reason.")
   var failOnLoss = false
@@ -45,6 +46,7 @@ struct CheckCommand: ParsableCommand {
   private func answer(_ store: FilePath, _ target: TargetModel) -> Answer {
     var request = MigrationRequest(store: store, target: model.target, workers: 1, memory: 64 << 20)
     request.models = model.models
+    request.take(route)
     do {
       return try Preview.with(request, target) { preview in
         try preview.requirePossible(failsOnLoss: failOnLoss)

@@ -21,13 +21,8 @@ struct MigrateCommand: AsyncParsableCommand {
   var store: FilePath
 
   @OptionGroup var model: ModelOptions
+  @OptionGroup var route: RouteOptions
   @OptionGroup var work: WorkOptions
-
-  @Option(
-    help: ArgumentHelp(
-      "A mapping model to migrate by: .xcmappingmodel, .cdm or .json. May be repeated; they run in "
-        + "this order. Without it the mapping is inferred.", valueName: "file"))
-  var mapping: [FilePath] = []
 
   @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
   var validation = ValidationMode.strict
@@ -63,9 +58,8 @@ struct MigrateCommand: AsyncParsableCommand {
   enum Verification: String, ExpressibleByArgument, CaseIterable { case quick, full }
 
   func run() async throws {
-    var request = MigrationRequest(store: store, model, work)
+    var request = MigrationRequest(store: store, model, route, work)
     request.output = output
-    request.mappings = mapping
     request.policies = GodwitTool.policies.factories
     request.validation = validation
     request.work = workFolder
@@ -100,6 +94,9 @@ struct MigrateCommand: AsyncParsableCommand {
     guard report.outcome == .migrated else {
       out.line("\(report.store) has this model already: nothing to do.")
       return
+    }
+    for mapping in report.unusedMappings where mapping.wasNamed {
+      error.line("godwit: note: \(mapping.path) was not used: \(mapping.reason).")
     }
     for loss in report.losses { error.line("godwit: note: \(loss.sentence)") }
     for omission in report.omittedIndexes {

@@ -58,6 +58,36 @@ struct ModelOptions: ParsableArguments {
   }
 }
 
+/// By which mapping models and over which versions a store gets to the target.
+struct RouteOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A mapping model to migrate by: .xcmappingmodel, .cdm or .json. May be repeated; those for "
+        + "one pair of versions run in this order.", valueName: "file"))
+  var mapping: [FilePath] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A folder with mapping models, each of which is used where it fits. May be repeated. The "
+        + "folders of the models are looked through as well.", valueName: "folder"))
+  var mappings: [FilePath] = []
+
+  @Flag(help: "Go version by version.")
+  var progressive = false
+
+  @Flag(help: "Use no mapping models: infer what becomes of the data.")
+  var inferOnly = false
+
+  @Flag(help: .hidden)
+  var stepwise = false
+
+  func validate() throws {
+    if inferOnly && !(mapping.isEmpty && mappings.isEmpty) {
+      throw ValidationError("--infer-only leaves no use for --mapping and --mappings.")
+    }
+  }
+}
+
 /// How finely a migration is cut and how much it may take.
 struct WorkOptions: ParsableArguments {
   @Option(help: "How many workers run at a time.")
@@ -79,11 +109,20 @@ struct WorkOptions: ParsableArguments {
 }
 
 extension MigrationRequest {
-  init(store: FilePath, _ model: ModelOptions, _ work: WorkOptions) {
+  init(store: FilePath, _ model: ModelOptions, _ route: RouteOptions, _ work: WorkOptions) {
     self.init(
       store: store, target: model.target, workers: work.workers, memory: work.memory.bytes)
     configuration = model.configuration
     models = model.models
     rangeRows = work.rangeRows
+    take(route)
+  }
+
+  mutating func take(_ route: RouteOptions) {
+    mappings = route.mapping
+    mappingFolders = route.mappings
+    isProgressive = route.progressive
+    infersOnly = route.inferOnly
+    isStepwise = route.stepwise
   }
 }

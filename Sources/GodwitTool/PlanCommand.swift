@@ -14,6 +14,7 @@ struct PlanCommand: ParsableCommand {
   var store: FilePath
 
   @OptionGroup var model: ModelOptions
+  @OptionGroup var route: RouteOptions
   @OptionGroup var work: WorkOptions
 
   @Flag(help: "Print JSON.")
@@ -22,6 +23,9 @@ struct PlanCommand: ParsableCommand {
   /// A plan with what the migration would lose and take.
   private struct Output: Encodable {
     var isNeeded: Bool
+    var route: [MigrationReport.Step]
+    var unusedMappings: [MigrationReport.UnusedMapping]
+    /// Of the first leg; nil where it runs object by object.
     var plan: MigrationPlan?
     var losses: [Loss]
     var rows: Int64
@@ -35,13 +39,15 @@ struct PlanCommand: ParsableCommand {
 
   func run() throws {
     let target = try TargetModel(model.target, configuration: model.configuration)
-    let request = MigrationRequest(store: store, model, work)
+    let request = MigrationRequest(store: store, model, route, work)
     try Preview.with(request, target) { preview in
       try preview.requirePossible(failsOnLoss: false)
       let seconds =
         Double(preview.plan?.bytes ?? 0) / (Self.pace * Double(work.workers)) + 0.2
       let output = Output(
-        isNeeded: preview.isNeeded, plan: preview.plan, losses: preview.assessment?.losses ?? [],
+        isNeeded: preview.isNeeded, route: MigrationReport.Step.steps(of: preview.legs),
+        unusedMappings: preview.route?.unusedMappings ?? [], plan: preview.plan,
+        losses: preview.assessment?.losses ?? [],
         rows: preview.plan?.rows ?? 0, bytes: preview.plan?.bytes ?? 0,
         diskNeeded: preview.isNeeded ? preview.diskNeed.bytes : 0, secondsEstimated: seconds)
       Terminal.standardOutput.line(
@@ -50,9 +56,37 @@ struct PlanCommand: ParsableCommand {
   }
 
   private func text(_ output: Output, _ preview: Preview) -> String {
-    guard let plan = output.plan else {
-      return "\(store) has this model already: nothing to do."
+    guard output.isNeeded else { return "\(store) has this model already: nothing to do." }
+    var lines = output.route.map(Self.text)
+    for mapping in output.unusedMappings {
+      lines.append("does not use \(mapping.path): \(mapping.reason).")
     }
+    lines +=
+      output.plan.map { text($0, output) } ?? [
+        "\(store): object by object; about \(ByteText(output.diskNeeded)) of disk."
+      ]
+    for loss in output.losses { lines.append("loses \(loss.sentence)") }
+    for omission in preview.assessment?.destination.omissions ?? [] {
+      lines.append(
+        "leaves out index \(omission.index) of \(omission.entity): \(omission.reason).")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func text(_ step: MigrationReport.Step) -> String {
+    let by = step.mappings.isEmpty ? "inferred" : "by \(step.mappings.joined(separator: ", then "))"
+    let cut: String? =
+      switch step.cut {
+      case nil: nil
+      case .mappingModel: "a mapping model's step needs the store before it"
+      case .notComposable: "this step needs the store before it"
+      case .stepwise: "step by step"
+      }
+    return "leg \(step.leg): \(VersionText(step.from)) to \(VersionText(step.to)), \(by)"
+      + (cut.map { "; begins with a store of its own: \($0)" } ?? "")
+  }
+
+  private func text(_ plan: MigrationPlan, _ output: Output) -> [String] {
     var lines = [
       "\(store): \(output.rows) rows, \(ByteText(output.bytes)), in \(plan.workOrders.count) work "
         + "orders for \(work.workers) workers; about "
@@ -66,12 +100,7 @@ struct PlanCommand: ParsableCommand {
         lines.append("  work order \(order.number): \(order.rows) rows, \(Self.pieces(order))")
       }
     }
-    for loss in output.losses { lines.append("loses \(loss.sentence)") }
-    for omission in preview.assessment?.destination.omissions ?? [] {
-      lines.append(
-        "leaves out index \(omission.index) of \(omission.entity): \(omission.reason).")
-    }
-    return lines.joined(separator: "\n")
+    return lines
   }
 
   private static func pieces(_ order: WorkOrder) -> String {

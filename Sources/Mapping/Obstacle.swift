@@ -23,6 +23,8 @@ package struct Obstacle: Hashable, Sendable {
     case derivationCannotBeComputed
     /// A transient attribute's value is in no store, so there is nothing to continue.
     case storedFormUnknown(String)
+    /// The relationship is kept in a form from which the wanted one cannot be made.
+    case relationshipForm
   }
 
   package var reason: Reason

@@ -2,7 +2,6 @@ import MigrationStatus
 import Foundation
 import Logging
 import Mapping
-import MappingFiles
 import ModelFiles
 import ObjectMigration
 import ObjectModel
@@ -22,29 +21,13 @@ struct MappedMigration {
   let survey: StoreSurvey
   let target: TargetModel
   /// In running order.
-  let mappings: [MappingModel]
+  let models: [RouteMapping]
   let workspace: Workspace
   let launcher: any WorkerLauncher
   let logger: Logger
 
   private var paths: MigrationPaths { workspace.paths }
-
-  /// The mapping models of the request, each of which must be made for these two versions.
-  static func mappings(
-    _ request: MigrationRequest, _ survey: StoreSurvey, _ target: TargetModel
-  ) throws -> [MappingModel] {
-    let before = survey.metadata.versionHashes
-    return try request.mappings.map { path in
-      let mapping = try MappingFile.read(path).mapping
-      guard mapping.fits(source: before, destination: target.hashes) else {
-        throw MigrationError.mappingMismatch(
-          path,
-          try mapping.mismatches(.source, model: survey.model)
-            + mapping.mismatches(.destination, model: target.model))
-      }
-      return mapping
-    }
-  }
+  private var mappings: [MappingModel] { models.map(\.mapping) }
 
   /// Makes the result; nothing has its final name yet.
   func run(_ telling: Telling) async throws -> MigrationReport {
@@ -69,14 +52,10 @@ struct MappedMigration {
   // MARK: Before the first object is read
 
   private func check() throws {
-    try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
-    guard mappings.count > 1 else { return }
-    let names = request.mappings.count == mappings.count ? request.mappings.map(\.string) : []
+    guard models.count > 1 else { return }
     let set = MappingSet(
-      mappings.enumerated().map { index, mapping in
-        .init(
-          name: names.isEmpty ? "mapping model \(index + 1)" : names[index], mapping: mapping)
-      }, source: survey.model, destination: target.model)
+      models.map { .init(name: $0.name, mapping: $0.mapping) }, source: survey.model,
+      destination: target.model)
     guard set.problems.isEmpty else { throw MigrationError.mappingSet(set.problems) }
   }
 

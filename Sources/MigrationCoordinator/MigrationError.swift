@@ -1,4 +1,5 @@
 package import Mapping
+package import Planning
 package import SystemPackage
 
 /// Why a migration did not happen or did not end.
@@ -11,6 +12,13 @@ package enum MigrationError: Error, Sendable {
   /// The store holds what migrating would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature])
   case impossible(store: FilePath, [Hindrance])
+  /// A step of several cannot be done; the names of its versions.
+  case stepImpossible(store: FilePath, from: [String], to: [String], [Hindrance])
+  /// No way leads from the store's version to the target's (Core Data's 134140).
+  case routeMissing(
+    store: FilePath, [RouteError.Gap], unknown: [MigrationRoute.Unused])
+  /// The folders hold mapping models, and all are for versions that are not known.
+  case noMappingFits([FilePath], [MigrationRoute.Unused])
   /// A mapping model was made for other versions than those of the store and the target.
   case mappingMismatch(FilePath, [MappingMismatch])
   /// Several mapping models do not make one migration together.

@@ -53,21 +53,6 @@ extension MigrationPlan {
   }
 }
 
-extension Assessment {
-  /// The highest keys ever given, by root entity of the destination.
-  func maxima(_ survey: StoreSurvey) -> [String: Int64] {
-    var result: [String: Int64] = [:]
-    for table in destination.tables {
-      let sources = table.entityNames.compactMap {
-        mapping.mapping(toDestination: $0)?.sourceEntityName
-      }.compactMap { survey.model.entity($0) }
-      guard let first = sources.first else { continue }
-      result[table.rootName] = survey.maxima[survey.model.root(of: first).name]
-    }
-    return result
-  }
-}
-
 extension WorkOrderDocument {
   init(
     _ order: WorkOrder, _ saved: SavedPlan, _ survey: StoreSurvey, _ assessment: Assessment,
@@ -91,9 +76,9 @@ extension WorkOrderDocument {
       joins: saved.plan.program.joins.filter { wanted.contains($0.destinationTable) },
       createStatements: statements, memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
-    if assessment.program?.tables.contains(where: \.hasCalls) == true {
+    if let step = assessment.steps.first(where: \.isComputed) {
       calls = RowWork(
-        source: survey.model, destination: schema.model, mapping: assessment.mapping,
+        source: step.source.model, destination: step.destination.model, mapping: step.mapping,
         now: saved.now)
     }
     pages = saved.pages?.work(
@@ -152,7 +137,8 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   /// Shards and result together hold the data twice, and sorting an index takes its size again.
   package let bytes: Int64
 
-  package init(sourceBytes: Int64) {
-    bytes = sourceBytes * 5 / 2 + (8 << 20)
+  /// From the second leg on the store that the leg before made is there as well.
+  package init(sourceBytes: Int64, legs: Int = 1) {
+    bytes = sourceBytes * (legs > 1 ? 7 : 5) / 2 + (8 << 20)
   }
 }

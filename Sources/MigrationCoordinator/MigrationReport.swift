@@ -1,5 +1,7 @@
+import Mapping
 package import ObjectModel
-import Planning
+package import Planning
+import SystemPackage
 package import Schema
 
 /// What a migration did.
@@ -16,11 +18,46 @@ package struct MigrationReport: Codable, Sendable {
     package var seconds: Double
   }
 
+  /// One step of the route that was taken.
+  package struct Step: Codable, Sendable {
+    /// The names of all versions that hash alike, as far as they were looked for.
+    package var from: [String]
+    package var to: [String]
+    /// The paths of the mapping models in running order; none has the mapping inferred.
+    package var mappings: [String]
+    /// Steps of one leg run over the data at once.
+    package var leg: Int
+    /// Why a leg begins with this step; nil for the first, and for steps that begin none.
+    package var cut: Leg.Cut?
+
+    /// The steps of all legs.
+    package static func steps(of legs: [Leg]) -> [Step] {
+      zip(1..., legs).flatMap { number, leg in
+        leg.steps.enumerated().map { index, step in
+          Step(
+            from: step.source.names, to: step.destination.names,
+            mappings: step.mappings.map(\.name), leg: number, cut: index == 0 ? leg.cut : nil)
+        }
+      }
+    }
+  }
+
+  /// A mapping model that was found and not used.
+  package struct UnusedMapping: Codable, Sendable {
+    package var path: String
+    /// Whether the user named it or its folder.
+    package var wasNamed: Bool
+    package var reason: String
+  }
+
   package var outcome: Outcome
   package var store: String
   package var destination: String
   /// Where the old store is kept, if it is.
   package var oldStore: String?
+  /// The way from the store's version to the target's.
+  package var steps: [Step] = []
+  package var unusedMappings: [UnusedMapping] = []
   package var rows: Int64 = 0
   package var workOrders: [Order] = []
   /// What wrote the rows, unless there was nothing to do.
@@ -44,4 +81,39 @@ package struct MigrationReport: Codable, Sendable {
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted migration was taken over.
   package var resumed = false
+}
+
+extension MigrationReport {
+  /// Notes the route that was taken and what was left aside.
+  mutating func note(_ found: FoundRoute, _ legs: [Leg]) {
+    steps = Step.steps(of: legs)
+    unusedMappings = found.unusedMappings
+  }
+}
+
+extension FoundRoute {
+  /// Mapping models that no step uses, those that cannot be read among them.
+  package var unusedMappings: [MigrationReport.UnusedMapping] {
+    route.unused.map {
+      .init(path: $0.name, wasNamed: $0.standing != .found, reason: $0.reason.sentence)
+    }
+      + unreadable.map {
+        .init(path: $0.path.string, wasNamed: $0.wasNamed, reason: "it cannot be read: \($0.error)")
+      }
+  }
+}
+
+extension MigrationRoute.Unused.Reason {
+  /// Why a mapping model is not used, as the end of a sentence.
+  package var sentence: String {
+    switch self {
+    case .versionUnknown(let side):
+      "the model of its \(side.rawValue) version is not known [134130]"
+    case .leadsNowhere: "it leads from a version to one that hashes alike"
+    case .same(let other): "it is the same as \(other)"
+    case .overlaps(let other): "\(other) takes the same objects"
+    case .incomplete(let entity): "it leaves out \(entity)"
+    case .elsewhere: "it is for other versions"
+    }
+  }
 }

@@ -39,8 +39,16 @@ package struct MigrationRequest: Sendable {
   package var logsSQL = false
   package var engine = Engine.auto
 
-  /// Mapping models to migrate by, in running order; none has the mapping inferred.
+  /// Mapping models to migrate by, of one step or several; those of one step in running order.
   package var mappings: [FilePath] = []
+  /// Folders in which mapping models are looked for.
+  package var mappingFolders: [FilePath] = []
+  /// Goes version by version.
+  package var isProgressive = false
+  /// Uses no mapping models at all.
+  package var infersOnly = false
+  /// Makes a store of every version on the way, even where steps could run at once.
+  package var isStepwise = false
   package var validation = ValidationMode.strict
   /// Makes the policy of a class name that a mapping model holds.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
@@ -53,4 +61,10 @@ package struct MigrationRequest: Sendable {
   }
 
   package var destination: FilePath { output ?? store }
+
+  /// The class names of policies that declare their objects independent; nil where mapping models
+  /// are to be carried out object by object in any case.
+  var independentPolicies: Set<String>? {
+    engine == .objects ? nil : Set(policies.filter { $0.value().objectsAreIndependent }.keys)
+  }
 }

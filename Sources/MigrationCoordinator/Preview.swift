@@ -11,6 +11,12 @@ package struct Preview: Sendable {
   package let survey: StoreSurvey
   /// Whether the store's model is another one than the target's.
   package let isNeeded: Bool
+  /// The way to the target; nil where none is needed.
+  package let route: FoundRoute?
+  /// The steps of the route that run at once.
+  package let legs: [Leg]
+  /// Of the first leg, where its rows are made by programs: those of others begin with stores that
+  /// are not there yet.
   package let assessment: Assessment?
   package let plan: MigrationPlan?
   package let diskNeed: DiskNeed
@@ -29,13 +35,25 @@ package struct Preview: Sendable {
     }
     let survey = try StoreSurvey(opening: request, access: access, target: target)
     let isNeeded = survey.metadata.versionHashes != target.hashes
-    let assessment =
-      isNeeded && survey.unsupported.isEmpty ? try Assessment(survey, to: target.model) : nil
+    let isPossible = isNeeded && survey.unsupported.isEmpty
+    let route =
+      isPossible
+      ? try RouteFinder(request: request, target: target, survey: survey).find(namesVersions: true)
+      : nil
+    let legs =
+      try route.map {
+        try LegPlanner(
+          $0.route, source: survey.schema, isStepwise: request.isStepwise,
+          independentPolicies: request.independentPolicies
+        ).legs
+      } ?? []
+    var assessment: Assessment?
+    if case .rows(let steps)? = legs.first?.work { assessment = try Assessment(survey, steps) }
     return try body(
       Preview(
-        survey: survey, isNeeded: isNeeded, assessment: assessment,
+        survey: survey, isNeeded: isNeeded, route: route, legs: legs, assessment: assessment,
         plan: try assessment.flatMap { try MigrationPlan(request, survey, $0) },
-        diskNeed: DiskNeed(sourceBytes: access.fingerprint.bytes)))
+        diskNeed: DiskNeed(sourceBytes: access.fingerprint.bytes, legs: legs.count)))
   }
 
   /// Throws what would keep the migration from being done.
@@ -44,9 +62,7 @@ package struct Preview: Sendable {
       throw MigrationError.unsupported(store: survey.store, survey.unsupported)
     }
     guard let assessment else { return }
-    guard assessment.hindrances.isEmpty else {
-      throw MigrationError.impossible(store: survey.store, assessment.hindrances)
-    }
+    try assessment.requirePossible(store: survey.store)
     if failsOnLoss && !assessment.losses.isEmpty {
       throw MigrationError.losses(store: survey.store, assessment.losses)
     }

@@ -70,6 +70,20 @@ final class Telling: Sendable {
     if phases.withLock({ $0.last?.phase }) != .migrating { enter(.migrating) }
   }
 
+  /// Begins with a migration in several legs, each of which tells of itself as a fraction.
+  func beginLegs(_ count: Int) {
+    flusher?.change { $0.bytesTotal = UInt64(count) * Self.legShares }
+    enter(.migrating)
+  }
+
+  /// How far the leg of that number is, which counts from 0.
+  func leg(_ number: Int, _ fraction: Double) {
+    let part = UInt64(Double(Self.legShares) * min(1, max(0, fraction)))
+    flusher?.change { $0.bytesDone = max($0.bytesDone, UInt64(number) * Self.legShares + part) }
+  }
+
+  private static let legShares: UInt64 = 10_000
+
   func assembly(_ step: AssemblyStep) {
     switch step {
     case .merging(let tables): enter(.merging, units: tables)

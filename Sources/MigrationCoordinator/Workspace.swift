@@ -6,7 +6,7 @@ import SystemPackage
 
 /// The work folder of one migration, locked against others.
 struct Workspace {
-  let paths: MigrationPaths
+  var paths: MigrationPaths
   private let lock: FileLock
   private let wasThere: Bool
 
@@ -74,6 +74,8 @@ struct PlanInputs: Hashable, Codable, Sendable {
     var mappings: [MappingModel]
     var validates: Bool
   }
+  /// What the steps between are, where there are several.
+  var steps: [String] = []
 }
 
 /// A plan with what it takes to resume it.

@@ -27,13 +27,21 @@ struct OperationComposer {
     case .place: throw NotComposable()
     case .copy(let column, let replacement):
       return Self.replacingNull(try made(column), replacement)
-    case .convert(let column, _, let replacement):
-      let value = try made(column)
-      return value == .constant(.null) ? .constant(replacement) : .then(value, operation)
-    case .addExternalTag(let column, let replacement),
-      .removeExternalTag(let column, let replacement):
-      let value = try made(column)
-      return value == .constant(.null) ? .constant(replacement) : .then(value, operation)
+    case .convert(let column, let type, let replacement):
+      switch try made(column) {
+      case .constant(.null): return .constant(replacement)
+      case .copy(let source, .null):
+        return .convert(column: source, to: type, replacingNull: replacement)
+      case let value: return .then(value, operation)
+      }
+    case .addExternalTag(let column, let replacement):
+      return try tagged(try made(column), replacement) {
+        .addExternalTag(column: $0, replacingNull: replacement)
+      }
+    case .removeExternalTag(let column, let replacement):
+      return try tagged(try made(column), replacement) {
+        .removeExternalTag(column: $0, replacingNull: replacement)
+      }
     case .reference(let column, let filter):
       return try reference(try made(column), filter, made)
     case .renumber(let column, let map):
@@ -56,12 +64,14 @@ struct OperationComposer {
       }
     case .ownerKey(let name, let column, let entities):
       guard let owners = table(name) else { return .constant(.null) }
-      guard case .column(let source) = try plainReference(column, owners) else {
+      guard case .column(let source, let holders) = try plainReference(column, owners) else {
         return .constant(.null)
       }
       return .ownerKey(
         table: owners.sourceTable, column: source,
-        entities: owners.entities.filter { entities.contains($0.destination) }.map(\.source))
+        entities: owners.entities.filter {
+          entities.contains($0.destination) && holders.contains($0.source)
+        }.map(\.source))
     // The object that it is called for would exist on paper only.
     case .call: throw NotComposable()
     case .then(let inner, let outer):
@@ -78,8 +88,21 @@ struct OperationComposer {
     case .constant(.null): return .constant(replacement)
     case .constant: return operation
     case .copy(let column, .null): return .copy(column: column, replacingNull: replacement)
-    case .copy: return operation
+    case .convert(let column, let type, .null):
+      return .convert(column: column, to: type, replacingNull: replacement)
+    case .copy, .convert: return operation
     default: return .then(operation, .copy(column: "", replacingNull: replacement))
+    }
+  }
+
+  /// A value whose tag comes or goes: the bytes have to be those of a column that is there.
+  private func tagged(
+    _ value: ColumnOperation, _ replacement: StoredValue, _ make: (String) -> ColumnOperation
+  ) throws(NotComposable) -> ColumnOperation {
+    switch value {
+    case .constant(.null): return .constant(replacement)
+    case .copy(let column, .null): return make(column)
+    default: throw NotComposable()
     }
   }
 
@@ -125,10 +148,12 @@ struct OperationComposer {
   enum PlainReference {
     /// The column would be empty.
     case none
-    case column(String)
+    /// The column, and the source entities whose rows hold the reference in it.
+    case column(String, holders: [Int64])
   }
 
-  /// The source column of a reference that all entities of a table make alike and unfiltered.
+  /// The source column of a reference that all entities of a table make alike and unfiltered, as far
+  /// as they have it.
   func plainReference(
     _ column: String, _ before: TableProgram
   ) throws(NotComposable) -> PlainReference {
@@ -136,14 +161,17 @@ struct OperationComposer {
       throw NotComposable()
     }
     var found: String?
-    for operation in program.operations {
+    var holders: [Int64] = []
+    for (entity, operation) in zip(before.entities, program.operations) {
       switch operation {
       case .constant(.null): break
-      case .reference(let source, nil) where found == nil || found == source: found = source
+      case .reference(let source, nil) where found == nil || found == source:
+        found = source
+        holders.append(entity.source)
       default: throw NotComposable()
       }
     }
-    return found.map { .column($0) } ?? .none
+    return found.map { .column($0, holders: holders) } ?? .none
   }
 
   /// A filter by the numbers between, as one by the numbers before.

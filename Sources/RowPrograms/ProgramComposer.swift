@@ -46,6 +46,8 @@ package struct ProgramComposer {
       }
     }
     guard !kept.isEmpty else { return nil }
+    // Rows that go after their places were given would leave gaps between those of others.
+    if kept.count < before.entities.count, isFilled(program.sourceTable) { throw NotComposable() }
     var columns: [ColumnProgram] = []
     for column in program.columns {
       var composed: [ColumnOperation] = []
@@ -86,6 +88,10 @@ package struct ProgramComposer {
     return nil
   }
 
+  private func isFilled(_ table: String) -> Bool {
+    first.orderFills.contains { $0.table == table }
+  }
+
   // MARK: Join tables
 
   private func join(
@@ -102,6 +108,7 @@ package struct ProgramComposer {
   private func join(
     _ program: JoinProgram, _ before: JoinProgram, _ fills: inout [OrderFill]
   ) throws(NotComposable) -> JoinProgram {
+    if !program.filters.isEmpty, isFilled(program.sourceTable) { throw NotComposable() }
     func source(_ column: String) -> String? {
       before.columns.firstIndex(of: column).flatMap { before.sources[$0] }
     }
@@ -138,7 +145,10 @@ package struct ProgramComposer {
   private func join(
     _ program: JoinProgram, ofTable before: TableProgram
   ) throws(NotComposable) -> JoinProgram? {
+    // The store between would have numbered the rows of an owner, and the pairs keep the numbers.
+    if isFilled(program.sourceTable) { throw NotComposable() }
     var sources: [String?] = []
+    var holders = before.entities.map(\.source)
     for between in program.sources {
       guard let between else {
         sources.append(nil)
@@ -150,7 +160,9 @@ package struct ProgramComposer {
       }
       switch try operations.plainReference(between, before) {
       case .none: sources.append(nil)
-      case .column(let column): sources.append(column)
+      case .column(let column, let own):
+        sources.append(column)
+        holders.removeAll { !own.contains($0) }
       }
     }
     // Without keys there are no pairs.
@@ -160,9 +172,11 @@ package struct ProgramComposer {
       columns: program.columns, sources: sources,
       filters: try program.filters.map { filter throws(NotComposable) in
         guard let between = filter.keyColumn else {
-          return try operations.filter(filter, keyColumn: nil)
+          var own = try operations.filter(filter, keyColumn: nil)
+          own.kept.removeAll { !holders.contains($0) }
+          return own
         }
-        guard case .column(let column) = try operations.plainReference(between, before) else {
+        guard case .column(let column, _) = try operations.plainReference(between, before) else {
           throw NotComposable()
         }
         return try operations.filter(filter, keyColumn: column)

@@ -1,88 +1,108 @@
-import ValueExpressions
 import GRDB
 import Mapping
 import ObjectModel
-import Planning
 import RowPrograms
 import Schema
 import StoreFormat
-import SystemCalls
-import SystemPackage
+import ValueExpressions
 
-/// Holds what a mapping demands against the rows of a store.
+/// Holds what the mapping of one step demands against the rows that the step begins with.
 struct ConditionChecker {
-  let survey: StoreSurvey
+  let view: RowView
   let destination: StoreSchema
   let mapping: MappingModel
+  let reader: StoreReader
 
   /// How many keys of offending objects are told.
   private static let keysTold = 10
 
-  /// What breaks the condition, or nil where it holds.
-  func check(_ condition: Condition) throws -> Hindrance? {
-    let found: (count: Int64, keys: [Int64])?
+  /// What has to be known of the rows to judge a condition.
+  enum Question {
+    /// Rows that meet a test break it.
+    case rows(RowCounter.Question)
+    /// Groups of more than one row break it; the text from `FROM` on.
+    case groups(String)
+  }
+
+  // MARK: Conditions
+
+  /// nil where nothing can break the condition.
+  func question(_ condition: Condition) -> Question? {
     switch condition.demand {
-    case .noObjects, .noObjectsOfAbstract: found = try offenders(condition, where: "1")
+    case .noObjects, .noObjectsOfAbstract: return offenders(condition) { _ in "1" }
     case .noMissingValues(let attribute):
-      found = try column(attribute, condition).flatMap {
-        try offenders(condition, where: "\($0) IS NULL")
-      }
+      return offenders(condition) { self.column(attribute, $0).map { "\($0) IS NULL" } }
     case .valuesFit(let attribute, let type):
-      found = try column(attribute, condition).flatMap { column in
-        try AttributeType(name: type).flatMap {
-          try offenders(condition, where: Self.outside($0, column))
-        }
+      guard let type = AttributeType(name: type) else { return nil }
+      return offenders(condition) {
+        self.column(attribute, $0).map { Self.outside(type, "(\($0))") }
       }
-    case .unique(let properties): found = try duplicates(of: properties, condition)
-    case .singleOwner(let relationship):
-      found = try toOneColumn(relationship, condition).flatMap { column in
-        try sharedTargets(column, condition)
-      }
+    case .unique(let properties): return duplicates(of: properties, condition)
+    case .singleOwner(let relationship): return sharedTargets(relationship, condition)
     }
-    guard let found, found.count > 0 else { return nil }
+  }
+
+  /// What breaks the condition, or nil where it holds.
+  func hindrance(
+    _ condition: Condition, _ question: Question, _ counter: RowCounter
+  ) throws -> Hindrance? {
+    let count: Int64
+    let keys: String
+    switch question {
+    case .rows(let rows):
+      count = counter.answer(rows)
+      keys = "SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1"
+    case .groups(let groups):
+      count = try reader.number("SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
+      keys = "SELECT min(s.Z_PK) \(groups) ORDER BY 1"
+    }
+    guard count > 0 else { return nil }
+    let told = try reader.connection.run { db in
+      try Int64.fetchAll(db, sql: "\(keys) LIMIT \(Self.keysTold)")
+    }
     return Hindrance(
-      reason: .condition(condition.demand, count: found.count, keys: found.keys),
+      reason: .condition(condition.demand, count: count, keys: told),
       entity: condition.destinationEntity, property: condition.property, code: condition.code)
   }
 
-  private func place(_ entity: String) -> (table: EntityTable, number: Int64)? {
-    guard let found = survey.model.entity(entity), let table = survey.schema.table(of: found),
-      let number = survey.schema.numbers[entity]
-    else { return nil }
-    return (table, number.rawValue)
-  }
+  /// The rows of one entity.
+  private struct Place {
+    var entity: Entity
+    var rows: RowView.Rows
+    var table: EntityTable
+    var number: EntityNumber
 
-  private func offenders(
-    _ condition: Condition, where test: String
-  ) throws -> (count: Int64, keys: [Int64])? {
-    guard let (table, number) = place(condition.sourceEntity) else { return nil }
-    let rows = "FROM \(SQL.identifier(table.name)) WHERE Z_ENT = \(number) AND (\(test))"
-    let count = try survey.reader.number("SELECT count(*) \(rows)")
-    return (count, count == 0 ? [] : try keys("SELECT Z_PK \(rows) ORDER BY 1"))
-  }
-
-  private func keys(_ sql: String) throws -> [Int64] {
-    try survey.reader.connection.run { db in
-      try Int64.fetchAll(db, sql: "\(sql) LIMIT \(Self.keysTold)")
+    func isOf(_ test: String) -> RowCounter.Question {
+      .init(from: rows.from, test: "\(rows.isOf([number])) AND (\(test))")
     }
   }
 
-  private func column(_ attribute: String, _ condition: Condition) -> String? {
-    guard let (table, _) = place(condition.sourceEntity),
-      let entity = survey.model.entity(condition.sourceEntity)
+  /// nil where the entity has no rows.
+  private func place(_ name: String) -> Place? {
+    guard let entity = view.model.entity(name),
+      let (rows, table, number) = view.rows(ofEntity: name), view.count(rows, number) > 0
     else { return nil }
-    return survey.model.lineage(of: entity).lazy.compactMap {
-      table.column(.attribute(entity: $0.name, name: attribute))
-    }.first.map { SQL.identifier($0.name) }
+    return Place(entity: entity, rows: rows, table: table, number: number)
   }
 
-  private func toOneColumn(_ relationship: String, _ condition: Condition) -> String? {
-    guard let (table, _) = place(condition.sourceEntity),
-      let entity = survey.model.entity(condition.sourceEntity)
-    else { return nil }
-    return survey.model.lineage(of: entity).lazy.compactMap {
-      table.column(.toOne(entity: $0.name, name: relationship))
-    }.first.map { SQL.identifier($0.name) }
+  private func offenders(
+    _ condition: Condition, _ test: (Place) -> String?
+  ) -> Question? {
+    guard let place = place(condition.sourceEntity), let test = test(place) else { return nil }
+    return .rows(place.isOf(test))
+  }
+
+  private func column(_ attribute: String, _ place: Place, anyEntity: Bool = false) -> String? {
+    column(place) { .attribute(entity: $0, name: attribute) }.map {
+      place.rows.value($0, of: anyEntity ? nil : place.number)
+    }
+  }
+
+  private func column(_ place: Place, _ role: (String) -> Schema.Column.Role) -> String? {
+    for level in view.model.lineage(of: place.entity) {
+      if let found = place.table.column(role(level.name)) { return found.name }
+    }
+    return nil
   }
 
   /// Numbers that lose more than a fraction in a type; a real is whole after truncation.
@@ -96,10 +116,8 @@ struct ConditionChecker {
     return "\(column) >= \(range.upperBound + 1) OR \(column) <= \(range.lowerBound - 1)"
   }
 
-  private func duplicates(
-    of properties: [String], _ condition: Condition
-  ) throws -> (count: Int64, keys: [Int64])? {
-    guard let (table, _) = place(condition.sourceEntity),
+  private func duplicates(of properties: [String], _ condition: Condition) -> Question? {
+    guard let place = place(condition.sourceEntity),
       let entityMapping = mapping.mapping(toDestination: condition.destinationEntity)
     else { return nil }
     var columns: [String] = []
@@ -109,22 +127,19 @@ struct ConditionChecker {
       else { return nil }
       // A constant is the same everywhere; nil never equals nil.
       if case .attribute(let name, let replacement) = origin,
-        let column = column(name, condition)
+        let column = column(name, place, anyEntity: true)
       {
         columns.append(future(column, property, replacement, condition))
       } else if origin == .standard || origin == .constant(.null) {
         return nil
       }
     }
-    let family = numbers(inFamilyOf: condition.destinationEntity)
-    let present = columns.map { "\($0) IS NOT NULL" } + ["Z_ENT IN (\(family))"]
+    let family = place.rows.isOf(numbers(inFamilyOf: condition.destinationEntity))
+    let present = columns.map { "\($0) IS NOT NULL" } + [family]
     let group = columns.isEmpty ? "" : "GROUP BY \(columns.joined(separator: ", "))"
-    let groups = """
-      FROM \(SQL.identifier(table.name)) WHERE \(present.joined(separator: " AND ")) \(group) \
-      HAVING count(*) > 1
-      """
-    let count = try survey.reader.number("SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
-    return (count, count == 0 ? [] : try keys("SELECT min(Z_PK) \(groups) ORDER BY 1"))
+    return .groups(
+      "FROM \(place.rows.from) WHERE \(present.joined(separator: " AND ")) \(group) "
+        + "HAVING count(*) > 1")
   }
 
   /// The value that a column's will be in the destination, as an SQL expression.
@@ -137,143 +152,100 @@ struct ConditionChecker {
     let value =
       switch new.type {
       case .integer16, .integer32, .integer64: "CAST(\(column) AS INTEGER)"
-      case .boolean: "(\(column) <> 0)"
-      default: column
+      case .boolean: "((\(column)) <> 0)"
+      default: "(\(column))"
       }
     let other = StoredValue(replacement, of: new)
     return other == .null ? value : "ifnull(\(value), \(other.sql))"
   }
 
-  /// The source numbers of all entities whose rows share the constraint's index.
-  private func numbers(inFamilyOf destinationEntity: String) -> String {
-    guard let entity = destination.model.entity(destinationEntity) else { return "NULL" }
+  /// The numbers of all entities whose rows share the constraint's index.
+  private func numbers(inFamilyOf destinationEntity: String) -> [EntityNumber] {
+    guard let entity = destination.model.entity(destinationEntity) else { return [] }
     return destination.model.family(of: destination.model.root(of: entity).name)
       .compactMap { mapping.mapping(toDestination: $0.name)?.sourceEntityName }
-      .compactMap { survey.schema.numbers[$0].map { "\($0.rawValue)" } }.joined(separator: ", ")
+      .compactMap { view.schema.numbers[$0] }
   }
 
-  private func sharedTargets(
-    _ column: String, _ condition: Condition
-  ) throws -> (count: Int64, keys: [Int64])? {
-    guard let (table, number) = place(condition.sourceEntity) else { return nil }
-    let groups = """
-      FROM \(SQL.identifier(table.name)) WHERE Z_ENT = \(number) AND \(column) IS NOT NULL \
-      GROUP BY \(column) HAVING count(*) > 1
-      """
-    let count = try survey.reader.number("SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
-    return (count, count == 0 ? [] : try keys("SELECT min(Z_PK) \(groups) ORDER BY 1"))
+  private func sharedTargets(_ relationship: String, _ condition: Condition) -> Question? {
+    guard let place = place(condition.sourceEntity),
+      let name = column(place, { .toOne(entity: $0, name: relationship) })
+    else { return nil }
+    let column = place.rows.value(name, of: place.number)
+    return .groups(
+      "FROM \(place.rows.from) WHERE \(place.rows.isOf([place.number])) "
+        + "AND (\(column)) IS NOT NULL GROUP BY \(column) HAVING count(*) > 1")
   }
 
   // MARK: Losses
 
-  /// The loss with its count, or nil where nothing is lost.
-  func loss(_ possible: PossibleLoss) throws -> Loss? {
-    guard let (table, number) = place(possible.entity),
-      let entity = survey.model.entity(possible.entity)
-    else { return nil }
-    let rows = "FROM \(SQL.identifier(table.name)) WHERE Z_ENT = \(number)"
-    func counted(_ kind: Loss.Kind, _ property: String?, _ sql: String) throws -> Loss? {
-      let count = try survey.reader.number(sql)
-      return count == 0
-        ? nil : Loss(kind: kind, entity: possible.entity, property: property, count: count)
-    }
+  /// What has to be counted to tell a loss.
+  enum LossQuestion {
+    case rows(RowCounter.Question)
+    /// A query of its own.
+    case number(String)
+  }
+
+  /// nil where nothing can be lost, or where the inverse keeps the objects and tells their loss
+  /// itself.
+  func question(_ possible: PossibleLoss) -> LossQuestion? {
     switch possible.kind {
-    case .entity: return try counted(.entity, nil, "SELECT count(*) \(rows)")
+    case .entity: return place(possible.entity).map { .rows($0.isOf("1")) }
     case .attribute(let name):
-      let condition = Condition(
-        .noObjectsOfAbstract, sourceEntity: possible.entity, destinationEntity: possible.entity)
-      guard let column = column(name, condition) else { return nil }
-      return try counted(.attribute, name, "SELECT count(\(column)) \(rows)")
-    case .relationship(let name):
-      let finder = PairCounter(schema: survey.schema, entity: entity, number: number)
-      guard let sql = finder.count(of: name) else { return nil }
-      return try counted(.relationship, name, sql)
-    }
-  }
-
-  // MARK: External files
-
-  /// Values that have to come out of files which are not there.
-  func missingExternalFiles(_ program: MigrationProgram) throws -> [Hindrance] {
-    var result: [Hindrance] = []
-    let folder = MigrationPaths.support(of: survey.store).appending("_EXTERNAL_DATA")
-    for table in program.tables {
-      for column in table.columns {
-        guard
-          let name = column.operations.lazy.compactMap(\.untaggedColumn).first
-        else { continue }
-        for file in try externalNames(table.sourceTable, SQL.identifier(name)) {
-          guard let component = FilePath.Component(file),
-            try Files.fileStatusIfPresent(folder.appending(component)) != nil
-          else {
-            result.append(
-              Hindrance(
-                reason: .externalFileMissing(file), entity: table.destinationTable,
-                property: column.name, code: .migration))
-            continue
-          }
-        }
+      guard let place = place(possible.entity), let column = column(name, place) else {
+        return nil
       }
-    }
-    return result
-  }
-
-  private func externalNames(_ table: String, _ column: String) throws -> [String] {
-    try survey.reader.connection.run { db in
-      try String.fetchAll(
-        db,
-        sql: """
-          SELECT CAST(substr(\(column), 2, 36) AS TEXT) FROM \(SQL.identifier(table))
-          WHERE substr(\(column), 1, 1) = X'02'
-          """)
+      return .rows(place.isOf("(\(column)) IS NOT NULL"))
+    case .relationship(let name): return question(ofRelationship: name, possible.entity)
     }
   }
-}
 
-extension ColumnOperation {
-  /// The column out of whose files bytes are taken.
-  fileprivate var untaggedColumn: String? {
-    switch self {
-    case .removeExternalTag(let column, _): column
-    case .call(_, _, let standard): standard.untaggedColumn
-    default: nil
-    }
-  }
-}
-
-/// Counts what an entity's objects hold in a relationship.
-struct PairCounter {
-  let schema: StoreSchema
-  let entity: Entity
-  let number: Int64
-
-  /// The query that counts, or nil where the inverse keeps the objects and tells their loss itself.
-  func count(of name: String) -> String? {
-    for level in schema.model.lineage(of: entity) {
+  private func question(ofRelationship name: String, _ entityName: String) -> LossQuestion? {
+    guard let entity = view.model.entity(entityName) else { return nil }
+    for level in view.model.lineage(of: entity) {
       guard let relationship = level.relationships.first(where: { $0.name == name }) else {
         continue
       }
       if !relationship.isToMany {
-        guard let table = schema.table(of: entity),
-          let column = table.column(.toOne(entity: level.name, name: name))
+        guard let place = place(entityName),
+          let column = place.table.column(.toOne(entity: level.name, name: name))
         else { return nil }
-        return """
-          SELECT count(\(SQL.identifier(column.name))) FROM \(SQL.identifier(table.name)) \
-          WHERE Z_ENT = \(number)
-          """
+        let value = place.rows.value(column.name, of: place.number)
+        return .rows(place.isOf("(\(value)) IS NOT NULL"))
       }
-      if let join = schema.joinTables.first(where: {
+      if let join = view.schema.joinTables.first(where: {
         $0.first.entityName == level.name && $0.first.relationshipName == name
       }) {
-        return "SELECT count(*) FROM \(SQL.identifier(join.name))"
+        return view.pairCount(join).map { .number($0) }
       }
       guard relationship.inverseName == nil,
-        let destination = schema.model.entity(relationship.destinationEntityName),
-        let table = schema.table(of: destination),
+        let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),
         let column = table.column(.owner(entity: level.name, name: name))
       else { return nil }
-      return "SELECT count(\(SQL.identifier(column.name))) FROM \(SQL.identifier(table.name))"
+      let all = rows.isOf(table.entityNames.compactMap { view.schema.numbers[$0] })
+      return .rows(
+        .init(
+          from: rows.from, test: "\(all) AND (\(rows.value(column.name, of: nil))) IS NOT NULL"))
     }
     return nil
+  }
+
+  /// The loss with its count, or nil where nothing is lost.
+  func loss(
+    _ possible: PossibleLoss, _ question: LossQuestion, _ counter: RowCounter
+  ) throws -> Loss? {
+    let count =
+      switch question {
+      case .rows(let rows): counter.answer(rows)
+      case .number(let sql): try reader.number(sql)
+      }
+    if count == 0 { return nil }
+    switch possible.kind {
+    case .entity: return Loss(kind: .entity, entity: possible.entity, property: nil, count: count)
+    case .attribute(let name):
+      return Loss(kind: .attribute, entity: possible.entity, property: name, count: count)
+    case .relationship(let name):
+      return Loss(kind: .relationship, entity: possible.entity, property: name, count: count)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import ModelFiles
+import Planning
 package import ObjectModel
 package import StoreFormat
 import SystemCalls
@@ -30,6 +31,14 @@ package struct TargetModel: Sendable {
     hashes = try merged.versionHashes(configuration: configuration)
     self.versions = versions
     self.paths = paths
+  }
+
+  /// A version on the way to the target.
+  init(_ version: RouteVersion) {
+    model = version.model
+    hashes = version.hashes
+    versions = []
+    paths = []
   }
 
   private static func isStore(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) != nil }

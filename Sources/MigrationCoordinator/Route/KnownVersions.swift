@@ -1,0 +1,49 @@
+import ModelFiles
+import ObjectModel
+import Planning
+import StoreFormat
+import SystemPackage
+
+/// The versions of all bundles that a migration knows.
+enum KnownVersions {
+  /// Those of the places for the store's own model first, then those of the target's bundle.
+  ///
+  /// Of models that are merged no version is one of the whole.
+  static func read(_ request: MigrationRequest) -> [RouteVersion] {
+    guard request.target.count == 1 else { return [] }
+    var places: [FilePath] = []
+    for place in request.models + request.target {
+      guard (try? StoreHeader(of: place)) == nil else { continue }
+      let path = enclosingBundle(place)
+      if !places.contains(path) { places.append(path) }
+    }
+    return places.flatMap { place in
+      // A version that cannot be read is none that a store can be brought to.
+      ((try? ModelBundle(place).versions) ?? []).compactMap {
+        version($0, configuration: request.configuration)
+      }
+    }
+  }
+
+  /// The bundle of a version, whose other versions are known with it.
+  static func enclosingBundle(_ path: FilePath) -> FilePath {
+    let parent = path.removingLastComponent()
+    switch (path.extension, parent.extension) {
+    case ("xcdatamodel", "xcdatamodeld"), ("mom", "momd"): return parent
+    default: return path
+    }
+  }
+
+  private static func version(
+    _ version: ModelVersion, configuration: String?
+  ) -> RouteVersion? {
+    guard var model = try? version.model() else { return nil }
+    let name = configuration.flatMap { model.configurations[$0] == nil ? nil : $0 }
+    guard let hashes = try? model.versionHashes(configuration: name) else { return nil }
+    if let name {
+      guard let restricted = try? model.restricted(toConfiguration: name) else { return nil }
+      model = restricted
+    }
+    return RouteVersion(names: [version.name], model: model, hashes: hashes)
+  }
+}

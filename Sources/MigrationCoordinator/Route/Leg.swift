@@ -1,0 +1,101 @@
+import Mapping
+package import Planning
+import RowPrograms
+import Schema
+
+/// Steps of a route that run over the data at once: from one store that is real to the next one.
+package struct Leg: Sendable {
+  package enum Work: Sendable {
+    /// By one program, which is that of all steps together.
+    case rows([RowStep])
+    /// Object by object, by the mapping models of one step.
+    case objects(MigrationRoute.Step)
+  }
+
+  /// Why the leg begins with a store of its own.
+  package enum Cut: String, Codable, Sendable {
+    /// A mapping model computes values, splits or joins entities or names a policy.
+    case mappingModel
+    /// What the step reads cannot be told from the store before.
+    case notComposable
+    /// It was asked for.
+    case stepwise
+  }
+
+  package let work: Work
+  /// nil for the first leg, which begins with the store itself.
+  package let cut: Cut?
+
+  package var steps: [MigrationRoute.Step] {
+    switch work {
+    case .rows(let steps): steps.map(\.step)
+    case .objects(let step): [step]
+    }
+  }
+
+  package var source: RouteVersion { steps[0].source }
+  package var destination: RouteVersion { steps[steps.count - 1].destination }
+}
+
+/// Cuts routes into legs.
+struct LegPlanner {
+  private(set) var legs: [Leg] = []
+  private var open: [RowStep] = []
+  private var composed: MigrationProgram?
+  private var cut: Leg.Cut?
+
+  /// - Parameters:
+  ///   - source: the tables of the store under the names that it really uses.
+  ///   - isStepwise: makes each step a leg.
+  ///   - independentPolicies: those that declare it; nil has mapping models carried out object by
+  ///     object whatever they say.
+  init(
+    _ route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
+    independentPolicies: Set<String>?
+  ) throws {
+    for (index, step) in route.steps.enumerated() {
+      let schema = index == 0 ? source : try StoreSchema(step.source.model)
+      if step.mappings.isEmpty {
+        add(try RowStep(step, source: schema), isStepwise: isStepwise)
+      } else if let independentPolicies,
+        let next = try RowStep(step, source: schema, independentPolicies: independentPolicies)
+      {
+        add(next, isStepwise: isStepwise)
+      } else {
+        close(before: .mappingModel)
+        if legs.isEmpty { cut = nil }
+        legs.append(Leg(work: .objects(step), cut: cut))
+        cut = .mappingModel
+      }
+    }
+    close(before: nil)
+  }
+
+  private mutating func add(_ next: RowStep, isStepwise: Bool) {
+    if !open.isEmpty {
+      if isStepwise {
+        close(before: .stepwise)
+      } else if next.isComputed || open.contains(where: \.isComputed) {
+        close(before: .mappingModel)
+      } else if let before = composed, let program = next.program,
+        let both = ProgramComposer(before, then: program, destination: next.destination).compose()
+      {
+        open.append(next)
+        composed = both
+        return
+      } else {
+        close(before: .notComposable)
+      }
+    }
+    open = [next]
+    composed = next.program
+  }
+
+  private mutating func close(before next: Leg.Cut?) {
+    if !open.isEmpty {
+      legs.append(Leg(work: .rows(open), cut: cut))
+      cut = next
+    }
+    (open, composed) = ([], nil)
+  }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import Logging
+import Mapping
+import MigrationStatus
+import ModelFiles
+import ObjectMigration
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// One leg of a migration: from a surveyed store to a verified result that has no name yet.
+struct LegMigration {
+  /// Whose store is the one that the leg begins with.
+  let request: MigrationRequest
+  let survey: StoreSurvey
+  let leg: Leg
+  let workspace: Workspace
+  let launcher: any WorkerLauncher
+  let logger: Logger
+
+  private var paths: MigrationPaths { workspace.paths }
+  private var target: RouteVersion { leg.destination }
+
+  /// Makes the result.
+  func run(_ telling: Telling) async throws -> MigrationReport {
+    try requireSupported()
+    switch leg.work {
+    case .rows(let steps): return try await byRows(steps, telling)
+    case .objects(let step): return try await byObjects(step, telling)
+    }
+  }
+
+  private func requireSupported() throws {
+    guard survey.unsupported.isEmpty else {
+      throw MigrationError.unsupported(store: request.store, survey.unsupported)
+    }
+  }
+
+  /// Object by object, by mapping models that compute, split or join, or name a policy.
+  private func byObjects(
+    _ step: MigrationRoute.Step, _ telling: Telling
+  ) async throws -> MigrationReport {
+    try checkSpace()
+    return try await MappedMigration(
+      request: request, survey: survey, target: TargetModel(target), models: step.mappings,
+      workspace: workspace, launcher: launcher, logger: logger
+    ).run(telling)
+  }
+
+  private func byRows(_ steps: [RowStep], _ telling: Telling) async throws -> MigrationReport {
+    let assessment = try assess(steps)
+    telling.enter(.planning)
+    let saved = try plan(assessment)
+    try checkSpace()
+    let results = try await migrate(saved, assessment, telling)
+    return try finish(results, saved, assessment, telling)
+  }
+
+  // MARK: Before the first row is written
+
+  private func assess(_ steps: [RowStep]) throws -> Assessment {
+    let assessment = try Assessment(survey, steps)
+    try assessment.requirePossible(store: request.store)
+    if request.failsOnLoss && !assessment.losses.isEmpty {
+      throw MigrationError.losses(store: request.store, assessment.losses)
+    }
+    return assessment
+  }
+
+  private func plan(_ assessment: Assessment) throws -> SavedPlan {
+    let inputs = PlanInputs(
+      fingerprint: survey.access.fingerprint,
+      sourceModel: survey.metadata.versionHashes.checksum,
+      destinationModel: target.hashes.checksum, rangeRows: request.rangeRows,
+      engine: request.engine,
+      objects: leg.mappings.isEmpty
+        ? nil : .init(mappings: leg.mappings, validates: request.validation != .off),
+      steps: leg.steps.dropFirst().map(\.source.hashes.checksum))
+    if let saved = try workspace.savedPlan(inputs), saved.objects == nil {
+      logger.notice("taking up an interrupted migration")
+      return saved
+    }
+    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
+    guard var plan = try MigrationPlan(request, survey, assessment) else {
+      preconditionFailure("an assessment without hindrances has a program")
+    }
+    let pages = PageLayout(request, survey, assessment.destination, plan)
+    if pages != nil { plan.program = plan.program.placing() }
+    let saved = SavedPlan(
+      id: UUID().uuidString, inputs: inputs, plan: plan, pages: pages,
+      now: Date().timeIntervalSinceReferenceDate)
+    try workspace.save(saved)
+    return saved
+  }
+
+  /// Shards, result and the sorting of indexes take about twice the source at their peak.
+  private func checkSpace() throws {
+    try workspace.requireSpace(DiskNeed(sourceBytes: survey.access.fingerprint.bytes))
+  }
+
+  // MARK: Workers
+
+  private func migrate(
+    _ saved: SavedPlan, _ assessment: Assessment, _ telling: Telling
+  ) async throws -> [WorkerPool.Result] {
+    if let pages = saved.pages {
+      try pages.prepare(paths)
+      try OrderPlaces(
+        program: saved.plan.program, source: survey.access.readable, memory: request.memory
+      ).write(to: paths.places)
+    }
+    let documents = saved.plan.workOrders.map {
+      WorkOrderDocument($0, saved, survey, assessment, paths, request)
+    }
+    let pool = WorkerPool(
+      launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
+    return try await pool.run(resuming: documents, of: saved.plan, telling)
+  }
+
+  // MARK: From shards to the store
+
+  private func finish(
+    _ results: [WorkerPool.Result], _ saved: SavedPlan, _ assessment: Assessment,
+    _ telling: Telling
+  ) throws -> MigrationReport {
+    var report = MigrationReport(
+      outcome: .migrated, store: request.store.string, destination: request.destination.string)
+    var cache: [UInt8]?
+    do {
+      cache = try ModelArchive.encode(assessment.destination.model)
+    } catch {
+      report.modelCacheOmitted = "\(error)"
+    }
+    var order = AssemblyOrder(
+      schema: assessment.destination, plan: saved.plan, manifests: results.map(\.manifest),
+      folder: paths.work, result: paths.result,
+      metadata: survey.metadata.restated(
+        hashes: target.hashes,
+        versionIdentifiers: assessment.destination.model.versionIdentifiers),
+      modelCache: cache, maxima: assessment.maxima(survey),
+      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
+      memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
+    order.textEncoding = survey.header.textEncoding
+    let assembler: any Assembler =
+      saved.pages.map { GraftAssembler(layout: $0, paths: paths) } ?? SQLAssembler()
+    let assembled = try assembler.assemble(order) { telling.assembly($0) }
+    FaultPoint.reached("coordinator:assembled")
+    try Task.checkCancellation()
+    if !leg.mappings.isEmpty, request.validation != .off {
+      let violations = try ViolationList(inStore: paths.result, of: assessment.destination)
+      if let failure = ObjectMigrationError(violations, request.validation) { throw failure }
+      report.violations = violations.count
+      report.firstViolations = violations.first
+    }
+    report.engine = saved.pages == nil ? .sql : .pages
+    if saved.pages == nil && request.engine == .pages {
+      report.engineDeclined = PageLayout.hindrance(survey, saved.plan)
+    }
+    report.rows = assembled.rows
+    report.danglingReferences = assembled.danglingReferences
+    report.losses = assessment.losses
+    report.omittedIndexes = assessment.destination.omissions
+    report.extraTables = survey.differences.extraTables
+    report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
+    report.resumed = saved.isTakenUp
+    return report
+  }
+}
+
+extension Leg {
+  /// The mapping models that users gave for its steps.
+  fileprivate var mappings: [MappingModel] { steps.flatMap(\.mappings).map(\.mapping) }
+}
+
+extension Assessment {
+  /// Throws what stands in the way.
+  func requirePossible(store: FilePath) throws {
+    guard !hindrances.isEmpty else { return }
+    guard steps.count > 1, let step = hindered?.step else {
+      throw MigrationError.impossible(store: store, hindrances)
+    }
+    throw MigrationError.stepImpossible(
+      store: store, from: step.source.names, to: step.destination.names, hindrances)
+  }
+}
+
+extension Workspace {
+  /// Throws where the disk has too little room.
+  func requireSpace(_ need: DiskNeed) throws {
+    let available = Int64(clamping: try Files.freeSpace(at: paths.work))
+    guard need.bytes <= available else {
+      throw MigrationError.diskFull(paths.work, needed: need.bytes, available: available)
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import Mapping
+import MappingFiles
+import ModelFiles
+import ObjectModel
+import Planning
+import SystemCalls
+package import SystemPackage
+
+/// Finds the mapping models that a migration may use.
+struct MappingSearch {
+  private(set) var mappings: [RouteMapping] = []
+  private(set) var files: [String: MappingFile] = [:]
+  /// Files that should have been mapping models and cannot be read.
+  private(set) var unreadable: [UnreadableMapping] = []
+
+  private static let extensions: Set<String> = ["xcmappingmodel", "cdm", "json"]
+  private static let maximumDepth = 16
+  private static let maximumMembers = 50_000
+
+  /// Reads what the user named, what lies in the folders that the user named, and what lies beside
+  /// the models.
+  init(_ request: MigrationRequest) throws {
+    if request.infersOnly { return }
+    for path in request.mappings { take(try MappingFile.read(path), .named) }
+    for folder in request.mappingFolders {
+      for path in try Self.below(folder) { tryToTake(path, .listed) }
+    }
+    for folder in Self.modelFolders(request) {
+      // Whoever keeps a model in a folder that cannot be listed keeps no mapping models there.
+      guard let names = try? Files.listDirectory(folder) else { continue }
+      for name in names.sorted(by: { $0.string < $1.string }) {
+        if Self.isMapping(folder.appending(name)) { tryToTake(folder.appending(name), .found) }
+      }
+    }
+  }
+
+  private static func isMapping(_ path: FilePath) -> Bool {
+    path.extension.map(extensions.contains) ?? false
+  }
+
+  private mutating func take(_ file: MappingFile, _ standing: RouteMapping.Standing) {
+    let name = file.path.string
+    guard files[name] == nil else { return }
+    files[name] = file
+    var madeFor: RouteMapping.Pair?
+    if let source = try? file.source?.model.versionHashes(),
+      let destination = try? file.destination?.model.versionHashes()
+    {
+      madeFor = .init(source: source, destination: destination)
+    }
+    mappings.append(
+      RouteMapping(name: name, standing: standing, mapping: file.mapping, madeFor: madeFor))
+  }
+
+  private mutating func tryToTake(_ path: FilePath, _ standing: RouteMapping.Standing) {
+    do {
+      take(try MappingFile.read(path), standing)
+    } catch {
+      // Any JSON may lie beside a model.
+      if standing == .found, path.extension == "json" { return }
+      unreadable.append(
+        UnreadableMapping(path: path, wasNamed: standing == .listed, error: error))
+    }
+  }
+
+  /// All mapping models below a folder, in the order of their paths.
+  private static func below(_ folder: FilePath) throws -> [FilePath] {
+    if isMapping(folder) { return [folder] }
+    var found: [FilePath] = []
+    var seen = 0
+    var level = [folder]
+    for _ in 0..<maximumDepth where !level.isEmpty {
+      var next: [FilePath] = []
+      for parent in level {
+        for name in try Files.listDirectory(parent) {
+          seen += 1
+          guard seen <= maximumMembers else {
+            throw MappingFileError(.damaged(.searchTooWide)).at(file: folder)
+          }
+          let path = parent.appending(name)
+          if isMapping(path) {
+            found.append(path)
+          } else if try Files.fileStatus(path, followLinks: false).isDirectory {
+            next.append(path)
+          }
+        }
+      }
+      level = next
+    }
+    return found.sorted { $0.string < $1.string }
+  }
+
+  /// The bundles of models, and the folders in which they lie.
+  private static func modelFolders(_ request: MigrationRequest) -> [FilePath] {
+    var result: [FilePath] = []
+    for place in request.target + request.models {
+      guard let bundle = try? ModelBundle(place) else { continue }
+      let path = KnownVersions.enclosingBundle(bundle.path)
+      for folder in [path.removingLastComponent(), path] {
+        let folder = folder.isEmpty ? FilePath(".") : folder
+        if !result.contains(folder) { result.append(folder) }
+      }
+    }
+    return result
+  }
+}
+
+/// A file in a folder of mapping models that is none.
+package struct UnreadableMapping: Sendable {
+  package var path: FilePath
+  /// Whether it lies in a folder that the user named.
+  package var wasNamed: Bool
+  package var error: any Error
+}

@@ -1,0 +1,99 @@
+import Mapping
+import MappingFiles
+import ObjectModel
+package import Planning
+import StoreFormat
+import SystemPackage
+
+/// The route of a migration, and what was found on the way to it.
+package struct FoundRoute: Sendable {
+  package var route: MigrationRoute
+  package var unreadable: [UnreadableMapping] = []
+}
+
+/// Finds the route of one store to a target.
+struct RouteFinder {
+  let request: MigrationRequest
+  let target: TargetModel
+  let survey: StoreSurvey
+
+  private var store: RouteVersion {
+    RouteVersion(names: [], model: survey.model, hashes: survey.metadata.versionHashes)
+  }
+
+  private var end: RouteVersion {
+    RouteVersion(names: [], model: target.model, hashes: target.hashes)
+  }
+
+  /// Finds the route; the names of versions cost a look at all of them, so they are had on request.
+  func find(namesVersions: Bool) throws -> FoundRoute {
+    let search = try MappingSearch(request)
+    let isPlain = search.mappings.isEmpty && !request.isProgressive
+    if isPlain && !namesVersions {
+      let isSound = InferredStep.obstacles(from: store.model, to: end.model).isEmpty
+      if request.infersOnly || isSound {
+        return FoundRoute(
+          route: MigrationRoute(steps: [.init(from: store, to: end)]),
+          unreadable: search.unreadable)
+      }
+    }
+    let known = KnownVersions.read(request)
+    do {
+      var route: MigrationRoute
+      if isPlain && request.infersOnly {
+        // Nothing but the one step, with the names of its ends.
+        route = MigrationRoute(steps: [.init(from: named(store, known), to: named(end, known))])
+      } else {
+        route = try MigrationRoute(
+          from: store, to: end, known: known, mappings: search.mappings,
+          isProgressive: request.isProgressive
+        ) { InferredStep.obstacles(from: $0.model, to: $1.model) }
+      }
+      return FoundRoute(route: route, unreadable: search.unreadable)
+    } catch {
+      throw try failure(error, search, known)
+    }
+  }
+
+  private func named(_ version: RouteVersion, _ known: [RouteVersion]) -> RouteVersion {
+    var version = version
+    version.names = known.filter { $0.hashes == version.hashes }.flatMap(\.names)
+    return version
+  }
+
+  private func failure(
+    _ error: RouteError, _ search: MappingSearch, _ known: [RouteVersion]
+  ) throws -> MigrationError {
+    switch error {
+    case .mappingsMissing(let gaps, let unknown):
+      return .routeMissing(store: request.store, gaps, unknown: unknown)
+    case .noMappingFits(let unused):
+      return .noMappingFits(request.mappingFolders, unused)
+    case .mappingFitsNothing(let name):
+      guard let file = search.files[name] else {
+        preconditionFailure("only mapping models that were read are placed")
+      }
+      return .mappingMismatch(file.path, try mismatches(file, known))
+    }
+  }
+
+  /// How a mapping model differs from the versions that it comes closest to.
+  private func mismatches(
+    _ file: MappingFile, _ known: [RouteVersion]
+  ) throws -> [MappingMismatch] {
+    func closest(_ side: MappingSide, _ first: ManagedObjectModel) throws -> [MappingMismatch] {
+      let original = side == .source ? file.source?.model : file.destination?.model
+      var best = try file.mapping.mismatches(side, model: first, original: original)
+      for version in known {
+        let other = try file.mapping.mismatches(side, model: version.model, original: original)
+        if other.count < best.count { best = other }
+      }
+      return best
+    }
+    let found = try closest(.source, survey.model) + closest(.destination, target.model)
+    if !found.isEmpty { return found }
+    // It is for two versions that are known, but the route does not touch them.
+    return try file.mapping.mismatches(.source, model: survey.model)
+      + file.mapping.mismatches(.destination, model: target.model)
+  }
+}

@@ -1,0 +1,77 @@
+package import Mapping
+import ObjectModel
+package import Planning
+package import RowPrograms
+package import Schema
+
+/// One step of a route whose rows are made by a program.
+package struct RowStep: Sendable {
+  package let step: MigrationRoute.Step
+  package let source: StoreSchema
+  package let destination: StoreSchema
+  package let mapping: MappingModel
+  package let obstacles: [Obstacle]
+  package let conditions: [Condition]
+  package let possibleLosses: [PossibleLoss]
+  /// nil where obstacles or forms of relationships keep it from being made.
+  package let program: MigrationProgram?
+  /// What expressions and policies of a mapping model compute; nil where the mapping is inferred.
+  package let calls: RowCalls?
+  /// The relationships whose form in the source cannot become the one in the destination.
+  let unmakeable: [CompileError.Place]
+
+  /// Infers and compiles; `source` has the names that the store really uses.
+  init(_ step: MigrationRoute.Step, source: StoreSchema) throws {
+    let inference = MappingInference(from: step.source.model, to: step.destination.model)
+    try self.init(
+      step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
+      conditions: inference.conditions, possibleLosses: inference.possibleLosses, calls: nil)
+  }
+
+  /// Compiles the mapping model of the step; nil where it does not go row by row.
+  init?(
+    _ step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>
+  ) throws {
+    guard step.mappings.count == 1 else { return nil }
+    let mapping = step.mappings[0].mapping
+    let calls: RowCalls
+    do {
+      calls = try RowCalls(
+        mapping, source: step.source.model, destination: step.destination.model,
+        independentPolicies: independentPolicies)
+    } catch {
+      return nil
+    }
+    try self.init(
+      step, source: source, mapping: mapping, obstacles: [], conditions: calls.conditions,
+      possibleLosses: calls.possibleLosses, calls: calls)
+    if program == nil { return nil }
+  }
+
+  private init(
+    _ step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
+    obstacles: [Obstacle], conditions: [Condition], possibleLosses: [PossibleLoss],
+    calls: RowCalls?
+  ) throws {
+    self.step = step
+    self.source = source
+    destination = try StoreSchema(step.destination.model)
+    self.mapping = mapping
+    self.obstacles = obstacles
+    self.conditions = conditions
+    self.possibleLosses = possibleLosses
+    self.calls = calls
+    do {
+      program = try ProgramCompiler(
+        mapping: mapping, source: source, destination: destination, calls: calls
+      ).compile()
+      unmakeable = []
+    } catch {
+      program = nil
+      unmakeable = error.places
+    }
+  }
+
+  /// Whether values are computed, which takes the step's source objects.
+  var isComputed: Bool { calls.map { !$0.isEmpty } ?? false }
+}

@@ -1,0 +1,55 @@
+import GRDB
+import Schema
+import StoreFormat
+
+/// Counts rows that meet conditions: all conditions on one table in one pass over it.
+struct RowCounter {
+  struct Question: Hashable {
+    /// The table, its rows named `s`.
+    var from: String
+    var test: String
+  }
+
+  private let reader: StoreReader
+  private var open: [Question] = []
+  private var answers: [Question: Int64] = [:]
+  /// SQLite's limit on columns is 2000, and on the length of a statement a million characters.
+  private static let perPass = 100
+
+  init(_ reader: StoreReader) { self.reader = reader }
+
+  /// Notes a question, whose answer `run` finds.
+  mutating func ask(_ question: Question) {
+    if answers[question] == nil && !open.contains(question) { open.append(question) }
+  }
+
+  /// Answers all open questions.
+  mutating func run() throws {
+    var tables: [String] = []
+    var byTable: [String: [Question]] = [:]
+    for question in open {
+      if byTable[question.from] == nil { tables.append(question.from) }
+      byTable[question.from, default: []].append(question)
+    }
+    open = []
+    for table in tables {
+      var rest = (byTable[table] ?? [])[...]
+      while !rest.isEmpty {
+        try count(Array(rest.prefix(Self.perPass)), table)
+        rest = rest.dropFirst(Self.perPass)
+      }
+    }
+  }
+
+  private mutating func count(_ questions: [Question], _ table: String) throws {
+    let sums = questions.map { "ifnull(sum(CASE WHEN \($0.test) THEN 1 ELSE 0 END), 0)" }
+    let row = try reader.connection.run { db in
+      try Row.fetchOne(db, sql: "SELECT \(sums.joined(separator: ", ")) FROM \(table)")
+    }
+    for (index, question) in questions.enumerated() {
+      answers[question] = row.flatMap { Int64.fromDatabaseValue($0[index]) } ?? 0
+    }
+  }
+
+  func answer(_ question: Question) -> Int64 { answers[question] ?? 0 }
+}

@@ -1,0 +1,76 @@
+import ObjectModel
+import RowPrograms
+import Schema
+
+/// The rows of a store, or those that a program would have made of them.
+///
+/// A store between two steps of a route need not exist: what is asked of its rows is asked of the
+/// rows that they would be made from.
+struct RowView {
+  let model: ManagedObjectModel
+  let schema: StoreSchema
+  /// What would have made the rows; nil where they are there.
+  let program: MigrationProgram?
+  /// Rows by table and entity number of the store that is there.
+  let counts: [String: [EntityNumber: Int64]]
+
+  /// The rows of one table.
+  struct Rows {
+    /// The table that is there, its rows named `s`.
+    let from: String
+    fileprivate let sourceTable: String
+    fileprivate let program: TableProgram?
+
+    /// The entity number that the rows of an entity have in the table that is there; nil where
+    /// there are none.
+    func number(_ number: EntityNumber) -> Int64? {
+      guard let program else { return number.rawValue }
+      return program.entities.first { $0.destination == number.rawValue }?.source
+    }
+
+    /// A column's value in rows of the entity, or in any row.
+    func value(_ column: String, of number: EntityNumber?) -> String {
+      guard let program else { return "s.\(SQL.identifier(column))" }
+      return program.expression(of: column, entity: number?.rawValue, schema: "main") ?? "NULL"
+    }
+
+    /// The condition that a row is of one of the entities.
+    func isOf(_ numbers: [EntityNumber]) -> String {
+      let list = numbers.compactMap { number($0) }.map { "\($0)" }
+      return list.isEmpty ? "0" : "s.Z_ENT IN (\(list.joined(separator: ", ")))"
+    }
+  }
+
+  /// The rows of an entity's table; nil where the table would be empty.
+  func rows(ofEntity name: String) -> (rows: Rows, table: EntityTable, number: EntityNumber)? {
+    guard let entity = model.entity(name), let table = schema.table(of: entity),
+      let number = schema.numbers[name]
+    else { return nil }
+    guard let program else {
+      let rows = Rows(
+        from: "\(SQL.identifier(table.name)) AS s", sourceTable: table.name, program: nil)
+      return (rows, table, number)
+    }
+    guard let made = program.tables.first(where: { $0.destinationTable == table.name }) else {
+      return nil
+    }
+    let rows = Rows(
+      from: "main.\(SQL.identifier(made.sourceTable)) AS s", sourceTable: made.sourceTable,
+      program: made)
+    return (rows, table, number)
+  }
+
+  /// How many rows an entity has, without those of its subentities.
+  func count(_ rows: Rows, _ number: EntityNumber) -> Int64 {
+    guard let own = rows.number(number) else { return 0 }
+    return counts[rows.sourceTable]?[EntityNumber(rawValue: own)] ?? 0
+  }
+
+  /// A query that counts the rows of a join table; nil where it would be empty.
+  func pairCount(_ table: JoinTable) -> String? {
+    guard let program else { return "SELECT count(*) FROM \(SQL.identifier(table.name))" }
+    return program.joins.first { $0.destinationTable == table.name }.map {
+      "SELECT count(*) FROM (\($0.query(in: .all, schema: "main")))"
+    }
+  }
+}

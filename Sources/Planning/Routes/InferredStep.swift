@@ -1,0 +1,31 @@
+package import Mapping
+package import ObjectModel
+import RowPrograms
+import Schema
+
+/// What keeps a step between two versions from being inferred, as far as the models tell.
+package enum InferredStep {
+  package static func obstacles(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> [Obstacle] {
+    let inference = MappingInference(from: source, to: destination)
+    if !inference.obstacles.isEmpty { return inference.obstacles }
+    do {
+      _ = try ProgramCompiler(
+        mapping: inference.mapping, source: StoreSchema(source),
+        destination: StoreSchema(destination)
+      ).compile()
+      return []
+    } catch let error as CompileError {
+      return error.places.map {
+        Obstacle(.relationshipForm, entity: $0.entity, property: $0.property)
+      }
+    } catch let error as SchemaError {
+      return error.places.map {
+        Obstacle(.storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
+      }
+    } catch {
+      preconditionFailure("nothing else is thrown by compiling: \(error)")
+    }
+  }
+}

@@ -1,0 +1,219 @@
+package import Mapping
+package import ObjectModel
+
+/// A version of a model that a store may be of.
+package struct RouteVersion: Sendable {
+  /// The names of all versions that hash alike, in their order; may be empty.
+  package var names: [String]
+  package var model: ManagedObjectModel
+  /// What a store of the version says of itself.
+  package var hashes: [String: VersionHash]
+
+  package init(names: [String], model: ManagedObjectModel, hashes: [String: VersionHash]) {
+    self.names = names
+    self.model = model
+    self.hashes = hashes
+  }
+}
+
+/// A mapping model that a migration may use.
+package struct RouteMapping: Sendable {
+  /// How the mapping model came to be known; a lower one counts before a higher.
+  package enum Standing: Int, Comparable, Sendable {
+    /// The user named it.
+    case named
+    /// It lies in a folder that the user named.
+    case listed
+    /// It lies where the models lie.
+    case found
+
+    package static func < (first: Self, second: Self) -> Bool { first.rawValue < second.rawValue }
+  }
+
+  /// Its path.
+  package var name: String
+  package var standing: Standing
+  package var mapping: MappingModel
+  /// The hashes of the two models that its file brings along.
+  package var madeFor: Pair?
+
+  package struct Pair: Sendable {
+    package var source: [String: VersionHash]
+    package var destination: [String: VersionHash]
+
+    package init(source: [String: VersionHash], destination: [String: VersionHash]) {
+      self.source = source
+      self.destination = destination
+    }
+  }
+
+  package init(
+    name: String, standing: Standing, mapping: MappingModel, madeFor: Pair? = nil
+  ) {
+    self.name = name
+    self.standing = standing
+    self.mapping = mapping
+    self.madeFor = madeFor
+  }
+}
+
+/// The versions that a store goes through from its own to the target's, and by which mappings.
+package struct MigrationRoute: Sendable {
+  package struct Step: Sendable {
+    package var source: RouteVersion
+    package var destination: RouteVersion
+    /// In running order, all into one destination; without any, the mapping is inferred.
+    package var mappings: [RouteMapping]
+
+    package init(
+      from source: RouteVersion, to destination: RouteVersion, by mappings: [RouteMapping] = []
+    ) {
+      self.source = source
+      self.destination = destination
+      self.mappings = mappings
+    }
+  }
+
+  /// A mapping model that no step uses.
+  package struct Unused: Hashable, Sendable {
+    package enum Reason: Hashable, Sendable {
+      /// No version that is known has its entities on that side.
+      case versionUnknown(MappingSide)
+      /// It leads from a version to one that hashes alike.
+      case leadsNowhere
+      /// Another mapping model says the same.
+      case same(as: String)
+      /// Another mapping model takes the same objects to the same entity.
+      case overlaps(with: String)
+      /// With all others for its versions, it leaves out an entity of the destination.
+      case incomplete(entity: String)
+      /// It is for other versions than those of the route.
+      case elsewhere
+    }
+
+    package var name: String
+    package var standing: RouteMapping.Standing
+    package var reason: Reason
+  }
+
+  package private(set) var steps: [Step]
+  package private(set) var unused: [Unused] = []
+
+  /// A route of steps that are known already.
+  package init(steps: [Step]) { self.steps = steps }
+
+  /// Finds the route from the store's version to the target's.
+  ///
+  /// - Parameters:
+  ///   - known: the versions of all bundles, in their order.
+  ///   - isProgressive: goes version by version, as far as each step is possible.
+  ///   - obstacles: what keeps a step from being inferred.
+  package init(
+    from store: RouteVersion, to target: RouteVersion, known: [RouteVersion],
+    mappings: [RouteMapping], isProgressive: Bool,
+    obstacles: (RouteVersion, RouteVersion) -> [Obstacle]
+  ) throws(RouteError) {
+    let order = VersionOrder(store: store, target: target, known: known)
+    let assigned = try AssignedMappings(mappings, order)
+    var found: [RouteSearch.Edge: [Obstacle]] = [:]
+    func obstaclesOf(_ edge: RouteSearch.Edge) -> [Obstacle] {
+      if let known = found[edge] { return known }
+      let new = obstacles(order.versions[edge.from], order.versions[edge.to])
+      found[edge] = new
+      return new
+    }
+    let costs = RouteCosts(order: order, assigned: assigned, isProgressive: isProgressive)
+    let search = RouteSearch(count: order.versions.count, cost: costs.cost)
+    var (way, missing) = search.way(from: order.start, to: order.end) {
+      assigned[$0] != nil || obstaclesOf($0).isEmpty
+    }
+    let direct = RouteSearch.Edge(from: order.start, to: order.end)
+    // A single step that is impossible is told best by whoever tries it and looks at the rows too.
+    if way == nil, missing == [direct] { way = [order.start, order.end] }
+    guard let way else {
+      throw .mappingsMissing(
+        missing.map {
+          RouteError.Gap(
+            source: order.versions[$0.from].names, destination: order.versions[$0.to].names,
+            obstacles: obstaclesOf($0))
+        }, unknown: assigned.unused(besides: []).filter(\.isUnknown))
+    }
+    let edges = zip(way, way.dropFirst()).map { RouteSearch.Edge(from: $0, to: $1) }
+    steps = edges.map {
+      Step(from: order.versions[$0.from], to: order.versions[$0.to], by: assigned[$0] ?? [])
+    }
+    unused = assigned.unused(besides: steps.flatMap(\.mappings).map(\.name))
+    let named = mappings.filter { $0.standing == .named }.map(\.name)
+    if let first = named.first, Set(unused.map(\.name)).isSuperset(of: named) {
+      throw .mappingFitsNothing(first)
+    }
+  }
+}
+
+extension MigrationRoute.Unused {
+  /// Whether a model is missing without which the mapping model cannot be placed.
+  fileprivate var isUnknown: Bool { if case .versionUnknown = reason { true } else { false } }
+}
+
+/// What a step costs.
+private struct RouteCosts {
+  let order: VersionOrder
+  let assigned: AssignedMappings
+  let isProgressive: Bool
+
+  func cost(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
+    isProgressive ? progressive(edge) : shortest(edge)
+  }
+
+  /// Versions that are left out cost most.
+  private func progressive(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
+    guard let first = order.link(edge.from), let last = order.link(edge.to), first < last else {
+      return nil
+    }
+    return .init(passedBy: last - first - 1, inferred: assigned[edge] == nil ? 1 : 0)
+  }
+
+  /// Mapping models that are passed by cost most, then versions that are inferred over.
+  private func shortest(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
+    if assigned[edge] != nil { return .init() }
+    guard order.leads(from: edge.from, to: edge.to) else { return nil }
+    let distance: Int
+    if let first = order.link(edge.from), let last = order.link(edge.to) {
+      distance = last - first
+    } else {
+      distance = abs(order.places[edge.to] - order.places[edge.from])
+    }
+    return .init(passedBy: assigned.edges.count { isPassedBy($0, by: edge) }, inferred: distance)
+  }
+
+  /// Whether a mapping model lies on the stretch over which the step infers, or leads from its
+  /// start aside.
+  private func isPassedBy(_ given: RouteSearch.Edge, by edge: RouteSearch.Edge) -> Bool {
+    guard let first = order.link(edge.from), let last = order.link(edge.to),
+      let begin = order.link(given.from)
+    else { return false }
+    guard let end = order.link(given.to) else {
+      return given.from == edge.from && order.leads(from: given.to, to: order.end)
+    }
+    return first <= begin && begin < end && end <= last
+  }
+}
+
+/// Why there is no route.
+package enum RouteError: Error, Sendable {
+  /// A step that can neither be inferred nor has a mapping model (Core Data's 134140).
+  package struct Gap: Hashable, Sendable {
+    /// The names of the version, as far as it has any.
+    package var source: [String]
+    package var destination: [String]
+    /// Why the step cannot be inferred.
+    package var obstacles: [Obstacle]
+  }
+
+  /// Steps without a mapping, and mapping models for versions whose model is missing (134130).
+  case mappingsMissing([Gap], unknown: [MigrationRoute.Unused])
+  /// The mapping model that was named has no place on the route.
+  case mappingFitsNothing(String)
+  /// Of the mapping models in a named folder none fits any two versions.
+  case noMappingFits([MigrationRoute.Unused])
+}

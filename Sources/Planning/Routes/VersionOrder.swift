@@ -1,0 +1,62 @@
+import ObjectModel
+
+/// The versions that are known, those that hash alike as one, and the order in which they followed
+/// each other.
+struct VersionOrder {
+  private(set) var versions: [RouteVersion] = []
+  /// The versions between the store's and the target's, both included, each once.
+  private(set) var chain: [Int] = []
+  /// For each version the place of its last appearance in the order.
+  private(set) var places: [Int] = []
+  let start: Int
+  let end: Int
+
+  /// Takes versions in their order, the store's and the target's among them or not.
+  init(store: RouteVersion, target: RouteVersion, known: [RouteVersion]) {
+    var order: [Int] = []
+    var found: [RouteVersion] = []
+    func note(_ version: RouteVersion) -> Int {
+      if let index = found.firstIndex(where: { $0.hashes == version.hashes }) {
+        found[index].names += version.names.filter { !found[index].names.contains($0) }
+        return index
+      }
+      found.append(version)
+      return found.count - 1
+    }
+    start = note(store)
+    end = note(target)
+    for version in known { order.append(note(version)) }
+    if !order.contains(start) { order.insert(start, at: 0) }
+    if !order.contains(end) { order.append(end) }
+    versions = found
+    places = found.indices.map { order.lastIndex(of: $0) ?? 0 }
+    chain = Self.chain(order, from: start, to: end)
+  }
+
+  /// What lies between two appearances of one version was taken back, so it is left out.
+  private static func chain(_ order: [Int], from start: Int, to end: Int) -> [Int] {
+    guard let first = order.lastIndex(of: start), let last = order.lastIndex(of: end) else {
+      return [start, end]
+    }
+    if first == last { return [start] }
+    let range = first < last ? Array(order[first...last]) : order[last...first].reversed()
+    var result: [Int] = []
+    var index = 0
+    while index < range.count {
+      let version = range[index]
+      result.append(version)
+      index = (range.lastIndex(of: version) ?? index) + 1
+    }
+    return result
+  }
+
+  /// The place of a version in the chain.
+  func link(_ version: Int) -> Int? { chain.firstIndex(of: version) }
+
+  /// Whether the order leads from the one to the other.
+  func leads(from first: Int, to second: Int) -> Bool {
+    if let one = link(first), let other = link(second) { return one < other }
+    return places[start] <= places[end]
+      ? places[first] < places[second] : places[first] > places[second]
+  }
+}
