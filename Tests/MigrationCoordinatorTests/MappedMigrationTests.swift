@@ -248,7 +248,9 @@ struct GivenMapping {
       return
     }
     #expect(twice.contains { if case .coveredTwice = $0.reason { true } else { false } })
-    request.mappings = [half, half]
+    let again = given.given.folder.appending("Again.json")
+    try Files.cloneOrCopy(from: half, to: again)
+    request.mappings = [half, again]
     guard case MigrationError.mappingSet(let left)? = try await given.failure(request) else {
       Issue.record("another error")
       return

@@ -49,7 +49,7 @@ def check_step(tool, bundle, name, version, rows, folder):
         if set(mapping.refusals()) != reasons:
             found = [f"the models give the reasons {mapping.refusals()}"]
     else:
-        tool.run("migrate", source, "--to", bundle.path, "--output", result)
+        tool.run("migrate", source, "--to", bundle.path, "--infer-only", "--output", result)
         content = mapping.apply(read_content(store, layout))
         migrated = Store(result)
         found = differences(migrated, content, Layout(new)) + identity(store, migrated)
@@ -71,8 +71,9 @@ def generate(tool, model, rows, path, folder):
 
 def refuse(tool, source, bundle, result, reasons):
     """Refused, by `check` as by `migrate`, with all the reasons and nothing written."""
-    for command in (("check", source, "--to", bundle.path),
-                    ("migrate", source, "--to", bundle.path, "--output", result)):
+    for command in (("check", source, "--to", bundle.path, "--infer-only"),
+                    ("migrate", source, "--to", bundle.path, "--infer-only", "--output",
+                     result)):
         done = tool.run(*command, expect=78)
         missing = [r for r in sorted(reasons) if r not in done.stdout + done.stderr]
         if missing:

@@ -24,7 +24,8 @@ def migrate(tool, path, bundle, model, folder):
     if os.path.exists(path + "-shm"):
         shutil.copyfile(path + "-shm", source + "-shm")
     before, result = fingerprint(os.path.dirname(source)), os.path.join(folder, "result.sqlite")
-    tool.run("migrate", source, "--to", model.path, "--models", bundle.path, "--output", result)
+    tool.run("migrate", source, "--to", model.path, "--models", bundle.path, "--infer-only",
+             "--output", result)
     unchanged(before, os.path.dirname(source))
     left = [n for n in os.listdir(folder) if n not in ("source", "result.sqlite")
             and not n.startswith("result.sqlite-")]
