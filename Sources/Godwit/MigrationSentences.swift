@@ -16,40 +16,22 @@ extension MigrationFailure {
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
     case .impossible(let store, let hindrances):
-      self.init(
-        .impossible,
-        [
-          "\(store) cannot be migrated for \(hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"):"
-        ]
-          + hindrances.map(\.sentence),
-        code: hindrances.first?.code.rawValue)
+      self.init("\(store) cannot be migrated", hindrances)
     case .stepImpossible(let store, let from, let to, let hindrances):
       self.init(
-        .impossible,
-        [
-          "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
-            + "steps on its way, for "
-            + "\(hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"):"
-        ] + hindrances.map(\.sentence),
-        code: hindrances.first?.code.rawValue)
+        "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
+          + "steps on its way,", hindrances)
     case .routeMissing(let store, let gaps, let unknown): self.init(store, gaps, unknown)
     case .noMappingFits(let folders, let unused):
       let places = folders.map { "\($0)" }.joined(separator: ", ")
       self.init(
-        .impossible,
-        ["no mapping model in \(places) fits any two versions that are known:"]
-          + unused.map { "\($0.name): \($0.reason.sentence)." },
-        code: CoreDataCode.migrationMissingMappingModel.rawValue)
+        mapping: "no mapping model in \(places) fits any two versions that are known",
+        unused.map { "\($0.name): \($0.reason.sentence)." })
     case .mappingMismatch(let path, let mismatches):
-      self.init(
-        .impossible,
-        ["\(path) was not made for these versions:"] + mismatches.map(\.sentence),
-        code: CoreDataCode.migrationMissingMappingModel.rawValue)
+      self.init(mapping: "\(path) was not made for these versions", mismatches.map(\.sentence))
     case .mappingSet(let problems):
       self.init(
-        .impossible,
-        ["the mapping models do not make one migration:"] + problems.map(\.sentence),
-        code: CoreDataCode.migrationMissingMappingModel.rawValue)
+        mapping: "the mapping models do not make one migration", problems.map(\.sentence))
     case .losses(let store, let losses):
       self.init(
         .impossible,
@@ -93,6 +75,21 @@ extension MigrationFailure {
 }
 
 extension MigrationFailure {
+  /// What stands in the way of a migration or of a step.
+  fileprivate init(_ what: String, _ hindrances: [Hindrance]) {
+    let count = hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"
+    self.init(
+      .impossible, ["\(what) for \(count):"] + hindrances.map(\.sentence),
+      code: hindrances.first?.code.rawValue)
+  }
+
+  /// What is wrong with mapping models.
+  fileprivate init(mapping what: String, _ sentences: [String]) {
+    self.init(
+      .impossible, ["\(what):"] + sentences,
+      code: CoreDataCode.migrationMissingMappingModel.rawValue)
+  }
+
   /// No way leads to the target.
   fileprivate init(
     _ store: FilePath, _ gaps: [RouteError.Gap], _ unknown: [MigrationRoute.Unused]

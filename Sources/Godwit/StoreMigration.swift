@@ -19,11 +19,11 @@ public struct StoreMigration: Sendable {
   public var output: FilePath?
   /// Where else the store's own model may be found.
   public var models: [FilePath] = []
-  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, of one step or several; those
-  /// for one pair of versions run in this order.
+  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, of one step or several;
+  /// those for one pair of versions run in this order.
   public var mappings: [FilePath] = []
-  /// Folders with mapping models, each of which is used where it fits; the folders of the models are
-  /// looked through as well.
+  /// Folders with mapping models, each of which is used where it fits; the folders of the models
+  /// are looked through as well.
   public var mappingFolders: [FilePath] = []
   /// Whether to go version by version.
   public var isProgressive = false

@@ -152,8 +152,8 @@ struct OperationComposer {
     case column(String, holders: [Int64])
   }
 
-  /// The source column of a reference that all entities of a table make alike and unfiltered, as far
-  /// as they have it.
+  /// The source column of a reference that all entities of a table make alike and unfiltered, as
+  /// far as they have it.
   func plainReference(
     _ column: String, _ before: TableProgram
   ) throws(NotComposable) -> PlainReference {

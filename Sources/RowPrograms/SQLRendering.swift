@@ -56,8 +56,8 @@ extension TableProgram {
 }
 
 extension TableProgram {
-  /// The value of a column in SQL, of a source row named `s`: in rows that become ones of the entity
-  /// of that number, or in any row; nil where there is no such column or entity.
+  /// The value of a column in SQL, of a source row named `s`: in rows that become ones of the
+  /// entity of that number, or in any row; nil where there is no such column or entity.
   package func expression(of name: String, entity number: Int64?, schema: String) -> String? {
     if name == "Z_PK" { return "s.Z_PK" }
     guard let column = columns.first(where: { $0.name == name }) else { return nil }

@@ -87,8 +87,8 @@ private struct OpenStep {
   private let conditions: [(Condition, ConditionChecker.Question)]
   private let possibleLosses: [(PossibleLoss, ConditionChecker.LossQuestion)]
 
-  /// Lets the store's connection read expressions that a worker reads: only whether there is a value
-  /// matters here, not what stands in its file.
+  /// Lets the store's connection read expressions that a worker reads: only whether there is a
+  /// value matters here, not what stands in its file.
   static func prepare(_ reader: StoreReader) throws {
     try reader.connection.run { db in
       db.add(
