@@ -17,7 +17,7 @@ from coredata import bundles
 from run import Failure, Tool, fingerprint, parser, run_cases, said, same_bytes, unchanged
 
 ROWS, SEED = 4000, 7
-FLAGS = ("--workers", 2, "--range-rows", 100)
+FLAGS = ("--infer-only", "--workers", 2, "--range-rows", 100)
 TAG = "GODWIT_ORACLE_RUN"
 GRACE_SECONDS = 2
 

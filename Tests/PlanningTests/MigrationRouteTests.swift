@@ -93,6 +93,23 @@ struct MigrationRouteTests {
     #expect(try route(1, 2, known: [1, 2], [first]) == "V1 > V2 by z")
   }
 
+  @Test func `a mapping model without hashes is for the way forward`() throws {
+    var newer = try version(3)
+    newer.model = try ManagedObjectModel(entities: newer.model.entities + [Entity("Tag")])
+    newer.hashes = try newer.model.versionHashes()
+    // It leaves out an entity of the newer version, and none of the older one.
+    let bare = RouteMapping(
+      name: "bare", standing: .named,
+      mapping: MappingModel(entityMappings: [
+        EntityMapping(name: "NoteToNote", kind: .copy, source: "Note", destination: "Note")
+      ]))
+    let route = try MigrationRoute(
+      from: version(2), to: newer, known: [version(1), version(2), newer], mappings: [bare],
+      isProgressive: false
+    ) { _, _ in [] }
+    #expect(route.steps.map { $0.mappings.map(\.name) } == [["bare"]])
+  }
+
   @Test func `what is missing is named`() throws {
     let error = try #require(throws: RouteError.self) {
       try route(

@@ -57,8 +57,14 @@ struct AssignedMappings {
     let all = sources.flatMap { from in
       destinations.compactMap { from == $0 ? nil : RouteSearch.Edge(from: from, to: $0) }
     }
-    let whole = all.filter { missing([mapping], $0) == nil }
-    return whole.isEmpty ? partial(mapping, all) : whole
+    // Without hashes it may fit backward and elsewhere as well, even better than on the way.
+    let onTheWay = all.filter { edge in
+      guard let first = order.link(edge.from), let last = order.link(edge.to) else { return false }
+      return first < last
+    }
+    let usable = onTheWay.isEmpty ? all : onTheWay
+    let whole = usable.filter { missing([mapping], $0) == nil }
+    return whole.isEmpty ? partial(mapping, usable) : whole
   }
 
   /// A mapping model for a part of the entities may fit many pairs of versions.
