@@ -82,6 +82,14 @@ int csystem_sync(int descriptor) {
   return result(code);
 }
 
+int csystem_begin_writeback(int descriptor, int64_t offset, int64_t count) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  return result(sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE));
+#else
+  (void)descriptor, (void)offset, (void)count;
+  return -ENOTSUP;
+#endif
+}
 
 int csystem_clone(int from, int to) {
 #ifdef __linux__

@@ -71,6 +71,7 @@ package struct Migration: Sendable {
       var report = try await migrate(survey, planner.legs, workspace, telling)
       report.note(found, planner.legs)
       report.seconds = telling.seconds
+      report.peakMemory = telling.peakMemory
       telling.enter(.done)
       return report
     } catch {

@@ -40,10 +40,21 @@ extension MigrationPlan {
   /// Plans a migration; nil where hindrances leave nothing to plan.
   package init?(
     _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment
+  ) throws { try self.init(request, survey, assessment, moves: nil) }
+
+  /// Tables that are moved count for less: nobody looks at their values.
+  init?(
+    _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment,
+    moves: TreeMoves?
   ) throws {
     guard let program = assessment.program else { return nil }
-    let statistics = try StatisticsReader(survey: survey, sliceRows: request.rangeRows)
+    var statistics = try StatisticsReader(survey: survey, sliceRows: request.rangeRows)
       .statistics(program)
+    for table in moves?.tables.keys ?? [:].keys {
+      guard var slices = statistics[table]?.slices else { continue }
+      for index in slices.indices { slices[index].bytes = max(1, slices[index].bytes / 3) }
+      statistics[table] = TableStatistics(slices: slices)
+    }
     self =
       PartitionPlanner(
         program: program, statistics: statistics,

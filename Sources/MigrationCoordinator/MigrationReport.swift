@@ -77,6 +77,8 @@ package struct MigrationReport: Codable, Sendable {
   package var violations = 0
   /// The first of them.
   package var firstViolations: [Violation] = []
+  /// The most memory that the coordinator occupied, in bytes; the workers' is that of their orders.
+  package var peakMemory: Int64 = 0
   /// Seconds in each phase.
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted migration was taken over.

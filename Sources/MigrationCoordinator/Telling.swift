@@ -94,6 +94,9 @@ final class Telling: Sendable {
     }
   }
 
+  /// The most memory that the coordinator occupied so far, in bytes.
+  var peakMemory: Int64 { Int64(clamping: flusher?.peakMemory ?? 0) }
+
   func fail(_ error: String) { flusher?.fail(error) }
 
   func end() {

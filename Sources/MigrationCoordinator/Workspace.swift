@@ -36,6 +36,8 @@ struct Workspace {
     guard var saved = try? JSONDecoder().decode(SavedPlan.self, from: Data(bytes)),
       saved.inputs == inputs
     else { return nil }
+    // A restart of the system may have lost what was never synced.
+    if let boot = saved.pages?.boot, boot != Processes.bootID { return nil }
     saved.isTakenUp = true
     return saved
   }

@@ -110,6 +110,9 @@ package final class RunFlusher: Sendable {
     thread.wake()
   }
 
+  /// The most memory that this process occupied so far, in bytes.
+  package var peakMemory: UInt64 { state.memory.sample() }
+
   deinit {
     thread.end()
   }

@@ -76,8 +76,8 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
       if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?
       while true {
-        let batch = "\(source.query(after: last)) LIMIT \(batchRows)"
-        try db.execute(sql: "INSERT INTO \(table) \(batch)")
+        let batch = "\(source.query(after: last, forInsertion: true)) LIMIT \(batchRows)"
+        try db.execute(sql: "INSERT INTO \(table)\(source.insertedColumns) \(batch)")
         let written = Int64(db.changesCount)
         if written == 0 { break }
         last = try source.position(in: table, db)
@@ -151,7 +151,13 @@ struct PieceSource {
     }
   }
 
-  func query(after position: Position?) -> String {
+  /// The columns that rows are inserted into, where it is not just all.
+  var insertedColumns: String {
+    guard case .join(let join) = program, join.keepsRowNumbers else { return "" }
+    return " (rowid, \(join.columns.map(SQL.identifier).joined(separator: ", ")))"
+  }
+
+  func query(after position: Position?, forInsertion: Bool = false) -> String {
     switch program {
     case .table(let table):
       guard let position else { return table.query(in: keys, schema: "src") }
@@ -160,7 +166,8 @@ struct PieceSource {
         in: KeyRange(first: position.first + 1, last: keys.last), schema: "src")
     case .join(let join):
       return join.query(
-        in: keys, after: position.map { ($0.first, $0.second ?? .min) }, schema: "src")
+        in: keys, after: position.map { ($0.first, $0.second ?? .min) }, schema: "src",
+        numbered: forInsertion && join.keepsRowNumbers)
     }
   }
 
@@ -169,6 +176,10 @@ struct PieceSource {
     switch program {
     case .table:
       return try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(table)").map {
+        Position(first: $0, second: nil)
+      }
+    case .join(let join) where join.keepsRowNumbers:
+      return try Int64.fetchOne(db, sql: "SELECT max(rowid) FROM \(table)").map {
         Position(first: $0, second: nil)
       }
     case .join(let join):

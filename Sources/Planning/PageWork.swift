@@ -16,17 +16,49 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var digestsRows: Bool
   /// The file with the places of rows in relationships that had no order, if there are any.
   package var places: String?
+  /// Whether what is written is synced, because nobody would notice a restart of the system.
+  package var syncs: Bool
+  /// Pieces whose leaves are moved from the source, by piece.
+  package var tables: [Int: MovedTable] = [:]
+  /// Indexes that are moved from the source, by the piece that they go with.
+  package var moves: [Int: [IndexMove]] = [:]
 
   package init(
     file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],
-    rowsBefore: [Int: Int64], digestsRows: Bool
+    rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool
   ) {
+    self.syncs = syncs
     self.file = file
     self.claims = claims
     self.firstPage = firstPage
     self.indexes = indexes
     self.rowsBefore = rowsBefore
     self.digestsRows = digestsRows
+  }
+}
+
+/// A table of the source whose leaves become those of the store under assembly.
+package struct MovedTable: Hashable, Codable, Sendable {
+  package var root: UInt32
+  package var rule: RowRule
+
+  package init(root: UInt32, rule: RowRule) {
+    self.root = root
+    self.rule = rule
+  }
+}
+
+/// An index of the source whose leaves become those of the store under assembly.
+package struct IndexMove: Hashable, Codable, Sendable {
+  package var name: String
+  package var root: UInt32
+  /// Whether all its columns are integers.
+  package var isInteger: Bool
+
+  package init(name: String, root: UInt32, isInteger: Bool) {
+    self.name = name
+    self.root = root
+    self.isInteger = isInteger
   }
 }
 
@@ -47,6 +79,8 @@ package struct PageIndex: Hashable, Codable, Sendable {
   package var descending: [Bool]
   package var isUnique: Bool
   package var form: Form
+  /// Where the source has the index, if it is moved from there.
+  package var root: UInt32?
 
   package init(name: String, columns: [Int], descending: [Bool], isUnique: Bool, form: Form) {
     self.name = name
@@ -66,6 +100,10 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var pieces: [PagePiece]
   /// Whether the digests of the pieces are those of their rows.
   package var digestsRows: Bool
+  /// Indexes that came from the source, by name.
+  package var moved: [String: MovedIndex] = [:]
+  /// Whether a b-tree turned out not to be movable: the work has to be done without moves.
+  package var isUnmovable = false
 
   package init(taken: [Extent], unused: [Extent], pieces: [PagePiece], digestsRows: Bool) {
     self.digestsRows = digestsRows
@@ -106,6 +144,8 @@ package struct IndexRuns: Hashable, Codable, Sendable {
   package var runs: [Section]
   /// Whether every row is in; otherwise SQLite has to make the index.
   package var isComplete: Bool
+  /// The sum of the entries that the rows ask for, where the index is moved and not collected.
+  package var sum: UInt64?
 
   package init(nulls: [Section], runs: [Section], isComplete: Bool) {
     self.nulls = nulls

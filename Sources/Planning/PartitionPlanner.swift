@@ -37,15 +37,19 @@ package struct PartitionPlanner {
     let groups = connectedTables().map { tables in
       (tables: tables, bytes: tables.reduce(0) { $0 + (statistics[$1]?.bytes ?? 0) })
     }.sorted { ($0.bytes, $1.tables[0]) > ($1.bytes, $0.tables[0]) }
+    var left = groups.reduce(0) { $0 + $1.bytes }
     for group in groups {
-      let pieces = group.tables.flatMap { self.pieces(of: $0, &nextPiece) }
+      let packed =
+        granularity.keepsSlices
+        ? dealt(group.tables, &nextPiece) : cut(group.tables, &left, &nextPiece)
+      let pieces = packed.flatMap(\.self)
       guard !pieces.isEmpty else { continue }
       let number = partitions.count + 1
       partitions.append(
         Partition(
           number: number, tables: group.tables, rows: pieces.reduce(0) { $0 + $1.rows },
           bytes: group.bytes))
-      orders += pack(pieces).map { WorkOrder(number: 0, partition: number, pieces: $0) }
+      orders += packed.map { WorkOrder(number: 0, partition: number, pieces: $0) }
     }
     // The largest first: the last worker then never works alone for long.
     orders.sort { ($0.bytes, $1.pieces[0].number) > ($1.bytes, $0.pieces[0].number) }
@@ -53,43 +57,65 @@ package struct PartitionPlanner {
     return MigrationPlan(partitions: partitions, workOrders: orders, program: program)
   }
 
-  /// Bytes of source per piece: small enough that all workers end together.
-  private var target: Int64 {
-    if granularity.keepsSlices { return 1 }
-    let total = statistics.values.reduce(0) { $0 + $1.bytes }
-    let share = total / Int64(max(1, granularity.workers) * 6)
-    return min(granularity.pieceBytes, max(share, 4 << 20))
-  }
+  /// The least that a worker is started for.
+  private static let leastBytes: Int64 = 8 << 20
 
-  private func pieces(of table: String, _ next: inout Int) -> [Piece] {
-    (statistics[table]?.ranges(ofBytes: target) ?? []).map { range in
-      defer { next += 1 }
-      return Piece(
-        number: next, destinationTable: table, keys: range.keys, rows: range.rows,
-        bytes: range.bytes)
-    }
-  }
-
-  /// Puts small pieces together, so that a worker is not started for a handful of rows.
-  private func pack(_ pieces: [Piece]) -> [[Piece]] {
-    if granularity.keepsSlices {
-      let count = min(pieces.count, max(1, granularity.workers) * 4)
-      var dealt = Array(repeating: [Piece](), count: count)
-      for (index, piece) in pieces.enumerated() { dealt[index % count].append(piece) }
-      return dealt
-    }
-    var result: [[Piece]] = []
+  /// Cuts tables into work orders, each a share of what is left: all workers end together, since
+  /// the last orders are small.
+  private func cut(_ tables: [String], _ left: inout Int64, _ next: inout Int) -> [[Piece]] {
+    var orders: [[Piece]] = []
     var current: [Piece] = []
     var bytes: Int64 = 0
-    for piece in pieces.sorted(by: { ($0.bytes, $1.number) > ($1.bytes, $0.number) }) {
-      if !current.isEmpty && bytes + piece.bytes > target {
-        result.append(current)
-        (current, bytes) = ([], 0)
+    var size = share(of: left)
+    for table in tables {
+      var open: Piece?
+      let slices = statistics[table]?.slices ?? []
+      for (index, slice) in slices.enumerated() {
+        let isLast = index == slices.count - 1
+        var piece =
+          open
+          ?? Piece(
+            number: next, destinationTable: table,
+            keys: KeyRange(first: index == 0 ? .min : slices[index - 1].lastKey + 1, last: .max),
+            rows: 0, bytes: 0)
+        if open == nil { next += 1 }
+        piece.rows += slice.rows
+        piece.bytes += slice.bytes
+        bytes += slice.bytes
+        open = piece
+        guard isLast || bytes >= size else { continue }
+        if !isLast { piece.keys = KeyRange(first: piece.keys.first, last: slice.lastKey) }
+        current.append(piece)
+        open = nil
+        guard bytes >= size else { continue }
+        orders.append(current)
+        left -= bytes
+        (current, bytes, size) = ([], 0, share(of: left))
       }
-      current.append(piece)
-      bytes += piece.bytes
     }
-    return current.isEmpty ? result : result + [current]
+    left -= bytes
+    return current.isEmpty ? orders : orders + [current]
+  }
+
+  private func share(of left: Int64) -> Int64 {
+    let share = left / Int64(max(1, granularity.workers) * 2)
+    return min(granularity.pieceBytes, max(share, Self.leastBytes))
+  }
+
+  /// Deals slices that were asked for to a few work orders.
+  private func dealt(_ tables: [String], _ next: inout Int) -> [[Piece]] {
+    let pieces = tables.flatMap { table in
+      (statistics[table]?.ranges(ofBytes: 1) ?? []).map { range in
+        defer { next += 1 }
+        return Piece(
+          number: next, destinationTable: table, keys: range.keys, rows: range.rows,
+          bytes: range.bytes)
+      }
+    }
+    let count = min(pieces.count, max(1, granularity.workers) * 4)
+    var dealt = Array(repeating: [Piece](), count: count)
+    for (index, piece) in pieces.enumerated() { dealt[index % count].append(piece) }
+    return dealt
   }
 
   /// The destination tables with rows, grouped by the references between them.

@@ -129,9 +129,11 @@ package struct ProgramCompiler {
     var sources: [String?] = [pairs.ownerColumn, pairs.targetColumn]
     if table.first.orderColumn != nil { sources.append(pairs.ownerOrder) }
     if table.second.orderColumn != nil { sources.append(pairs.targetOrder) }
+    let before = source.joinTables.first { $0.name == pairs.table }
     return JoinProgram(
       sourceTable: pairs.table, destinationTable: table.name, columns: table.columnNames,
-      sources: sources, filters: pairs.filters)
+      sources: sources, filters: pairs.filters,
+      keepsRowNumbers: pairs.filters.isEmpty && before?.columnNames == sources)
   }
 
   /// The pairs of source objects that a destination join table holds, seen from its first end.

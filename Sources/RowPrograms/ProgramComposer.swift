@@ -128,7 +128,7 @@ package struct ProgramComposer {
         + (try program.filters.map { filter throws(NotComposable) in
           guard let key = filter.keyColumn.flatMap(source) else { throw NotComposable() }
           return try operations.filter(filter, keyColumn: key)
-        }))
+        }), keepsRowNumbers: program.keepsRowNumbers && before.keepsRowNumbers)
   }
 
   private func fill(_ table: String, _ column: String) -> OrderFill? {

@@ -74,26 +74,34 @@ extension JoinProgram {
   /// - Parameters:
   ///   - position: the pair of keys after which the rows begin, or nil for all.
   ///   - schema: the name under which the source store is attached.
+  ///   - numbered: whether the row's number comes first.
   package func query(
-    in range: KeyRange, after position: (Int64, Int64)? = nil, schema: String
+    in range: KeyRange, after position: (Int64, Int64)? = nil, schema: String,
+    numbered: Bool = false
   ) -> String {
-    let first = "s.\(SQL.identifier(rangeColumn))"
-    let second = "s.\(SQL.identifier(secondColumn))"
-    let list = zip(columns, sources).map { column, source in
+    let (one, other) = (
+      "s.\(SQL.identifier(sources[0] ?? "Z_PK"))", "s.\(SQL.identifier(secondColumn))"
+    )
+    var list = zip(columns, sources).map { column, source in
       let value =
-        places[column].map { SQL.place($0, "o.first = \(first) AND o.second = \(second)") }
+        places[column].map { SQL.place($0, "o.first = \(one) AND o.second = \(other)") }
         ?? source.map { "s.\(SQL.identifier($0))" } ?? "NULL"
       return "\(value) AS \(SQL.identifier(column))"
     }
+    if numbered { list.insert("s.rowid AS rowid", at: 0) }
+    let first = keepsRowNumbers ? "s.rowid" : one
+    let after = position.map {
+      keepsRowNumbers ? "\(first) > \($0.0)" : "(\(one), \(other)) > (\($0.0), \($0.1))"
+    }
     let conditions =
-      ["\(first) IS NOT NULL", "\(second) IS NOT NULL"]
+      ["\(one) IS NOT NULL", "\(other) IS NOT NULL"]
       + filters.map { $0.condition(schema: schema) } + [range.condition(first)].compactMap(\.self)
-      + [position.map { "(\(first), \(second)) > (\($0.0), \($0.1))" }].compactMap(\.self)
+      + [after].compactMap(\.self)
     return """
       SELECT \(list.joined(separator: ", "))
       FROM \(schema).\(SQL.identifier(sourceTable)) AS s
       WHERE \(conditions.joined(separator: " AND "))
-      ORDER BY \(first), \(second)
+      ORDER BY \(keepsRowNumbers ? first : "\(one), \(other)")
       """
   }
 }

@@ -87,9 +87,11 @@ package struct JoinProgram: Hashable, Codable, Sendable {
   package var filters: [Filter]
   /// Tables with the places of the rows, made before, by destination column.
   package var places: [String: String] = [:]
+  /// Whether the mapping leaves the table alone: rows then keep their numbers and their order.
+  package var keepsRowNumbers = false
 
   /// The source column whose values order the rows, and by which they are split.
-  package var rangeColumn: String { sources[0] ?? "Z_PK" }
+  package var rangeColumn: String { keepsRowNumbers ? "rowid" : sources[0] ?? "Z_PK" }
   package var secondColumn: String { sources[1] ?? "Z_PK" }
 }
 

@@ -10,6 +10,9 @@ package struct StoreHeader: Hashable, Sendable {
   /// 0 means no vacuum of its own, else the largest root page.
   package var largestRoot: UInt32
   package var textEncoding: UInt32
+  /// Bytes at the end of each page that belong to nobody.
+  package var reservedBytes: Int
+  package var schemaFormat: UInt32
 
   private static let magic = Array("SQLite format 3\0".utf8)
 
@@ -50,6 +53,8 @@ package struct StoreHeader: Hashable, Sendable {
     pageCount = Self.number(bytes, 28)
     largestRoot = Self.number(bytes, 52)
     textEncoding = Self.number(bytes, 56)
+    reservedBytes = Int(bytes[20])
+    schemaFormat = Self.number(bytes, 44)
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
       throw StoreError(.damaged, store: store)
     }

@@ -96,6 +96,9 @@ package final class IndexWriter {
 
   private func completeLeaf() throws(PageError) -> UInt32 {
     close()
+    guard PageCheck.isIndexLeaf(memory, cells: cells) else {
+      throw PageError(.damaged(page: root))
+    }
     let (page, target) = try writer.reserve()
     target.copyMemory(from: memory, byteCount: PageGeometry.pageSize)
     try adopt(page)

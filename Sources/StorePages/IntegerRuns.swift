@@ -24,9 +24,7 @@ package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
   }
 }
 
-/// Sorts entries, which come in the order of their rows, into runs of bounded size.
-///
-/// The sort is stable, so entries with the same `high` keep the order of their rows.
+/// Sorts entries into runs of bounded size.
 package final class IntegerSorter {
   private let file: RunFile
   private let entries: UnsafeMutableBufferPointer<IntegerEntry>
@@ -60,36 +58,49 @@ package final class IntegerSorter {
     used = 0
   }
 
-  /// Sorts by radix over those digits of `high` that differ; the buffer that holds the result.
+  /// Sorts by radix over those digits that differ; the buffer that holds the result.
+  ///
+  /// Entries come in the order of `low` as a rule; where they do not, they are first put into it.
   private func sort() -> UnsafeMutableBufferPointer<IntegerEntry> {
-    var low = UInt64.max
-    var high = UInt64.min
-    var isSorted = true
+    var (isSorted, isLowSorted) = (true, true)
+    var (lows, highs) = ((UInt64.max, UInt64.min), (UInt64.max, UInt64.min))
+    var before = entries[0]
     for index in 0..<used {
-      let key = entries[index].high
-      if key < high { isSorted = false }
-      low = min(low, key)
-      high = max(high, key)
+      let entry = entries[index]
+      if entry < before { isSorted = false }
+      if entry.low < before.low { isLowSorted = false }
+      lows = (min(lows.0, entry.low), max(lows.1, entry.low))
+      highs = (min(highs.0, entry.high), max(highs.1, entry.high))
+      before = entry
     }
     if isSorted { return entries }
     var (from, to) = (entries, scratch.entries(used))
+    if !isLowSorted { sort(&from, &to, lows) { $0.low } }
+    sort(&from, &to, highs) { $0.high }
+    return from
+  }
+
+  @inline(__always)
+  private func sort(
+    _ from: inout UnsafeMutableBufferPointer<IntegerEntry>,
+    _ to: inout UnsafeMutableBufferPointer<IntegerEntry>, _ range: (low: UInt64, high: UInt64),
+    _ key: (IntegerEntry) -> UInt64
+  ) {
     var shift: UInt64 = 0
-    while (high - low) >> shift != 0 {
+    while shift < 64, (range.high - range.low) >> shift != 0 {
       scratch.clear()
       let counts = scratch.counts
-      for index in 0..<used { counts[Int((from[index].high - low) >> shift & 2047)] += 1 }
+      for index in 0..<used { counts[Int((key(from[index]) - range.low) >> shift & 2047)] += 1 }
       var sum = 0
       for digit in 0..<2048 { (counts[digit], sum) = (sum, sum + counts[digit]) }
       for index in 0..<used {
-        let digit = Int((from[index].high - low) >> shift & 2047)
+        let digit = Int((key(from[index]) - range.low) >> shift & 2047)
         to[counts[digit]] = from[index]
         counts[digit] += 1
       }
       swap(&from, &to)
       shift += 11
-      if shift >= 64 { break }
     }
-    return from
   }
 }
 

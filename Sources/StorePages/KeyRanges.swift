@@ -30,4 +30,16 @@ package struct KeyFilter {
     guard let span else { return false }
     return span.first <= key
   }
+
+  /// Whether all keys of a span, which is not below the one asked for last, are there.
+  ///
+  /// Spans that touch where one piece ends and the next begins count as one.
+  package mutating func contains(_ wanted: KeySpan) throws(PageError) -> Bool {
+    var first = wanted.first
+    while true {
+      guard try contains(first), let span else { return false }
+      if span.last >= wanted.last { return true }
+      first = span.last + 1
+    }
+  }
 }

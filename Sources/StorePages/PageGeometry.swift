@@ -70,6 +70,8 @@ package struct PageError: Error, Hashable, Sendable {
     case valueTooLong
     /// An index key that this engine does not sort.
     case keyUnsupported
+    /// A b-tree of the source whose pages cannot be taken as they are.
+    case unmovable
   }
 
   package var problem: Problem

@@ -26,24 +26,12 @@ package struct TableForm: Sendable {
 ///
 /// Every number that a page gives is checked before it is used: a damaged file ends in an error.
 package final class TableCursor {
-  private struct Level {
-    var page: UnsafeMutableRawPointer
-    var cells: Int
-    /// The child to visit next; `cells` is the rightmost one.
-    var next: Int
-  }
-
-  private static let depthLimit = 20
-
   private let form: TableForm
-  private let leaves: PageWindow
+  private let walk: LeafWalk
   private let chains: PageWindow
-  private var levels: [Level] = []
-  private var spare: [UnsafeMutableRawPointer] = []
   private var leaf: UnsafeRawPointer?
   private var cells = 0
   private var cell = 0
-  private var visited: UInt64 = 0
   private var payload = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
   private let scratch: UnsafeMutableRawPointer
   private let places: UnsafeMutablePointer<Int>
@@ -53,7 +41,9 @@ package final class TableCursor {
   private let localMinimum: Int
   private var hasKey = false
   private var currentKey: Int64 = .min
-  package var key: Int64 { currentKey }
+  package var key: Int64 {
+    @inline(__always) get { currentKey }
+  }
   /// The values of the row; valid until the next one.
   package let fields: UnsafeMutablePointer<Field>
   private let width: Int
@@ -62,7 +52,7 @@ package final class TableCursor {
   package init(_ file: PageFile, _ form: TableForm, width: Int) {
     self.form = form
     self.width = max(1, width)
-    leaves = PageWindow(file, pageSize: form.pageSize, pageCount: form.pageCount)
+    walk = LeafWalk(file, .table, pageSize: form.pageSize, pageCount: form.pageCount)
     chains = PageWindow(file, pageSize: form.pageSize, pageCount: form.pageCount)
     localLimit = form.pageSize - 35
     localMinimum = (form.pageSize - 12) * 32 / 255 - 23
@@ -83,8 +73,6 @@ package final class TableCursor {
   }
 
   deinit {
-    for level in levels { level.page.deallocate() }
-    for page in spare { page.deallocate() }
     payload.deallocate()
     scratch.deallocate()
     fields.deallocate()
@@ -96,73 +84,22 @@ package final class TableCursor {
 
   /// Goes to the first row whose key is not below the given one.
   package func seek(_ first: Int64) throws(PageError) {
-    try descend(form.root, to: first)
+    try walk.seek(form.root, first)
+    (leaf, cells, cell) = (walk.leaf, walk.cells, 0)
     guard let leaf else { return }
     while cell < cells, try self.key(of: cell, leaf) < first { cell += 1 }
   }
 
   private func damaged(_ page: UInt32 = 0) -> PageError { PageError(.damaged(page: page)) }
 
-  private func descend(_ root: UInt32, to first: Int64?) throws(PageError) {
-    var page = root
-    while true {
-      visited += 1
-      guard levels.count < Self.depthLimit, visited <= UInt64(form.pageCount) + 1 else {
-        throw damaged(page)
-      }
-      let bytes = try leaves.page(page)
-      // The first page begins with the header of the file, and is no table of objects.
-      guard page > 1 else { throw damaged(page) }
-      let count = Bytes.get16(bytes + 3)
-      switch bytes.load(as: UInt8.self) {
-      case 13:
-        guard 8 + 2 * count <= form.pageSize else { throw damaged(page) }
-        (leaf, cells, cell) = (bytes, count, 0)
-        return
-      case 5:
-        guard 12 + 2 * count <= form.pageSize else { throw damaged(page) }
-        let copy = spare.popLast() ?? .allocate(byteCount: form.pageSize, alignment: 16)
-        copy.copyMemory(from: bytes, byteCount: form.pageSize)
-        var level = Level(page: copy, cells: count, next: 0)
-        levels.append(level)
-        if let first { while level.next < count, try lastKey(level) < first { level.next += 1 } }
-        page = try child(level)
-        level.next += 1
-        levels[levels.count - 1] = level
-      default: throw damaged(page)
-      }
-    }
-  }
-
-  private func child(_ level: Level) throws(PageError) -> UInt32 {
-    if level.next == level.cells { return Bytes.get32(level.page + 8) }
-    let offset = Bytes.get16(level.page + 12 + 2 * level.next)
-    guard offset + 4 <= form.pageSize else { throw damaged() }
-    return Bytes.get32(level.page + offset)
-  }
-
-  /// The last key that may lie under the level's next child.
-  private func lastKey(_ level: Level) throws(PageError) -> Int64 {
-    let offset = Bytes.get16(level.page + 12 + 2 * level.next)
-    guard let key = Bytes.varint(level.page, offset + 4, form.pageSize) else { throw damaged() }
-    return Int64(bitPattern: key.value)
-  }
-
   /// Goes on to the next leaf; false where there is none.
   private func nextLeaf() throws(PageError) -> Bool {
-    while var level = levels.last {
-      if level.next <= level.cells {
-        let page = try child(level)
-        level.next += 1
-        levels[levels.count - 1] = level
-        try descend(page, to: nil)
-        return true
-      }
-      spare.append(level.page)
-      levels.removeLast()
+    guard try walk.next() else {
+      leaf = nil
+      return false
     }
-    leaf = nil
-    return false
+    (leaf, cells, cell) = (walk.leaf, walk.cells, 0)
+    return true
   }
 
   private func key(of cell: Int, _ leaf: UnsafeRawPointer) throws(PageError) -> Int64 {
@@ -176,7 +113,10 @@ package final class TableCursor {
   // MARK: Rows
 
   /// Reads the next row; false after the last one.
-  package func next() throws(PageError) -> Bool {
+  package func next() throws(PageError) -> Bool { try step() }
+
+  @inline(__always)
+  func step() throws(PageError) -> Bool {
     while cell >= cells {
       guard leaf != nil, try nextLeaf() else { return false }
     }
@@ -225,7 +165,7 @@ package final class TableCursor {
     var done = local
     while done < total {
       let bytes: UnsafeRawPointer
-      if let held = leaves.held(page) { bytes = held } else { bytes = try chains.page(page) }
+      if let held = walk.held(page) { bytes = held } else { bytes = try chains.page(page) }
       let count = min(capacity, total - done)
       (base + done).copyMemory(from: bytes + 4, byteCount: count)
       done += count

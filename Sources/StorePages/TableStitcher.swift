@@ -34,6 +34,23 @@ package final class TableStitcher {
     return leaves
   }
 
+  /// Makes the tree of an index from the leaves that were moved and the cells between them.
+  package func stitch(index root: UInt32, _ moved: SectionReader) throws(PageError) {
+    let tree = TreeBuilder(.index, root: root, writer)
+    while let head = try moved.next(8) {
+      let page = head.loadUnaligned(as: UInt32.self)
+      let count = Int(head.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+      if count > 0 {
+        guard let cell = try moved.next(count) else { throw PageError(.read(0)) }
+        try tree.add(child: page, key: UnsafeRawBufferPointer(start: cell, count: count))
+      } else if tree.isEmpty {
+        try move(page, to: root)
+      } else {
+        try tree.finish(lastChild: page)
+      }
+    }
+  }
+
   /// Numbers the rows of a leaf anew; the leaves that hold them then, and the old ones are free.
   package func renumber(
     _ leaves: [LeafEntry], adding offset: Int64
@@ -95,15 +112,19 @@ package final class TableStitcher {
     try pointers.flush()
   }
 
-  /// Makes the only leaf of a table its root.
+  /// Makes the only leaf of a tree its root.
   private func move(_ leaf: UInt32, to root: UInt32) throws(PageError) {
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
     try file.read(page: leaf, page)
     let pointers = pointers
-    try LeafReader.forEach(page) { (_, _, overflow) throws(PageError) in
-      if let overflow { try pointers.set(overflow, .firstOverflow, parent: root) }
+    if page.load(as: UInt8.self) == 10 {
+      try IndexPage.adoptOverflow(page, start: 8, skip: 0, parent: root, writer)
+    } else {
+      try LeafReader.forEach(page) { (_, _, overflow) throws(PageError) in
+        if let overflow { try pointers.set(overflow, .firstOverflow, parent: root) }
+      }
     }
     try file.write(page: root, page)
     pool.giveBack([Extent(first: leaf, count: 1)])

@@ -23,6 +23,8 @@ package final class TableWriter {
   private var content = PageGeometry.pageSize
   private var lastKey: Int64 = .min
   private var hasKey = false
+  /// The last key of the leaf before.
+  private var keyBefore: Int64?
   private var rowCount: Int64 = 0
   package var rows: Int64 { rowCount }
 
@@ -44,6 +46,11 @@ package final class TableWriter {
   /// Adds the row with a key, which is higher than the one before.
   package func add(
     key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
+  ) throws(PageError) { try put(key, fields, count) }
+
+  @inline(__always)
+  func put(
+    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
   ) throws(PageError) {
     let shape = try RecordShape(fields, count)
     if shape.size <= PageGeometry.tableLocalLimit {
@@ -54,14 +61,21 @@ package final class TableWriter {
       at += Bytes.putVarint(UInt64(bitPattern: key), cell + at)
       shape.write(fields, count, cell + at)
     } else {
-      if shape.size > spill.count {
-        spill.deallocate()
-        spill = .allocate(byteCount: shape.size + shape.size / 4, alignment: 16)
-      }
-      guard let base = spill.baseAddress else { preconditionFailure("a buffer has an address") }
-      shape.write(fields, count, base)
-      try add(key: key, payload: UnsafeRawBufferPointer(rebasing: spill[..<shape.size]))
+      try addLong(key, fields, count, shape)
     }
+  }
+
+  /// Adds a row whose record goes on in a chain.
+  private func addLong(
+    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, _ shape: RecordShape
+  ) throws(PageError) {
+    if shape.size > spill.count {
+      spill.deallocate()
+      spill = .allocate(byteCount: shape.size + shape.size / 4, alignment: 16)
+    }
+    guard let base = spill.baseAddress else { preconditionFailure("a buffer has an address") }
+    shape.write(fields, count, base)
+    try add(key: key, payload: UnsafeRawBufferPointer(rebasing: spill[..<shape.size]))
   }
 
   /// Adds a row whose record is there already.
@@ -126,6 +140,10 @@ package final class TableWriter {
     memory.storeBytes(of: 13, as: UInt8.self)
     Bytes.put16(cells, memory + 3)
     Bytes.put16(content, memory + 5)
+    guard PageCheck.isTableLeaf(memory, cells: cells, above: keyBefore, last: lastKey) else {
+      throw PageError(.damaged(page: page))
+    }
+    keyBefore = lastKey
     if memory == aside { try writer.file.write(page: page, aside) }
     self.memory = nil
     try finished(LeafEntry(page: page, lastKey: lastKey))

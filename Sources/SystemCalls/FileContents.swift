@@ -32,9 +32,11 @@ extension Files {
   }
 
   /// Puts a whole file in place: after a crash there is the old one or the new one, never a part.
+  ///
+  /// - Parameter syncs: false where only a crash of the process has to leave the file whole.
   package static func writeFileAtomically(
     _ bytes: some Sequence<UInt8>, to path: FilePath,
-    mode: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead]
+    mode: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead], syncs: Bool = true
   ) throws(SystemCallError) {
     let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue
     let temporary = FilePath("\(path.string).\(Processes.own).\(count).tmp")
@@ -48,7 +50,7 @@ extension Files {
       try calling(.write, path) {
         try descriptor.closeAfter {
           try descriptor.writeAll(bytes)
-          try syncFile(descriptor)
+          if syncs { try syncFile(descriptor) }
         }
       }
       try rename(temporary, to: path)
@@ -56,7 +58,7 @@ extension Files {
       _ = try? remove(temporary)  // the failure that counts is the first
       throw error
     }
-    try syncDirectory(parent(of: path))
+    if syncs { try syncDirectory(parent(of: path)) }
   }
 
   /// The folder that holds the name, `.` for a bare name.

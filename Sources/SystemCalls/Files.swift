@@ -132,6 +132,14 @@ extension Files {
     try sync(path, options: .closeOnExec)
   }
 
+  /// Has the system begin to write a part of a file to the disk; `.notSupported` where it only
+  /// does so by itself.
+  package static func beginWriteback(
+    _ descriptor: FileDescriptor, from offset: Int64, count: Int64
+  ) throws(SystemCallError) {
+    try check(csystem_begin_writeback(descriptor.rawValue, offset, count), .synchronize, nil)
+  }
+
   /// Returns when the names in the folder are on the disk.
   package static func syncDirectory(_ path: FilePath) throws(SystemCallError) {
     try sync(path, options: [.directory, .closeOnExec])

@@ -76,12 +76,13 @@ struct PartitionPlannerTests {
     #expect(!plan.partitions.flatMap(\.tables).contains("T4"))
   }
 
-  @Test func `a large table is cut so that all workers have enough to do`() {
+  @Test func `a large table is cut into shares of what is left, the last ones small`() {
     let mebibyte: Int64 = 1 << 20
     let plan = plan(
-      program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 64))], workers: 2)
-    #expect((11...12).contains(plan.workOrders.count))
-    #expect(plan.workOrders.allSatisfy { $0.bytes <= 6 * mebibyte })
+      program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 256))], workers: 2)
+    #expect((8...16).contains(plan.workOrders.count))
+    #expect(plan.workOrders.allSatisfy { $0.bytes <= 65 * mebibyte })
+    #expect(plan.workOrders.suffix(3).allSatisfy { $0.bytes <= 9 * mebibyte })
     let small = self.plan(program(1), ["T0": slices([100, 100, 100])], workers: 8)
     #expect(small.workOrders.count == 1)
   }

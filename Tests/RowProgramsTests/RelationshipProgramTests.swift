@@ -193,11 +193,25 @@ struct RelationshipProgramTests {
     let note = Entity("Note", [], [.toMany("tags", "Tag", inverse: "notes")])
     let tag = Entity("Tag", [], [.toMany("notes", "Note", inverse: "tags")])
     let store = try SmallStore([note, tag], [note, tag])
-    let join = try #require(store.program.joins.first)
+    var join = try #require(store.program.joins.first)
+    join.keepsRowNumbers = false
     let sql = join.query(in: KeyRange(first: 1, last: 5), after: (1, 7), schema: "src")
     #expect(sql.contains("(s.Z_1NOTES, s.Z_2TAGS) > (1, 7)"))
     #expect(sql.contains("s.Z_1NOTES BETWEEN 1 AND 5"))
     #expect(sql.hasSuffix("ORDER BY s.Z_1NOTES, s.Z_2TAGS"))
+  }
+
+  @Test func `rows of a join table that is left alone keep their numbers`() throws {
+    let note = Entity("Note", [], [.toMany("tags", "Tag", inverse: "notes")])
+    let tag = Entity("Tag", [], [.toMany("notes", "Note", inverse: "tags")])
+    let same = try #require(try SmallStore([note, tag], [note, tag]).program.joins.first)
+    #expect(same.keepsRowNumbers)
+    #expect(
+      same.query(in: .all, after: (7, 0), schema: "src", numbered: true).hasSuffix(
+        "AND s.rowid > 7\nORDER BY s.rowid"))
+    let part = Entity("Part", in: "Tag")
+    let fewer = try #require(try SmallStore([note, tag, part], [note, tag]).program.joins.first)
+    #expect(!fewer.keepsRowNumbers)
   }
 
   @Test func `a table without any old entity has no program`() throws {

@@ -42,13 +42,23 @@ struct SQLAssembler: Assembler {
     let placed = placedPieces(order)
     try progress(.merging(tables: placed.count))
     var rows: Int64 = 0
+    // Rows of a join table that a mapping leaves alone keep their numbers.
+    let numbered = Dictionary(
+      uniqueKeysWithValues: order.plan.program.joins.filter(\.keepsRowNumbers).map {
+        ($0.destinationTable, $0.columns.map(SQL.identifier).joined(separator: ", "))
+      })
     for (table, pieces) in placed {
       var expected: (rows: Int64, sum: UInt64) = (0, 0)
       for piece in pieces {
         try db.execute(sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(piece.shard)])
-        try db.execute(
-          sql: "INSERT INTO main.\(SQL.identifier(table)) SELECT * FROM shard.\(piece.result.table)"
-        )
+        let from = "FROM shard.\(piece.result.table)"
+        let into = "INSERT INTO main.\(SQL.identifier(table))"
+        if let columns = numbered[table] {
+          try db.execute(
+            sql: "\(into) (rowid, \(columns)) SELECT rowid, \(columns) \(from) ORDER BY rowid")
+        } else {
+          try db.execute(sql: "\(into) SELECT * \(from)")
+        }
         try db.execute(sql: "DETACH shard")
         expected.rows += piece.result.rowsWritten
         expected.sum &+= piece.result.digest

@@ -43,9 +43,10 @@ struct ExternalFiles {
     let source = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
     var missing: [String] = []
+    var copies: [FilePath] = []
     for name in names {
       guard let component = FilePath.Component(name), component.kind == .regular,
-        try Files.fileStatusIfPresent(source.appending(component)) != nil
+        let size = try Files.fileStatusIfPresent(source.appending(component))?.size
       else {
         missing.append(name)
         continue
@@ -54,11 +55,15 @@ struct ExternalFiles {
       try Files.createDirectory(Files.parent(of: target))
       try Files.createDirectory(target)
       let copy = target.appending(component)
-      if try Files.fileStatusIfPresent(copy) == nil {
+      // What a kill has cut off is copied again.
+      if try Files.fileStatusIfPresent(copy)?.size != size {
+        try Files.remove(copy)
         try Files.cloneOrCopy(from: source.appending(component), to: copy)
-        try Files.syncFile(copy)
       }
+      copies.append(copy)
     }
+    // Once all are written: the first brings most of the others along.
+    for copy in copies { try Files.syncFile(copy) }
     if source != target, try Files.fileStatusIfPresent(target) != nil {
       try Files.syncDirectory(target)
     }

@@ -9,6 +9,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import StorePages
 import SystemCalls
 import SystemPackage
 
@@ -54,8 +55,20 @@ struct LegMigration {
   private func byRows(_ steps: [RowStep], _ telling: Telling) async throws -> MigrationReport {
     let assessment = try assess(steps)
     telling.enter(.planning)
-    let saved = try plan(assessment)
     try checkSpace()
+    do {
+      return try await carryOut(assessment, telling, moving: true)
+    } catch let error as PageError where error.problem == .unmovable {
+      logger.notice("a b-tree of the store cannot be moved as it is: migrating all rows")
+      return try await carryOut(assessment, telling, moving: false)
+    }
+  }
+
+  /// In workers; moves b-trees of the store that stay as they are, if it may.
+  private func carryOut(
+    _ assessment: Assessment, _ telling: Telling, moving: Bool
+  ) async throws -> MigrationReport {
+    let saved = try plan(assessment, moving: moving)
     let results = try await migrate(saved, assessment, telling)
     return try finish(results, saved, assessment, telling)
   }
@@ -71,7 +84,7 @@ struct LegMigration {
     return assessment
   }
 
-  private func plan(_ assessment: Assessment) throws -> SavedPlan {
+  private func plan(_ assessment: Assessment, moving: Bool) throws -> SavedPlan {
     let inputs = PlanInputs(
       fingerprint: survey.access.fingerprint,
       sourceModel: survey.metadata.versionHashes.checksum,
@@ -80,21 +93,29 @@ struct LegMigration {
       objects: leg.mappings.isEmpty
         ? nil : .init(mappings: leg.mappings, validates: request.validation != .off),
       steps: leg.steps.dropFirst().map(\.source.hashes.checksum))
-    if let saved = try workspace.savedPlan(inputs), saved.objects == nil {
+    if moving, let saved = try workspace.savedPlan(inputs), saved.objects == nil {
       logger.notice("taking up an interrupted migration")
       return saved
     }
     try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
-    guard var plan = try MigrationPlan(request, survey, assessment) else {
+    let moves = moving ? try moves(assessment) : nil
+    guard var plan = try MigrationPlan(request, survey, assessment, moves: moves) else {
       preconditionFailure("an assessment without hindrances has a program")
     }
-    let pages = PageLayout(request, survey, assessment.destination, plan)
+    let pages = PageLayout(request, survey, assessment.destination, plan, moves: moves)
     if pages != nil { plan.program = plan.program.placing() }
     let saved = SavedPlan(
       id: UUID().uuidString, inputs: inputs, plan: plan, pages: pages,
       now: Date().timeIntervalSinceReferenceDate)
     try workspace.save(saved)
     return saved
+  }
+
+  private func moves(_ assessment: Assessment) throws -> TreeMoves? {
+    guard PageLayout.isWanted(request, survey), let program = assessment.program else {
+      return nil
+    }
+    return try TreeMoves(survey, assessment.destination, program)
   }
 
   /// Shards, result and the sorting of indexes take about twice the source at their peak.
@@ -118,6 +139,8 @@ struct LegMigration {
     }
     let pool = WorkerPool(
       launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
+    let writeback = saved.pages == nil ? nil : try Writeback(paths.result)
+    defer { writeback?.stop() }
     return try await pool.run(resuming: documents, of: saved.plan, telling)
   }
 

@@ -11,6 +11,9 @@ struct StatisticsReader {
   /// So many rows to a slice, counted exactly, where the user asks for it.
   let sliceRows: Int64?
 
+  /// A pair of keys, once in the table and once in each of two indexes.
+  private static let joinBytes: Int64 = 75
+
   /// The statistics of every table that a program fills, by destination table.
   func statistics(_ program: MigrationProgram) throws -> [String: TableStatistics] {
     var result: [String: TableStatistics] = [:]
@@ -26,17 +29,26 @@ struct StatisticsReader {
         : try counted(table.sourceTable, key: "Z_PK", bytesPerRow: 100)
     }
     for join in program.joins {
+      let isOutlined = sliceRows == nil && join.keepsRowNumbers
       let statistics =
-        sliceRows == nil
-        ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: 24)
-        : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: 24)
+        isOutlined
+        ? try outlined(
+          join.sourceTable,
+          rows: survey.reader.number("SELECT count(*) FROM \(SQL.identifier(join.sourceTable))"),
+          key: join.rangeColumn)
+        : sliceRows == nil
+          ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
+          : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
       if statistics.rows > 0 { result[join.destinationTable] = statistics }
     }
     return result
   }
 
   /// From the upper pages of the table's b-tree: its runs, scaled to the rows that were counted.
-  private func outlined(_ table: String, rows: Int64) throws -> TableStatistics {
+  private func outlined(
+    _ table: String, rows: Int64, key: String = "Z_PK"
+  ) throws -> TableStatistics {
+    if rows == 0 { return TableStatistics(slices: []) }
     let root = try survey.reader.number(
       "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(table))")
     let file = try FileDescriptor.open(
@@ -47,7 +59,7 @@ struct StatisticsReader {
     }
     let estimated = outline.runs.reduce(Int64(0)) { $0 + $1.leaves * $1.sampleRows }
     guard estimated > 0 else {
-      return try counted(table, key: "Z_PK", bytesPerRow: 100)
+      return try counted(table, key: key, bytesPerRow: 100)
     }
     let scale = Double(rows) / Double(estimated)
     var left = rows
@@ -73,7 +85,7 @@ struct StatisticsReader {
     let last = try reader.number("SELECT max(\(column)) FROM \(name)")
     guard rows > 0 else { return TableStatistics(slices: []) }
     let (width, overflow) = last.subtractingReportingOverflow(first)
-    let count = overflow ? 1 : max(1, min(10_000, rows / 500_000, width))
+    let count = overflow ? 1 : max(1, min(10_000, rows / 50_000, width))
     return TableStatistics(
       slices: (1...count).map { part in
         .init(

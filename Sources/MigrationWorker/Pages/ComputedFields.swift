@@ -15,7 +15,7 @@ final class ComputedFields: PassingRow {
   }
 
   private let caller: RowCaller
-  private let compiled: CompiledProgram
+  private let rows: FieldProgram
   private let affinities: [Affinity]
   /// By the places of entities in the program.
   private let computed: [Computed?]
@@ -26,12 +26,15 @@ final class ComputedFields: PassingRow {
   private var sources: [Int] = []
 
   /// Nil where the program calls for nothing; to be made before the first row is read.
-  init?(_ table: TableProgram, _ compiled: CompiledProgram, _ caller: RowCaller) throws {
+  init?(
+    _ table: TableProgram, _ compiled: inout CompiledProgram, _ caller: RowCaller
+  ) throws {
     guard table.hasCalls else { return nil }
     self.caller = caller
-    self.compiled = compiled
+    rows = compiled.rows
     affinities = [.integer, .integer, .integer] + table.columns.map(\.type.affinity)
-    computed = try table.entities.indices.map { entity in
+    var computed: [Computed?] = []
+    for entity in table.entities.indices {
       var mapping: Int?
       var names: [String] = []
       var columns: [Int] = []
@@ -41,21 +44,27 @@ final class ComputedFields: PassingRow {
         names.append(name)
         columns.append(place + 3)
       }
-      guard let mapping else { return nil }
+      guard let mapping else {
+        computed.append(nil)
+        continue
+      }
       guard let attributes = caller.attributes(mapping: mapping, names) else {
         throw WorkerError(.orderIncomplete, table: table.destinationTable)
       }
-      return Computed(
-        attributes: attributes, columns: columns,
-        sources: caller.sourceColumns(mapping: mapping).map { compiled.place(of: $0) })
+      var sources: [Int] = []
+      for column in caller.sourceColumns(mapping: mapping) {
+        sources.append(compiled.place(of: column))
+      }
+      computed.append(Computed(attributes: attributes, columns: columns, sources: sources))
     }
+    self.computed = computed
   }
 
   deinit { bytes.deallocate() }
 
   /// Computes for the row that the program has just run over; false where SQLite has to make it.
   func fill(key: Int64, _ fields: UnsafePointer<Field>) throws -> Bool {
-    guard let found = computed[compiled.entity] else { return true }
+    guard let found = computed[rows.entity] else { return true }
     self.fields = fields
     sources = found.sources
     defer { self.fields = nil }
@@ -79,7 +88,7 @@ final class ComputedFields: PassingRow {
       guard let field = affinities[column].applied(to: value.field(in: free), free + 8) else {
         return false
       }
-      compiled.output[column] = field
+      rows.output[column] = field
       free += 16 + (value.byteCount + 7) & ~7
     }
     return true

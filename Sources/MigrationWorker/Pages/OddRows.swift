@@ -49,15 +49,15 @@ final class OddRows {
     return try read()
   }
 
-  /// The row that the values of another row make.
-  func row(of values: RowReader) throws -> UnsafePointer<Field>? {
+  /// The row that the values of another row make, from one of its columns on.
+  func row(of values: RowReader, from first: Int = 0) throws -> UnsafePointer<Field>? {
     reader?.reset()
     try db.execute(sql: "DELETE FROM temp.odd")
     if insert == nil {
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
       insert = try RowReader("INSERT INTO temp.odd VALUES (\(marks))", in: db)
     }
-    insert?.bind(row: values)
+    insert?.bind(row: values, from: Int32(first))
     _ = try insert?.next()
     insert?.reset()
     return try read()

@@ -10,7 +10,9 @@ import SystemPackage
 
 // (1) Rows go to pages of the store under assembly that no other worker has.
 // (2) What makes them a part of the store, the list of leaves, goes to the shard.
-// (3) Both are synced before the manifest: pages without one are free.
+// (3) Pages without a manifest are free.
+// (4) Nothing is synced where a restart of the system is noticed: a process that dies takes nothing
+// along that it has written. The coordinator syncs the whole store once.
 
 /// Makes a shard whose rows are pages of the store under assembly already.
 struct PageShardWriter: ShardWriter, ~Copyable {
@@ -28,6 +30,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let scratch = SortScratch()
   private let caller: RowCaller?
   private var pieces: [PagePiece] = []
+  private var moved: [String: MovedIndex] = [:]
+  private var isUnmovable = false
 
   init(
     _ document: WorkOrderDocument, _ work: PageWork, policies: Worker.Policies = [:]
@@ -71,15 +75,62 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   mutating func write(
     _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult {
+    var result: ShardManifest.PieceResult
+    do {
+      let table = work.tables[piece.number]
+      result = try table.map { try move(piece, $0, progress) } ?? make(piece, progress)
+      for index in work.moves[piece.number] ?? [] {
+        moved[index.name] = try mover().moveIndex(
+          root: index.root, isInteger: index.isInteger, runs)
+      }
+    } catch let error as PageError where error.problem == .unmovable {
+      // Whoever planned it plans again.
+      isUnmovable = true
+      result = ShardManifest.PieceResult(
+        piece: piece.number, table: piece.destinationTable, rowsRead: 0, rowsWritten: 0, digest: 0)
+      pieces.append(
+        PagePiece(piece: piece.number, leaves: [], spans: [], rowsBefore: 0, indexes: [:]))
+    }
+    return result
+  }
+
+  private func mover() throws -> LeafMover {
+    let count = try Files.fileStatus(of: source).size / Int64(PageGeometry.pageSize)
+    return LeafMover(PageFile(source), pageCount: UInt32(clamping: count), pages)
+  }
+
+  /// Takes the leaves of the source as they are.
+  private mutating func move(
+    _ piece: Piece, _ table: MovedTable,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
+    let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
+    let spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
+    let rows = try mover().moveTable(
+      root: table.root, first: piece.keys.first, last: piece.keys.last, table.rule,
+      leaves: leaves, spans: spans, progress: progress)
+    try leaves.flush()
+    try spans.flush()
+    pieces.append(
+      PagePiece(
+        piece: piece.number, leaves: leaves.sections, spans: spans.sections, rowsBefore: 0,
+        indexes: [:]))
+    return ShardManifest.PieceResult(
+      piece: piece.number, table: piece.destinationTable, rowsRead: rows, rowsWritten: rows,
+      digest: 0)
+  }
+
+  /// Makes the rows one by one.
+  private mutating func make(
+    _ piece: Piece, _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
     let indexes = work.indexes[piece.destinationTable] ?? []
+    let sorted = indexes.count { $0.root == nil }
     // The scratch of the sort takes as much as the largest buffer.
     let budget = max(1 << 20, min(24 << 20, Int(document.memory / 4)))
-    let collectors = indexes.map {
-      IndexCollector($0, runs, bytes: budget / (indexes.count + 1), scratch: scratch)
-    }
-    var output = try PieceOutput(
-      pages, runs, collectors, digests: work.digestsRows,
-      rowsBefore: work.rowsBefore[piece.number] ?? 0)
+    var output = PieceOutput(
+      pages, runs, indexes, bytes: budget / (sorted + 1), scratch: scratch,
+      digests: work.digestsRows, rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source, caller) = (document, source, caller)
     let read = try connection.perform(caller) { db in
       let loop = try PieceLoop(document, piece, source, db, caller)
@@ -98,116 +149,23 @@ struct PageShardWriter: ShardWriter, ~Copyable {
 
   /// What the manifest says of the pages.
   mutating func finishPages() throws -> PageShard {
-    PageShard(
+    var shard = PageShard(
       taken: claims.taken, unused: try pages.finish(), pieces: pieces,
       digestsRows: work.digestsRows)
+    shard.moved = moved
+    shard.isUnmovable = isUnmovable
+    return shard
   }
 
   consuming func finish() throws -> Int64 {
     caller?.close()
     try connection.queue.close()
-    try Files.syncFile(result)
-    try Files.syncFile(shard)
+    if work.syncs {
+      try Files.syncFile(result)
+      try Files.syncFile(shard)
+    }
     let size = try shard.seek(offset: 0, from: .end)
     for file in [source, result, shard, log] { try file.close() }
     return size
-  }
-}
-
-/// Where the rows of one piece go: pages, keys of indexes, spans of keys, a digest.
-struct PieceOutput: ~Copyable {
-  private let table: TableWriter
-  private let leaves: EntryCollector
-  private let spans: EntryCollector
-  private let collectors: [IndexCollector]
-  /// The same without counting references for every row.
-  private let unmanaged: UnsafeMutablePointer<Unmanaged<IndexCollector>>
-  private let collectorCount: Int
-  private let digests: Bool
-  private let rowsBefore: Int64
-  private var span: KeySpan?
-  private var digest = RowDigest()
-  /// Rows written so far.
-  private(set) var rows: Int64 = 0
-
-  init(
-    _ pages: ExtentWriter, _ runs: RunFile, _ collectors: [IndexCollector], digests: Bool,
-    rowsBefore: Int64
-  ) throws {
-    let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
-    table = TableWriter(pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
-    self.leaves = leaves
-    spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
-    self.collectors = collectors
-    collectorCount = collectors.count
-    unmanaged = .allocate(capacity: max(1, collectors.count))
-    for (index, collector) in collectors.enumerated() {
-      unmanaged[index] = .passUnretained(collector)
-    }
-    self.digests = digests
-    self.rowsBefore = rowsBefore
-  }
-
-  deinit { unmanaged.deallocate() }
-
-  /// The number of the next row in a table whose rows have no keys of their own.
-  var nextRowNumber: Int64 { rowsBefore + rows + 1 }
-
-  /// Adds a row; the first field is NULL where it is the key.
-  mutating func add(
-    key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, hasKey: Bool
-  ) throws {
-    try table.add(key: key, fields, count)
-    for index in 0..<collectorCount {
-      try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key) }
-    }
-    rows += 1
-    if let last = span, last.last &+ 1 == key {
-      span?.last = key
-    } else {
-      if let span { try spans.add(span) }
-      span = KeySpan(first: key, last: key)
-    }
-    if digests { addDigest(key, fields, count, hasKey) }
-  }
-
-  private mutating func addDigest(
-    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, _ hasKey: Bool
-  ) {
-    var hash = RowDigest.firstHash
-    let empty = UnsafeRawPointer(fields)
-    if hasKey { RowDigest.mix(&hash, RowDigest.integer(key)) }
-    for index in (hasKey ? 1 : 0)..<count {
-      let field = fields[index]
-      let value: UInt64
-      if field.isInteger {
-        value = RowDigest.integer(field.integer)
-      } else if field.isReal {
-        value = RowDigest.real(field.real)
-      } else if field.isText {
-        // SQLite gives an address for an empty text, and none for an empty blob.
-        value = RowDigest.text(field.body ?? empty, Int32(field.size))
-      } else if field.isBlob {
-        value = RowDigest.blob(field.size > 0 ? field.body : nil, Int32(field.size))
-      } else {
-        value = RowDigest.null
-      }
-      RowDigest.mix(&hash, value)
-    }
-    digest.add(hash: hash)
-  }
-
-  mutating func finish(_ piece: Int) throws -> (PagePiece, (rows: Int64, sum: UInt64)) {
-    try table.finish()
-    try leaves.flush()
-    if let span { try spans.add(span) }
-    try spans.flush()
-    var indexes: [String: IndexRuns] = [:]
-    for collector in collectors { indexes[collector.index.name] = try collector.finish() }
-    return (
-      PagePiece(
-        piece: piece, leaves: leaves.sections, spans: spans.sections, rowsBefore: rowsBefore,
-        indexes: indexes), (table.rows, digest.sum)
-    )
   }
 }

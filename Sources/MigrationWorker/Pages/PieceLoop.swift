@@ -45,7 +45,7 @@ struct PieceLoop {
     definition = statement[start...]
   }
 
-  /// Writes all rows; how many were read.
+  /// Writes all rows; how many were made.
   func run(
     into output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
@@ -55,6 +55,8 @@ struct PieceLoop {
     }
   }
 
+  // MARK: Entities
+
   private func run(
     _ table: TableProgram, _ output: inout PieceOutput,
     _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
@@ -63,59 +65,109 @@ struct PieceLoop {
       definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, db)
-    let compiled = try CompiledProgram(table, stored: odd.stored)
-    let computed = try caller.flatMap { try ComputedFields(table, compiled, $0) }
-    let reader = try source(of: table, compiled)
-    let (fields, row, width) = (reader.fields, UnsafePointer(compiled.output), compiled.width)
-    var read: Int64 = 0
-    var reported: Int64 = 0
-    var lastKey: Int64 = 0
-    while try reader.next() {
-      let key = fields[0].integer
-      var isWanted = compiled.run(fields)
-      if let computed, isWanted == true, try !computed.fill(key: key, fields) { isWanted = nil }
-      if let isWanted {
-        guard isWanted else { continue }
-        read += 1
-        try output.add(key: key, row, width, hasKey: true)
-      } else {
-        let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
-        guard let made = try odd.row(of: query) else { continue }
-        read += 1
-        compiled.take(made)
-        try output.add(key: key, row, width, hasKey: true)
+    var compiled = try CompiledProgram(table, stored: odd.stored)
+    let computed = try caller.flatMap { try ComputedFields(table, &compiled, $0) }
+    if let cursor = try cursor(of: table, compiled) {
+      guard let computed else {
+        return try run(table, cursor, compiled.rows, odd, &output, progress)
       }
-      lastKey = key
-      if read - reported >= Self.rowsPerReport {
-        try progress(read - reported, key)
-        reported = read
-      }
+      let rows = Rows(fields: cursor.fields) { try cursor.next() && cursor.key <= piece.keys.last }
+      return try run(table, rows, compiled.rows, computed, odd, &output, progress)
     }
-    try progress(read - reported, lastKey)
-    return read
+    let reader = try RowReader(
+      table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
+    let rows = Rows(fields: reader.fields, next: reader.next)
+    return try run(table, rows, compiled.rows, computed, odd, &output, progress)
   }
 
-  /// The rows of the piece: from pages where the table is of the usual form, else from SQLite.
-  private func source(
-    of table: TableProgram, _ compiled: CompiledProgram
-  ) throws -> any RowSource {
-    let columns = compiled.columns.compactMap(\.self)
-    if columns.count == compiled.columns.count,
-      let found = try SourceTable(table.sourceTable, file: file, db),
-      let cursor = try found.cursor(columns, file: file, from: piece.keys.first)
-    {
-      return CursorRows(cursor, last: piece.keys.last)
-    }
-    return try RowReader(
-      table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
+  /// Source rows that come one at a time.
+  private struct Rows {
+    let fields: UnsafeMutablePointer<Field>
+    let next: () throws -> Bool
   }
+
+  /// Reads the pages of the source where the table is of the usual form.
+  private func cursor(
+    of table: TableProgram, _ compiled: CompiledProgram
+  ) throws -> TableCursor? {
+    let columns = compiled.columns.compactMap(\.self)
+    guard columns.count == compiled.columns.count,
+      let found = try SourceTable(table.sourceTable, file: file, db)
+    else { return nil }
+    return try found.cursor(
+      columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first)
+  }
+
+  private func run(
+    _ table: TableProgram, _ cursor: TableCursor, _ rows: FieldProgram, _ odd: OddRows,
+    _ output: inout PieceOutput, _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    var made: Int64 = 0
+    while true {
+      let before = output.rows
+      let halt = try output.copy(
+        cursor, rows, last: piece.keys.last, rows: Self.rowsPerReport)
+      if case .odd(let key) = halt {
+        try add(table, key, rows, odd, &output)
+      }
+      made += output.rows - before
+      try progress(output.rows - before, cursor.key)
+      if case .end = halt { return made }
+    }
+  }
+
+  private func run(
+    _ table: TableProgram, _ source: Rows, _ rows: FieldProgram, _ computed: ComputedFields?,
+    _ odd: OddRows, _ output: inout PieceOutput,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    let fields = source.fields
+    let before = output.rows
+    var reported: Int64 = 0
+    var key: Int64 = 0
+    while try source.next() {
+      key = fields[0].integer
+      var outcome = rows.make(fields)
+      if let computed, outcome == .made, try !computed.fill(key: key, fields) {
+        outcome = .unknown
+      }
+      switch outcome {
+      case .made: try output.add(key: key, rows.output, rows.width, hasKey: true)
+      case .leftBehind: continue
+      case .unknown: try add(table, key, rows, odd, &output)
+      }
+      let made = output.rows - before
+      if made - reported >= Self.rowsPerReport {
+        try progress(made - reported, key)
+        reported = made
+      }
+    }
+    try progress(output.rows - before - reported, key)
+    return output.rows - before
+  }
+
+  /// Adds a row as SQLite makes it, if it makes one.
+  private func add(
+    _ table: TableProgram, _ key: Int64, _ rows: FieldProgram, _ odd: OddRows,
+    _ output: inout PieceOutput
+  ) throws {
+    let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
+    guard let row = try odd.row(of: query) else { return }
+    rows.take(row)
+    try output.add(key: key, rows.output, rows.width, hasKey: true)
+  }
+
+  // MARK: Join tables
 
   private func run(
     _ join: JoinProgram, _ output: inout PieceOutput,
     _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     let odd = try OddRows(definition, columns: join.columns.map { ($0, .integer) }, db)
-    let reader = try RowReader(join.query(in: piece.keys, schema: "src"), in: db)
+    let isNumbered = join.keepsRowNumbers
+    let reader = try RowReader(
+      join.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
+    let values = reader.fields + (isNumbered ? 1 : 0)
     let width = join.columns.count
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: width * 8, alignment: 8)
     let fields = UnsafeMutablePointer<Field>.allocate(capacity: width)
@@ -131,17 +183,18 @@ struct PieceLoop {
       var row: UnsafePointer<Field>? = UnsafePointer(fields)
       for index in 0..<width {
         guard
-          let field = Affinity.integer.applied(to: reader.fields[index], scratch + index * 8)
+          let field = Affinity.integer.applied(to: values[index], scratch + index * 8)
         else {
           row = nil
           break
         }
         fields[index] = field
       }
-      guard let row = try row ?? odd.row(of: reader) else {
+      guard let row = try row ?? odd.row(of: reader, from: isNumbered ? 1 : 0) else {
         throw WorkerError(.orderIncomplete, table: piece.destinationTable)
       }
-      try output.add(key: output.nextRowNumber, row, width, hasKey: false)
+      let number = isNumbered ? reader.fields[0].integer : output.nextRowNumber
+      try output.add(key: number, row, width, hasKey: false)
       if read - reported >= Self.rowsPerReport {
         try progress(read - reported, fields[0].isInteger ? fields[0].integer : 0)
         reported = read

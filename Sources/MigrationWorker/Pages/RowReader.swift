@@ -63,11 +63,11 @@ final class RowReader {
   /// Begins again.
   func reset() { sqlite3_reset(handle) }
 
-  /// Binds the values of another reader's row to the parameters.
-  func bind(row other: RowReader) {
+  /// Binds the values of another reader's row to the parameters, from one of its columns on.
+  func bind(row other: RowReader, from first: Int32) {
     sqlite3_reset(handle)
-    for column in 0..<Int32(other.count) {
-      sqlite3_bind_value(handle, column + 1, sqlite3_column_value(other.handle, column))
+    for column in first..<Int32(other.count) {
+      sqlite3_bind_value(handle, column + 1 - first, sqlite3_column_value(other.handle, column))
     }
   }
 

@@ -73,9 +73,12 @@ struct SourceTable {
   }
 
   /// A cursor that gives these columns, at its first row in a range; nil where one is unknown.
+  ///
+  /// Of columns in `asKept`, whole reals come as the integers that records keep for them.
   func cursor(
-    _ wanted: [String], file: FileDescriptor, from first: Int64
+    _ wanted: [String], asKept: [Bool], file: FileDescriptor, from first: Int64
   ) throws -> TableCursor? {
+    var isReal = columns.map(\.isReal)
     var places = Array(repeating: -1, count: columns.count)
     var keyPlace = -1
     for (place, name) in wanted.enumerated() {
@@ -86,36 +89,14 @@ struct SourceTable {
       } else {
         guard places[column] < 0 else { return nil }
         places[column] = place
+        if asKept[place] { isReal[column] = false }
       }
     }
     let form = TableForm(
       pageSize: pageSize, pageCount: pageCount, root: root, places: places,
-      isReal: columns.map(\.isReal), keyPlace: keyPlace)
+      isReal: isReal, keyPlace: keyPlace)
     let cursor = TableCursor(PageFile(file), form, width: wanted.count)
     try cursor.seek(first)
     return cursor
   }
-}
-
-/// Rows of a source table, one at a time.
-protocol RowSource: AnyObject {
-  var fields: UnsafeMutablePointer<Field> { get }
-  func next() throws -> Bool
-}
-
-extension RowReader: RowSource {}
-
-/// Rows of a key range from the pages of the source.
-final class CursorRows: RowSource {
-  private let cursor: TableCursor
-  private let last: Int64
-  let fields: UnsafeMutablePointer<Field>
-
-  init(_ cursor: TableCursor, last: Int64) {
-    self.cursor = cursor
-    self.last = last
-    fields = cursor.fields
-  }
-
-  func next() throws -> Bool { try cursor.next() && cursor.key <= last }
 }

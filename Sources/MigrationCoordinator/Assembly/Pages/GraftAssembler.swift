@@ -25,16 +25,20 @@ struct GraftAssembler: Assembler {
     let result = try FileDescriptor.open(order.result, .readWrite, options: .closeOnExec)
     var report = AssemblyReport()
     var left: [IndexJob] = []
+    var suspects: Set<String> = []
     try result.closeAfter {
       let file = PageFile(result)
       let pool = try pool(order, result)
       let stitcher = TableStitcher(file, pool)
       let skeleton = try skeleton(stitcher)
-      report.rows = try merge(order, placed, roots, stitcher, result, progress)
+      report.rows = try merge(order, placed, roots, stitcher, progress)
+      let moved = MovedIndexes(order, layout, placed)
+      suspects = try moved.stitch(roots, stitcher)
+      try stitcher.finish()
       left = try index(order, placed, roots, file, pool, progress, &report)
       try close(skeleton, file, pool)
     }
-    try complete(order, placed, left, progress, &report)
+    try complete(order, placed, left, suspects, progress, &report)
     let found = report.danglingReferences
     report.danglingReferences = order.plan.program.references.compactMap { check in
       found.first { $0.table == check.table && $0.column == check.column }
@@ -97,8 +101,7 @@ struct GraftAssembler: Assembler {
   /// Puts the leaves of each table under its root; the rows of all.
   private func merge(
     _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
-    _ stitcher: TableStitcher, _ result: FileDescriptor,
-    _ progress: (AssemblyStep) throws -> Void
+    _ stitcher: TableStitcher, _ progress: (AssemblyStep) throws -> Void
   ) throws -> Int64 {
     try progress(.merging(tables: placed.tables.count))
     var rows: Int64 = 0
@@ -120,7 +123,6 @@ struct GraftAssembler: Assembler {
       rows += pieces.reduce(0) { $0 + $1.result.rowsWritten }
       try progress(.stepDone)
     }
-    try stitcher.finish()
     return rows
   }
 
@@ -141,9 +143,9 @@ struct GraftAssembler: Assembler {
   ) throws -> [IndexJob] {
     var jobs: [IndexJob] = []
     for (table, pieces) in placed.tables {
-      for index in PageIndex.all(of: table, order.schema) {
+      for index in layout.pageIndexes(of: table, order.schema) where index.root == nil {
         guard let root = roots[index.name] else { throw PageError(.damaged(page: 0)) }
-        let reference = reference(index, table, order)
+        let reference = order.reference(index, table)
         jobs.append(
           IndexJob(
             index: index, root: root, pieces: pieces, reference: reference,
@@ -172,19 +174,6 @@ struct GraftAssembler: Assembler {
     return jobs.filter { !$0.isComplete }
   }
 
-  /// The reference whose values the first column of an index holds.
-  private func reference(
-    _ index: PageIndex, _ table: String, _ order: AssemblyOrder
-  ) -> ReferenceCheck? {
-    guard index.form != .keys else { return nil }
-    let columns =
-      order.schema.tables.first { $0.name == table }?.columns.map(\.name)
-      ?? order.schema.joinTables.first { $0.name == table }?.columnNames ?? []
-    return order.plan.program.references.first {
-      $0.table == table && $0.column == columns[index.columns[0]]
-    }
-  }
-
   /// Lists the free pages, and writes the first page last.
   private func close(
     _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool
@@ -205,7 +194,8 @@ struct GraftAssembler: Assembler {
 
   private func complete(
     _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ left: [IndexJob],
-    _ progress: (AssemblyStep) throws -> Void, _ report: inout AssemblyReport
+    _ suspects: Set<String>, _ progress: (AssemblyStep) throws -> Void,
+    _ report: inout AssemblyReport
   ) throws {
     let built = Set(
       placed.tables.flatMap { PageIndex.all(of: $0.name, order.schema).map(\.name) }
@@ -216,7 +206,7 @@ struct GraftAssembler: Assembler {
       + order.schema.indexes.filter { !built.contains($0.name) && tables.contains($0.table) }
       .map(\.name).filter { name in !left.contains { $0.index.name == name } }
     let references = order.plan.program.references.filter { check in
-      tables.contains(check.table) && !isChecked(check, order, built)
+      tables.contains(check.table) && !isChecked(check, order, built.subtracting(suspects))
     }
     try progress(.verifying)
     guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
@@ -240,15 +230,21 @@ struct GraftAssembler: Assembler {
     _ check: ReferenceCheck, _ order: AssemblyOrder, _ built: Set<String>
   ) -> Bool {
     PageIndex.all(of: check.table, order.schema).contains {
-      built.contains($0.name) && reference($0, check.table, order) == check
+      built.contains($0.name) && order.reference($0, check.table) == check
     }
   }
 
   /// Reads everything again and compares it with what the workers read.
   private func verify(_ placed: borrowing PlacedPages, _ db: Database) throws {
+    try db.execute(
+      sql: "ATTACH ? AS src",
+      arguments: [StoreConnection.uri(FilePath(layout.source)) + "?immutable=1"])
     for (name, pieces) in placed.tables {
       let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
-      let sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
+      var sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
+      if let table = layout.moves?.tables[name]?.sourceTable {
+        sum = try RowDigest(of: "SELECT * FROM src.\(SQL.identifier(table))", in: db).sum
+      }
       let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name))", in: db)
       guard found.rows == rows, found.sum == sum else {
         throw MigrationError.verificationFailed(

@@ -10,6 +10,13 @@ import SystemPackage
 struct PageLayout: Hashable, Codable, Sendable {
   /// The pages below are for SQLite's own part: the schema, the roots, the metadata.
   var firstPage: UInt32
+  /// The start of the system since which what was written is there, synced or not; nil where the
+  /// system does not tell, and all is synced.
+  var boot: [UInt8]?
+  /// The b-trees of the source that are moved.
+  var moves: TreeMoves?
+  /// Where they are.
+  var source: String
 
   /// Stores below that size are migrated by SQL: what is gained is less than a start of a process.
   private static let worthwhileBytes: Int64 = 8 << 20
@@ -17,16 +24,20 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Lays a store out; nil where its rows are to be written by SQL.
   init?(
     _ request: MigrationRequest, _ survey: StoreSurvey, _ schema: StoreSchema,
-    _ plan: MigrationPlan
+    _ plan: MigrationPlan, moves: TreeMoves?
   ) {
-    switch request.engine {
-    case .sql: return nil
-    case .pages: break
-    case .auto, .objects:
-      if survey.access.fingerprint.bytes < Self.worthwhileBytes { return nil }
-    }
+    guard Self.isWanted(request, survey) else { return nil }
     if Self.hindrance(survey, plan) != nil { return nil }
-    self.init(schema)
+    self.init(schema, moves, source: survey.access.readable.string)
+  }
+
+  /// Whether a request has rows written as pages where that can be done.
+  static func isWanted(_ request: MigrationRequest, _ survey: StoreSurvey) -> Bool {
+    switch request.engine {
+    case .sql: false
+    case .pages: true
+    case .auto, .objects: survey.access.fingerprint.bytes >= worthwhileBytes
+    }
   }
 
   /// Why the rows of a store cannot be written as pages, if they cannot (docs/store-pages.md).
@@ -38,7 +49,9 @@ struct PageLayout: Hashable, Codable, Sendable {
     return isComputed ? "an order has to be made of computed objects" : nil
   }
 
-  private init(_ schema: StoreSchema) {
+  private init(_ schema: StoreSchema, _ moves: TreeMoves?, source: String) {
+    self.moves = moves
+    self.source = source
     let statements =
       schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
       + schema.indexes.map(\.createStatement)
@@ -47,6 +60,7 @@ struct PageLayout: Hashable, Codable, Sendable {
     // Metadata and the archive of the model: far more than real models take.
     let others = 256 + statements.count * 4
     firstPage = UInt32(clamping: roots + text / 1024 + others)
+    boot = Processes.bootID
     while PageGeometry.isReserved(firstPage) { firstPage += 1 }
   }
 
@@ -68,8 +82,10 @@ struct PageLayout: Hashable, Codable, Sendable {
     var before: [Int: Int64] = [:]
     for piece in order.pieces {
       let table = piece.destinationTable
-      indexes[table] = PageIndex.all(of: table, schema)
-      guard schema.joinTables.contains(where: { $0.name == table }) else { continue }
+      indexes[table] = pageIndexes(of: table, schema)
+      guard
+        plan.program.joins.contains(where: { $0.destinationTable == table && !$0.keepsRowNumbers })
+      else { continue }
       before[piece.number] = plan.workOrders.flatMap(\.pieces).reduce(0) { sum, other in
         other.destinationTable == table && other.keys.first < piece.keys.first
           ? sum + other.rows : sum
@@ -77,9 +93,33 @@ struct PageLayout: Hashable, Codable, Sendable {
     }
     var work = PageWork(
       file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
-      indexes: indexes, rowsBefore: before, digestsRows: digestsRows)
+      indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil)
+    for piece in order.pieces {
+      work.tables[piece.number] = moves?.tables[piece.destinationTable]?.moved
+      work.moves[piece.number] = indexMoves(piece, plan, schema)
+    }
     work.places = plan.program.orderFills.isEmpty ? nil : paths.places.string
     return work
+  }
+
+  /// The indexes of a table that need not be made by SQLite, with their places in the source.
+  func pageIndexes(of table: String, _ schema: StoreSchema) -> [PageIndex] {
+    var found = PageIndex.all(of: table, schema)
+    for index in found.indices { found[index].root = moves?.indexes[found[index].name]?.root }
+    return found
+  }
+
+  /// The indexes that are moved along with a piece: those of its table, dealt out to its pieces.
+  private func indexMoves(
+    _ piece: Piece, _ plan: MigrationPlan, _ schema: StoreSchema
+  ) -> [IndexMove]? {
+    let table = piece.destinationTable
+    let all = pageIndexes(of: table, schema).compactMap { moves?.indexes[$0.name] }
+    if all.isEmpty { return nil }
+    let pieces = plan.workOrders.flatMap(\.pieces).filter { $0.destinationTable == table }
+      .map(\.number).sorted()
+    guard let place = pieces.firstIndex(of: piece.number) else { return nil }
+    return all.enumerated().filter { $0.offset % pieces.count == place }.map(\.element)
   }
 }
 

@@ -17,11 +17,14 @@ struct PlacedPagePiece: Sendable {
 /// All pieces of a migration, by table and in key order, their shards open.
 struct PlacedPages: ~Copyable {
   let tables: [(name: String, pieces: [PlacedPagePiece])]
+  /// Indexes that came from the source, by name, each with its shard.
+  let moved: [String: (MovedIndex, FileDescriptor)]
   private let files: [FileDescriptor]
 
   init(_ order: AssemblyOrder) throws {
     var files: [FileDescriptor] = []
     var placed: [Int: PlacedPagePiece] = [:]
+    var moved: [String: (MovedIndex, FileDescriptor)] = [:]
     do {
       for manifest in order.manifests {
         guard let shard = manifest.pages else {
@@ -30,6 +33,8 @@ struct PlacedPages: ~Copyable {
         let file = try FileDescriptor.open(
           order.folder.appending(manifest.shard), .readOnly, options: .closeOnExec)
         files.append(file)
+        if shard.isUnmovable { throw PageError(.unmovable) }
+        for (name, index) in shard.moved { moved[name] = (index, file) }
         for (result, pages) in zip(manifest.pieces, shard.pieces)
         where result.piece == pages.piece {
           placed[result.piece] = PlacedPagePiece(
@@ -41,6 +46,7 @@ struct PlacedPages: ~Copyable {
       throw error
     }
     self.files = files
+    self.moved = moved
     tables = Self.byTable(order, placed)
   }
 
@@ -55,7 +61,8 @@ struct PlacedPages: ~Copyable {
       found.firstKey = piece.keys.first
       byTable[piece.destinationTable, default: []].append(found)
     }
-    let joins = Set(order.schema.joinTables.map(\.name))
+    let joins = Set(
+      order.plan.program.joins.filter { !$0.keepsRowNumbers }.map(\.destinationTable))
     return (order.schema.tables.map(\.name) + order.schema.joinTables.map(\.name)).compactMap {
       name in
       guard var pieces = byTable[name] else { return nil }

@@ -1,0 +1,255 @@
+/// One value of a destination row, made from the fields of a source row.
+package struct FieldStep: Sendable {
+  package enum Kind: UInt8, Sendable {
+    case constant, copy, toInteger, toBoolean, toReal
+    /// The value if the number in another field is in a list.
+    case filtered
+    /// What a list gives for the number.
+    case renumbered
+  }
+
+  var kind: Kind
+  var affinity: Affinity
+  /// The field that the value comes from.
+  var source: Int32
+  /// The constant that takes the place of NULL; constant 0 is NULL itself.
+  var constant: Int32
+  var list: Int32
+  /// The field with the number that a filter looks at.
+  var number: Int32
+
+  package init(
+    _ kind: Kind, _ affinity: Affinity = .none, source: Int = 0, constant: Int = 0, list: Int = 0,
+    number: Int = 0
+  ) {
+    self.kind = kind
+    self.affinity = affinity
+    self.source = Int32(source)
+    self.constant = Int32(constant)
+    self.list = Int32(list)
+    self.number = Int32(number)
+  }
+}
+
+/// Makes rows of one table from those of another, without allocating anything for a row.
+///
+/// Fields 0, 1 and 2 of a source row are its key, its entity number and its save count; fields 1
+/// and 2 of a destination row are the same, and field 0 is NULL, as a record holds the key.
+package final class FieldProgram {
+  /// What became of a row.
+  package enum Outcome { case made, leftBehind, unknown }
+
+  package let width: Int
+  /// The place of the last row's entity.
+  package var entity: Int { lastEntity }
+  private var lastEntity = 0
+  /// The destination row; valid until the next one.
+  package let output: UnsafeMutablePointer<Field>
+  private let columns: Int
+  private let entities: [(source: Int64, destination: Int64)]
+  private let entityNumbers: UnsafeMutablePointer<(source: Int64, destination: Int64)>
+  /// For each entity, a step for each column.
+  private let steps: UnsafeMutablePointer<FieldStep>
+  private var constants: UnsafeMutableBufferPointer<Field>
+  private var lists: UnsafeMutableBufferPointer<UnsafeMutableBufferPointer<(Int64, Int64)>>
+  private var kept: [UnsafeMutableRawPointer] = []
+  private let scratch: UnsafeMutableRawPointer
+
+  /// Takes the entity numbers before and after, and the number of columns after the first three.
+  package init(entities: [(source: Int64, destination: Int64)], columns: Int) {
+    self.entities = entities
+    self.columns = columns
+    width = columns + 3
+    scratch = .allocate(byteCount: width * 8, alignment: 8)
+    output = .allocate(capacity: width)
+    output.initialize(repeating: .null, count: width)
+    entityNumbers = .allocate(capacity: max(1, entities.count))
+    for (index, entity) in entities.enumerated() { entityNumbers[index] = entity }
+    let count = max(1, entities.count * columns)
+    steps = .allocate(capacity: count)
+    steps.initialize(repeating: FieldStep(.constant), count: count)
+    constants = .allocate(capacity: 1)
+    constants.initialize(repeating: .null)
+    lists = .allocate(capacity: 0)
+  }
+
+  deinit {
+    scratch.deallocate()
+    output.deallocate()
+    entityNumbers.deallocate()
+    steps.deallocate()
+    constants.deallocate()
+    for list in lists { list.deallocate() }
+    lists.deallocate()
+    for pointer in kept { pointer.deallocate() }
+  }
+
+  package func set(_ step: FieldStep, entity: Int, column: Int) {
+    precondition(entity < entities.count && column < columns, "a step has a place")
+    precondition(
+      step.constant < constants.count && step.list < max(1, lists.count), "a step's parts exist")
+    steps[entity * columns + column] = step
+  }
+
+  /// Keeps a value, in the form in which its column keeps it.
+  package func add(constant field: Field) -> Int {
+    let copy = UnsafeMutableRawPointer.allocate(byteCount: max(8, field.size), alignment: 8)
+    kept.append(copy)
+    var own = field
+    if let body = field.body { copy.copyMemory(from: body, byteCount: field.size) }
+    own.body = UnsafeRawPointer(copy)
+    let larger = UnsafeMutableBufferPointer<Field>.allocate(capacity: constants.count + 1)
+    _ = larger.initialize(from: constants)
+    larger.initializeElement(at: constants.count, to: own)
+    constants.deallocate()
+    constants = larger
+    return constants.count - 1
+  }
+
+  /// Keeps a list of numbers, and what each becomes.
+  package func add(list: [(Int64, Int64)]) -> Int {
+    let own = UnsafeMutableBufferPointer<(Int64, Int64)>.allocate(capacity: list.count)
+    for (index, entry) in list.enumerated() { own.initializeElement(at: index, to: entry) }
+    let larger = UnsafeMutableBufferPointer<UnsafeMutableBufferPointer<(Int64, Int64)>>.allocate(
+      capacity: lists.count + 1)
+    _ = larger.initialize(from: lists)
+    larger.initializeElement(at: lists.count, to: own)
+    lists.deallocate()
+    lists = larger
+    return lists.count - 1
+  }
+
+  /// Takes a row that was made elsewhere.
+  package func take(_ row: UnsafePointer<Field>) {
+    for index in 1..<width { output[index] = row[index] }
+  }
+
+  /// Makes the destination row of a source row; `unknown` where SQLite has to make it.
+  package func make(_ fields: UnsafePointer<Field>) -> Outcome { run(fields) }
+
+  @inline(__always)
+  func run(_ fields: UnsafePointer<Field>) -> Outcome {
+    let number = fields[1]
+    guard number.isInteger else { return number.isNull ? .leftBehind : .unknown }
+    guard let entity = place(of: number.integer) else { return .leftBehind }
+    lastEntity = entity
+    output[1] = Field(entityNumbers[entity].destination, scratch + 8)
+    let count = fields[2]
+    if count.isInteger || count.isNull {
+      output[2] = count
+    } else {
+      guard let made = Affinity.integer.applied(to: count, scratch + 16) else { return .unknown }
+      output[2] = made
+    }
+    let own = steps + entity * columns
+    for index in 0..<columns {
+      let step = own[index]
+      let field = fields[Int(step.source)]
+      if step.kind == .copy {
+        // What a column keeps as it comes, for the most part.
+        if field.isNull {
+          output[index + 3] = constants[Int(step.constant)]
+        } else if step.affinity.keeps(field) {
+          output[index + 3] = field
+        } else {
+          guard let made = step.affinity.applied(to: field, scratch + (index + 3) * 8) else {
+            return .unknown
+          }
+          output[index + 3] = made
+        }
+      } else {
+        guard let made = value(step, field, fields, scratch + (index + 3) * 8) else {
+          return .unknown
+        }
+        output[index + 3] = made
+      }
+    }
+    return .made
+  }
+
+  @inline(__always)
+  private func place(of number: Int64) -> Int? {
+    for index in 0..<entities.count where entityNumbers[index].source == number { return index }
+    return nil
+  }
+
+  private func value(
+    _ step: FieldStep, _ field: Field, _ fields: UnsafePointer<Field>,
+    _ own: UnsafeMutableRawPointer
+  ) -> Field? {
+    let affinity = step.affinity
+    switch step.kind {
+    case .constant: return constants[Int(step.constant)]
+    case .filtered:
+      let filter = fields[Int(step.number)]
+      if filter.isNull { return .null }
+      guard filter.isInteger else { return nil }
+      guard found(filter.integer, Int(step.list)) != nil else { return .null }
+      return affinity.applied(to: field, own)
+    case .renumbered:
+      if field.isNull { return .null }
+      guard field.isInteger else { return nil }
+      guard let number = found(field.integer, Int(step.list)) else { return .null }
+      return affinity.applied(to: Field(number, own), own)
+    case .copy, .toInteger, .toBoolean, .toReal:
+      if field.isNull { return constants[Int(step.constant)] }
+      guard let number = Self.converted(field, step.kind, own) else { return nil }
+      return affinity.applied(to: number, own)
+    }
+  }
+
+  private static func converted(
+    _ field: Field, _ kind: FieldStep.Kind, _ own: UnsafeMutableRawPointer
+  ) -> Field? {
+    switch kind {
+    case .toInteger:
+      if field.isInteger { return field }
+      return field.isReal ? Field(truncated(field.real), own) : nil
+    case .toBoolean:
+      if field.isInteger { return Field(field.integer == 0 ? 0 : 1, own) }
+      return field.isReal ? Field(field.real == 0 ? 0 : 1, own) : nil
+    case .toReal:
+      if field.isReal { return field }
+      return field.isInteger ? Field(real: Double(field.integer), own) : nil
+    default: return field
+    }
+  }
+
+  private func found(_ number: Int64, _ list: Int) -> Int64? {
+    for entry in lists[list] where entry.0 == number { return entry.1 }
+    return nil
+  }
+
+  /// As SQLite casts a real to an integer.
+  private static func truncated(_ number: Double) -> Int64 {
+    if number <= -9.223372036854775808e18 { return .min }
+    if number >= 9.223372036854775808e18 { return .max }
+    return Int64(number)
+  }
+}
+
+extension Affinity {
+  /// Whether a column keeps a value as it is; where it does not say so, `applied` has to look.
+  @inline(__always)
+  func keeps(_ field: Field) -> Bool {
+    switch self {
+    case .none: true
+    case .text: field.type >= 12
+    case .integer, .numeric:
+      field.type < 7 || field.type == 8 || field.type == 9
+        || field.type == 7 && Self.isBroken(field.real)
+    case .real:
+      field.type < 6 || field.type == 8 || field.type == 9
+        || field.type == 7 && Self.isBroken(field.real)
+    }
+  }
+
+  /// Whether a number has a fraction for certain, told from its bits.
+  @inline(__always)
+  private static func isBroken(_ number: Double) -> Bool {
+    let bits = number.bitPattern & (1 << 63 - 1)
+    let exponent = bits >> 52
+    if exponent < 1023 { return bits != 0 }
+    return exponent < 1075 && bits & (1 << (1075 - exponent) - 1) != 0
+  }
+}

@@ -1,0 +1,101 @@
+/// Collects the keys of one index while the rows of a piece go by.
+package final class KeyCollector {
+  /// How the keys of an index are told from each other.
+  package enum Form: Sendable {
+    case integer, integerPair, keys
+    /// One integer, in an index that is moved from the source: only the sum of the entries.
+    case movedInteger
+  }
+
+  private let form: Form
+  private let columns: [Int]
+  private let descending: [Bool]
+  private let first: Int
+  private let second: Int
+  private let integers: IntegerSorter
+  private let nulls: EntryCollector
+  private let keys: KeySorter
+  private var encoder = KeyEncoder()
+  /// Whether every row is in; otherwise SQLite has to make the index.
+  package var isComplete: Bool { isWhole }
+  /// The sum of the entries of an index that is moved.
+  package var sum: UInt64 { entrySum }
+  private var isWhole = true
+  private var entrySum: UInt64 = 0
+
+  /// Takes the places of the columns in the record, and the bytes that its buffers may have.
+  package init(
+    _ form: Form, columns: [Int], descending: [Bool], _ file: RunFile, bytes: Int,
+    scratch: SortScratch
+  ) {
+    self.form = form
+    self.columns = columns
+    self.descending = descending
+    first = columns[0]
+    second = columns.count > 1 ? columns[1] : 0
+    let isInteger = form == .integer || form == .integerPair
+    integers = IntegerSorter(
+      file, capacity: isInteger ? bytes / MemoryLayout<IntegerEntry>.size : 0, scratch: scratch)
+    nulls = EntryCollector(file, entrySize: 8, bufferBytes: isInteger ? 1 << 16 : 8)
+    keys = KeySorter(file, capacity: form == .keys ? bytes : 0)
+  }
+
+  @inline(__always)
+  func add(_ row: UnsafePointer<Field>, _ key: Int64) throws(PageError) {
+    switch form {
+    case .movedInteger:
+      let field = row[first]
+      if !field.isNull && !field.isInteger { isWhole = false }
+      entrySum &+= EntrySum.of(field.isNull ? nil : field.integer, row: key)
+    case .integer:
+      let field = row[first]
+      if field.isNull {
+        try nulls.add(key)
+      } else if field.isInteger {
+        try integers.add(
+          IntegerEntry(high: IntegerEntry.ordered(field.integer), low: IntegerEntry.ordered(key)))
+      } else {
+        isWhole = false
+      }
+    case .integerPair:
+      let (one, other) = (row[first], row[second])
+      guard one.isInteger, other.isInteger,
+        let low = UInt32(exactly: other.integer), let number = UInt32(exactly: key)
+      else {
+        isWhole = false
+        return
+      }
+      try integers.add(
+        IntegerEntry(
+          high: IntegerEntry.ordered(one.integer), low: UInt64(low) << 32 | UInt64(number)))
+    case .keys: try addKey(row, key)
+    }
+  }
+
+  private func addKey(_ row: UnsafePointer<Field>, _ key: Int64) throws(PageError) {
+    var size = 0
+    for column in columns { size += row[column].size }
+    guard size <= KeySorter.keyLimit else {
+      isWhole = false
+      return
+    }
+    encoder.begin()
+    for (column, isDescending) in zip(columns, descending) {
+      encoder.add(row[column], descending: isDescending)
+    }
+    encoder.end(row: key)
+    guard encoder.isExact else {
+      isWhole = false
+      return
+    }
+    try keys.add(encoder.bytes)
+  }
+
+  /// Writes what is left: the rows without a value, and the sorted runs.
+  package func finish() throws(PageError) -> (nulls: [Section], runs: [Section]) {
+    try integers.flush()
+    try nulls.flush()
+    try keys.flush()
+    return (nulls.sections, form == .keys ? keys.runs : integers.runs)
+  }
+}

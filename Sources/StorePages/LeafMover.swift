@@ -1,0 +1,386 @@
+/// What the rows of a table have to be like for its leaves to be moved as they are.
+package struct RowRule: Hashable, Codable, Sendable {
+  /// The columns of each record: rows from before a column was added have fewer.
+  package var columns: Int
+  /// The entity numbers that rows have in column 1; nil for a join table, whose first two columns
+  /// are never NULL.
+  package var entities: [Int64]?
+
+  package init(columns: Int, entities: [Int64]?) {
+    self.columns = columns
+    self.entities = entities
+  }
+}
+
+/// Moves leaves and overflow chains of b-trees to other pages, without taking rows apart.
+///
+/// Pages that lie densely are copied whole; others are laid out anew. Whatever could make the
+/// result differ from one written row by row ends in `unmovable`.
+package final class LeafMover {
+  private let file: PageFile
+  private let pageCount: UInt32
+  private let writer: ExtentWriter
+  private let chains: PageWindow
+  private let aside: UnsafeMutableRawPointer
+  private var offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
+
+  /// Takes a file with 4096 bytes a page that nobody changes.
+  package init(_ file: PageFile, pageCount: UInt32, _ writer: ExtentWriter) {
+    self.file = file
+    self.pageCount = pageCount
+    self.writer = writer
+    chains = PageWindow(file, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+    aside = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+  }
+
+  deinit {
+    aside.deallocate()
+    offsets.deallocate()
+  }
+
+  // MARK: Tables
+
+  /// Moves the rows of a key range; how many there are.
+  package func moveTable(
+    root: UInt32, first: Int64, last: Int64, _ rule: RowRule, leaves: EntryCollector,
+    spans: EntryCollector, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    let walk = LeafWalk(
+      file, .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+    var check = RowCheck(rule)
+    var span: KeySpan?
+    var rows: Int64 = 0
+    var reported: Int64 = 0
+    var lastKey: Int64?
+    try walk.seek(root, first)
+    while let leaf = walk.leaf {
+      var cells = 0
+      var isEnd = false
+      for cell in 0..<walk.cells {
+        let found = try tableCell(cell, of: leaf, walk.cells)
+        if found.key < first { continue }
+        if found.key > last {
+          isEnd = true
+          break
+        }
+        guard lastKey.map({ $0 < found.key }) ?? true else { throw PageError(.damaged(page: 0)) }
+        guard check.allows(leaf + found.record, found.local) else { throw PageError(.unmovable) }
+        lastKey = found.key
+        offsets[cells] = (found.start, found.size)
+        cells += 1
+        if let current = span, current.last &+ 1 == found.key {
+          span = KeySpan(first: current.first, last: found.key)
+        } else {
+          if let span { try spans.add(span) }
+          span = KeySpan(first: found.key, last: found.key)
+        }
+      }
+      if cells > 0, let lastKey {
+        let page = try place(leaf, cells, of: walk.cells, .table)
+        try leaves.add(LeafEntry(page: page, lastKey: lastKey))
+        rows += Int64(cells)
+        if rows - reported >= 65_536 {
+          try progress(rows - reported, lastKey)
+          reported = rows
+        }
+      }
+      if isEnd { break }
+      if try !walk.next() { break }
+    }
+    if let span { try spans.add(span) }
+    try progress(rows - reported, lastKey ?? 0)
+    return rows
+  }
+
+  @inline(__always)
+  private func tableCell(
+    _ cell: Int, of leaf: UnsafeRawPointer, _ count: Int
+  ) throws(PageError) -> (key: Int64, start: Int, size: Int, record: Int, local: Int) {
+    let start = Bytes.get16(leaf + 8 + 2 * cell)
+    guard start >= 8 + 2 * count,
+      let payload = Bytes.varint(leaf, start, PageGeometry.pageSize), payload.value < 1 << 31,
+      let key = Bytes.varint(leaf, payload.end, PageGeometry.pageSize)
+    else { throw PageError(.damaged(page: 0)) }
+    let total = Int(payload.value)
+    let local = PageGeometry.localSize(total, limit: PageGeometry.tableLocalLimit)
+    let size = max(4, key.end + local + (local < total ? 4 : 0) - start)
+    guard start + size <= PageGeometry.pageSize else { throw PageError(.damaged(page: 0)) }
+    return (Int64(bitPattern: key.value), start, size, key.end, local)
+  }
+
+  // MARK: Indexes
+
+  /// Moves a whole index whose keys are integers, or of any kind where `isInteger` is false.
+  package func moveIndex(
+    root: UInt32, isInteger: Bool, _ file: RunFile
+  ) throws(PageError) -> MovedIndex {
+    let walk = LeafWalk(
+      self.file, .index, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+    let list = ByteCollector(file)
+    let values = EntryCollector(file, entrySize: MemoryLayout<KeySpan>.stride)
+    var entries = IndexEntries(isInteger: isInteger, values)
+    try walk.seek(root, nil)
+    while let leaf = walk.leaf {
+      for cell in 0..<walk.cells {
+        let start = Bytes.get16(leaf + 8 + 2 * cell)
+        guard start >= 8 + 2 * walk.cells else { throw PageError(.damaged(page: 0)) }
+        let size = try entries.add(leaf, start)
+        offsets[cell] = (start, size)
+      }
+      guard walk.cells > 0 else { throw PageError(.unmovable) }
+      let page = try place(leaf, walk.cells, of: walk.cells, .index)
+      let isLast = try !walk.next()
+      if isLast {
+        try list.add(page, UnsafeRawBufferPointer(start: nil, count: 0))
+        break
+      }
+      guard let separator = walk.separator.baseAddress else { throw PageError(.unmovable) }
+      let size = try entries.add(separator, 0)
+      aside.copyMemory(from: separator, byteCount: size)
+      // Its page learns of its parent when that is made.
+      _ = try moveChain(of: aside, 0, .index, parent: 0) {}
+      try list.add(page, UnsafeRawBufferPointer(start: aside, count: walk.separator.count))
+    }
+    try list.flush()
+    try entries.finish()
+    return MovedIndex(
+      leaves: list.sections, values: values.sections, entries: entries.count,
+      sum: isInteger ? entries.sum : nil)
+  }
+
+  // MARK: Pages
+
+  /// Writes a leaf with the cells in `offsets`; its new number.
+  private func place(
+    _ leaf: UnsafeRawPointer, _ cells: Int, of all: Int, _ kind: TreeBuilder.Kind
+  ) throws(PageError) -> UInt32 {
+    let (page, memory) = try writer.reserve()
+    var content = PageGeometry.pageSize
+    var isDense = cells == all
+    var hasChains = false
+    for index in 0..<cells {
+      let (start, size) = offsets[index]
+      content -= size
+      if start != content { isDense = false }
+      if size > 400 { hasChains = true }
+    }
+    guard content >= 8 + 2 * cells else { throw PageError(.damaged(page: page)) }
+    if isDense {
+      (memory + 8).copyMemory(from: leaf + 8, byteCount: 2 * cells)
+      (memory + content).copyMemory(
+        from: leaf + content, byteCount: PageGeometry.pageSize - content)
+    } else {
+      var at = PageGeometry.pageSize
+      for index in 0..<cells {
+        let (start, size) = offsets[index]
+        at -= size
+        (memory + at).copyMemory(from: leaf + start, byteCount: size)
+        Bytes.put16(at, memory + 8 + 2 * index)
+      }
+    }
+    memory.storeBytes(of: kind == .table ? 13 : 10, as: UInt8.self)
+    Bytes.put16(cells, memory + 3)
+    Bytes.put16(content, memory + 5)
+    if hasChains { try moveChains(page, memory, cells, kind) }
+    return page
+  }
+
+  /// Moves the chains of a leaf's cells.
+  private func moveChains(
+    _ page: UInt32, _ memory: UnsafeMutableRawPointer, _ cells: Int, _ kind: TreeBuilder.Kind
+  ) throws(PageError) {
+    // The writer's memory may be gone once a chain has been written.
+    var isHeld = true
+    aside.copyMemory(from: memory, byteCount: PageGeometry.pageSize)
+    var isChanged = false
+    for cell in 0..<cells {
+      let start = Bytes.get16(aside + 8 + 2 * cell)
+      let moved = try moveChain(of: aside, start, kind, parent: page) {
+        if writer.isFull { isHeld = false }
+      }
+      if moved { isChanged = true }
+    }
+    guard isChanged else { return }
+    if isHeld {
+      memory.copyMemory(from: aside, byteCount: PageGeometry.pageSize)
+    } else {
+      try writer.file.write(page: page, aside)
+    }
+  }
+
+  /// Moves the chain of a cell, if it has one, and has the cell point to it.
+  private func moveChain(
+    of cells: UnsafeMutableRawPointer, _ start: Int, _ kind: TreeBuilder.Kind, parent: UInt32,
+    beforeReserving: () -> Void
+  ) throws(PageError) -> Bool {
+    guard let payload = Bytes.varint(cells, start, PageGeometry.pageSize) else {
+      throw PageError(.damaged(page: parent))
+    }
+    let total = Int(payload.value)
+    var at = payload.end
+    if kind == .table {
+      guard let key = Bytes.varint(cells, at, PageGeometry.pageSize) else {
+        throw PageError(.damaged(page: parent))
+      }
+      at = key.end
+    }
+    let limit = kind == .table ? PageGeometry.tableLocalLimit : PageGeometry.indexLocalLimit
+    let local = PageGeometry.localSize(total, limit: limit)
+    guard local < total else { return false }
+    guard total / PageGeometry.overflowCapacity <= Int(pageCount) else {
+      throw PageError(.damaged(page: parent))
+    }
+    var from = Bytes.get32(cells + at + local)
+    Bytes.put32(try writer.peek(), cells + at + local)
+    var left = total - local
+    var before = parent
+    var isFirst = true
+    while left > 0 {
+      let bytes = try chains.page(from)
+      beforeReserving()
+      let (page, memory) = try writer.reserve()
+      try writer.set(page, isFirst ? .firstOverflow : .nextOverflow, parent: before)
+      let count = min(PageGeometry.overflowCapacity, left)
+      (memory + 4).copyMemory(from: bytes + 4, byteCount: count)
+      left -= count
+      if left > 0 { Bytes.put32(try writer.peek(), memory) }
+      from = Bytes.get32(bytes)
+      (before, isFirst) = (page, false)
+    }
+    return true
+  }
+}
+
+/// Looks at the head of a record, no further than it takes to know that the row may move.
+struct RowCheck {
+  private let columns: Int
+  private let entities: [Int64]?
+  private var lastType: UInt64 = 0
+  private var lastEntity: Int64 = 0
+
+  init(_ rule: RowRule) {
+    columns = rule.columns
+    entities = rule.entities
+  }
+
+  mutating func allows(_ record: UnsafeRawPointer, _ local: Int) -> Bool {
+    let header = Int(record.load(as: UInt8.self))
+    // A header of 128 bytes and more has its length in two; such rows are written anew.
+    guard header < 128, header <= local else { return false }
+    var count = 0
+    for index in 1..<max(1, header) where record.load(fromByteOffset: index, as: UInt8.self) < 128 {
+      count += 1
+    }
+    guard count == columns else { return false }
+    let first = UInt64(record.load(fromByteOffset: 1, as: UInt8.self))
+    let second = UInt64(record.load(fromByteOffset: 2, as: UInt8.self))
+    guard let entities else {
+      return first != 0 && first < 10 && first != 7 && second != 0 && second < 10 && second != 7
+    }
+    let field = Field(type: second, body: record + header)
+    guard first == 0, second < 10, field.isInteger, header + field.size <= local else {
+      return false
+    }
+    let number = field.integer
+    if second == lastType && number == lastEntity { return true }
+    (lastType, lastEntity) = (second, number)
+    guard entities.contains(number) else {
+      lastType = 0
+      return false
+    }
+    return true
+  }
+}
+
+/// Counts and sums the entries of an index, and collects the values of its first column.
+private struct IndexEntries {
+  private(set) var count: Int64 = 0
+  private(set) var sum: UInt64 = 0
+  private let isInteger: Bool
+  private let values: EntryCollector
+  private var span: KeySpan?
+
+  init(isInteger: Bool, _ values: EntryCollector) {
+    self.isInteger = isInteger
+    self.values = values
+  }
+
+  /// Takes the entry of a cell; the bytes of the cell.
+  @inline(__always)
+  mutating func add(_ page: UnsafeRawPointer, _ start: Int) throws(PageError) -> Int {
+    guard let payload = Bytes.varint(page, start, PageGeometry.pageSize),
+      payload.value < 1 << 31
+    else { throw PageError(.damaged(page: 0)) }
+    let total = Int(payload.value)
+    let local = PageGeometry.localSize(total, limit: PageGeometry.indexLocalLimit)
+    let end = payload.end + local + (local < total ? 4 : 0)
+    guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: 0)) }
+    count += 1
+    if isInteger { try addIntegers(page + payload.end, local) }
+    return max(4, end - start)
+  }
+
+  /// The first value and the row number, which comes last.
+  private mutating func addIntegers(
+    _ record: UnsafeRawPointer, _ size: Int
+  ) throws(PageError) {
+    let header = Int(record.load(as: UInt8.self))
+    guard header >= 3, header <= 8, header <= size else { throw PageError(.unmovable) }
+    let first = Field(
+      type: UInt64(record.load(fromByteOffset: 1, as: UInt8.self)), body: record + header)
+    guard first.isNull || first.isInteger else { throw PageError(.unmovable) }
+    var body = header + first.size
+    var row = first
+    for index in 2..<header {
+      row = Field(
+        type: UInt64(record.load(fromByteOffset: index, as: UInt8.self)), body: record + body)
+      guard row.isInteger else { throw PageError(.unmovable) }
+      body += row.size
+    }
+    guard body == size else { throw PageError(.unmovable) }
+    sum &+= EntrySum.of(first.isNull ? nil : first.integer, row: row.integer)
+    if first.isNull { return }
+    let value = first.integer
+    if let current = span {
+      if current.last == value { return }
+      guard value > current.last else { throw PageError(.damaged(page: 0)) }
+      if current.last &+ 1 == value {
+        span = KeySpan(first: current.first, last: value)
+        return
+      }
+      try values.add(current)
+    }
+    span = KeySpan(first: value, last: value)
+  }
+
+  mutating func finish() throws(PageError) {
+    if let span { try values.add(span) }
+    try values.flush()
+  }
+}
+
+/// Collects leaves of an index, each with the cell that follows it.
+private final class ByteCollector {
+  private let file: RunFile
+  private var bytes: [UInt8] = []
+  private(set) var sections: [Section] = []
+
+  init(_ file: RunFile) { self.file = file }
+
+  func add(_ page: UInt32, _ cell: UnsafeRawBufferPointer) throws(PageError) {
+    withUnsafeBytes(of: (page, UInt32(cell.count))) { bytes += $0 }
+    bytes += cell
+    if bytes.count >= 1 << 16 { try flush() }
+  }
+
+  func flush() throws(PageError) {
+    guard !bytes.isEmpty else { return }
+    let written = Result { () throws(PageError) in
+      try bytes.withUnsafeBytes { raw in
+        Result { () throws(PageError) in try file.append(raw, count: 1) }
+      }.get()
+    }
+    sections.append(try written.get())
+    bytes.removeAll(keepingCapacity: true)
+  }
+}

@@ -1,0 +1,86 @@
+/// Writes the rows of one piece: their pages, the spans of their keys, the keys of the indexes.
+package final class PieceWriter {
+  /// Why a copy of rows came to a halt.
+  package enum Halt {
+    case end
+    /// So many rows were written that somebody may want to hear of it.
+    case pause
+    /// The row with this key has to be made by SQLite.
+    case odd(Int64)
+  }
+
+  private let table: TableWriter
+  private let leaves: EntryCollector
+  private let spanList: EntryCollector
+  private let collectors: [KeyCollector]
+  /// The same without counting references for every row.
+  private let unmanaged: UnsafeMutablePointer<Unmanaged<KeyCollector>>
+  private let collectorCount: Int
+  private var span: KeySpan?
+  private var rowCount: Int64 = 0
+  /// Rows written so far.
+  package var rows: Int64 { rowCount }
+
+  package init(_ pages: ExtentWriter, _ runs: RunFile, _ collectors: [KeyCollector]) {
+    let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
+    table = TableWriter(pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
+    self.leaves = leaves
+    spanList = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
+    self.collectors = collectors
+    collectorCount = collectors.count
+    unmanaged = .allocate(capacity: max(1, collectors.count))
+    for (index, collector) in collectors.enumerated() {
+      unmanaged[index] = .passUnretained(collector)
+    }
+  }
+
+  deinit { unmanaged.deallocate() }
+
+  /// Adds a row, whose key is higher than the one before.
+  package func add(
+    key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
+  ) throws { try put(key, fields, count) }
+
+  @inline(__always)
+  private func put(
+    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
+  ) throws {
+    try table.put(key, fields, count)
+    for index in 0..<collectorCount {
+      try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key) }
+    }
+    rowCount += 1
+    if let last = span, last.last &+ 1 == key {
+      span = KeySpan(first: last.first, last: key)
+    } else {
+      if let span { try spanList.add(span) }
+      span = KeySpan(first: key, last: key)
+    }
+  }
+
+  /// Takes rows from a cursor through a program until one of the halts, up to a last key.
+  package func copy(
+    _ cursor: TableCursor, _ program: FieldProgram, last: Int64, rows limit: Int64
+  ) throws -> Halt {
+    let end = rowCount + limit
+    let (fields, output, width) = (cursor.fields, UnsafePointer(program.output), program.width)
+    while rowCount < end {
+      guard try cursor.step(), cursor.key <= last else { return .end }
+      switch program.run(fields) {
+      case .made: try put(cursor.key, output, width)
+      case .leftBehind: break
+      case .unknown: return .odd(cursor.key)
+      }
+    }
+    return .pause
+  }
+
+  /// Writes what is left.
+  package func finish() throws(PageError) -> (leaves: [Section], spans: [Section]) {
+    try table.finish()
+    try leaves.flush()
+    if let span { try spanList.add(span) }
+    try spanList.flush()
+    return (leaves.sections, spanList.sections)
+  }
+}
