@@ -91,6 +91,15 @@ int csystem_begin_writeback(int descriptor, int64_t offset, int64_t count) {
 #endif
 }
 
+int csystem_sync_file_system(int descriptor) {
+#ifdef __linux__
+  return result(syncfs(descriptor));
+#else
+  (void)descriptor;
+  return -ENOTSUP;
+#endif
+}
+
 int csystem_clone(int from, int to) {
 #ifdef __linux__
   return result(ioctl(to, FICLONE, from));

@@ -77,6 +77,8 @@ package struct MigrationReport: Codable, Sendable {
   package var violations = 0
   /// The first of them.
   package var firstViolations: [Violation] = []
+  /// Tables of the result that were moved from the source as they were.
+  package var movedTables: [String] = []
   /// The most memory that the coordinator occupied, in bytes; the workers' is that of their orders.
   package var peakMemory: Int64 = 0
   /// Seconds in each phase.

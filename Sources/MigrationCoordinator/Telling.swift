@@ -39,6 +39,9 @@ final class Telling: Sendable {
     phases.withLock { $0.append((.surveying, .now)) }
   }
 
+  /// Tells nobody: for what is done a second time, since phases only go forward.
+  init() { (status, flusher, poller) = (nil, nil, nil) }
+
   func enter(_ phase: Phase, units: Int = 0) {
     phases.withLock { $0.append((phase, .now)) }
     flusher?.enter(phase, units: UInt64(units))

@@ -57,8 +57,8 @@ package struct PartitionPlanner {
     return MigrationPlan(partitions: partitions, workOrders: orders, program: program)
   }
 
-  /// The least that a worker is started for.
-  private static let leastBytes: Int64 = 8 << 20
+  /// The least that a worker is started for: its start takes as long as some ten mebibytes.
+  private static let leastBytes: Int64 = 24 << 20
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since
   /// the last orders are small.

@@ -20,6 +20,13 @@ package struct Field {
   @inlinable @inline(__always) package var isText: Bool { type >= 13 && type & 1 == 1 }
   @inlinable @inline(__always) package var isBlob: Bool { type >= 12 && type & 1 == 0 }
 
+  /// Whether an integer of one byte is 0 or 1, which have types of their own: dropping a column,
+  /// SQLite spells them out.
+  @inlinable @inline(__always)
+  package static func isOutspelled(_ body: UnsafeRawPointer) -> Bool {
+    body.load(as: UInt8.self) < 2
+  }
+
   /// The bytes of the body.
   @inlinable @inline(__always) package var size: Int { Field.size(type) }
 

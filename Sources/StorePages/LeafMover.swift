@@ -268,8 +268,19 @@ struct RowCheck {
     // A header of 128 bytes and more has its length in two; such rows are written anew.
     guard header < 128, header <= local else { return false }
     var count = 0
-    for index in 1..<max(1, header) where record.load(fromByteOffset: index, as: UInt8.self) < 128 {
+    var at = 1
+    var body = header
+    while at < header {
+      var type = UInt64(record.load(fromByteOffset: at, as: UInt8.self))
+      if type < 128 {
+        at += 1
+      } else {
+        guard let long = Bytes.varint(record, at, header) else { return false }
+        (type, at) = (long.value, long.end)
+      }
       count += 1
+      if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
+      body += Field.size(type)
     }
     guard count == columns else { return false }
     let first = UInt64(record.load(fromByteOffset: 1, as: UInt8.self))
@@ -328,13 +339,16 @@ private struct IndexEntries {
     guard header >= 3, header <= 8, header <= size else { throw PageError(.unmovable) }
     let first = Field(
       type: UInt64(record.load(fromByteOffset: 1, as: UInt8.self)), body: record + header)
-    guard first.isNull || first.isInteger else { throw PageError(.unmovable) }
+    guard first.isNull || first.isInteger, first.type != 1 || !Field.isOutspelled(record + header)
+    else { throw PageError(.unmovable) }
     var body = header + first.size
     var row = first
     for index in 2..<header {
       row = Field(
         type: UInt64(record.load(fromByteOffset: index, as: UInt8.self)), body: record + body)
-      guard row.isInteger else { throw PageError(.unmovable) }
+      guard row.isInteger, row.type != 1 || !Field.isOutspelled(record + body) else {
+        throw PageError(.unmovable)
+      }
       body += row.size
     }
     guard body == size else { throw PageError(.unmovable) }

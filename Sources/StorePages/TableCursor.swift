@@ -192,6 +192,10 @@ package final class TableCursor {
       let place = places[column]
       if place >= 0 {
         var field = Field(type: type.value, body: size > 0 ? record + body : nil)
+        if type.value == 1, Field.isOutspelled(record + body) {
+          field = Field(
+            type: 8 + UInt64(record.load(fromByteOffset: body, as: UInt8.self)), body: nil)
+        }
         if isReal[column] && field.isInteger {
           field = Field(real: Double(field.integer), scratch + place * 8)
         }

@@ -132,6 +132,27 @@ extension Files {
     try sync(path, options: .closeOnExec)
   }
 
+  /// Returns when many files in a folder are on the disk, and their names.
+  package static func syncFiles(
+    _ names: [FilePath.Component], in folder: FilePath
+  ) throws(SystemCallError) {
+    // Each sync of a file waits for the journal of the file system; one for all waits once.
+    let isDone = names.count < 16 ? false : try syncFileSystem(of: folder)
+    if !isDone { for name in names { try syncFile(folder.appending(name)) } }
+    try syncDirectory(folder)
+  }
+
+  private static func syncFileSystem(of folder: FilePath) throws(SystemCallError) -> Bool {
+    let descriptor = try calling(.open, folder) {
+      try FileDescriptor.open(folder, .readOnly, options: [.directory, .closeOnExec])
+    }
+    let code = csystem_sync_file_system(descriptor.rawValue)
+    try calling(.synchronize, folder) { try descriptor.close() }
+    if code == -Errno.notSupported.rawValue { return false }
+    try check(code, .synchronize, folder)
+    return true
+  }
+
   /// Has the system begin to write a part of a file to the disk; `.notSupported` where it only
   /// does so by itself.
   package static func beginWriteback(

@@ -82,7 +82,7 @@ struct PartitionPlannerTests {
       program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 256))], workers: 2)
     #expect((8...16).contains(plan.workOrders.count))
     #expect(plan.workOrders.allSatisfy { $0.bytes <= 65 * mebibyte })
-    #expect(plan.workOrders.suffix(3).allSatisfy { $0.bytes <= 9 * mebibyte })
+    #expect(plan.workOrders.suffix(3).allSatisfy { $0.bytes <= 25 * mebibyte })
     let small = self.plan(program(1), ["T0": slices([100, 100, 100])], workers: 8)
     #expect(small.workOrders.count == 1)
   }

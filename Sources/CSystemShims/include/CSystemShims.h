@@ -32,6 +32,8 @@ int csystem_unlink(const char *path);
 int csystem_remove_directory(const char *path);
 int csystem_make_directory(const char *path, mode_t mode);
 int csystem_sync(int descriptor);
+/// Returns when all that was written to the descriptor's file system is on the disk.
+int csystem_sync_file_system(int descriptor);
 /// Begins to write a part of a file to the disk, and waits for nothing.
 int csystem_begin_writeback(int descriptor, int64_t offset, int64_t count);
 

@@ -43,7 +43,7 @@ struct ExternalFiles {
     let source = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
     var missing: [String] = []
-    var copies: [FilePath] = []
+    var copies: [FilePath.Component] = []
     for name in names {
       guard let component = FilePath.Component(name), component.kind == .regular,
         let size = try Files.fileStatusIfPresent(source.appending(component))?.size
@@ -60,12 +60,10 @@ struct ExternalFiles {
         try Files.remove(copy)
         try Files.cloneOrCopy(from: source.appending(component), to: copy)
       }
-      copies.append(copy)
+      copies.append(component)
     }
-    // Once all are written: the first brings most of the others along.
-    for copy in copies { try Files.syncFile(copy) }
     if source != target, try Files.fileStatusIfPresent(target) != nil {
-      try Files.syncDirectory(target)
+      try Files.syncFiles(copies, in: target)
     }
     return missing
   }

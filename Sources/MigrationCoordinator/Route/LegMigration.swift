@@ -60,7 +60,7 @@ struct LegMigration {
       return try await carryOut(assessment, telling, moving: true)
     } catch let error as PageError where error.problem == .unmovable {
       logger.notice("a b-tree of the store cannot be moved as it is: migrating all rows")
-      return try await carryOut(assessment, telling, moving: false)
+      return try await carryOut(assessment, Telling(), moving: false)
     }
   }
 
@@ -135,7 +135,9 @@ struct LegMigration {
       ).write(to: paths.places)
     }
     let documents = saved.plan.workOrders.map {
-      WorkOrderDocument($0, saved, survey, assessment, paths, request)
+      var document = WorkOrderDocument($0, saved, survey, assessment, paths, request)
+      if telling.status == nil { document.status = nil }
+      return document
     }
     let pool = WorkerPool(
       launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
@@ -183,6 +185,7 @@ struct LegMigration {
     if saved.pages == nil && request.engine == .pages {
       report.engineDeclined = PageLayout.hindrance(survey, saved.plan)
     }
+    report.movedTables = saved.pages?.moves?.tables.keys.sorted() ?? []
     report.rows = assembled.rows
     report.danglingReferences = assembled.danglingReferences
     report.losses = assessment.losses

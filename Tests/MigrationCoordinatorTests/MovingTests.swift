@@ -1,0 +1,106 @@
+import GRDB
+@testable import MigrationCoordinator
+import ObjectModel
+import StoreFormat
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+import ValueExpressions
+
+/// What a mapping leaves alone is moved by pages, and must be what SQL makes of it.
+@Suite(.scratchFolder) struct MovingTests {
+  private static func model(_ more: Attribute...) -> ManagedObjectModel {
+    do {
+      return try ManagedObjectModel(
+        Entity(
+          "Book", [.mandatory("title"), .optional("cover", .binary)],
+          [
+            .toOne("author", "Person", inverse: "books"), .toMany("tags", "Tag", inverse: "books"),
+          ]),
+        Entity("Person", [.optional("name")], [.toMany("books", "Book", inverse: "author")]),
+        Entity("Tag", [.optional("word")] + more, [.toMany("books", "Book", inverse: "tags")]))
+    } catch { preconditionFailure("\(error)") }
+  }
+
+  private func given(_ change: String = "") throws -> GivenMigration {
+    let given = try GivenMigration(
+      from: Self.model(), to: Self.model(.mandatory("color", default: .string("red"))), rows: 9_000)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: change) }
+    try connection.queue.close()
+    return given
+  }
+
+  private func vacuumed(_ path: FilePath) throws -> [UInt8] {
+    let copy = FilePath("\(path).vacuumed")
+    let connection = try StoreConnection.immutable(path)
+    try connection.run { db in
+      #expect(try String.fetchAll(db, sql: "PRAGMA integrity_check") == ["ok"])
+      try db.execute(sql: "VACUUM INTO ?", arguments: [copy.string])
+    }
+    return try Files.readFile(copy, limit: 1 << 30)
+  }
+
+  /// Migrates by both engines, compares the results, and tells which tables were moved.
+  private func moved(_ given: GivenMigration, rangeRows: Int64? = nil) async throws -> [String] {
+    var results: [[UInt8]] = []
+    var moved: [String] = []
+    for engine in [MigrationRequest.Engine.sql, .pages] {
+      let output = given.folder.appending("\(engine).sqlite")
+      var request = given.request(workers: 2, rangeRows: rangeRows, output: output)
+      request.engine = engine
+      moved = try await given.run(request).movedTables
+      results.append(try vacuumed(output))
+    }
+    let isAlike = results[0] == results[1]
+    #expect(isAlike)
+    return moved
+  }
+
+  @Test(arguments: [nil, 700]) func `tables that are left alone are moved`(
+    rangeRows: Int64?
+  ) async throws {
+    #expect(
+      try await moved(given(), rangeRows: rangeRows) == ["ZBOOK", "ZPERSON", "Z_1TAGS"])
+  }
+
+  @Test func `gaps, chains and keys of any size are moved`() async throws {
+    let given = try given(
+      """
+      DELETE FROM ZBOOK WHERE Z_PK % 3 = 0;
+      UPDATE ZBOOK SET ZCOVER = randomblob(20 * Z_PK) WHERE Z_PK % 50 = 1;
+      UPDATE ZBOOK SET ZTITLE = 'x' WHERE Z_PK % 7 = 1;
+      UPDATE ZBOOK SET Z_PK = 9223372036854775807 WHERE Z_PK = 4;
+      DELETE FROM Z_1TAGS WHERE rowid % 5 = 0;
+      """)
+    #expect(try await moved(given) == ["ZBOOK", "ZPERSON", "Z_1TAGS"])
+  }
+
+  @Test func `rows from before a column was added are made again`() async throws {
+    let given = try given(
+      """
+      ALTER TABLE ZPERSON DROP COLUMN ZNAME;
+      ALTER TABLE ZPERSON ADD COLUMN ZNAME VARCHAR;
+      """)
+    #expect(try await moved(given).isEmpty)
+  }
+
+  @Test func `integers that were spelled out are made again`() async throws {
+    let given = try given(
+      "ALTER TABLE ZPERSON ADD COLUMN ZMORE INTEGER; ALTER TABLE ZPERSON DROP COLUMN ZMORE")
+    #expect(try await moved(given).isEmpty)
+  }
+
+  @Test func `an index that lacks a row is made again`() async throws {
+    let given = try given(
+      """
+      DROP INDEX ZBOOK_ZAUTHOR_INDEX;
+      CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR) WHERE Z_PK > 10;
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = 'CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR)'
+        WHERE name = 'ZBOOK_ZAUTHOR_INDEX';
+      """)
+    #expect(try await moved(given).isEmpty)
+  }
+}
