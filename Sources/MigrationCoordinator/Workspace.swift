@@ -33,7 +33,7 @@ struct Workspace {
   func savedPlan(_ inputs: PlanInputs) throws -> SavedPlan? {
     guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
     let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
-    guard var saved = try? JSONDecoder().decode(SavedPlan.self, from: Data(bytes)),
+    guard var saved = try? PlanCoding.decoder.decode(SavedPlan.self, from: Data(bytes)),
       saved.inputs == inputs
     else { return nil }
     // A restart of the system may have lost what was never synced.
@@ -43,7 +43,7 @@ struct Workspace {
   }
 
   func save(_ plan: SavedPlan) throws {
-    try Files.writeFileAtomically(Array(JSONEncoder().encode(plan)), to: paths.plan)
+    try Files.writeFileAtomically(Array(PlanCoding.encoder.encode(plan)), to: paths.plan)
   }
 
   /// Removes all that an earlier migration left, but the lock.

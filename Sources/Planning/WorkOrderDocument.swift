@@ -52,22 +52,11 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   }
 
   /// The document as a worker reads it on its standard input.
-  package func encoded() throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(
-      positiveInfinity: Self.infinity, negativeInfinity: "-" + Self.infinity, nan: Self.notANumber)
-    return Array(try encoder.encode(self))
-  }
+  package func encoded() throws -> [UInt8] { Array(try PlanCoding.encoder.encode(self)) }
 
   package init(decoding bytes: [UInt8]) throws {
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-      positiveInfinity: Self.infinity, negativeInfinity: "-" + Self.infinity, nan: Self.notANumber)
-    self = try decoder.decode(Self.self, from: Data(bytes))
+    self = try PlanCoding.decoder.decode(Self.self, from: Data(bytes))
   }
-
-  private static let infinity = "infinity"
-  private static let notANumber = "nan"
 
   /// The path of the shard in another attempt: a dead worker's file is never written again.
   package func shard(attempt: Int) -> String {

@@ -90,8 +90,9 @@ struct ColumnCompiler {
   ) throws(CompileError.Place) -> ColumnOperation {
     guard let origin = try toOneOrigin(name, pair) else { return .constant(.null) }
     switch origin {
-    case .column(let column, let numberColumn, let orderColumn, let family, let filter):
-      let map = compiler.renumberings(ofFamily: family)
+    case .column(
+      let column, let numberColumn, let orderColumn, let family, let within, let filter):
+      let map = compiler.renumberings(ofFamily: family, within: within)
       switch role {
       case .toOneEntity:
         if let numberColumn { return .renumber(column: numberColumn, map: map) }
@@ -123,7 +124,8 @@ struct ColumnCompiler {
   private enum Origin {
     /// On the same row of the source.
     case column(
-      String, number: String?, order: String?, family: String, filter: ReferenceFilter?)
+      String, number: String?, order: String?, family: String, within: String,
+      filter: ReferenceFilter?)
     /// On the rows that lead to this one.
     case owner(PairSource)
   }
@@ -132,20 +134,23 @@ struct ColumnCompiler {
   private func toOneOrigin(
     _ name: String, _ pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> Origin? {
-    if let old = sourceRelationship(of: name, in: pair.mapping) {
-      return sameRow(old, of: pair.old)
-    }
     guard
       let relationship = destination.model.allRelationships(of: pair.new).first(where: {
         $0.name == name
-      }), let (owner, inverse) = destination.model.inverseWithOwner(of: relationship)
+      })
     else { return nil }
+    if let old = sourceRelationship(of: name, in: pair.mapping) {
+      return sameRow(old, of: pair.old, within: relationship.destinationEntityName)
+    }
+    guard let (owner, inverse) = destination.model.inverseWithOwner(of: relationship) else {
+      return nil
+    }
     guard let pairs = try compiler.pairs(of: inverse.name, in: owner.name) else { return nil }
     switch pairs.form {
     case .toOneOfTarget:
       return .column(
         pairs.ownerColumn, number: nil, order: pairs.targetOrder,
-        family: sourceRoot(of: owner), filter: pairs.ownerFilter)
+        family: sourceRoot(of: owner), within: owner.name, filter: pairs.ownerFilter)
     case .toOneOfOwner: return .owner(pairs)
     case .joinTable: throw CompileError.Place(entity: pair.new.name, property: name)
     }
@@ -167,7 +172,7 @@ struct ColumnCompiler {
     mapping.relationshipMappings.first { $0.name == name }?.sourceRelationshipName
   }
 
-  private func sameRow(_ name: String, of entity: Entity) -> Origin? {
+  private func sameRow(_ name: String, of entity: Entity, within: String) -> Origin? {
     for level in source.model.lineage(of: entity) {
       guard let column = sourceTable.column(.toOne(entity: level.name, name: name)),
         let relationship = level.relationships.first(where: { $0.name == name })
@@ -177,15 +182,19 @@ struct ColumnCompiler {
       return .column(
         column.name, number: number,
         order: sourceTable.column(.toOneOrder(entity: level.name, name: name))?.name,
-        family: family, filter: number.flatMap { filter(byNumber: $0, family: family) })
+        family: family, within: within,
+        filter: number.flatMap { filter(byNumber: $0, family: family, within: within) })
     }
     return nil
   }
 
-  private func filter(byNumber column: String, family: String) -> ReferenceFilter? {
-    guard compiler.losesObjects(ofFamily: family) else { return nil }
+  private func filter(
+    byNumber column: String, family: String, within: String
+  ) -> ReferenceFilter? {
+    guard compiler.losesObjects(ofFamily: family, within: within) else { return nil }
     return ReferenceFilter(
-      column: column, table: nil, kept: compiler.renumberings(ofFamily: family).map(\.source))
+      column: column, table: nil,
+      kept: compiler.renumberings(ofFamily: family, within: within).map(\.source))
   }
 
   // MARK: To-many relationships without inverse

@@ -34,12 +34,17 @@ struct PairSource: Hashable {
   }
 }
 
-/// Finds where a source store keeps the pairs of a relationship.
+/// Finds where a source store keeps the pairs of a destination's relationship.
 struct PairFinder {
   let compiler: ProgramCompiler
-  private var source: StoreSchema { compiler.source }
+  /// The destination entities that the relationship joins.
+  let owners: String
+  let targets: String
 
-  init(compiler: ProgramCompiler) { self.compiler = compiler }
+  private var source: StoreSchema { compiler.source }
+  private var flipped: PairFinder {
+    PairFinder(compiler: compiler, owners: targets, targets: owners)
+  }
 
   /// The pairs of a relationship of the entity, own or inherited; nil where the store has none.
   func pairs(entity name: String, relationship: String) -> PairSource? {
@@ -50,7 +55,7 @@ struct PairFinder {
     guard let (other, inverse) = source.model.inverseWithOwner(of: found) else {
       return withoutInverse(found, declaredBy: declaring)
     }
-    if !inverse.isToMany { return toOne(inverse, declaredBy: other)?.flipped }
+    if !inverse.isToMany { return flipped.toOne(inverse, declaredBy: other)?.flipped }
     return joined(found, declaredBy: declaring)
   }
 
@@ -72,8 +77,8 @@ struct PairFinder {
       table: table.name, ownerColumn: "Z_PK", targetColumn: column.name,
       ownerOrder: table.column(.toOneOrder(entity: entity.name, name: relationship.name))?.name,
       targetOrder: nil,
-      filters: rowFilter(table: table, family: entity.name)
-        + keyFilter(column.name, family: relationship.destinationEntityName),
+      filters: rowFilter(table: table, family: entity.name, within: owners)
+        + keyFilter(column.name, family: relationship.destinationEntityName, within: targets),
       form: .toOneOfOwner)
   }
 
@@ -88,8 +93,8 @@ struct PairFinder {
     return PairSource(
       table: table.name, ownerColumn: column.name, targetColumn: "Z_PK", ownerOrder: nil,
       targetOrder: table.column(.ownerOrder(entity: entity.name, name: relationship.name))?.name,
-      filters: rowFilter(table: table, family: destination.name)
-        + keyFilter(column.name, family: entity.name),
+      filters: rowFilter(table: table, family: destination.name, within: targets)
+        + keyFilter(column.name, family: entity.name, within: owners),
       form: .toOneOfTarget)
   }
 
@@ -104,29 +109,34 @@ struct PairFinder {
     return PairSource(
       table: table.name, ownerColumn: owner.keyColumn, targetColumn: target.keyColumn,
       ownerOrder: owner.orderColumn, targetOrder: target.orderColumn,
-      filters: keyFilter(owner.keyColumn, family: owner.entityName)
-        + keyFilter(target.keyColumn, family: target.entityName),
+      filters: keyFilter(owner.keyColumn, family: owner.entityName, within: owners)
+        + keyFilter(target.keyColumn, family: target.entityName, within: targets),
       form: .joinTable)
   }
 
   /// Leaves out the rows themselves whose entity has no place.
-  private func rowFilter(table: EntityTable, family: String) -> [JoinProgram.Filter] {
+  private func rowFilter(
+    table: EntityTable, family: String, within: String
+  ) -> [JoinProgram.Filter] {
     [
       .init(
         keyColumn: nil, table: table.name,
-        kept: compiler.renumberings(ofFamily: family).map(\.source))
+        kept: compiler.renumberings(ofFamily: family, within: within).map(\.source))
     ]
   }
 
   /// Leaves out rows whose key leads to an object that stays behind, where there may be any.
-  private func keyFilter(_ column: String, family: String) -> [JoinProgram.Filter] {
-    guard compiler.losesObjects(ofFamily: family), let entity = source.model.entity(family),
+  private func keyFilter(
+    _ column: String, family: String, within: String
+  ) -> [JoinProgram.Filter] {
+    guard compiler.losesObjects(ofFamily: family, within: within),
+      let entity = source.model.entity(family),
       let table = source.table(of: entity)
     else { return [] }
     return [
       .init(
         keyColumn: column, table: table.name,
-        kept: compiler.renumberings(ofFamily: family).map(\.source))
+        kept: compiler.renumberings(ofFamily: family, within: within).map(\.source))
     ]
   }
 }

@@ -151,13 +151,19 @@ package struct ProgramCompiler {
   func pairs(
     of relationship: String, in entity: String
   ) throws(CompileError.Place) -> PairSource? {
+    guard let declaring = destination.model.entity(entity),
+      let targets = destination.model.allRelationships(of: declaring).first(where: {
+        $0.name == relationship
+      })?.destinationEntityName
+    else { return nil }
+    let finder = PairFinder(compiler: self, owners: entity, targets: targets)
     var found: PairSource?
     for name in destination.model.family(of: entity).map(\.name) {
       guard let entityMapping = mapping.mapping(toDestination: name),
         let sourceName = entityMapping.sourceEntityName,
         let old = entityMapping.relationshipMappings.first(where: { $0.name == relationship })?
           .sourceRelationshipName,
-        let pairs = PairFinder(compiler: self).pairs(entity: sourceName, relationship: old)
+        let pairs = finder.pairs(entity: sourceName, relationship: old)
       else { continue }
       if let found, found != pairs {
         throw CompileError.Place(entity: entity, property: relationship)
@@ -202,20 +208,24 @@ package struct ProgramCompiler {
     destination.model.entity(name).flatMap { destination.table(of: $0)?.name }
   }
 
-  /// The numbers of a source entity's family that have a place in the destination.
-  func renumberings(ofFamily name: String) -> [TableProgram.Renumbering] {
-    source.model.family(of: name).compactMap { entity in
+  /// The numbers of a source entity's family that have a place in a family of the destination.
+  func renumberings(ofFamily name: String, within: String) -> [TableProgram.Renumbering] {
+    let family = Set(destination.model.family(of: within).map(\.name))
+    return source.model.family(of: name).compactMap { entity in
       guard !entity.isAbstract, let from = source.numbers[entity.name],
-        let new = mapping.destinationName(ofSource: entity.name), let to = destination.numbers[new]
+        let new = mapping.destinationName(ofSource: entity.name), family.contains(new),
+        let to = destination.numbers[new]
       else { return nil }
       return .init(source: from.rawValue, destination: to.rawValue)
     }
   }
 
-  /// Whether an object of the entity or its subentities may stay behind.
-  func losesObjects(ofFamily name: String) -> Bool {
-    source.model.family(of: name).contains {
-      !$0.isAbstract && mapping.destinationName(ofSource: $0.name) == nil
+  /// Whether an object of the entity or its subentities may stay behind, or leave for elsewhere.
+  func losesObjects(ofFamily name: String, within: String) -> Bool {
+    let family = Set(destination.model.family(of: within).map(\.name))
+    return source.model.family(of: name).contains {
+      !$0.isAbstract
+        && !(mapping.destinationName(ofSource: $0.name).map(family.contains) ?? false)
     }
   }
 }

@@ -66,8 +66,8 @@ class Mapping:
         self._set_to_many(content, out)
         self._set_to_one(content, out)
         for root in self.destination.roots():
-            old = self.entities.get(root)
-            out.maxima[root] = content.maxima.get(self.source.root(old), 0) if old else 0
+            old = [self.entities[n] for n in self.destination.family(root) if n in self.entities]
+            out.maxima[root] = content.maxima.get(self.source.root(old[0]), 0) if old else 0
         return out
 
     def _object(self, entity, old):
@@ -121,7 +121,8 @@ class Mapping:
         return [t for t in (old.to_one[origin.name],) if t is not None]
 
     def _lives(self, out, p, target):
-        return (self.destination.root(p.destination), target) in out.objects
+        found = out.objects.get((self.destination.root(p.destination), target))
+        return found is not None and p.destination in self.destination.lineage(found.entity)
 
     def _set_to_one(self, content, out):
         for (root, pk), o in out.objects.items():

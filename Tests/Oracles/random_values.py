@@ -26,8 +26,9 @@ class Invalid(bytes):
 class Values:
     """Makes the values of one store's attributes."""
 
-    def __init__(self, random, odd, limits, unique, support):
-        self.random, self.odd_ones, self.limits, self.unique = random, odd, limits, unique
+    def __init__(self, random, form, limits, unique, support):
+        self.random, self.limits, self.unique = random, limits, unique
+        self.odd_ones, self.is_tame = form.odd, form.tame
         self.support, self.count, self.spent, self.sweeps = support, 0, 0, {}
 
     def value(self, p, row):
@@ -36,7 +37,7 @@ class Values:
         self.count += 1
         if key(p) in self.unique:
             return None if r.random() < 0.2 else self.unique_value(p)
-        if r.random() < (0.25 if p.optional else 0.01):
+        if r.random() < (0.25 if p.optional else 0 if self.is_tame else 0.01):
             return None
         if self.odd_ones and key(p) not in self.limits and r.random() < 0.15:
             return self.odd(p)

@@ -1,3 +1,4 @@
+import Foundation
 import ObjectModel
 import GRDB
 import Planning
@@ -26,12 +27,13 @@ struct ExternalFiles {
     let connection = try StoreConnection.immutable(result)
     return try connection.run { db in
       try columns.flatMap { table, column in
-        try String.fetchAll(
+        try Data.fetchAll(
           db,
           sql: """
-            SELECT CAST(substr(\(column), 2, 36) AS TEXT) FROM \(table)
+            SELECT substr(\(column), 2, 36) FROM \(table)
             WHERE substr(\(column), 1, 1) = X'02'
-            """)
+            """
+        ).map { String(decoding: $0, as: UTF8.self) }
       }
     }
   }

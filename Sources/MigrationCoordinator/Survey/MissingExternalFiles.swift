@@ -1,3 +1,4 @@
+import Foundation
 import Mapping
 import GRDB
 import Planning
@@ -40,12 +41,13 @@ struct MissingExternalFiles {
 
   private func externalNames(_ table: String, _ column: String) throws -> [String] {
     try reader.connection.run { db in
-      try String.fetchAll(
+      try Data.fetchAll(
         db,
         sql: """
-          SELECT CAST(substr(\(column), 2, 36) AS TEXT) FROM \(SQL.identifier(table))
+          SELECT substr(\(column), 2, 36) FROM \(SQL.identifier(table))
           WHERE substr(\(column), 1, 1) = X'02'
-          """)
+          """
+      ).map { String(decoding: $0, as: UTF8.self) }
     }
   }
 }

@@ -1,0 +1,21 @@
+package import Foundation
+
+/// How plans and work orders are written as JSON, which itself has no infinite numbers.
+package enum PlanCoding {
+  private static let infinity = "infinity"
+  private static let notANumber = "nan"
+
+  package static var encoder: JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(
+      positiveInfinity: infinity, negativeInfinity: "-" + infinity, nan: notANumber)
+    return encoder
+  }
+
+  package static var decoder: JSONDecoder {
+    let decoder = JSONDecoder()
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+      positiveInfinity: infinity, negativeInfinity: "-" + infinity, nan: notANumber)
+    return decoder
+  }
+}
