@@ -9,7 +9,8 @@ WORDS = ("amber birch cedar delta ember fjord grove heath isle jade knoll larch 
          " pine quartz reed slate tarn umber vale willow yarrow").split()
 TYPES = (*NUMBERS, "String", "String", "Binary", "Date", "UUID", "URI", "Transformable")
 DEFAULTS = {
-    "Boolean": ("YES", "NO"), "Decimal": ("0", "12.5", "-3"), "Double": ("0", "1.5", "1e300", "inf"),
+    "Boolean": ("YES", "NO"), "Decimal": ("0", "12.5", "-3"),
+    "Double": ("0", "1.5", "1e300", "inf"),
     "Float": ("0", "-0.25"), "String": ("", "none", "Grüße \U0001F426", "it's"),
     "Date": ("0", "631152000"), "URI": ("https://example.org/x",),
     **{t: ("0", "1", "-7", str(limits[1])) for t, limits in INTEGERS.items()}}
