@@ -107,7 +107,8 @@ def derivation_description(expression):
 
 def parsed_default(kind, text):
     if kind in INTEGERS or kind == "Boolean":
-        return {"YES": 1, "NO": 0}.get(text, None) if text in ("YES", "NO") else int(float(text))
+        return {"YES": 1, "NO": 0}.get(text, None) if text in ("YES", "NO") else (
+            int(float(text)) if "." in text else int(text))
     if kind in REALS or kind == "Date":
         return float(text)
     return text

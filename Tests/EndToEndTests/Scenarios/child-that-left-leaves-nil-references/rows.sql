@@ -1,0 +1,2 @@
+INSERT INTO ZANIMAL (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1);
+INSERT INTO ZOWNER (Z_PK, Z_ENT, Z_OPT, ZPET, Z1_PET) VALUES (1, 4, 1, 1, 1), (2, 4, 1, 2, 2), (3, 4, 1, 3, 3);
