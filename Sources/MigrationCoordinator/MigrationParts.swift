@@ -42,7 +42,6 @@ extension MigrationPlan {
     _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment
   ) throws { try self.init(request, survey, assessment, moves: nil) }
 
-  /// Tables that are moved count for less: nobody looks at their values.
   init?(
     _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment,
     moves: TreeMoves?
@@ -51,15 +50,13 @@ extension MigrationPlan {
     var statistics = try StatisticsReader(survey: survey, sliceRows: request.rangeRows)
       .statistics(program)
     for table in moves?.tables.keys ?? [:].keys {
-      guard var slices = statistics[table]?.slices else { continue }
-      for index in slices.indices { slices[index].bytes = max(1, slices[index].bytes / 3) }
-      statistics[table] = TableStatistics(slices: slices)
+      statistics[table] = statistics[table]?.moved
     }
     self =
       PartitionPlanner(
         program: program, statistics: statistics,
         granularity: .init(
-          workers: request.workers, pieceBytes: 256 << 20, keepsSlices: request.rangeRows != nil)
+          workers: request.workers, orderWork: 384 << 20, keepsSlices: request.rangeRows != nil)
       ).plan()
   }
 }

@@ -5,14 +5,14 @@ package struct PartitionPlanner {
   /// How finely a migration is cut.
   package struct Granularity: Hashable, Codable, Sendable {
     package var workers: Int
-    /// The most bytes of source that one piece should hold.
-    package var pieceBytes: Int64
+    /// The most that one work order should cost, in bytes read and written.
+    package var orderWork: Int64
     /// Keeps every slice of the statistics a piece of its own.
     package var keepsSlices: Bool
 
-    package init(workers: Int, pieceBytes: Int64, keepsSlices: Bool = false) {
+    package init(workers: Int, orderWork: Int64, keepsSlices: Bool = false) {
       self.workers = workers
-      self.pieceBytes = pieceBytes
+      self.orderWork = orderWork
       self.keepsSlices = keepsSlices
     }
   }
@@ -33,39 +33,45 @@ package struct PartitionPlanner {
   package func plan() -> MigrationPlan {
     var nextPiece = 1
     var partitions: [Partition] = []
-    var orders: [WorkOrder] = []
+    var orders: [(order: WorkOrder, work: Int64)] = []
     let groups = connectedTables().map { tables in
-      (tables: tables, bytes: tables.reduce(0) { $0 + (statistics[$1]?.bytes ?? 0) })
-    }.sorted { ($0.bytes, $1.tables[0]) > ($1.bytes, $0.tables[0]) }
-    var left = groups.reduce(0) { $0 + $1.bytes }
+      (tables: tables, work: tables.reduce(0) { $0 + (statistics[$1]?.work ?? 0) })
+    }.sorted { ($0.work, $1.tables[0]) > ($1.work, $0.tables[0]) }
+    var left = groups.reduce(0) { $0 + $1.work }
     for group in groups {
-      let packed =
+      let shares =
         granularity.keepsSlices
         ? dealt(group.tables, &nextPiece) : cut(group.tables, &left, &nextPiece)
-      let pieces = packed.flatMap(\.self)
+      let pieces = shares.flatMap(\.pieces)
       guard !pieces.isEmpty else { continue }
       let number = partitions.count + 1
       partitions.append(
         Partition(
           number: number, tables: group.tables, rows: pieces.reduce(0) { $0 + $1.rows },
-          bytes: group.bytes))
-      orders += packed.map { WorkOrder(number: 0, partition: number, pieces: $0) }
+          bytes: pieces.reduce(0) { $0 + $1.bytes }))
+      orders += shares.map {
+        (WorkOrder(number: 0, partition: number, pieces: $0.pieces), $0.work)
+      }
     }
     // The largest first: the last worker then never works alone for long.
-    orders.sort { ($0.bytes, $1.pieces[0].number) > ($1.bytes, $0.pieces[0].number) }
-    for index in orders.indices { orders[index].number = index + 1 }
-    return MigrationPlan(partitions: partitions, workOrders: orders, program: program)
+    orders.sort { ($0.work, $1.order.pieces[0].number) > ($1.work, $0.order.pieces[0].number) }
+    for index in orders.indices { orders[index].order.number = index + 1 }
+    return MigrationPlan(
+      partitions: partitions, workOrders: orders.map(\.order), program: program)
   }
 
+  /// Pieces for one work order, and what they cost.
+  private typealias Share = (pieces: [Piece], work: Int64)
+
   /// The least that a worker is started for: its start takes as long as some ten mebibytes.
-  private static let leastBytes: Int64 = 24 << 20
+  private static let leastWork: Int64 = 36 << 20
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since
   /// the last orders are small.
-  private func cut(_ tables: [String], _ left: inout Int64, _ next: inout Int) -> [[Piece]] {
-    var orders: [[Piece]] = []
+  private func cut(_ tables: [String], _ left: inout Int64, _ next: inout Int) -> [Share] {
+    var shares: [Share] = []
     var current: [Piece] = []
-    var bytes: Int64 = 0
+    var work: Int64 = 0
     var size = share(of: left)
     for table in tables {
       var open: Piece?
@@ -81,29 +87,29 @@ package struct PartitionPlanner {
         if open == nil { next += 1 }
         piece.rows += slice.rows
         piece.bytes += slice.bytes
-        bytes += slice.bytes
+        work += slice.work
         open = piece
-        guard isLast || bytes >= size else { continue }
+        guard isLast || work >= size else { continue }
         if !isLast { piece.keys = KeyRange(first: piece.keys.first, last: slice.lastKey) }
         current.append(piece)
         open = nil
-        guard bytes >= size else { continue }
-        orders.append(current)
-        left -= bytes
-        (current, bytes, size) = ([], 0, share(of: left))
+        guard work >= size else { continue }
+        shares.append((current, work))
+        left -= work
+        (current, work, size) = ([], 0, share(of: left))
       }
     }
-    left -= bytes
-    return current.isEmpty ? orders : orders + [current]
+    left -= work
+    return current.isEmpty ? shares : shares + [(current, work)]
   }
 
   private func share(of left: Int64) -> Int64 {
     let share = left / Int64(max(1, granularity.workers) * 2)
-    return min(granularity.pieceBytes, max(share, Self.leastBytes))
+    return min(granularity.orderWork, max(share, Self.leastWork))
   }
 
   /// Deals slices that were asked for to a few work orders.
-  private func dealt(_ tables: [String], _ next: inout Int) -> [[Piece]] {
+  private func dealt(_ tables: [String], _ next: inout Int) -> [Share] {
     let pieces = tables.flatMap { table in
       (statistics[table]?.ranges(ofBytes: 1) ?? []).map { range in
         defer { next += 1 }
@@ -115,7 +121,7 @@ package struct PartitionPlanner {
     let count = min(pieces.count, max(1, granularity.workers) * 4)
     var dealt = Array(repeating: [Piece](), count: count)
     for (index, piece) in pieces.enumerated() { dealt[index % count].append(piece) }
-    return dealt
+    return dealt.map { pieces in (pieces, pieces.reduce(0) { $0 + $1.bytes }) }
   }
 
   /// The destination tables with rows, grouped by the references between them.

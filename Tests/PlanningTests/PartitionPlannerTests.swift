@@ -22,19 +22,19 @@ struct PartitionPlannerTests {
 
   private func plan(
     _ program: MigrationProgram, _ statistics: [String: TableStatistics], workers: Int = 2,
-    pieceBytes: Int64 = 1 << 30, keepsSlices: Bool = false
+    orderWork: Int64 = 1 << 30, keepsSlices: Bool = false
   ) -> MigrationPlan {
     PartitionPlanner(
       program: program, statistics: statistics,
-      granularity: .init(workers: workers, pieceBytes: pieceBytes, keepsSlices: keepsSlices)
+      granularity: .init(workers: workers, orderWork: orderWork, keepsSlices: keepsSlices)
     ).plan()
   }
 
   @Test(arguments: [1, 3, 8], [1 << 10, 1 << 20, 1 << 30, 0] as [Int64])
   func `every key is in one piece, and every row is counted once`(
-    workers: Int, pieceBytes: Int64
+    workers: Int, orderWork: Int64
   ) {
-    let keepsSlices = pieceBytes == 0
+    let keepsSlices = orderWork == 0
     var random = SeededRandom(seed: UInt64(workers))
     let statistics = Dictionary(
       uniqueKeysWithValues: (0..<6).map { index in
@@ -45,7 +45,7 @@ struct PartitionPlannerTests {
       })
     let plan = plan(
       program(6, references: [(0, 1), (2, 1)]), statistics, workers: workers,
-      pieceBytes: pieceBytes, keepsSlices: keepsSlices)
+      orderWork: orderWork, keepsSlices: keepsSlices)
     let pieces = plan.workOrders.flatMap(\.pieces)
     #expect(Set(pieces.map(\.number)).count == pieces.count)
     for (table, expected) in statistics {
@@ -91,7 +91,7 @@ struct PartitionPlannerTests {
     let mebibyte: Int64 = 1 << 20
     let plan = plan(
       program(1), ["T0": slices(Array(repeating: mebibyte, count: 100))], workers: 1,
-      pieceBytes: 20 * mebibyte)
+      orderWork: 20 * mebibyte)
     #expect(plan.workOrders.flatMap(\.pieces).allSatisfy { $0.bytes <= 30 * mebibyte })
   }
 
