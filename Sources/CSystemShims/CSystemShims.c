@@ -91,6 +91,24 @@ int csystem_begin_writeback(int descriptor, int64_t offset, int64_t count) {
 #endif
 }
 
+int csystem_open_direct(const char *path) {
+#ifdef O_DIRECT
+  return result(open(path, O_RDWR | O_DIRECT | O_CLOEXEC));
+#else
+  (void)path;
+  return -ENOTSUP;
+#endif
+}
+
+int csystem_reserve(int descriptor, int64_t size) {
+#ifdef __linux__
+  return result(fallocate(descriptor, 0, 0, size));
+#else
+  (void)descriptor, (void)size;
+  return -ENOTSUP;
+#endif
+}
+
 int csystem_sync_file_system(int descriptor) {
 #ifdef __linux__
   return result(syncfs(descriptor));

@@ -18,6 +18,8 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var places: String?
   /// Whether what is written is synced, because nobody would notice a restart of the system.
   package var syncs: Bool
+  /// Whether pages go past the page cache: the file system takes them so.
+  package var isDirect: Bool
   /// Pieces whose leaves are moved from the source, by piece.
   package var tables: [Int: MovedTable] = [:]
   /// Indexes that are moved from the source, by the piece that they go with.
@@ -25,9 +27,10 @@ package struct PageWork: Hashable, Codable, Sendable {
 
   package init(
     file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],
-    rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool
+    rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool, isDirect: Bool
   ) {
     self.syncs = syncs
+    self.isDirect = isDirect
     self.file = file
     self.claims = claims
     self.firstPage = firstPage
@@ -97,6 +100,8 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var taken: [Extent]
   /// Those of them that it did not need.
   package var unused: [Extent]
+  /// What the pointer map has to say of them, as `PointerList` wrote it.
+  package var pointers: [Section]
   package var pieces: [PagePiece]
   /// Whether the digests of the pieces are those of their rows.
   package var digestsRows: Bool
@@ -105,10 +110,14 @@ package struct PageShard: Hashable, Codable, Sendable {
   /// Whether a b-tree turned out not to be movable: the work has to be done without moves.
   package var isUnmovable = false
 
-  package init(taken: [Extent], unused: [Extent], pieces: [PagePiece], digestsRows: Bool) {
+  package init(
+    taken: [Extent], unused: [Extent], pointers: [Section], pieces: [PagePiece],
+    digestsRows: Bool
+  ) {
     self.digestsRows = digestsRows
     self.taken = taken
     self.unused = unused
+    self.pointers = pointers
     self.pieces = pieces
   }
 }

@@ -1,12 +1,8 @@
-/// Writes pages into extents, a whole extent at a time, with their entries in the pointer map.
-package final class ExtentWriter: PointerMapping {
-  package let file: PageFile
+/// Writes pages into extents, a whole extent at a time, and tells of them in a pointer map.
+package final class ExtentWriter {
   private let source: any ExtentSource
-  /// Takes the entries, where others of the same map page are in memory.
-  private let pointers: PointerMap?
-  private let buffer: UnsafeMutableRawPointer
-  private let entries: UnsafeMutableRawPointer
-  private let single: UnsafeMutableRawPointer
+  private let pointers: any PointerMapping
+  private let output: ExtentOutput
   private var extent = Extent(first: 0, count: 0)
   private var ahead: Extent?
   /// Pages of the extent that are handed out or skipped.
@@ -15,23 +11,16 @@ package final class ExtentWriter: PointerMapping {
   private var isDirty = false
   /// Pages of finished extents that nobody uses.
   private var leftovers: [Extent] = []
-  private(set) var pagesWritten = 0
 
-  package init(_ file: PageFile, _ source: any ExtentSource, pointers: PointerMap? = nil) {
-    self.file = file
+  /// Writes in threads of its own if it is to write behind: what it wrote can be read once it has
+  /// finished.
+  package init(
+    _ file: PageFile, _ source: any ExtentSource, pointers: any PointerMapping,
+    isBehind: Bool = false
+  ) {
     self.pointers = pointers
     self.source = source
-    buffer = .allocate(
-      byteCount: Int(Extent.length) * PageGeometry.pageSize, alignment: PageGeometry.pageSize)
-    entries = .allocate(byteCount: Int(Extent.length) * 5, alignment: 8)
-    single = .allocate(byteCount: 8, alignment: 8)
-    entries.initializeMemory(as: UInt8.self, repeating: 0, count: Int(Extent.length) * 5)
-  }
-
-  deinit {
-    buffer.deallocate()
-    entries.deallocate()
-    single.deallocate()
+    output = ExtentOutput(file, isBehind: isBehind)
   }
 
   /// Whether the next reservation writes the pages reserved so far to the file.
@@ -59,22 +48,18 @@ package final class ExtentWriter: PointerMapping {
   }
 
   func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
-    if let pointers { return try pointers.set(page, kind, parent: parent) }
-    if page >= extent.first && page - extent.first < extent.count {
-      let entry = entries + Int(page - extent.first) * 5
-      entry.storeBytes(of: kind.rawValue, as: UInt8.self)
-      Bytes.put32(parent, entry + 1)
-      return
-    }
-    single.storeBytes(of: kind.rawValue, as: UInt8.self)
-    Bytes.put32(parent, single + 1)
-    try file.write(
-      UnsafeRawBufferPointer(start: single, count: 5), at: PageGeometry.mapOffset(page))
+    try pointers.set(page, kind, parent: parent)
+  }
+
+  /// Writes a page that is not in memory, or no more.
+  func write(_ page: UInt32, _ bytes: UnsafeRawPointer) throws(PageError) {
+    try output.write(page, bytes)
   }
 
   /// Writes what is left; the pages that were taken and never used.
   package func finish() throws(PageError) -> [Extent] {
     try flush()
+    try output.finish()
     if used < extent.count {
       leftovers.append(Extent(first: extent.first + used, count: extent.count - used))
     }
@@ -89,7 +74,7 @@ package final class ExtentWriter: PointerMapping {
   // MARK: Extents
 
   private func slot(_ page: UInt32) -> UnsafeMutableRawPointer {
-    buffer + Int(page - extent.first) * PageGeometry.pageSize
+    output.memory + Int(page - extent.first) * PageGeometry.pageSize
   }
 
   private func advance() throws(PageError) {
@@ -97,6 +82,7 @@ package final class ExtentWriter: PointerMapping {
     if let ahead { extent = ahead } else { extent = try takeExtent() }
     ahead = nil
     used = 0
+    try output.turn(to: extent)
     skipReserved()
   }
 
@@ -133,18 +119,10 @@ package final class ExtentWriter: PointerMapping {
       var stop = start
       while stop < end && !PageGeometry.isReserved(stop) { stop += 1 }
       let count = Int(stop - start)
-      try file.write(
+      try output.write(
         UnsafeRawBufferPointer(start: slot(start), count: count * PageGeometry.pageSize),
         at: PageGeometry.offset(start))
-      if pointers == nil {
-        try file.write(
-          UnsafeRawBufferPointer(
-            start: entries + Int(start - extent.first) * 5, count: count * 5),
-          at: PageGeometry.mapOffset(start))
-      }
-      pagesWritten += count
       start = stop
     }
-    entries.initializeMemory(as: UInt8.self, repeating: 0, count: Int(Extent.length) * 5)
   }
 }

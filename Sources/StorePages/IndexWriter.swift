@@ -74,7 +74,7 @@ package final class IndexWriter {
     }
     if upper.isEmpty {
       close()
-      try writer.file.write(page: root, memory)
+      try writer.write(root, memory)
       try adopt(root)
     } else {
       try upper.finish(lastChild: try completeLeaf())

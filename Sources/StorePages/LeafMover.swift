@@ -204,7 +204,7 @@ package final class LeafMover {
     if isHeld {
       memory.copyMemory(from: aside, byteCount: PageGeometry.pageSize)
     } else {
-      try writer.file.write(page: page, aside)
+      try writer.write(page, aside)
     }
   }
 

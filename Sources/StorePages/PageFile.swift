@@ -45,7 +45,7 @@ package struct PageFile: Sendable {
       at: PageGeometry.offset(page))
   }
 
-  func write(page: UInt32, _ from: UnsafeRawPointer) throws(PageError) {
+  package func write(page: UInt32, _ from: UnsafeRawPointer) throws(PageError) {
     try write(
       UnsafeRawBufferPointer(start: from, count: PageGeometry.pageSize),
       at: PageGeometry.offset(page))
@@ -63,6 +63,8 @@ package struct Extent: Hashable, Codable, Sendable {
     self.first = first
     self.count = count
   }
+
+  func contains(_ page: UInt32) -> Bool { page >= first && page - first < count }
 }
 
 /// Hands out extents that nobody else gets.
@@ -71,7 +73,7 @@ package protocol ExtentSource: AnyObject {
 }
 
 /// Describes pages in the pointer map.
-protocol PointerMapping {
+package protocol PointerMapping: AnyObject {
   func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError)
 }
 

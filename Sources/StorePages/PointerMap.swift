@@ -1,7 +1,10 @@
+import Synchronization
 import SystemPackage
 
 /// The pointer map of a file, changed through a bounded number of its pages in memory.
-package final class PointerMap: PointerMapping {
+package final class PointerMap: PointerMapping, @unchecked Sendable {
+  // @unchecked: `lock` guards all that changes.
+  private let lock = Mutex(())
   private let file: PageFile
   private let slots: Int
   private let memory: UnsafeMutableRawPointer
@@ -20,25 +23,40 @@ package final class PointerMap: PointerMapping {
   deinit { memory.deallocate() }
 
   package func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
-    let map = PageGeometry.mapPage(page)
-    let slot = Int(map / PageGeometry.group) % slots
-    let base = memory + slot * PageGeometry.pageSize
-    if pages[slot] != map {
-      try write(slot)
-      try load(map, base)
-      pages[slot] = map
+    try lock.withLock { (_) throws(PageError) in
+      let map = PageGeometry.mapPage(page)
+      let slot = Int(map / PageGeometry.group) % slots
+      let base = memory + slot * PageGeometry.pageSize
+      if pages[slot] != map {
+        try write(slot)
+        try load(map, base)
+        pages[slot] = map
+      }
+      isDirty[slot] = true
+      let entry = base + Int(page - map - 1) * 5
+      entry.storeBytes(of: kind.rawValue, as: UInt8.self)
+      Bytes.put32(parent, entry + 1)
     }
-    isDirty[slot] = true
-    let entry = base + Int(page - map - 1) * 5
-    entry.storeBytes(of: kind.rawValue, as: UInt8.self)
-    Bytes.put32(parent, entry + 1)
+  }
+
+  /// Takes what a list says.
+  package func set(_ list: SectionReader) throws(PageError) {
+    while let entry = try list.next(PointerList.Entry.size) {
+      let entry = entry.loadUnaligned(as: PointerList.Entry.self)
+      guard let kind = PagePointer(rawValue: UInt8(truncatingIfNeeded: entry.kind)) else {
+        throw PageError(.damaged(page: entry.page))
+      }
+      try set(entry.page, kind, parent: entry.parent)
+    }
   }
 
   /// Writes all that was changed, and forgets what was read.
   package func flush() throws(PageError) {
-    for slot in 0..<slots {
-      try write(slot)
-      pages[slot] = 0
+    try lock.withLock { (_) throws(PageError) in
+      for slot in 0..<slots {
+        try write(slot)
+        pages[slot] = 0
+      }
     }
   }
 
@@ -64,5 +82,32 @@ package final class PointerMap: PointerMapping {
         throw PageError(.read(0))
       }
     }
+  }
+}
+
+/// What a worker has to say of its pages: several share a page of the map, and one process writes it.
+package final class PointerList: PointerMapping {
+  struct Entry: BitwiseCopyable {
+    static let size = MemoryLayout<Entry>.stride
+
+    var page: UInt32
+    var kind: UInt32
+    var parent: UInt32
+  }
+
+  private let entries: EntryCollector
+
+  package init(_ file: RunFile) {
+    entries = EntryCollector(file, entrySize: Entry.size)
+  }
+
+  package func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
+    try entries.add(Entry(page: page, kind: UInt32(kind.rawValue), parent: parent))
+  }
+
+  /// Where the list is in its file.
+  package func finish() throws(PageError) -> [Section] {
+    try entries.flush()
+    return entries.sections
   }
 }

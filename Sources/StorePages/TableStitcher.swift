@@ -5,10 +5,10 @@ package final class TableStitcher {
   private let pointers: PointerMap
   private let writer: ExtentWriter
 
-  package init(_ file: PageFile, _ pool: PagePool) {
+  package init(_ file: PageFile, _ pool: PagePool, _ pointers: PointerMap) {
     self.file = file
     self.pool = pool
-    pointers = PointerMap(file)
+    self.pointers = pointers
     writer = ExtentWriter(file, pool, pointers: pointers)
   }
 
@@ -106,11 +106,8 @@ package final class TableStitcher {
     return next
   }
 
-  /// Writes what is left of interior pages and of the pointer map.
-  package func finish() throws(PageError) {
-    pool.giveBack(try writer.finish())
-    try pointers.flush()
-  }
+  /// Writes what is left of interior pages.
+  package func finish() throws(PageError) { pool.giveBack(try writer.finish()) }
 
   /// Makes the only leaf of a tree its root.
   private func move(_ leaf: UInt32, to root: UInt32) throws(PageError) {

@@ -144,7 +144,7 @@ package final class TableWriter {
       throw PageError(.damaged(page: page))
     }
     keyBefore = lastKey
-    if memory == aside { try writer.file.write(page: page, aside) }
+    if memory == aside { try writer.write(page, aside) }
     self.memory = nil
     try finished(LeafEntry(page: page, lastKey: lastKey))
   }

@@ -81,7 +81,7 @@ package final class TreeBuilder {
     let number: UInt32
     if let root {
       number = root
-      try writer.file.write(page: root, level.memory)
+      try writer.write(root, level.memory)
     } else {
       let (page, memory) = try writer.reserve()
       memory.copyMemory(from: level.memory, byteCount: PageGeometry.pageSize)

@@ -161,6 +161,21 @@ extension Files {
     try check(csystem_begin_writeback(descriptor.rawValue, offset, count), .synchronize, nil)
   }
 
+  /// Opens a file for writing whole blocks past the page cache; nil where the file system or the
+  /// platform does not offer it.
+  package static func openDirect(_ path: FilePath) throws(SystemCallError) -> FileDescriptor? {
+    let code = path.withPlatformString { csystem_open_direct($0) }
+    if [.invalidArgument, .notSupported].contains(Errno(rawValue: -code)) { return nil }
+    return FileDescriptor(rawValue: try check(code, .open, path))
+  }
+
+  /// Gives a file its blocks before it is written; `.notSupported` where that is not possible.
+  package static func reserve(
+    _ descriptor: FileDescriptor, bytes: Int64
+  ) throws(SystemCallError) {
+    try check(csystem_reserve(descriptor.rawValue, bytes), .reserve, nil)
+  }
+
   /// Returns when the names in the folder are on the disk.
   package static func syncDirectory(_ path: FilePath) throws(SystemCallError) {
     try sync(path, options: [.directory, .closeOnExec])

@@ -12,6 +12,7 @@ final class PageBuilder {
   private let runs: RunFile
   private var claims: [ClaimLog] = []
   private var writers: [ExtentWriter] = []
+  private let pointers: PointerMap
   private let logPath: FilePath
 
   init(_ store: BuiltStore, roots: [String: UInt32], skeleton: Skeleton) throws {
@@ -25,6 +26,7 @@ final class PageBuilder {
         permissions: .ownerReadWrite)
     }
     result = try make("pages.sqlite", [.create, .truncate])
+    pointers = PointerMap(PageFile(result))
     runDescriptor = try make("runs", [.create, .truncate])
     runs = RunFile(runDescriptor)
     logPath = store.folder.appending("claims")
@@ -32,7 +34,9 @@ final class PageBuilder {
       let log = try make("claims", [.create, .append])
       claims.append(
         ClaimLog(log, firstPage: firstPage, order: UInt32(order), attempt: 1))
-      writers.append(ExtentWriter(PageFile(result), claims[order - 1]))
+      writers.append(
+        ExtentWriter(
+          PageFile(result), claims[order - 1], pointers: pointers, isBehind: order == 2))
     }
   }
 
@@ -52,7 +56,7 @@ final class PageBuilder {
     let skeletonRest = Extent(
       first: skeleton.pageCount + 1, count: firstPage - skeleton.pageCount - 1)
     let pool = PagePool(holes: holes + [skeletonRest], end: end)
-    let stitcher = TableStitcher(PageFile(result), pool)
+    let stitcher = TableStitcher(PageFile(result), pool, pointers)
     try skeleton.copy(stitcher)
     for (table, part) in zip(store.tables, written) {
       var leaves = part.leaves.makeIterator()
@@ -64,9 +68,10 @@ final class PageBuilder {
     }
     let rest = pool.rest()
     let free = FreePages(holes: rest.holes, end: rest.end)
-    let last = TableStitcher(PageFile(result), pool)
+    let last = TableStitcher(PageFile(result), pool, pointers)
     let trunk = try last.setFree(free.pages)
     try last.finish()
+    try pointers.flush()
     try skeleton.writeFirstPage(
       to: PageFile(result), pageCount: free.pageCount, firstTrunk: trunk,
       freePages: UInt32(free.pages.count))
@@ -75,7 +80,7 @@ final class PageBuilder {
   }
 
   private func build(_ index: TestIndex, _ part: Written, _ pool: PagePool) throws {
-    let writer = ExtentWriter(PageFile(result), pool)
+    let writer = ExtentWriter(PageFile(result), pool, pointers: pointers)
     let target = IndexWriter(root: roots[index.name] ?? 0, writer)
     if index.isInteger {
       let nulls = SectionReader(runDescriptor, part.nulls[index.name] ?? [])

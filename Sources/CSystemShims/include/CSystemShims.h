@@ -37,6 +37,11 @@ int csystem_sync_file_system(int descriptor);
 /// Begins to write a part of a file to the disk, and waits for nothing.
 int csystem_begin_writeback(int descriptor, int64_t offset, int64_t count);
 
+/// Opens a file for writing past the page cache; -EINVAL or -ENOTSUP where that is not possible.
+int csystem_open_direct(const char *path);
+/// Gives a file blocks up to a size, which becomes its size if it is smaller.
+int csystem_reserve(int descriptor, int64_t size);
+
 /// Makes `to` share the blocks of `from`.
 int csystem_clone(int from, int to);
 /// Copies inside the kernel from and to the current offsets; 0 at the end of the file.

@@ -128,8 +128,9 @@ struct LegMigration {
   private func migrate(
     _ saved: SavedPlan, _ assessment: Assessment, _ telling: Telling
   ) async throws -> [WorkerPool.Result] {
-    if let pages = saved.pages {
-      try pages.prepare(paths)
+    var saved = saved
+    if saved.pages != nil {
+      try saved.pages?.prepare(paths, expecting: survey.access.fingerprint.bytes)
       try OrderPlaces(
         program: saved.plan.program, source: survey.access.readable, memory: request.memory
       ).write(to: paths.places)
@@ -141,7 +142,7 @@ struct LegMigration {
     }
     let pool = WorkerPool(
       launcher: launcher, workers: request.workers, status: telling.status, logger: logger)
-    let writeback = saved.pages == nil ? nil : try Writeback(paths.result)
+    let writeback = saved.pages?.isDirect == false ? try Writeback(paths.result) : nil
     defer { writeback?.stop() }
     return try await pool.run(resuming: documents, of: saved.plan, telling)
   }

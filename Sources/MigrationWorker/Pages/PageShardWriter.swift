@@ -22,10 +22,13 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   /// Read beside SQLite, which holds no locks on a source that nobody changes.
   private let source: FileDescriptor
   private let result: FileDescriptor
+  /// The result once more, to write past the page cache.
+  private let direct: FileDescriptor?
   private let shard: FileDescriptor
   private let log: FileDescriptor
   private let runs: RunFile
   private let claims: ClaimLog
+  private let pointers: PointerList
   private let pages: ExtentWriter
   private let scratch = SortScratch()
   private let caller: RowCaller?
@@ -53,6 +56,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       permissions: .ownerReadWrite)
     let result = try FileDescriptor.open(
       FilePath(work.file), .readWrite, options: .closeOnExec)
+    let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
     let log = try FileDescriptor.open(
       FilePath(work.claims), .writeOnly, options: [.append, .closeOnExec])
     let source = try FileDescriptor.open(
@@ -64,12 +68,15 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     self.connection = connection
     self.shard = shard
     self.result = result
+    self.direct = direct
     self.log = log
     runs = RunFile(shard)
     claims = ClaimLog(
       log, firstPage: work.firstPage, order: UInt32(document.order.number),
       attempt: UInt32(document.attempt))
-    pages = ExtentWriter(PageFile(result), claims)
+    pointers = PointerList(runs)
+    pages = ExtentWriter(
+      PageFile(direct ?? result), claims, pointers: pointers, isBehind: direct != nil)
   }
 
   mutating func write(
@@ -150,8 +157,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   /// What the manifest says of the pages.
   mutating func finishPages() throws -> PageShard {
     var shard = PageShard(
-      taken: claims.taken, unused: try pages.finish(), pieces: pieces,
-      digestsRows: work.digestsRows)
+      taken: claims.taken, unused: try pages.finish(), pointers: try pointers.finish(),
+      pieces: pieces, digestsRows: work.digestsRows)
     shard.moved = moved
     shard.isUnmovable = isUnmovable
     return shard
@@ -166,6 +173,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     }
     let size = try shard.seek(offset: 0, from: .end)
     for file in [source, result, shard, log] { try file.close() }
+    try direct?.close()
     return size
   }
 }

@@ -29,14 +29,16 @@ struct GraftAssembler: Assembler {
     try result.closeAfter {
       let file = PageFile(result)
       let pool = try pool(order, result)
-      let stitcher = TableStitcher(file, pool)
+      let pointers = PointerMap(file)
+      for (shard, list) in placed.pointers { try pointers.set(SectionReader(shard, list)) }
+      let stitcher = TableStitcher(file, pool, pointers)
       let skeleton = try skeleton(stitcher)
       report.rows = try merge(order, placed, roots, stitcher, progress)
       let moved = MovedIndexes(order, layout, placed)
       suspects = try moved.stitch(roots, stitcher)
       try stitcher.finish()
-      left = try index(order, placed, roots, file, pool, progress, &report)
-      try close(skeleton, file, pool)
+      left = try index(order, placed, roots, file, pool, pointers, progress, &report)
+      try close(skeleton, file, pool, pointers)
     }
     try complete(order, placed, left, suspects, progress, &report)
     let found = report.danglingReferences
@@ -138,8 +140,8 @@ struct GraftAssembler: Assembler {
   /// Builds the indexes; those that are left to SQLite.
   private func index(
     _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
-    _ file: PageFile, _ pool: PagePool, _ progress: (AssemblyStep) throws -> Void,
-    _ report: inout AssemblyReport
+    _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap,
+    _ progress: (AssemblyStep) throws -> Void, _ report: inout AssemblyReport
   ) throws -> [IndexJob] {
     var jobs: [IndexJob] = []
     for (table, pieces) in placed.tables {
@@ -156,9 +158,8 @@ struct GraftAssembler: Assembler {
     try progress(.indexing(indexes: jobs.count))
     let complete = jobs.filter(\.isComplete)
     let bytes = Int(max(1 << 20, min(16 << 20, order.memory / 16)))
-    let outcomes = try IndexCrew(complete, file, pool, bytes: bytes).run(complete.count) {
-      try progress(.stepDone)
-    }
+    let crew = IndexCrew(complete, file, pool, pointers, bytes: bytes)
+    let outcomes = try crew.run(complete.count) { try progress(.stepDone) }
     let found = outcomes.compactMap(\.dangling)
     for reference in order.plan.program.references {
       report.danglingReferences += found.filter {
@@ -176,13 +177,15 @@ struct GraftAssembler: Assembler {
 
   /// Lists the free pages, and writes the first page last.
   private func close(
-    _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool
+    _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool,
+    _ pointers: PointerMap
   ) throws {
     let rest = pool.rest()
     let free = FreePages(holes: rest.holes, end: rest.end)
-    let stitcher = TableStitcher(file, pool)
+    let stitcher = TableStitcher(file, pool, pointers)
     let trunk = try stitcher.setFree(free.pages)
     try stitcher.finish()
+    try pointers.flush()
     try skeleton.0.writeFirstPage(
       to: file, pageCount: free.pageCount, firstTrunk: trunk, freePages: UInt32(free.pages.count))
     try skeleton.1.close()

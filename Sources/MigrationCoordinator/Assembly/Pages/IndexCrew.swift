@@ -12,14 +12,18 @@ final class IndexCrew: Sendable {
 
   private let file: PageFile
   private let pool: PagePool
+  private let pointers: PointerMap
   private let bytes: Int
   private let state: Mutex<State>
   private let ended = DispatchSemaphore(value: 0)
 
   /// Takes the bytes that the reading of all jobs may keep in memory.
-  init(_ jobs: [IndexJob], _ file: PageFile, _ pool: PagePool, bytes: Int) {
+  init(
+    _ jobs: [IndexJob], _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap, bytes: Int
+  ) {
     self.file = file
     self.pool = pool
+    self.pointers = pointers
     self.bytes = bytes
     state = Mutex(State(waiting: jobs.sorted { $0.size > $1.size }[...]))
   }
@@ -43,7 +47,7 @@ final class IndexCrew: Sendable {
   private func work(bytes: Int) {
     while let job = state.withLock({ $0.waiting.popFirst() }) {
       do {
-        let outcome = try job.run(file, pool, bytes: bytes)
+        let outcome = try job.run(file, pool, pointers, bytes: bytes)
         state.withLock { $0.outcomes.append(outcome) }
       } catch {
         state.withLock { $0.error = $0.error ?? error }

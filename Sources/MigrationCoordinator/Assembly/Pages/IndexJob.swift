@@ -31,8 +31,10 @@ struct IndexJob: Sendable {
   }
 
   /// Builds the tree; bytes are those that all reading may keep in memory.
-  func run(_ file: PageFile, _ pool: PagePool, bytes: Int) throws -> Outcome {
-    let writer = ExtentWriter(file, pool)
+  func run(
+    _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap, bytes: Int
+  ) throws -> Outcome {
+    let writer = ExtentWriter(file, pool, pointers: pointers)
     let target = IndexWriter(root: root, writer)
     var outcome = Outcome(index: index.name, entries: 0)
     switch index.form {

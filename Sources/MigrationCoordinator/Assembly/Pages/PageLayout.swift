@@ -13,6 +13,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// The start of the system since which what was written is there, synced or not; nil where the
   /// system does not tell, and all is synced.
   var boot: [UInt8]?
+  /// Whether workers write past the page cache.
+  private(set) var isDirect = false
   /// The b-trees of the source that are moved.
   var moves: TreeMoves?
   /// Where they are.
@@ -64,13 +66,31 @@ struct PageLayout: Hashable, Codable, Sendable {
     while PageGeometry.isReserved(firstPage) { firstPage += 1 }
   }
 
-  /// Makes the files that workers write to, unless they are there.
-  func prepare(_ paths: MigrationPaths) throws {
+  /// Makes the files that workers write to, unless they are there, for a result of about so many
+  /// bytes.
+  mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
     for path in [paths.result, paths.claims] {
       let file = try FileDescriptor.open(
         path, .readWrite, options: [.create, .closeOnExec], permissions: .ownerReadWrite)
       try file.close()
     }
+    guard let file = try Files.openDirect(paths.result) else { return }
+    try file.closeAfter {
+      isDirect = Self.takesPages(PageFile(file))
+      // Writers that do not lengthen a file need not wait for each other. It is a hint: where there
+      // is no room for all of it, the pages that do not fit will tell.
+      if isDirect { try? Files.reserve(file, bytes: bytes) }
+    }
+  }
+
+  /// Whether a file opened for direct writing takes pages from memory as the writers hold them.
+  private static func takesPages(_ file: PageFile) -> Bool {
+    let page = UnsafeMutableRawPointer.allocate(
+      byteCount: PageGeometry.pageSize, alignment: PageGeometry.pageSize)
+    defer { page.deallocate() }
+    page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    // The first page is written last of all, so it holds nothing yet.
+    return (try? file.write(page: 1, page)) != nil
   }
 
   /// What the worker of an order needs.
@@ -93,7 +113,8 @@ struct PageLayout: Hashable, Codable, Sendable {
     }
     var work = PageWork(
       file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
-      indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil)
+      indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
+      isDirect: isDirect)
     for piece in order.pieces {
       work.tables[piece.number] = moves?.tables[piece.destinationTable]?.moved
       work.moves[piece.number] = indexMoves(piece, plan, schema)

@@ -19,12 +19,15 @@ struct PlacedPages: ~Copyable {
   let tables: [(name: String, pieces: [PlacedPagePiece])]
   /// Indexes that came from the source, by name, each with its shard.
   let moved: [String: (MovedIndex, FileDescriptor)]
+  /// What the workers say of their pages, each with its shard.
+  let pointers: [(FileDescriptor, [Section])]
   private let files: [FileDescriptor]
 
   init(_ order: AssemblyOrder) throws {
     var files: [FileDescriptor] = []
     var placed: [Int: PlacedPagePiece] = [:]
     var moved: [String: (MovedIndex, FileDescriptor)] = [:]
+    var pointers: [(FileDescriptor, [Section])] = []
     do {
       for manifest in order.manifests {
         guard let shard = manifest.pages else {
@@ -34,6 +37,7 @@ struct PlacedPages: ~Copyable {
           order.folder.appending(manifest.shard), .readOnly, options: .closeOnExec)
         files.append(file)
         if shard.isUnmovable { throw PageError(.unmovable) }
+        pointers.append((file, shard.pointers))
         for (name, index) in shard.moved { moved[name] = (index, file) }
         for (result, pages) in zip(manifest.pieces, shard.pieces)
         where result.piece == pages.piece {
@@ -47,6 +51,7 @@ struct PlacedPages: ~Copyable {
     }
     self.files = files
     self.moved = moved
+    self.pointers = pointers
     tables = Self.byTable(order, placed)
   }
 
