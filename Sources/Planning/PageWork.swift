@@ -96,11 +96,9 @@ package struct PageIndex: Hashable, Codable, Sendable {
 
 /// What a worker left in the pages of the store under assembly, and in its shard.
 package struct PageShard: Hashable, Codable, Sendable {
-  /// The pages that the worker took.
-  package var taken: [Extent]
-  /// Those of them that it did not need.
+  /// Pages that the worker took and did not need.
   package var unused: [Extent]
-  /// What the pointer map has to say of them, as `PointerList` wrote it.
+  /// What the pointer map has to say of the others, as `PointerList` wrote it.
   package var pointers: [Section]
   package var pieces: [PagePiece]
   /// Whether the digests of the pieces are those of their rows.
@@ -111,11 +109,10 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var isUnmovable = false
 
   package init(
-    taken: [Extent], unused: [Extent], pointers: [Section], pieces: [PagePiece],
+    unused: [Extent], pointers: [Section], pieces: [PagePiece],
     digestsRows: Bool
   ) {
     self.digestsRows = digestsRows
-    self.taken = taken
     self.unused = unused
     self.pointers = pointers
     self.pieces = pieces

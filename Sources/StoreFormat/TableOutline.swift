@@ -2,10 +2,10 @@ package import SystemPackage
 
 /// Where the rows of a table lie along its keys, read from the upper pages of its b-tree.
 ///
-/// It costs a few hundred page reads however large the table is. The layout of pages is that of
+/// It costs some thousand page reads, or two for each 32 MiB of a very large table. The layout of pages is that of
 /// "Database File Format" on sqlite.org, section 1.6.
 package struct TableOutline: Sendable {
-  /// A run of keys under one page.
+  /// A run of keys under pages that are neighbours.
   package struct Run: Hashable, Sendable {
     /// The last key that may lie in the run.
     package var lastKey: Int64
@@ -42,25 +42,41 @@ package struct TableOutline: Sendable {
       guard case .leaf(let rows, let bytes) = top else { return nil }
       return [Run(lastKey: .max, leaves: 1, sampleRows: rows, sampleBytes: bytes)]
     }
-    return runs(children)
-  }
-
-  /// One run per child of the root: its leaves counted, the first of them sampled.
-  private func runs(_ children: [(page: UInt32, lastKey: Int64?)]) -> [Run]? {
     var result: [Run] = []
-    for child in children {
-      let lastKey = child.lastKey ?? .max
-      guard let measured = measure(child.page, depth: 0),
-        result.last.map({ $0.lastKey < lastKey }) ?? true
-      else { return nil }
-      result.append(
-        Run(
-          lastKey: lastKey, leaves: measured.leaves, sampleRows: measured.rows,
-          sampleBytes: min(measured.bytes, fileBytes / measured.leaves + Int64(pageSize))))
-    }
+    guard collect(children, upTo: .max, depth: 0, into: &result) else { return nil }
     let leaves = result.reduce(0) { $0 + $1.leaves }
     guard leaves <= fileBytes / Int64(pageSize) * 2 else { return nil }
     return result
+  }
+
+  /// Adds runs of a thousandth of the file and at most some 8192 leaves, each of as many children
+  /// as that takes, or of a part of one. The middle one of them is the sample.
+  private func collect(
+    _ children: [(page: UInt32, lastKey: Int64?)], upTo end: Int64, depth: Int,
+    into result: inout [Run]
+  ) -> Bool {
+    let wanted = min(8192, max(64, fileBytes / Int64(pageSize) / 1024))
+    guard let typical = measure(children[children.count / 2].page, depth: depth) else {
+      return false
+    }
+    let size = Int(max(1, wanted / typical.leaves))
+    for start in stride(from: 0, to: children.count, by: size) {
+      let some = children[start..<min(start + size, children.count)]
+      let middle = some[(some.startIndex + some.endIndex) / 2].page
+      let lastKey = some.last?.lastKey ?? end
+      guard let sample = measure(middle, depth: depth),
+        result.last.map({ $0.lastKey < lastKey }) ?? true
+      else { return false }
+      if sample.leaves > 2 * wanted, case .interior(let parts) = read(middle) {
+        guard collect(parts, upTo: lastKey, depth: depth + 1, into: &result) else { return false }
+        continue
+      }
+      result.append(
+        Run(
+          lastKey: lastKey, leaves: sample.leaves * Int64(some.count), sampleRows: sample.rows,
+          sampleBytes: min(sample.bytes, fileBytes / sample.leaves + Int64(pageSize))))
+    }
+    return true
   }
 
   private func measure(

@@ -86,6 +86,11 @@ package final class ClaimLog: ExtentSource {
   package struct Claim: Hashable, Sendable {
     package var order: UInt32
     package var attempt: UInt32
+
+    package init(order: UInt32, attempt: UInt32) {
+      self.order = order
+      self.attempt = attempt
+    }
   }
 
   package static let recordSize = 8
@@ -93,8 +98,6 @@ package final class ClaimLog: ExtentSource {
   private let descriptor: FileDescriptor
   private let firstPage: UInt32
   private let claim: Claim
-  /// The extents taken through this object, in order.
-  package private(set) var taken: [Extent] = []
 
   /// Takes the descriptor of the log, opened for appending by nobody else.
   package init(_ descriptor: FileDescriptor, firstPage: UInt32, order: UInt32, attempt: UInt32) {
@@ -113,9 +116,7 @@ package final class ClaimLog: ExtentSource {
     } catch {
       throw error as? PageError ?? PageError(.write((error as? Errno)?.rawValue ?? 0))
     }
-    let extent = try Self.extent(Int(end) / Self.recordSize - 1, firstPage: firstPage)
-    taken.append(extent)
-    return extent
+    return try Self.extent(Int(end) / Self.recordSize - 1, firstPage: firstPage)
   }
 
   /// The extent that a record of the log stands for.
@@ -127,14 +128,21 @@ package final class ClaimLog: ExtentSource {
     return Extent(first: UInt32(first))
   }
 
-  /// The claims of a log's bytes; a last record that was cut off does not count.
-  package static func claims(in bytes: [UInt8]) -> [Claim] {
-    bytes.withUnsafeBytes { raw in
-      (0..<raw.count / recordSize).map { index in
-        Claim(
-          order: raw.loadUnaligned(fromByteOffset: index * recordSize, as: UInt32.self),
-          attempt: raw.loadUnaligned(fromByteOffset: index * recordSize + 4, as: UInt32.self))
-      }
+  /// Reads a log, but for a last record that was cut off.
+  package static func forEach(
+    _ log: FileDescriptor, bytes: Int64, firstPage: UInt32,
+    _ body: (Claim, Extent) throws(PageError) -> Void
+  ) throws(PageError) {
+    let count = bytes / Int64(recordSize)
+    let reader = SectionReader(
+      log, [Section(offset: 0, bytes: count * Int64(recordSize), count: count)])
+    var index = 0
+    while let record = try reader.next(recordSize) {
+      let claim = Claim(
+        order: record.loadUnaligned(as: UInt32.self),
+        attempt: record.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+      try body(claim, try extent(index, firstPage: firstPage))
+      index += 1
     }
   }
 }

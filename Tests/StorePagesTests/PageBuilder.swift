@@ -51,8 +51,11 @@ final class PageBuilder {
     var written: [Written] = []
     for table in store.tables { written.append(try write(table)) }
     let holes = try writers.flatMap { try $0.finish() }
-    let taken = claims.reduce(0) { $0 + $1.taken.count }
-    let end = try ClaimLog.extent(taken, firstPage: firstPage).first
+    let log = try FileDescriptor.open(logPath, .readOnly)
+    let taken = try log.closeAfter {
+      try log.seek(offset: 0, from: .end) / Int64(ClaimLog.recordSize)
+    }
+    let end = try ClaimLog.extent(Int(taken), firstPage: firstPage).first
     let skeletonRest = Extent(
       first: skeleton.pageCount + 1, count: firstPage - skeleton.pageCount - 1)
     let pool = PagePool(holes: holes + [skeletonRest], end: end)

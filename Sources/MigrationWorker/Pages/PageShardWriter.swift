@@ -157,8 +157,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   /// What the manifest says of the pages.
   mutating func finishPages() throws -> PageShard {
     var shard = PageShard(
-      taken: claims.taken, unused: try pages.finish(), pointers: try pointers.finish(),
-      pieces: pieces, digestsRows: work.digestsRows)
+      unused: try pages.finish(), pointers: try pointers.finish(), pieces: pieces,
+      digestsRows: work.digestsRows)
     shard.moved = moved
     shard.isUnmovable = isUnmovable
     return shard

@@ -83,13 +83,19 @@ struct GraftAssembler: Assembler {
 
   /// All pages that nobody uses: what workers left, and what dead ones had taken.
   private func pool(_ order: AssemblyOrder, _ result: FileDescriptor) throws -> PagePool {
-    let claims = try Int(Files.fileStatus(paths.claims).size) / ClaimLog.recordSize
-    let end = try ClaimLog.extent(claims, firstPage: layout.firstPage).first
-    let used = Set(order.manifests.flatMap { $0.pages?.taken ?? [] })
+    let done = Set(
+      order.manifests.map {
+        ClaimLog.Claim(order: UInt32($0.order), attempt: UInt32($0.attempt))
+      })
     var holes = order.manifests.flatMap { $0.pages?.unused ?? [] }
-    for index in 0..<claims {
-      let extent = try ClaimLog.extent(index, firstPage: layout.firstPage)
-      if !used.contains(extent) { holes.append(extent) }
+    var end = layout.firstPage
+    let log = try FileDescriptor.open(paths.claims, .readOnly, options: .closeOnExec)
+    try log.closeAfter {
+      let bytes = try Files.fileStatus(of: log).size
+      try ClaimLog.forEach(log, bytes: bytes, firstPage: layout.firstPage) { claim, extent in
+        if !done.contains(claim) { holes.append(extent) }
+        end = extent.first + extent.count
+      }
     }
     let skeleton = try StoreHeader(of: paths.skeleton).pageCount
     if skeleton + 1 < layout.firstPage {
