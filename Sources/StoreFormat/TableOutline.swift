@@ -2,8 +2,8 @@ package import SystemPackage
 
 /// Where the rows of a table lie along its keys, read from the upper pages of its b-tree.
 ///
-/// It costs some thousand page reads, or two for each 32 MiB of a very large table. The layout of pages is that of
-/// "Database File Format" on sqlite.org, section 1.6.
+/// It costs some thousand page reads, or two for each 32 MiB of a very large table. The layout of
+/// pages is that of "Database File Format" on sqlite.org, section 1.6.
 package struct TableOutline: Sendable {
   /// A run of keys under pages that are neighbours.
   package struct Run: Hashable, Sendable {

@@ -85,7 +85,7 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
   }
 }
 
-/// What a worker has to say of its pages: one process writes the map, of which several share a page.
+/// What a worker has to say of its pages: several share a page of the map, so one writes it.
 package final class PointerList: PointerMapping {
   struct Entry: BitwiseCopyable {
     static let size = MemoryLayout<Entry>.stride

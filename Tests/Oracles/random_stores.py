@@ -218,7 +218,10 @@ def copy_schema(template, db, r, form, filler):
     later = []
     for root, types in filler.layout.types.items():
         table = "Z" + root.upper()
-        free = [c for c in types if c not in ("Z_PK", "Z_ENT", "Z_OPT")]
+        # A default would be the value of many rows.
+        unique = {filler.layout.columns.get(k) for k in filler.values.unique}
+        free = [c for c in types if c not in ("Z_PK", "Z_ENT", "Z_OPT")
+                and not (form.defaults and c in unique)]
         if form.short and free:
             for column in r.sample(free, r.randint(1, min(3, len(free)))):
                 db.execute(f"alter table {table} drop column {quoted(column)}")
