@@ -11,11 +11,14 @@ final class FlushThread: @unchecked Sendable {
   private var isStopping = false
   private var hasEnded = false
 
-  init(name: String, every interval: Duration, flush: @escaping @Sendable () -> Void) {
+  init(every interval: Duration, flush: @escaping @Sendable () -> Void) {
     precondition(interval >= .milliseconds(100), "faster is of no use and wears on writers")
     let seconds = interval / .seconds(1)
-    let thread = Thread { [self] in run(seconds, flush) }
-    thread.name = name
+    let thread = Thread { [self] in
+      // Only a thread that runs has a name that the system knows.
+      Thread.current.name = "godwit-status"
+      run(seconds, flush)
+    }
     thread.stackSize = 512 << 10
     thread.start()
   }

@@ -132,12 +132,16 @@ extension Files {
     try sync(path, options: .closeOnExec)
   }
 
-  /// Returns when many files in a folder are on the disk, and their names.
+  /// More files than that are better synced with all of their file system.
+  package static let fewFiles = 16
+
+  /// Returns when many files in a folder are on the disk, and their names; where there are more than
+  /// a few, so is all of their file system.
   package static func syncFiles(
     _ names: [FilePath.Component], in folder: FilePath
   ) throws(SystemCallError) {
     // Each sync of a file waits for the journal of the file system; one for all waits once.
-    let isDone = names.count < 16 ? false : try syncFileSystem(of: folder)
+    let isDone = names.count <= fewFiles ? false : try syncFileSystem(of: folder)
     if !isDone { for name in names { try syncFile(folder.appending(name)) } }
     try syncDirectory(folder)
   }

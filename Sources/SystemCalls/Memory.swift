@@ -11,23 +11,27 @@ package struct MemoryUse: Hashable, Sendable {
   /// What the system tells now; nil where it does not.
   package static func current() -> MemoryUse? {
     guard let bytes = try? Files.readFile("/proc/self/status", limit: 65_536) else { return nil }
-    return MemoryUse(parsing: String(decoding: bytes, as: UTF8.self))
+    return MemoryUse(parsing: bytes)
   }
 
-  init?(parsing status: String) {
-    var kilobytes: [Substring: UInt64] = [:]
-    for line in status.split(separator: "\n") {
-      let words = line.split { $0 == " " || $0 == "\t" || $0 == ":" }
-      if words.count == 3, words[2] == "kB" { kilobytes[words[0]] = UInt64(words[1]) }
+  // Bytes, and no text for each line: this is asked while rows wait.
+  init?(parsing status: [UInt8]) {
+    var kilobytes: [String: UInt64] = [:]
+    for line in status.split(separator: UInt8(ascii: "\n")) {
+      guard line.first == UInt8(ascii: "R") || line.first == UInt8(ascii: "V") else { continue }
+      let digits = line.drop { !Self.digits.contains($0) }.prefix(while: Self.digits.contains)
+      let name = line.prefix { $0 != UInt8(ascii: ":") }
+      kilobytes[String(decoding: name, as: UTF8.self)] = UInt64(
+        String(decoding: digits, as: UTF8.self))
     }
     guard let anonymous = kilobytes["RssAnon"] ?? kilobytes["VmRSS"] else { return nil }
     var total = anonymous
-    for name: Substring in ["RssShmem", "VmSwap"] {
-      total = total.saturatingAdd(kilobytes[name] ?? 0)
-    }
+    for name in ["RssShmem", "VmSwap"] { total = total.saturatingAdd(kilobytes[name] ?? 0) }
     occupied = total.saturatingTimes(1024)
     residentPeak = (kilobytes["VmHWM"] ?? total).saturatingTimes(1024)
   }
+
+  private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 }
 
 extension UInt64 {
@@ -47,6 +51,9 @@ package final class PeakMemory: Sendable {
   private let bytes = Atomic<UInt64>(0)
 
   package init() {}
+
+  /// The peak so far.
+  package var peak: UInt64 { bytes.load(ordering: .relaxed) }
 
   /// Looks now, and tells the peak so far.
   @discardableResult

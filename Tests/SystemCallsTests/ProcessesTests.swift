@@ -41,11 +41,12 @@ import Testing
       RssShmem:\t   10 kB
       VmSwap:\t    5 kB
       """
-    let use = try #require(MemoryUse(parsing: status))
+    let use = try #require(MemoryUse(parsing: Array(status.utf8)))
     #expect(use.occupied == 115 * 1024)
     #expect(use.residentPeak == 900 * 1024)
-    #expect(MemoryUse(parsing: "Name:\tgodwit") == nil)
-    #expect(MemoryUse(parsing: "RssAnon:\t18446744073709551615 kB")?.occupied == .max)
+    #expect(MemoryUse(parsing: Array("Name:\tgodwit".utf8)) == nil)
+    let most = Array("RssAnon:\t18446744073709551615 kB".utf8)
+    #expect(MemoryUse(parsing: most)?.occupied == .max)
   }
 
   @Test func `a peak stays when memory is given back`() {

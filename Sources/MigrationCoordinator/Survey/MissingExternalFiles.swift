@@ -1,4 +1,3 @@
-import Foundation
 import Mapping
 import GRDB
 import Planning
@@ -23,32 +22,22 @@ struct MissingExternalFiles {
         guard let name = column.operations.lazy.compactMap(\.untaggedColumn).first else {
           continue
         }
-        for file in try externalNames(table.sourceTable, SQL.identifier(name)) {
-          guard let component = FilePath.Component(file),
-            try Files.fileStatusIfPresent(folder.appending(component)) != nil
-          else {
+        try reader.connection.run { db in
+          let files = ExternalReferences(table: table.sourceTable, column: name)
+          try files.forEach(in: db) { file in
+            let status = try FilePath.Component(file).flatMap {
+              try Files.fileStatusIfPresent(folder.appending($0))
+            }
+            if status != nil { return }
             result.append(
               Hindrance(
                 reason: .externalFileMissing(file), entity: table.destinationTable,
                 property: column.name, code: .migration))
-            continue
           }
         }
       }
     }
     return result
-  }
-
-  private func externalNames(_ table: String, _ column: String) throws -> [String] {
-    try reader.connection.run { db in
-      try Data.fetchAll(
-        db,
-        sql: """
-          SELECT substr(\(column), 2, 36) FROM \(SQL.identifier(table))
-          WHERE substr(\(column), 1, 1) = X'02'
-          """
-      ).map { String(decoding: $0, as: UTF8.self) }
-    }
   }
 }
 
