@@ -33,6 +33,15 @@ public enum PropertyValue: Hashable, Sendable {
     }
   }
 
+  /// The number as a real one, rounded where it has more digits; nil for any other value.
+  public var realValue: Double? {
+    switch self {
+    case .real(let number): number
+    case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
+    default: integerValue.map(Double.init)
+    }
+  }
+
   init(_ value: AttributeValue) {
     switch value {
     case .null: self = .null

@@ -135,7 +135,7 @@ extension Files {
   /// More files than that are better synced with all of their file system.
   package static let fewFiles = 16
 
-  /// Returns when many files in a folder are on the disk, and their names; where there are more than
+  /// Returns when many files in a folder are on the disk, and their names; where they are more than
   /// a few, so is all of their file system.
   package static func syncFiles(
     _ names: [FilePath.Component], in folder: FilePath

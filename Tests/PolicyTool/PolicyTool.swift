@@ -7,6 +7,7 @@ import TestPolicies
 @main struct PolicyTool {
   static func main() async {
     var policies = MigrationPolicies.ofCorpus
+    policies.register("Marking") { MarkingPolicy() }
     let names = ProcessInfo.processInfo.environment["GODWIT_ANSWERING"] ?? ""
     policies.registerOdd(answering: names.split(separator: ",").map(String.init))
     await GodwitTool.run(policies: policies)
