@@ -23,23 +23,27 @@ struct WorkerPool {
   func run(
     _ documents: [WorkOrderDocument], finished: @Sendable (Result) -> Void
   ) async throws -> [Result] {
-    try await withThrowingTaskGroup(of: Result.self) { group in
+    try await withThrowingTaskGroup(of: WorkOrderDocument.self) { group in
       var waiting = documents.makeIterator()
       var results: [Result] = []
       for _ in 0..<max(1, workers) {
         guard let next = waiting.next() else { break }
         group.addTask { try await run(next) }
       }
-      while let result = try await group.next() {
+      while let document = try await group.next() {
+        // The next worker starts while the manifest of this one is read.
+        if let next = waiting.next() { group.addTask { try await run(next) } }
+        let result = Result(
+          manifest: try Self.manifest(of: document), attempts: document.attempt)
         results.append(result)
         finished(result)
-        if let next = waiting.next() { group.addTask { try await run(next) } }
       }
       return results
     }
   }
 
-  private func run(_ document: WorkOrderDocument) async throws -> Result {
+  /// Has a work order carried out; the document of the attempt that did it.
+  private func run(_ document: WorkOrderDocument) async throws -> WorkOrderDocument {
     var lifecycle = WorkerLifecycle()
     var document = document
     document.attempt = lifecycle.begin()
@@ -48,9 +52,7 @@ struct WorkerPool {
       let ending = try await ended(document)
       try Task.checkCancellation()
       switch lifecycle.workerEnded(ending) {
-      case .finish:
-        return Result(
-          manifest: try Self.manifest(of: document), attempts: document.attempt)
+      case .finish: return document
       case .start(let attempt):
         logger.warning(
           "work order starts again",
