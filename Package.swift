@@ -33,7 +33,7 @@ let package = Package(
     .module("Schema", ["ObjectModel", "ValueExpressions"]),
     .module("Mapping", ["ObjectModel", "ValueExpressions"]),
     .module("RowPrograms", ["Mapping", "ObjectModel", "Schema", "ValueExpressions"]),
-    .module("StorePages", [.systemPackage]),
+    .module("StorePages", ["SystemCalls", .systemPackage]),
     .module(
       "Planning",
       ["Mapping", "ObjectModel", "RowPrograms", "Schema", "StorePages", .systemPackage]),

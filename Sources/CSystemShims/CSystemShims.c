@@ -109,6 +109,15 @@ int csystem_reserve(int descriptor, int64_t size) {
 #endif
 }
 
+int csystem_prefer_large_pages(void *memory, size_t size) {
+#ifdef MADV_HUGEPAGE
+  return result(madvise(memory, size, MADV_HUGEPAGE));
+#else
+  (void)memory, (void)size;
+  return -ENOTSUP;
+#endif
+}
+
 int csystem_sync_file_system(int descriptor) {
 #ifdef __linux__
   return result(syncfs(descriptor));

@@ -2,7 +2,7 @@ import Mapping
 import Foundation
 import MigrationStatus
 import ObjectModel
-package import Planning
+import Planning
 import RowPrograms
 import Schema
 import StoreFormat
@@ -38,10 +38,6 @@ extension StoreSurvey {
 
 extension MigrationPlan {
   /// Plans a migration; nil where hindrances leave nothing to plan.
-  package init?(
-    _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment
-  ) throws { try self.init(request, survey, assessment, moves: nil) }
-
   init?(
     _ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment,
     moves: TreeMoves?
@@ -49,8 +45,10 @@ extension MigrationPlan {
     guard let program = assessment.program else { return nil }
     var statistics = try StatisticsReader(survey: survey, sliceRows: request.rangeRows)
       .statistics(program)
-    for table in moves?.tables.keys ?? [:].keys {
-      statistics[table] = statistics[table]?.moved
+    for table in statistics.keys where statistics[table]?.slices.isEmpty == false {
+      statistics[table]?.isMoved = moves?.tables[table] != nil
+      statistics[table]?.movedIndexes = PageIndex.all(of: table, assessment.destination)
+        .map(\.name).filter { moves?.indexes[$0] != nil }
     }
     self =
       PartitionPlanner(

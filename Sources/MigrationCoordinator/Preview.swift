@@ -19,6 +19,8 @@ package struct Preview: Sendable {
   /// are not there yet.
   package let assessment: Assessment?
   package let plan: MigrationPlan?
+  /// Whether workers would write pages of the result, and no tables of their own.
+  package let writesPages: Bool
   package let diskNeed: DiskNeed
 
   /// Surveys the store of a request and hands the preview over while its files are there.
@@ -49,10 +51,12 @@ package struct Preview: Sendable {
       } ?? []
     var assessment: Assessment?
     if case .rows(let steps)? = legs.first?.work { assessment = try Assessment(survey, steps) }
+    let moves = try assessment.flatMap { try TreeMoves(request, survey, $0) }
     return try body(
       Preview(
         survey: survey, isNeeded: isNeeded, route: route, legs: legs, assessment: assessment,
-        plan: try assessment.flatMap { try MigrationPlan(request, survey, $0) },
+        plan: try assessment.flatMap { try MigrationPlan(request, survey, $0, moves: moves) },
+        writesPages: moves != nil,
         diskNeed: DiskNeed(sourceBytes: access.fingerprint.bytes, legs: legs.count)))
   }
 

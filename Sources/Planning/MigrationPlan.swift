@@ -10,6 +10,8 @@ package struct Piece: Hashable, Codable, Sendable {
   package var rows: Int64
   /// Bytes that those rows take in the source, estimated.
   package var bytes: Int64
+  /// Indexes of the table that go over from the source as they are, along with these rows.
+  package var movedIndexes: [String] = []
 
   package init(number: Int, destinationTable: String, keys: KeyRange, rows: Int64, bytes: Int64) {
     self.number = number

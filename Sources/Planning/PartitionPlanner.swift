@@ -75,7 +75,8 @@ package struct PartitionPlanner {
     var size = share(of: left)
     for table in tables {
       var open: Piece?
-      let slices = statistics[table]?.slices ?? []
+      guard let statistics = statistics[table] else { continue }
+      let slices = statistics.slices
       for (index, slice) in slices.enumerated() {
         let isLast = index == slices.count - 1
         var piece =
@@ -87,7 +88,8 @@ package struct PartitionPlanner {
         if open == nil { next += 1 }
         piece.rows += slice.rows
         piece.bytes += slice.bytes
-        work += slice.work
+        piece.movedIndexes += statistics.movedIndexes(with: index)
+        work += statistics.work(of: index)
         open = piece
         guard isLast || work >= size else { continue }
         if !isLast { piece.keys = KeyRange(first: piece.keys.first, last: slice.lastKey) }
@@ -110,13 +112,19 @@ package struct PartitionPlanner {
 
   /// Deals slices that were asked for to a few work orders.
   private func dealt(_ tables: [String], _ next: inout Int) -> [Share] {
-    let pieces = tables.flatMap { table in
-      (statistics[table]?.ranges(ofBytes: 1) ?? []).map { range in
+    var pieces: [Piece] = []
+    for table in tables {
+      let ranges = statistics[table]?.ranges(ofBytes: 1) ?? []
+      var own = ranges.map { range in
         defer { next += 1 }
         return Piece(
           number: next, destinationTable: table, keys: range.keys, rows: range.rows,
           bytes: range.bytes)
       }
+      for (index, name) in (statistics[table]?.movedIndexes ?? []).enumerated() {
+        own[index % own.count].movedIndexes.append(name)
+      }
+      pieces += own
     }
     let count = min(pieces.count, max(1, granularity.workers) * 4)
     var dealt = Array(repeating: [Piece](), count: count)

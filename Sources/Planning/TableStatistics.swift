@@ -8,36 +8,42 @@ package struct TableStatistics: Hashable, Codable, Sendable {
     package var lastKey: Int64
     package var rows: Int64
     package var bytes: Int64
-    /// Whether its rows go over as they are: nobody looks at their values.
-    package var isMoved = false
 
     package init(lastKey: Int64, rows: Int64, bytes: Int64) {
       self.lastKey = lastKey
       self.rows = rows
       self.bytes = bytes
     }
-
-    /// What the slice costs, counted in bytes that are read and written.
-    ///
-    /// Measured: to make a row and its index entries costs as much as 100 bytes, to look over one
-    /// that goes over as it is 20.
-    var work: Int64 { bytes + (isMoved ? 20 : 100) * rows }
   }
 
   /// In key order; together they hold every row.
   package var slices: [Slice]
+  /// Whether its rows go over as they are: nobody looks at their values.
+  package var isMoved = false
+  /// Its indexes that go over as they are, each as a whole.
+  package var movedIndexes: [String] = []
 
   package init(slices: [Slice]) { self.slices = slices }
 
   package var rows: Int64 { slices.reduce(0) { $0 + $1.rows } }
   package var bytes: Int64 { slices.reduce(0) { $0 + $1.bytes } }
-  var work: Int64 { slices.reduce(0) { $0 + $1.work } }
+  var work: Int64 { slices.indices.reduce(0) { $0 + work(of: $1) } }
 
-  /// The same of a table whose rows go over as they are.
-  package var moved: TableStatistics {
-    var result = self
-    for index in result.slices.indices { result.slices[index].isMoved = true }
-    return result
+  /// What a slice costs with the indexes that go along with it, counted in bytes that are read and
+  /// written.
+  ///
+  /// Measured: to make a row and its index entries costs as much as 100 bytes, to look over one
+  /// that goes over as it is 20, and an entry of a moved index 40.
+  func work(of slice: Int) -> Int64 {
+    let indexes = movedIndexes(with: slice)
+    return slices[slice].bytes + (isMoved ? 20 : 100) * slices[slice].rows
+      + (indexes.isEmpty ? 0 : 40 * rows * Int64(indexes.count))
+  }
+
+  /// The moved indexes that whoever takes the slice takes along: they are spread over the table.
+  func movedIndexes(with slice: Int) -> [String] {
+    movedIndexes.indices.filter { $0 * slices.count / movedIndexes.count == slice }
+      .map { movedIndexes[$0] }
   }
 
   /// Ranges of about that many bytes, the first open below and the last open above.

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import SystemCalls
 
 /// The memory in which extents are made, and the way from there to the file.
 ///
@@ -16,11 +17,9 @@ final class ExtentOutput {
     /// What it was used for last.
     var extent = Extent(first: 0, count: 0)
 
-    init(queue: DispatchQueue?) {
+    init(_ memory: UnsafeMutableRawPointer, queue: DispatchQueue?) {
+      self.memory = memory
       self.queue = queue
-      memory = .allocate(
-        byteCount: Int(Extent.length) * PageGeometry.pageSize,
-        alignment: PageGeometry.pageSize)
     }
   }
 
@@ -31,6 +30,7 @@ final class ExtentOutput {
   private let file: PageFile
   private let queues: [DispatchQueue]
   private let outcome = Outcome()
+  private let memoryOfAll: UnsafeMutableRawPointer
   private var slots: [Slot]
   private var current = 0
 
@@ -39,13 +39,19 @@ final class ExtentOutput {
     // Two, so that the disk has its next write when it has done one.
     let queues = isBehind ? [DispatchQueue(label: "pages 1"), DispatchQueue(label: "pages 2")] : []
     self.queues = queues
-    slots = isBehind ? (0..<8).map { Slot(queue: queues[$0 % 2]) } : [Slot(queue: nil)]
+    let size = Int(Extent.length) * PageGeometry.pageSize
+    let count = isBehind ? 4 : 1
+    let memory = UnsafeMutableRawPointer.allocateLarge(byteCount: count * size)
+    self.memoryOfAll = memory
+    slots = (0..<count).map {
+      Slot(memory + $0 * size, queue: isBehind ? queues[$0 % 2] : nil)
+    }
     for slot in slots.dropFirst() { slot.isFree.signal() }
   }
 
   deinit {
     for queue in queues { queue.sync {} }
-    for slot in slots { slot.memory.deallocate() }
+    memoryOfAll.deallocate()
   }
 
   /// Where the pages of the extent are made.

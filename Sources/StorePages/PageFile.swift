@@ -54,7 +54,7 @@ package struct PageFile: Sendable {
 
 /// Pages of one size in a row, handed out to one writer at a time.
 package struct Extent: Hashable, Codable, Sendable {
-  package static let length: UInt32 = 64
+  package static let length: UInt32 = 256
 
   package var first: UInt32
   package var count: UInt32

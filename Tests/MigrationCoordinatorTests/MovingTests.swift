@@ -1,3 +1,4 @@
+import Planning
 import GRDB
 @testable import MigrationCoordinator
 import ObjectModel
@@ -63,6 +64,24 @@ import ValueExpressions
   ) async throws {
     #expect(
       try await moved(given(), rangeRows: rangeRows) == ["ZBOOK", "ZPERSON", "Z_1TAGS"])
+  }
+
+  @Test func `the plan that is shown is the one that runs`() async throws {
+    let given = try given()
+    var request = given.request(
+      workers: 2, rangeRows: 700, output: given.folder.appending("new.sqlite"))
+    request.engine = .pages
+    let target = try TargetModel([given.target], configuration: nil)
+    let shown = try Preview.with(request, target) { preview in
+      #expect(preview.writesPages)
+      return try #require(preview.plan).workOrders
+    }
+    let moved = shown.flatMap(\.pieces).flatMap(\.movedIndexes)
+    #expect(Set(moved).count == moved.count)
+    #expect(moved.contains("sqlite_autoindex_Z_1TAGS_1"))
+    let report = try await given.run(request)
+    #expect(shown.map(\.partition) == report.workOrders.map(\.partition))
+    #expect(shown.map(\.rows) == report.workOrders.map(\.rows))
   }
 
   @Test func `gaps, chains and keys of any size are moved`() async throws {

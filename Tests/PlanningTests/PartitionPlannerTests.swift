@@ -95,6 +95,27 @@ struct PartitionPlannerTests {
     #expect(plan.workOrders.flatMap(\.pieces).allSatisfy { $0.bytes <= 30 * mebibyte })
   }
 
+  @Test(arguments: [false, true]) func `each index that moves goes along with one piece`(
+    keepsSlices: Bool
+  ) {
+    var statistics = slices(Array(repeating: 1 << 20, count: 8))
+    statistics.movedIndexes = ["one", "two", "three"]
+    let plan = plan(program(1), ["T0": statistics], workers: 2, keepsSlices: keepsSlices)
+    let moved = plan.workOrders.map { $0.pieces.flatMap(\.movedIndexes) }
+    #expect(moved.flatMap(\.self).sorted() == ["one", "three", "two"])
+    #expect(moved.allSatisfy { $0.count < 2 })
+  }
+
+  @Test func `a work order with an index to move has fewer rows`() {
+    let mebibyte: Int64 = 1 << 20
+    var statistics = slices(Array(repeating: mebibyte, count: 100))
+    let without = plan(program(1), ["T0": statistics], workers: 2, orderWork: 5_000 * mebibyte)
+    statistics.movedIndexes = ["one"]
+    let with = plan(program(1), ["T0": statistics], workers: 2, orderWork: 5_000 * mebibyte)
+    let first = with.workOrders.first { !$0.pieces[0].movedIndexes.isEmpty }
+    #expect((first?.rows ?? .max) < without.workOrders[0].rows)
+  }
+
   @Test func `small tables share a work order`() {
     let names = (0..<40).map { "T\($0)" }
     let program = MigrationProgram.made(

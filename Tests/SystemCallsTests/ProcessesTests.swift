@@ -31,6 +31,13 @@ import Testing
     #expect(Processes.bootID == id)
   }
 
+  @Test func `memory for large buffers begins where a large page does`() {
+    let memory = UnsafeMutableRawPointer.allocateLarge(byteCount: 5 << 20)
+    defer { memory.deallocate() }
+    #expect(UInt(bitPattern: memory) % (2 << 20) == 0)
+    memory.initializeMemory(as: UInt8.self, repeating: 7, count: 5 << 20)
+  }
+
   @Test func `memory is counted without code and mapped files`() throws {
     let status = """
       Name:\tgodwit

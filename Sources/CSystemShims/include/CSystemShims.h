@@ -42,6 +42,9 @@ int csystem_open_direct(const char *path);
 /// Gives a file blocks up to a size, which becomes its size if it is smaller.
 int csystem_reserve(int descriptor, int64_t size);
 
+/// Asks for memory in large pages; a hint.
+int csystem_prefer_large_pages(void *memory, size_t size);
+
 /// Makes `to` share the blocks of `from`.
 int csystem_clone(int from, int to);
 /// Copies inside the kernel from and to the current offsets; 0 at the end of the file.

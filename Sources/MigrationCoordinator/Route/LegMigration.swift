@@ -98,7 +98,7 @@ struct LegMigration {
       return saved
     }
     try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
-    let moves = moving ? try moves(assessment) : nil
+    let moves = moving ? try TreeMoves(request, survey, assessment) : nil
     guard var plan = try MigrationPlan(request, survey, assessment, moves: moves) else {
       preconditionFailure("an assessment without hindrances has a program")
     }
@@ -109,13 +109,6 @@ struct LegMigration {
       now: Date().timeIntervalSinceReferenceDate)
     try workspace.save(saved)
     return saved
-  }
-
-  private func moves(_ assessment: Assessment) throws -> TreeMoves? {
-    guard PageLayout.isWanted(request, survey), let program = assessment.program else {
-      return nil
-    }
-    return try TreeMoves(survey, assessment.destination, program)
   }
 
   /// Shards, result and the sorting of indexes take about twice the source at their peak.
@@ -184,7 +177,7 @@ struct LegMigration {
     }
     report.engine = saved.pages == nil ? .sql : .pages
     if saved.pages == nil && request.engine == .pages {
-      report.engineDeclined = PageLayout.hindrance(survey, saved.plan)
+      report.engineDeclined = PageLayout.hindrance(survey, saved.plan.program)
     }
     report.movedTables = saved.pages?.moves?.tables.keys.sorted() ?? []
     report.rows = assembled.rows

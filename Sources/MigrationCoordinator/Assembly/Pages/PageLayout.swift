@@ -28,25 +28,28 @@ struct PageLayout: Hashable, Codable, Sendable {
     _ request: MigrationRequest, _ survey: StoreSurvey, _ schema: StoreSchema,
     _ plan: MigrationPlan, moves: TreeMoves?
   ) {
-    guard Self.isWanted(request, survey) else { return nil }
-    if Self.hindrance(survey, plan) != nil { return nil }
+    guard Self.isPossible(request, survey, plan.program) else { return nil }
     self.init(schema, moves, source: survey.access.readable.string)
   }
 
-  /// Whether a request has rows written as pages where that can be done.
-  static func isWanted(_ request: MigrationRequest, _ survey: StoreSurvey) -> Bool {
-    switch request.engine {
-    case .sql: false
-    case .pages: true
-    case .auto, .objects: survey.access.fingerprint.bytes >= worthwhileBytes
-    }
+  /// Whether a request wants rows to be written as pages, and they can be.
+  static func isPossible(
+    _ request: MigrationRequest, _ survey: StoreSurvey, _ program: MigrationProgram
+  ) -> Bool {
+    let isWanted =
+      switch request.engine {
+      case .sql: false
+      case .pages: true
+      case .auto, .objects: survey.access.fingerprint.bytes >= worthwhileBytes
+      }
+    return isWanted && hindrance(survey, program) == nil
   }
 
   /// Why the rows of a store cannot be written as pages, if they cannot (docs/store-pages.md).
-  static func hindrance(_ survey: StoreSurvey, _ plan: MigrationPlan) -> String? {
+  static func hindrance(_ survey: StoreSurvey, _ program: MigrationProgram) -> String? {
     if survey.header.textEncoding > 1 { return "the store's texts are not encoded in UTF-8" }
-    let isComputed = plan.program.orderFills.contains { fill in
-      plan.program.tables.contains { $0.destinationTable == fill.table && $0.hasCalls }
+    let isComputed = program.orderFills.contains { fill in
+      program.tables.contains { $0.destinationTable == fill.table && $0.hasCalls }
     }
     return isComputed ? "an order has to be made of computed objects" : nil
   }
@@ -117,7 +120,7 @@ struct PageLayout: Hashable, Codable, Sendable {
       isDirect: isDirect)
     for piece in order.pieces {
       work.tables[piece.number] = moves?.tables[piece.destinationTable]?.moved
-      work.moves[piece.number] = indexMoves(piece, plan, schema)
+      work.moves[piece.number] = piece.movedIndexes.compactMap { moves?.indexes[$0] }
     }
     work.places = plan.program.orderFills.isEmpty ? nil : paths.places.string
     return work
@@ -128,19 +131,6 @@ struct PageLayout: Hashable, Codable, Sendable {
     var found = PageIndex.all(of: table, schema)
     for index in found.indices { found[index].root = moves?.indexes[found[index].name]?.root }
     return found
-  }
-
-  /// The indexes that are moved along with a piece: those of its table, dealt out to its pieces.
-  private func indexMoves(
-    _ piece: Piece, _ plan: MigrationPlan, _ schema: StoreSchema
-  ) -> [IndexMove]? {
-    let table = piece.destinationTable
-    let all = pageIndexes(of: table, schema).compactMap { moves?.indexes[$0.name] }
-    if all.isEmpty { return nil }
-    let pieces = plan.workOrders.flatMap(\.pieces).filter { $0.destinationTable == table }
-      .map(\.number).sorted()
-    guard let place = pieces.firstIndex(of: piece.number) else { return nil }
-    return all.enumerated().filter { $0.offset % pieces.count == place }.map(\.element)
   }
 }
 

@@ -22,7 +22,15 @@ struct TreeMoves: Hashable, Codable, Sendable {
   /// By the index of the destination.
   private(set) var indexes: [String: IndexMove] = [:]
 
-  init(_ survey: StoreSurvey, _ schema: StoreSchema, _ program: MigrationProgram) throws {
+  /// Finds what can be moved for a request; nil where rows are not written as pages.
+  init?(_ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: Assessment) throws {
+    guard let program = assessment.program, PageLayout.isPossible(request, survey, program) else {
+      return nil
+    }
+    try self.init(survey, assessment.destination, program)
+  }
+
+  private init(_ survey: StoreSurvey, _ schema: StoreSchema, _ program: MigrationProgram) throws {
     let header = survey.header
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4, header.textEncoding == 1
