@@ -38,6 +38,13 @@ struct Workspace {
     else { return nil }
     // A restart of the system may have lost what was never synced.
     if let boot = saved.pages?.boot, boot != Processes.bootID { return nil }
+    // What workers wrote as pages is gone with the result: a run that got as far as to give it its
+    // name may have been cut off there.
+    if saved.pages != nil, try Files.fileStatusIfPresent(paths.claims) != nil,
+      try Files.fileStatusIfPresent(paths.result) == nil
+    {
+      return nil
+    }
     saved.isTakenUp = true
     return saved
   }

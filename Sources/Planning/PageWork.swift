@@ -96,6 +96,8 @@ package struct PageIndex: Hashable, Codable, Sendable {
 
 /// What a worker left in the pages of the store under assembly, and in its shard.
 package struct PageShard: Hashable, Codable, Sendable {
+  /// What tells the extents that the worker took from those of others, with the order's number.
+  package var serial: UInt32
   /// Pages that the worker took and did not need.
   package var unused: [Extent]
   /// What the pointer map has to say of the others, as `PointerList` wrote it.
@@ -109,9 +111,9 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var isUnmovable = false
 
   package init(
-    unused: [Extent], pointers: [Section], pieces: [PagePiece],
-    digestsRows: Bool
+    serial: UInt32, unused: [Extent], pointers: [Section], pieces: [PagePiece], digestsRows: Bool
   ) {
+    self.serial = serial
     self.digestsRows = digestsRows
     self.unused = unused
     self.pointers = pointers

@@ -56,6 +56,12 @@ package final class ExtentWriter {
     try output.write(page, bytes)
   }
 
+  /// Has the file hold a page that may be in memory still.
+  func makeReadable(_ page: UInt32) throws(PageError) {
+    if extent.contains(page) { try flush() }
+    try output.finish()
+  }
+
   /// Writes what is left; the pages that were taken and never used.
   package func finish() throws(PageError) -> [Extent] {
     try flush()

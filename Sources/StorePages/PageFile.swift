@@ -85,11 +85,13 @@ package final class ClaimLog: ExtentSource {
   /// Who took an extent.
   package struct Claim: Hashable, Sendable {
     package var order: UInt32
-    package var attempt: UInt32
+    /// How many extents were taken when the writer began: of two that wrote for one order, whether
+    /// in one run or in two, and took any, each has its own.
+    package var serial: UInt32
 
-    package init(order: UInt32, attempt: UInt32) {
+    package init(order: UInt32, serial: UInt32) {
       self.order = order
-      self.attempt = attempt
+      self.serial = serial
     }
   }
 
@@ -97,17 +99,24 @@ package final class ClaimLog: ExtentSource {
 
   private let descriptor: FileDescriptor
   private let firstPage: UInt32
-  private let claim: Claim
+  package let claim: Claim
 
   /// Takes the descriptor of the log, opened for appending by nobody else.
-  package init(_ descriptor: FileDescriptor, firstPage: UInt32, order: UInt32, attempt: UInt32) {
+  package init(
+    _ descriptor: FileDescriptor, firstPage: UInt32, order: UInt32
+  ) throws(PageError) {
     self.descriptor = descriptor
     self.firstPage = firstPage
-    claim = Claim(order: order, attempt: attempt)
+    do {
+      let bytes = try descriptor.seek(offset: 0, from: .end)
+      claim = Claim(order: order, serial: UInt32(clamping: bytes / Int64(Self.recordSize)))
+    } catch {
+      throw PageError(.read((error as? Errno)?.rawValue ?? 0))
+    }
   }
 
   package func nextExtent() throws(PageError) -> Extent {
-    var record = (claim.order, claim.attempt)
+    var record = (claim.order, claim.serial)
     let end: Int64
     do {
       let written = try withUnsafeBytes(of: &record) { try descriptor.write($0) }
@@ -140,7 +149,7 @@ package final class ClaimLog: ExtentSource {
     while let record = try reader.next(recordSize) {
       let claim = Claim(
         order: record.loadUnaligned(as: UInt32.self),
-        attempt: record.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        serial: record.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
       try body(claim, try extent(index, firstPage: firstPage))
       index += 1
     }

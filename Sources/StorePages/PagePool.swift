@@ -4,6 +4,7 @@ import Synchronization
 package final class PagePool: ExtentSource, Sendable {
   private struct State {
     var holes: [Extent]
+    var retired: [Extent] = []
     var end: UInt32
   }
 
@@ -37,8 +38,23 @@ package final class PagePool: ExtentSource, Sendable {
     state.withLock { $0.holes += extents.flatMap(Self.split) }
   }
 
-  /// The holes, and the first page past the end.
-  package func rest() -> (holes: [Extent], end: UInt32) {
-    state.withLock { ($0.holes, $0.end) }
+  /// Takes a page that nobody needs any more but whoever begins anew: it is free in the end, and
+  /// stays as it is.
+  package func retire(_ page: UInt32) {
+    state.withLock { state in
+      if let last = state.retired.last, last.first + last.count == page {
+        state.retired[state.retired.count - 1].count += 1
+      } else {
+        state.retired.append(Extent(first: page, count: 1))
+      }
+    }
+  }
+
+  /// Whether there are pages that are to stay as they are.
+  package var hasRetired: Bool { state.withLock { !$0.retired.isEmpty } }
+
+  /// What is free once nobody takes pages any more.
+  package func freePages() -> FreePages {
+    state.withLock { FreePages(holes: $0.holes, retired: $0.retired, end: $0.end) }
   }
 }

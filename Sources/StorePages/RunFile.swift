@@ -97,6 +97,11 @@ package final class SectionReader {
     return UnsafeRawPointer(base + start)
   }
 
+  /// The next leaf; nil at the end.
+  package func nextLeaf() throws(PageError) -> LeafEntry? {
+    try next(MemoryLayout<LeafEntry>.stride)?.loadUnaligned(as: LeafEntry.self)
+  }
+
   /// As many whole entries as are at hand, at least one; nil at the end.
   package func nextChunk<Entry: BitwiseCopyable>(
     of type: Entry.Type

@@ -57,11 +57,19 @@ package struct Skeleton {
 
 /// Which pages of an assembled store are free, and how long the store is.
 package struct FreePages {
-  package private(set) var pages: [UInt32] = []
-  package private(set) var pageCount: UInt32
+  /// The leaves that one trunk lists: its last six places stay empty, as SQLite itself leaves them.
+  static let perTrunk = PageGeometry.pageSize / 4 - 8
 
-  /// Cuts unused pages off the end; the holes before it are free.
-  package init(holes: [Extent], end: UInt32) {
+  package let pageCount: UInt32
+  package let count: Int
+  /// The pages that list the others.
+  let trunks: [UInt32]
+  private let holes: [Extent]
+  private let retired: [Extent]
+
+  /// Cuts unused pages off the end; the holes before it are free, and so are retired pages, which
+  /// nothing is written to.
+  package init(holes: [Extent], retired: [Extent], end: UInt32) {
     var last = end - 1
     var ranges = holes.filter { $0.count > 0 }.sorted { $0.first < $1.first }
     while true {
@@ -74,10 +82,30 @@ package struct FreePages {
         break
       }
     }
-    pageCount = last
-    for range in ranges {
-      for page in range.first..<range.first + range.count
-      where page <= last && !PageGeometry.isReserved(page) { pages.append(page) }
+    var count = Self.pages(of: ranges).count + Self.pages(of: retired).count
+    var trunks: [UInt32] = []
+    var writable = Self.pages(of: ranges).makeIterator()
+    while trunks.count * (Self.perTrunk + 1) < count {
+      if let page = writable.next() {
+        trunks.append(page)
+      } else {
+        last += 1
+        while PageGeometry.isReserved(last) { last += 1 }
+        trunks.append(last)
+        count += 1
+      }
     }
+    (pageCount, self.count, self.trunks) = (last, count, trunks)
+    (self.holes, self.retired) = (ranges, retired)
+  }
+
+  /// Tells the pages that are not trunks.
+  func forEachLeaf(_ body: (UInt32) throws(PageError) -> Void) throws(PageError) {
+    for page in Self.pages(of: holes).dropFirst(trunks.count) { try body(page) }
+    for page in Self.pages(of: retired) { try body(page) }
+  }
+
+  private static func pages(of extents: [Extent]) -> some Collection<UInt32> {
+    extents.lazy.flatMap { $0.first..<$0.first + $0.count }.filter { !PageGeometry.isReserved($0) }
   }
 }

@@ -51,26 +51,25 @@ package final class TableStitcher {
     }
   }
 
-  /// Numbers the rows of a leaf anew; the leaves that hold them then, and the old ones are free.
+  /// Numbers the rows of leaves anew, and tells the leaves that hold them then.
   package func renumber(
-    _ leaves: [LeafEntry], adding offset: Int64
-  ) throws(PageError) -> [LeafEntry] {
-    var result: [LeafEntry] = []
-    let table = TableWriter(writer) { (leaf) throws(PageError) in result.append(leaf) }
+    _ leaves: SectionReader, adding offset: Int64, into renumbered: EntryCollector
+  ) throws(PageError) {
+    let table = TableWriter(writer) { (leaf) throws(PageError) in try renumbered.add(leaf) }
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
-    for leaf in leaves {
+    while let leaf = try leaves.nextLeaf() {
       try file.read(page: leaf.page, page)
       try LeafReader.forEach(page) { (key, payload, overflow) throws(PageError) in
         // Rows of join tables are a few integers long.
         guard overflow == nil else { throw PageError(.damaged(page: leaf.page)) }
         try table.add(key: key + offset, payload: payload)
       }
+      pool.retire(leaf.page)
     }
     try table.finish()
-    pool.giveBack(leaves.map { Extent(first: $0.page, count: 1) })
-    return result
+    try renumbered.flush()
   }
 
   /// Copies the page of another file with its entry in the pointer map.
@@ -82,27 +81,29 @@ package final class TableStitcher {
   }
 
   /// Lists pages as free; the number of the first trunk page.
-  package func setFree(_ free: [UInt32]) throws(PageError) -> UInt32 {
+  package func setFree(_ free: FreePages) throws(PageError) -> UInt32 {
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
-    // The last six places stay empty, as SQLite itself leaves them.
-    let perTrunk = PageGeometry.pageSize / 4 - 8
+    var trunks = free.trunks[...]
     var next: UInt32 = 0
-    var left = free[...]
-    while let trunk = left.popFirst() {
-      page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
-      let leaves = left.prefix(perTrunk)
-      left = left.dropFirst(perTrunk)
+    var leaves = 0
+    func finishTrunk() throws(PageError) {
+      guard let trunk = trunks.popFirst() else { return }
       Bytes.put32(next, page)
-      Bytes.put32(UInt32(leaves.count), page + 4)
-      for (index, leaf) in leaves.enumerated() {
-        Bytes.put32(leaf, page + 8 + 4 * index)
-        try pointers.set(leaf, .free, parent: 0)
-      }
+      Bytes.put32(UInt32(leaves), page + 4)
       try place(page: trunk, page, kind: .free, parent: 0)
-      next = trunk
+      (next, leaves) = (trunk, 0)
+      page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
     }
+    page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    try free.forEachLeaf { (leaf) throws(PageError) in
+      if leaves == FreePages.perTrunk { try finishTrunk() }
+      Bytes.put32(leaf, page + 8 + 4 * leaves)
+      try pointers.set(leaf, .free, parent: 0)
+      leaves += 1
+    }
+    while !trunks.isEmpty { try finishTrunk() }
     return next
   }
 
@@ -114,6 +115,7 @@ package final class TableStitcher {
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
+    try writer.makeReadable(leaf)
     try file.read(page: leaf, page)
     let pointers = pointers
     if page.load(as: UInt8.self) == 10 {
@@ -124,7 +126,7 @@ package final class TableStitcher {
       }
     }
     try file.write(page: root, page)
-    pool.giveBack([Extent(first: leaf, count: 1)])
+    pool.retire(leaf)
   }
 }
 

@@ -1,5 +1,6 @@
 import Subprocess
 import Foundation
+import GRDB
 import SystemPackage
 import TestSupport
 import Testing
@@ -9,6 +10,7 @@ import Testing
   private static let scenarios = FilePath(#filePath).removingLastComponent().appending("Scenarios")
   private var folder: FilePath { ScratchFolder.current }
   private var store: FilePath { folder.appending("Store.sqlite") }
+  private var destination: FilePath { models.appending("destination.xcdatamodel") }
   private let models = scenarios.appending("one-to-many-becomes-ordered-many-to-many")
 
   private var names: [String] {
@@ -24,10 +26,10 @@ import Testing
   }
 
   private func migrate(
-    _ more: [String] = [], faults: String? = nil
+    _ more: [String] = [], to model: FilePath? = nil, faults: String? = nil
   ) async throws -> BuiltTool.Outcome {
     try await BuiltTool.run(
-      ["migrate", store.string, "--to", models.appending("destination.xcdatamodel").string] + more,
+      ["migrate", store.string, "--to", (model ?? destination).string] + more,
       environment: faults.map { ["GODWIT_FAULT": $0] } ?? [:])
   }
 
@@ -77,6 +79,111 @@ import Testing
     let text = try String(contentsOfFile: report.string, encoding: .utf8)
     #expect(text.contains("\"resumed\" : true") || text.contains("\"resumed\":true"))
     #expect(try names.count == 3)
+  }
+
+  @Test(
+    .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
+    arguments: ["coordinator:migrating", "coordinator:assembled"], [false, true])
+  func `what a killed coordinator leaves in pages is used once, or is free`(
+    fault: String, hasPartialIndex: Bool
+  ) async throws {
+    try await generate(rows: 3_000)
+    let model = hasPartialIndex ? try withPartialIndex() : destination
+    let (plain, taken) = (folder.appending("Plain.sqlite"), folder.appending("Taken.sqlite"))
+    let ranges = ["--range-rows", "200", "--workers", "3"]
+    let made = try await migrate(["--output", plain.string, "--engine", "sql"], to: model)
+    #expect(made.status == 0, "\(made.standardError)")
+    let more = ranges + ["--output", taken.string, "--engine", "pages"]
+    #expect(try await migrate(more, to: model, faults: fault).status == -9)
+    let report = folder.appending("report.json")
+    let resumed = try await migrate(more + ["--report", report.string], to: model)
+    #expect(resumed.status == 0, "\(resumed.standardError)")
+    let text = try String(contentsOfFile: report.string, encoding: .utf8)
+    #expect(text.contains("\"resumed\" : true"))
+    #expect(text.contains("\"engine\" : \"pages\""))
+    #expect(try vacuumed(taken) == vacuumed(plain))
+  }
+
+  @Test(
+    .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
+    arguments: ["coordinator:assembled", "coordinator:named", "coordinator:exchanged"],
+    ["sql", "pages"])
+  func `a store in its place is whole whenever the coordinator is killed`(
+    fault: String, engine: String
+  ) async throws {
+    try await generate(rows: 3_000)
+    let old = try vacuumed(store)
+    let plain = folder.appending("Plain.sqlite")
+    #expect(try await migrate(["--output", plain.string]).status == 0)
+    let more = ["--range-rows", "200", "--workers", "2", "--engine", engine]
+    #expect(try await migrate(more, faults: fault).status == -9)
+    #expect(try vacuumed(store) == (fault == "coordinator:exchanged" ? vacuumed(plain) : old))
+    let again = try await migrate(more)
+    #expect(again.status == 0, "\(again.standardError)")
+    #expect(try vacuumed(store) == vacuumed(plain))
+    let kept = try names.filter { $0.contains(".before-") && !$0.hasSuffix(".vacuumed") }
+    #expect(try kept.map { try vacuumed(folder.appending($0)) } == [old])
+    #expect(try !names.contains("Store.sqlite.godwit"))
+  }
+
+  @Test(
+    .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
+    arguments: ["coordinator:leg-named", "coordinator:leg"], ["sql", "pages"])
+  func `a killed migration in legs goes on with whole stores`(
+    fault: String, engine: String
+  ) async throws {
+    let library = FilePath(#filePath).removingLastComponent().removingLastComponent()
+      .removingLastComponent().appending("docs/sample/Library.xcdatamodeld").string
+    let made = try await BuiltTool.run([
+      "generate", library, "--version", "Library 1", "--rows", "500", "--output", store.string,
+    ])
+    try #require(made.status == 0, "\(made.standardError)")
+    func migrate(_ name: String, _ fault: String?) async throws -> BuiltTool.Outcome {
+      try await BuiltTool.run(
+        [
+          "migrate", store.string, "--to", library, "--progressive", "--stepwise", "--engine",
+          engine, "--output", folder.appending(name).string,
+        ], environment: fault.map { ["GODWIT_FAULT": $0] } ?? [:])
+    }
+    #expect(try await migrate("Plain.sqlite", nil).status == 0)
+    #expect(try await migrate("Taken.sqlite", fault).status == -9)
+    let again = try await migrate("Taken.sqlite", nil)
+    #expect(again.status == 0, "\(again.standardError)")
+    #expect(
+      try vacuumed(folder.appending("Taken.sqlite"))
+        == vacuumed(folder.appending("Plain.sqlite")))
+  }
+
+  /// The destination with an index that only SQLite makes.
+  private func withPartialIndex() throws -> FilePath {
+    let model = folder.appending("Indexed.xcdatamodel")
+    try FileManager.default.createDirectory(
+      atPath: model.string, withIntermediateDirectories: true)
+    let text = try String(
+      contentsOfFile: destination.appending("contents").string, encoding: .utf8)
+    let entity = #"<entity name="Book" syncable="YES">"#
+    try #require(text.contains(entity))
+    try text.replacing(
+      entity,
+      with: entity
+        + #"""
+        <attribute name="pages" attributeType="Integer 64" defaultValueString="7"/>
+        <fetchIndex name="long" partialIndexPredicate="pages &gt; 3">
+        <fetchIndexElement property="pages" type="Binary" order="ascending"/></fetchIndex>
+        """#
+    ).write(toFile: model.appending("contents").string, atomically: true, encoding: .utf8)
+    return model
+  }
+
+  /// A copy of a sound store without its free pages.
+  private func vacuumed(_ store: FilePath) throws -> Data {
+    let copy = "\(store).vacuumed"
+    try? FileManager.default.removeItem(atPath: copy)
+    try DatabaseQueue(path: "file:\(store)?immutable=1").writeWithoutTransaction { db in
+      #expect(try String.fetchAll(db, sql: "PRAGMA integrity_check") == ["ok"])
+      try db.execute(sql: "VACUUM INTO ?", arguments: [copy])
+    }
+    return try Data(contentsOf: URL(filePath: copy))
   }
 
   static let isRelease: Bool = {

@@ -1,4 +1,5 @@
 @testable import MigrationCoordinator
+import MigrationWorker
 import GRDB
 import Planning
 import StoreFormat
@@ -66,6 +67,25 @@ import Testing
     let second = FaultyLauncher { _, _ in nil }
     _ = try await given.run(given.request(rangeRows: 10), second)
     #expect(Set(second.starts) == ["1.1", "2.1", "3.1", "4.1"])
+  }
+
+  @Test func `pages of workers that died with the coordinator are free`() async throws {
+    let given = try GivenMigration()
+    let output = given.folder.appending("New.sqlite")
+    var request = given.request(rangeRows: 10, output: output)
+    request.engine = .pages
+    let killed = FaultyLauncher { document, count in
+      guard count == 2 else { return nil }
+      try Worker(document, status: nil).run()
+      try Files.remove(FilePath(document.manifest))
+      throw CancellationError()
+    }
+    await #expect(throws: MigrationError.self) { try await given.run(request, killed) }
+    let report = try await given.run(request)
+    #expect(report.resumed)
+    let connection = try StoreConnection.immutable(output)
+    let faults = try connection.run { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
+    #expect(faults == ["ok"])
   }
 
   @Test func `other ranges make another plan`() async throws {

@@ -2,9 +2,9 @@
 """Kills workers and the coordinator at fault points of a debug build.
 
 A killed worker's work order is done again, and the result is that of an unharmed run. No worker
-outlives a killed coordinator, and the source stays as it is.
+outlives a killed coordinator, the source stays as it is, and the next run gives the same result.
 
-usage: kill.py --godwit P --corpus D [--again] [--scratch S]
+usage: kill.py --godwit P --corpus D [--scratch S]
 """
 import glob
 import json
@@ -114,7 +114,7 @@ def opens(entry, folder):
     return False
 
 
-def check_coordinator(lab, again, folder):
+def check_coordinator(lab, folder):
     source = lab.source(folder)
     before, output = fingerprint(os.path.dirname(source)), os.path.join(folder, "result.sqlite")
     tag = f"{TAG}={uuid.uuid4()}"
@@ -134,7 +134,7 @@ def check_coordinator(lab, again, folder):
                       f"{said(process)[-300:]}")
     if not workers:
         raise Failure("no worker was seen while the coordinator lived")
-    return outlived(tag, folder, process.pid) + after(lab, again, source, output, before, folder)
+    return outlived(tag, folder, process.pid) + after(lab, source, output, before, folder)
 
 
 def outlived(tag, folder, session):
@@ -149,26 +149,22 @@ def outlived(tag, folder, session):
             for pid, command in left.items()]
 
 
-def after(lab, again, source, output, before, folder):
+def after(lab, source, output, before, folder):
     unchanged(before, os.path.dirname(source))
     out = ["a result appeared all the same"] if os.path.exists(output) else []
-    if again:
-        whole = os.path.join(folder, "whole.sqlite")
-        lab.tool.run(*lab.arguments(source, whole))
-        lab.tool.run(*lab.arguments(source, output))
-        same_bytes(whole, output, "run again after the coordinator was killed")
+    whole = os.path.join(folder, "whole.sqlite")
+    lab.tool.run(*lab.arguments(source, whole))
+    lab.tool.run(*lab.arguments(source, output))
+    same_bytes(whole, output, "run again after the coordinator was killed")
     return out
 
 
 def main():
-    p = parser(__doc__)
-    p.add_argument("--again", action="store_true",
-                   help="also run the migration whose coordinator was killed again")
-    options = p.parse_args()
+    options = parser(__doc__).parse_args()
     lab = Lab(Tool(options.godwit), options.corpus)
     cases = [(f"worker killed after its {point}", lambda f, n=point: check_worker(lab, n, f))
              for point in ("first-flush", "second-flush", "last-flush")]
-    cases.append(("coordinator killed", lambda f: check_coordinator(lab, options.again, f)))
+    cases.append(("coordinator killed", lambda f: check_coordinator(lab, f)))
     run_cases(options, cases, "kills")
 
 

@@ -32,8 +32,7 @@ final class PageBuilder {
     logPath = store.folder.appending("claims")
     for order in 1...2 {
       let log = try make("claims", [.create, .append])
-      claims.append(
-        ClaimLog(log, firstPage: firstPage, order: UInt32(order), attempt: 1))
+      claims.append(try ClaimLog(log, firstPage: firstPage, order: UInt32(order)))
       writers.append(
         ExtentWriter(
           PageFile(result), claims[order - 1], pointers: pointers, isBehind: order == 2))
@@ -69,15 +68,14 @@ final class PageBuilder {
     for (table, part) in zip(store.tables, written) {
       for index in table.indexes { try build(index, part, pool) }
     }
-    let rest = pool.rest()
-    let free = FreePages(holes: rest.holes, end: rest.end)
+    let free = pool.freePages()
     let last = TableStitcher(PageFile(result), pool, pointers)
-    let trunk = try last.setFree(free.pages)
+    let trunk = try last.setFree(free)
     try last.finish()
     try pointers.flush()
     try skeleton.writeFirstPage(
       to: PageFile(result), pageCount: free.pageCount, firstTrunk: trunk,
-      freePages: UInt32(free.pages.count))
+      freePages: UInt32(free.count))
     try result.resize(to: Int64(free.pageCount) * 4096)
     try result.close()
   }

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import StorePages
+@testable import StorePages
 import SystemPackage
 import TestSupport
 import Testing
@@ -49,6 +49,21 @@ import Testing
     var empty = TestTable(name: "ZA", columns: columns)
     empty.indexes = [TestIndex(name: "IA", columns: [0], descending: [false], isInteger: true)]
     try compare([empty, TestTable(name: "ZB", columns: columns)])
+  }
+
+  @Test(arguments: [0, 1, 1_016, 1_017, 5_000] as [UInt32])
+  func `retired pages are free, and never written`(retired: UInt32) throws {
+    let holes = [Extent(first: 40, count: 2), Extent(first: 10_000, count: 20)]
+    let free = FreePages(holes: holes, retired: [Extent(first: 100, count: retired)], end: 10_020)
+    let end = retired > 0 ? 99 + retired : 39 + 2
+    var leaves: [UInt32] = []
+    try free.forEachLeaf { leaves.append($0) }
+    #expect(free.trunks.allSatisfy { $0 < 42 || $0 > end })
+    #expect(Set(leaves + free.trunks).count == free.count)
+    #expect(leaves.count + free.trunks.count == free.count)
+    #expect(leaves.count <= free.trunks.count * FreePages.perTrunk)
+    #expect(Set(100..<100 + retired).subtracting(leaves).allSatisfy(PageGeometry.isReserved))
+    #expect((leaves + free.trunks).allSatisfy { $0 <= free.pageCount })
   }
 
   @Test(arguments: [1, 2, 3, 20, 5000])

@@ -99,6 +99,7 @@ struct LegsMigration {
     try Files.syncFile(paths.leg(number).result)
     try Files.rename(paths.leg(number).result, to: destination)
     try Files.syncDirectory(paths.work)
+    FaultPoint.reached("coordinator:leg-named")
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: report.losses, missingExternalFiles: missing)

@@ -61,6 +61,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       FilePath(work.claims), .writeOnly, options: [.append, .closeOnExec])
     let source = try FileDescriptor.open(
       FilePath(document.source), .readOnly, options: .closeOnExec)
+    let claims = try ClaimLog(
+      log, firstPage: work.firstPage, order: UInt32(document.order.number))
     self.source = source
     self.caller = caller
     self.document = document
@@ -71,9 +73,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     self.direct = direct
     self.log = log
     runs = RunFile(shard)
-    claims = ClaimLog(
-      log, firstPage: work.firstPage, order: UInt32(document.order.number),
-      attempt: UInt32(document.attempt))
+    self.claims = claims
     pointers = PointerList(runs)
     pages = ExtentWriter(
       PageFile(direct ?? result), claims, pointers: pointers, isBehind: direct != nil)
@@ -157,8 +157,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   /// What the manifest says of the pages.
   mutating func finishPages() throws -> PageShard {
     var shard = PageShard(
-      unused: try pages.finish(), pointers: try pointers.finish(), pieces: pieces,
-      digestsRows: work.digestsRows)
+      serial: claims.claim.serial, unused: try pages.finish(), pointers: try pointers.finish(),
+      pieces: pieces, digestsRows: work.digestsRows)
     shard.moved = moved
     shard.isUnmovable = isUnmovable
     return shard

@@ -8,7 +8,8 @@ import StorePages
 import SystemCalls
 import SystemPackage
 
-// (1) Pages that workers wrote are never changed: an assembly that was cut off begins anew.
+// (1) Pages that workers wrote are never changed, not even once they are free: an assembly that was
+// cut off begins anew.
 // (2) Only the leaves that manifests list belong to a table; every other page taken is free.
 // (3) SQLite opens the store only once it is whole, for what this engine does not do.
 
@@ -26,6 +27,7 @@ struct GraftAssembler: Assembler {
     var report = AssemblyReport()
     var left: [IndexJob] = []
     var suspects: Set<String> = []
+    var isRepeatable = true
     try result.closeAfter {
       let file = PageFile(result)
       let pool = try pool(order, result)
@@ -39,8 +41,9 @@ struct GraftAssembler: Assembler {
       try stitcher.finish()
       left = try index(order, placed, roots, file, pool, pointers, progress, &report)
       try close(skeleton, file, pool, pointers)
+      isRepeatable = !pool.hasRetired
     }
-    try complete(order, placed, left, suspects, progress, &report)
+    try complete(order, placed, left, suspects, isRepeatable, progress, &report)
     let found = report.danglingReferences
     report.danglingReferences = order.plan.program.references.compactMap { check in
       found.first { $0.table == check.table && $0.column == check.column }
@@ -84,8 +87,10 @@ struct GraftAssembler: Assembler {
   /// All pages that nobody uses: what workers left, and what dead ones had taken.
   private func pool(_ order: AssemblyOrder, _ result: FileDescriptor) throws -> PagePool {
     let done = Set(
-      order.manifests.map {
-        ClaimLog.Claim(order: UInt32($0.order), attempt: UInt32($0.attempt))
+      order.manifests.compactMap { manifest in
+        manifest.pages.map {
+          ClaimLog.Claim(order: UInt32(manifest.order), serial: $0.serial)
+        }
       })
     var holes = order.manifests.flatMap { $0.pages?.unused ?? [] }
     var end = layout.firstPage
@@ -113,34 +118,30 @@ struct GraftAssembler: Assembler {
   ) throws -> Int64 {
     try progress(.merging(tables: placed.tables.count))
     var rows: Int64 = 0
+    let listed = try FileDescriptor.open(
+      paths.renumbered, .readWrite, options: [.create, .truncate, .closeOnExec],
+      permissions: .ownerReadWrite)
+    defer { try? listed.close() }
+    let lists = RunFile(listed)
     for (name, pieces) in placed.tables {
       guard let root = roots[name] else { throw PageError(.damaged(page: 0)) }
-      let renumbered = try pieces.map { piece in
-        piece.rowOffset == 0 ? nil : try renumber(piece, stitcher)
-      }
-      var sources = zip(pieces, renumbered).map { piece, leaves in
-        LeafSource(piece, leaves)
-      }[...]
-      try stitcher.stitch(root: root) { () throws(PageError) in
-        while let source = sources.first {
-          if let leaf = try source.next() { return leaf }
-          sources.removeFirst()
+      var sections: [(FileDescriptor, Section)] = []
+      for piece in pieces {
+        let leaves = piece.pages.leaves.map { (piece.shard, $0) }
+        if piece.rowOffset == 0 {
+          sections += leaves
+        } else {
+          let renumbered = EntryCollector(lists, entrySize: MemoryLayout<LeafEntry>.stride)
+          try stitcher.renumber(SectionReader(leaves), adding: piece.rowOffset, into: renumbered)
+          sections += renumbered.sections.map { (listed, $0) }
         }
-        return nil
       }
+      let leaves = SectionReader(sections)
+      try stitcher.stitch(root: root) { () throws(PageError) in try leaves.nextLeaf() }
       rows += pieces.reduce(0) { $0 + $1.result.rowsWritten }
       try progress(.stepDone)
     }
     return rows
-  }
-
-  private func renumber(
-    _ piece: PlacedPagePiece, _ stitcher: TableStitcher
-  ) throws -> [LeafEntry] {
-    let source = LeafSource(piece, nil)
-    var leaves: [LeafEntry] = []
-    while let leaf = try source.next() { leaves.append(leaf) }
-    return try stitcher.renumber(leaves, adding: piece.rowOffset)
   }
 
   /// Builds the indexes; those that are left to SQLite.
@@ -186,14 +187,13 @@ struct GraftAssembler: Assembler {
     _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool,
     _ pointers: PointerMap
   ) throws {
-    let rest = pool.rest()
-    let free = FreePages(holes: rest.holes, end: rest.end)
+    let free = pool.freePages()
     let stitcher = TableStitcher(file, pool, pointers)
-    let trunk = try stitcher.setFree(free.pages)
+    let trunk = try stitcher.setFree(free)
     try stitcher.finish()
     try pointers.flush()
     try skeleton.0.writeFirstPage(
-      to: file, pageCount: free.pageCount, firstTrunk: trunk, freePages: UInt32(free.pages.count))
+      to: file, pageCount: free.pageCount, firstTrunk: trunk, freePages: UInt32(free.count))
     try skeleton.1.close()
     try file.descriptor.resize(
       to: Int64(free.pageCount) * Int64(PageGeometry.pageSize))
@@ -203,7 +203,7 @@ struct GraftAssembler: Assembler {
 
   private func complete(
     _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ left: [IndexJob],
-    _ suspects: Set<String>, _ progress: (AssemblyStep) throws -> Void,
+    _ suspects: Set<String>, _ isRepeatable: Bool, _ progress: (AssemblyStep) throws -> Void,
     _ report: inout AssemblyReport
   ) throws {
     let built = Set(
@@ -219,6 +219,10 @@ struct GraftAssembler: Assembler {
     }
     try progress(.verifying)
     guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
+    if !names.isEmpty, !isRepeatable {
+      // SQLite may take free pages that manifests tell of: who takes over begins anew.
+      for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
+    }
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)
     try connection.run { db in
       for name in names { try db.execute(sql: "REINDEX \(SQL.identifier(name))") }
@@ -262,21 +266,5 @@ struct GraftAssembler: Assembler {
     }
     let answers = try String.fetchAll(db, sql: "PRAGMA integrity_check(5)")
     guard answers == ["ok"] else { throw MigrationError.resultDamaged(answers) }
-  }
-}
-
-/// The leaves of one piece, one after the other.
-private final class LeafSource {
-  private let reader: SectionReader
-  private var leaves: ArraySlice<LeafEntry>?
-
-  init(_ piece: PlacedPagePiece, _ leaves: [LeafEntry]?) {
-    reader = SectionReader(piece.pages.leaves.map { (piece.shard, $0) })
-    self.leaves = leaves.map { $0[...] }
-  }
-
-  func next() throws(PageError) -> LeafEntry? {
-    if leaves != nil { return leaves?.popFirst() }
-    return try reader.next(MemoryLayout<LeafEntry>.stride)?.loadUnaligned(as: LeafEntry.self)
   }
 }

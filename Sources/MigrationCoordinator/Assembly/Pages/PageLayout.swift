@@ -139,6 +139,8 @@ extension MigrationPaths {
   var claims: FilePath { work.appending("claims") }
   /// `…godwit/skeleton.sqlite`, the result without its objects.
   var skeleton: FilePath { work.appending("skeleton.sqlite") }
+  /// `…godwit/renumbered`, lists of the leaves whose rows were numbered anew.
+  var renumbered: FilePath { work.appending("renumbered") }
   /// `…godwit/places.sqlite`, the places of rows in relationships that had no order.
   var places: FilePath { work.appending("places.sqlite") }
 }
