@@ -95,24 +95,25 @@ package struct Migration: Sendable {
   private func migrate(
     _ survey: StoreSurvey, _ legs: [Leg], _ workspace: Workspace, _ telling: Telling
   ) async throws -> MigrationReport {
-    var report: MigrationReport
+    let outcome: LegMigration.Outcome
     var lastStore = request.store
     if legs.count == 1 {
-      report = try await LegMigration(
+      outcome = try await LegMigration(
         request: request, survey: survey, leg: legs[0], workspace: workspace, launcher: launcher,
         logger: logger
       ).run(telling)
     } else {
-      let outcome = try await LegsMigration(
+      let all = try await LegsMigration(
         request: request, survey: survey, legs: legs, workspace: workspace, launcher: launcher,
         logger: logger
       ).run(telling)
-      (report, lastStore) = (outcome.report, outcome.lastStore)
+      (outcome, lastStore) = (all.last, all.lastStore)
     }
+    var report = outcome.report
     telling.enter(.swapping)
     let files = ExternalFiles(
       schema: try StoreSchema(legs[legs.count - 1].destination.model),
-      result: workspace.paths.result)
+      result: workspace.paths.result, names: outcome.externalNames)
     let missing = try files.bring(from: lastStore, to: request.destination)
     report.missingExternalFiles = Set(report.missingExternalFiles + missing).sorted()
     report.oldStore = try handOver(survey, workspace.paths)?.string

@@ -20,6 +20,8 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var syncs: Bool
   /// Whether pages go past the page cache: the file system takes them so.
   package var isDirect: Bool
+  /// The places of columns whose values may be names of external files, by destination table.
+  package var externalColumns: [String: [Int]] = [:]
   /// Pieces whose leaves are moved from the source, by piece.
   package var tables: [Int: MovedTable] = [:]
   /// Indexes that are moved from the source, by the piece that they go with.
@@ -131,11 +133,14 @@ package struct PagePiece: Hashable, Codable, Sendable {
   /// The row numbers that were taken as given before the first row.
   package var rowsBefore: Int64
   package var indexes: [String: IndexRuns]
+  /// The names of external files: `ExternalName`; nil where nobody looked at all values.
+  package var names: [Section]?
 
   package init(
     piece: Int, leaves: [Section], spans: [Section], rowsBefore: Int64,
-    indexes: [String: IndexRuns]
+    indexes: [String: IndexRuns], names: [Section]?
   ) {
+    self.names = names
     self.piece = piece
     self.leaves = leaves
     self.spans = spans

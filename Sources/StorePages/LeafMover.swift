@@ -43,11 +43,12 @@ package final class LeafMover {
   /// Moves the rows of a key range; how many there are.
   package func moveTable(
     root: UInt32, first: Int64, last: Int64, _ rule: RowRule, leaves: EntryCollector,
-    spans: EntryCollector, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    spans: EntryCollector, names: NameCollector?,
+    progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     let walk = LeafWalk(
       file, .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
-    var check = RowCheck(rule)
+    var check = RowCheck(rule, names)
     var span: KeySpan?
     var rows: Int64 = 0
     var reported: Int64 = 0
@@ -64,7 +65,9 @@ package final class LeafMover {
           break
         }
         guard lastKey.map({ $0 < found.key }) ?? true else { throw PageError(.damaged(page: 0)) }
-        guard check.allows(leaf + found.record, found.local) else { throw PageError(.unmovable) }
+        guard try check.allows(leaf + found.record, found.local) else {
+          throw PageError(.unmovable)
+        }
         lastKey = found.key
         offsets[cells] = (found.start, found.size)
         cells += 1
@@ -255,15 +258,18 @@ package final class LeafMover {
 struct RowCheck {
   private let columns: Int
   private let entities: [Int64]?
+  private let names: NameCollector?
   private var lastType: UInt64 = 0
   private var lastEntity: Int64 = 0
 
-  init(_ rule: RowRule) {
+  /// Tells the names of external files in the rows it looks at.
+  init(_ rule: RowRule, _ names: NameCollector?) {
+    self.names = names
     columns = rule.columns
     entities = rule.entities
   }
 
-  mutating func allows(_ record: UnsafeRawPointer, _ local: Int) -> Bool {
+  mutating func allows(_ record: UnsafeRawPointer, _ local: Int) throws(PageError) -> Bool {
     let header = Int(record.load(as: UInt8.self))
     // A header of 128 bytes and more has its length in two; such rows are written anew.
     guard header < 128, header <= local else { return false }
@@ -279,8 +285,17 @@ struct RowCheck {
         (type, at) = (long.value, long.end)
       }
       count += 1
+      let size = Field.size(type)
+      guard size < 1 << 31 else { return false }
       if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
-      body += Field.size(type)
+      if let names, ExternalName.isPossible(type), names.columns.contains(count - 1) {
+        if body + size <= local {
+          try names.add(Field(type: type, body: record + body))
+        } else {
+          names.miss()
+        }
+      }
+      body += size
     }
     guard count == columns else { return false }
     let first = UInt64(record.load(fromByteOffset: 1, as: UInt8.self))

@@ -16,12 +16,16 @@ package final class PieceWriter {
   /// The same without counting references for every row.
   private let unmanaged: UnsafeMutablePointer<Unmanaged<KeyCollector>>
   private let collectorCount: Int
+  private let names: NameCollector?
   private var span: KeySpan?
   private var rowCount: Int64 = 0
   /// Rows written so far.
   package var rows: Int64 { rowCount }
 
-  package init(_ pages: ExtentWriter, _ runs: RunFile, _ collectors: [KeyCollector]) {
+  package init(
+    _ pages: ExtentWriter, _ runs: RunFile, _ collectors: [KeyCollector], _ names: NameCollector?
+  ) {
+    self.names = names
     let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
     table = TableWriter(pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
     self.leaves = leaves
@@ -49,6 +53,7 @@ package final class PieceWriter {
     for index in 0..<collectorCount {
       try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key) }
     }
+    if let names { try names.add(fields) }
     rowCount += 1
     if let last = span, last.last &+ 1 == key {
       span = KeySpan(first: last.first, last: key)

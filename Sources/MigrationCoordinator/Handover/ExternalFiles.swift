@@ -4,6 +4,7 @@ import GRDB
 import Planning
 import Schema
 import StoreFormat
+import StorePages
 import SystemCalls
 import SystemPackage
 
@@ -11,31 +12,26 @@ import SystemPackage
 struct ExternalFiles {
   let schema: StoreSchema
   let result: FilePath
+  /// What workers say of them.
+  let names: ExternalNames
 
   /// Copies the files from one store's folder to another's; the names of those that are missing.
   func bring(from store: FilePath, to destination: FilePath) throws -> [String] {
-    let columns = columns()
-    if columns.isEmpty { return [] }
     let source = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
     var missing: [String] = []
     var copies: [FilePath.Component] = []
-    let connection = try StoreConnection.immutable(result)
-    try connection.run { db in
-      for (table, column) in columns {
-        try ExternalReferences(table: table, column: column).forEach(in: db) { name in
-          guard let component = FilePath.Component(name), component.kind == .regular,
-            let size = try Files.fileStatusIfPresent(source.appending(component))?.size
-          else {
-            missing.append(name)
-            return
-          }
-          guard source != target else { return }
-          try Self.copy(component, size, from: source, to: target)
-          // A few are synced one by one, more of them all at once.
-          if copies.count <= Files.fewFiles { copies.append(component) }
-        }
+    try forEachName { name in
+      guard let component = FilePath.Component(name), component.kind == .regular,
+        let size = try Files.fileStatusIfPresent(source.appending(component))?.size
+      else {
+        missing.append(name)
+        return
       }
+      guard source != target else { return }
+      try Self.copy(component, size, from: source, to: target)
+      // A few are synced one by one, more of them all at once.
+      if copies.count <= Files.fewFiles { copies.append(component) }
     }
     if source != target, try Files.fileStatusIfPresent(target) != nil {
       try Files.syncFiles(copies, in: target)
@@ -43,16 +39,16 @@ struct ExternalFiles {
     return missing
   }
 
-  /// The columns of the result whose values may be in files.
-  private func columns() -> [(table: String, column: String)] {
-    schema.tables.flatMap { table in
-      table.columns.compactMap { column -> (String, String)? in
-        guard case .attribute(let entity, let name) = column.role,
-          schema.model.entity(entity)?.attributes.first(where: { $0.name == name })?
-            .storesBinaryDataExternally == true
-        else { return nil }
-        return (table.name, column.name)
+  private func forEachName(_ body: (String) throws -> Void) throws {
+    var unlisted: [ExternalReferences] = []
+    for (table, columns) in schema.externalColumns.sorted(by: { $0.key < $1.key }) {
+      if try !names.forEach(of: table, body) {
+        unlisted += columns.map { ExternalReferences(table: table, column: $0.name) }
       }
+    }
+    if unlisted.isEmpty { return }
+    try StoreConnection.immutable(result).run { db in
+      for references in unlisted { try references.forEach(in: db, body) }
     }
   }
 
@@ -67,6 +63,62 @@ struct ExternalFiles {
       try Files.remove(copy)
       try Files.cloneOrCopy(from: source.appending(name), to: copy)
     }
+  }
+}
+
+/// The names of external files that workers came across, by table.
+struct ExternalNames: Sendable {
+  private typealias List = (shard: FilePath, sections: [Section])
+
+  /// Tables all of whose rows were looked at.
+  private var lists: [String: [List]] = [:]
+
+  /// Knows of no table.
+  init() {}
+
+  /// Takes the manifests of shards in a folder, where they stay.
+  init(_ manifests: [ShardManifest], in folder: FilePath) {
+    var unlisted: Set<String> = []
+    for manifest in manifests {
+      for (piece, pages) in zip(manifest.pieces, manifest.pages?.pieces ?? []) {
+        if let names = pages.names {
+          lists[piece.table, default: []].append((folder.appending(manifest.shard), names))
+        } else {
+          unlisted.insert(piece.table)
+        }
+      }
+    }
+    for table in unlisted { lists[table] = nil }
+  }
+
+  /// Tells the names in a table; whether they are known.
+  func forEach(of table: String, _ body: (String) throws -> Void) throws -> Bool {
+    guard let lists = lists[table] else { return false }
+    for list in lists where !list.sections.isEmpty {
+      let file = try FileDescriptor.open(list.shard, .readOnly, options: .closeOnExec)
+      try file.closeAfter {
+        let reader = SectionReader(file, list.sections)
+        while let name = try reader.nextName() { try body(name.text) }
+      }
+    }
+    return true
+  }
+}
+
+extension StoreSchema {
+  /// The columns whose values may be in files, with their places in a record, by table.
+  var externalColumns: [String: [(place: Int, name: String)]] {
+    var result: [String: [(place: Int, name: String)]] = [:]
+    for table in tables {
+      for (place, column) in table.columns.enumerated() {
+        guard case .attribute(let entity, let name) = column.role,
+          model.entity(entity)?.attributes.first(where: { $0.name == name })?
+            .storesBinaryDataExternally == true
+        else { continue }
+        result[table.name, default: []].append((place, column.name))
+      }
+    }
+    return result
   }
 }
 

@@ -26,12 +26,18 @@ struct LegMigration {
   private var paths: MigrationPaths { workspace.paths }
   private var target: RouteVersion { leg.destination }
 
+  /// What came of a leg.
+  struct Outcome {
+    var report: MigrationReport
+    var externalNames = ExternalNames()
+  }
+
   /// Makes the result.
-  func run(_ telling: Telling) async throws -> MigrationReport {
+  func run(_ telling: Telling) async throws -> Outcome {
     try requireSupported()
     switch leg.work {
     case .rows(let steps): return try await byRows(steps, telling)
-    case .objects(let step): return try await byObjects(step, telling)
+    case .objects(let step): return Outcome(report: try await byObjects(step, telling))
     }
   }
 
@@ -52,7 +58,7 @@ struct LegMigration {
     ).run(telling)
   }
 
-  private func byRows(_ steps: [RowStep], _ telling: Telling) async throws -> MigrationReport {
+  private func byRows(_ steps: [RowStep], _ telling: Telling) async throws -> Outcome {
     let assessment = try assess(steps)
     telling.enter(.planning)
     try checkSpace()
@@ -67,10 +73,12 @@ struct LegMigration {
   /// In workers; moves b-trees of the store that stay as they are, if it may.
   private func carryOut(
     _ assessment: Assessment, _ telling: Telling, moving: Bool
-  ) async throws -> MigrationReport {
+  ) async throws -> Outcome {
     let saved = try plan(assessment, moving: moving)
     let results = try await migrate(saved, assessment, telling)
-    return try finish(results, saved, assessment, telling)
+    return Outcome(
+      report: try finish(results, saved, assessment, telling),
+      externalNames: ExternalNames(results.map(\.manifest), in: paths.work))
   }
 
   // MARK: Before the first row is written

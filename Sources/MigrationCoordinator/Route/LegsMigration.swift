@@ -28,7 +28,7 @@ struct LegsMigration {
 
   /// What came of all legs, and where the external files of the result still lie.
   struct Outcome {
-    var report: MigrationReport
+    var last: LegMigration.Outcome
     var lastStore: FilePath
   }
 
@@ -65,14 +65,16 @@ struct LegsMigration {
     var own = request
     own.store = store(before: legs.count)
     if own.journalMode == nil { own.journalMode = survey.header.usesWAL ? .wal : .delete }
-    var report = try await run(legs.count, own, telling) { paths.result }
+    var last = try await run(legs.count, own, telling) { paths.result }
+    var report = last.report
     report.store = request.store.string
     report.destination = request.destination.string
     report.losses = done.flatMap(\.losses) + report.losses
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
     report.extraTables = survey.differences.extraTables
     report.resumed = report.resumed || wasResumed
-    return Outcome(report: report, lastStore: own.store)
+    last.report = report
+    return Outcome(last: last, lastStore: own.store)
   }
 
   private var kept: Set<FilePath> { [paths.snapshot, paths.status, paths.statusLock] }
@@ -91,10 +93,10 @@ struct LegsMigration {
     own.store = store(before: number)
     own.output = destination
     own.journalMode = .delete
-    let report = try await run(number, own, telling) { nil }
+    let made = try await run(number, own, telling) { nil }
     let files = ExternalFiles(
       schema: try StoreSchema(legs[number - 1].destination.model),
-      result: paths.leg(number).result)
+      result: paths.leg(number).result, names: made.externalNames)
     let missing = try files.bring(from: own.store, to: destination)
     try Files.syncFile(paths.leg(number).result)
     try Files.rename(paths.leg(number).result, to: destination)
@@ -102,7 +104,7 @@ struct LegsMigration {
     FaultPoint.reached("coordinator:leg-named")
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
-      losses: report.losses, missingExternalFiles: missing)
+      losses: made.report.losses, missingExternalFiles: missing)
     try Files.writeFileAtomically(Array(JSONEncoder().encode(marker)), to: paths.legMarker(number))
     try Files.removeTree(paths.leg(number).work)
     if number > 1 { try remove(paths.leg(number - 1).destination) }
@@ -112,7 +114,7 @@ struct LegsMigration {
   /// Runs a leg in a work folder of its own.
   private func run(
     _ number: Int, _ own: MigrationRequest, _ telling: Telling, result: () -> FilePath?
-  ) async throws -> MigrationReport {
+  ) async throws -> LegMigration.Outcome {
     let leg = legs[number - 1]
     let opened = try Workspace.open(paths.leg(number), store: request.store)
     let workspace = result().map { opened.placing(result: $0) } ?? opened

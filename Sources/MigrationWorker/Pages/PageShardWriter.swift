@@ -96,7 +96,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       result = ShardManifest.PieceResult(
         piece: piece.number, table: piece.destinationTable, rowsRead: 0, rowsWritten: 0, digest: 0)
       pieces.append(
-        PagePiece(piece: piece.number, leaves: [], spans: [], rowsBefore: 0, indexes: [:]))
+        PagePiece(
+          piece: piece.number, leaves: [], spans: [], rowsBefore: 0, indexes: [:], names: nil))
     }
     return result
   }
@@ -113,18 +114,24 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   ) throws -> ShardManifest.PieceResult {
     let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
     let spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
+    let names = names(of: piece)
     let rows = try mover().moveTable(
       root: table.root, first: piece.keys.first, last: piece.keys.last, table.rule,
-      leaves: leaves, spans: spans, progress: progress)
+      leaves: leaves, spans: spans, names: names, progress: progress)
     try leaves.flush()
     try spans.flush()
     pieces.append(
       PagePiece(
         piece: piece.number, leaves: leaves.sections, spans: spans.sections, rowsBefore: 0,
-        indexes: [:]))
+        indexes: [:], names: try names?.finish()))
     return ShardManifest.PieceResult(
       piece: piece.number, table: piece.destinationTable, rowsRead: rows, rowsWritten: rows,
       digest: 0)
+  }
+
+  /// For the names of external files that values of the piece may be; nil without such columns.
+  private func names(of piece: Piece) -> NameCollector? {
+    work.externalColumns[piece.destinationTable].map { NameCollector(runs, columns: $0) }
   }
 
   /// Makes the rows one by one.
@@ -137,7 +144,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let budget = max(1 << 20, min(24 << 20, Int(document.memory / 4)))
     var output = PieceOutput(
       pages, runs, indexes, bytes: budget / (sorted + 1), scratch: scratch,
-      digests: work.digestsRows, rowsBefore: work.rowsBefore[piece.number] ?? 0)
+      names: names(of: piece), digests: work.digestsRows,
+      rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source, caller) = (document, source, caller)
     let read = try connection.perform(caller) { db in
       let loop = try PieceLoop(document, piece, source, db, caller)

@@ -6,6 +6,7 @@ import StorePages
 struct PieceOutput: ~Copyable {
   private let writer: PieceWriter
   private let collectors: [(index: PageIndex, keys: KeyCollector)]
+  private let names: NameCollector?
   private let digests: Bool
   private let rowsBefore: Int64
   private var digest = RowDigest()
@@ -13,8 +14,9 @@ struct PieceOutput: ~Copyable {
   /// Takes the bytes that the keys of each index may have in memory.
   init(
     _ pages: ExtentWriter, _ runs: RunFile, _ indexes: [PageIndex], bytes: Int,
-    scratch: SortScratch, digests: Bool, rowsBefore: Int64
+    scratch: SortScratch, names: NameCollector?, digests: Bool, rowsBefore: Int64
   ) {
+    self.names = names
     collectors = indexes.map { index in
       let keys = KeyCollector(
         index.root == nil ? index.form.collected : .movedInteger, columns: index.columns,
@@ -22,7 +24,7 @@ struct PieceOutput: ~Copyable {
         bytes: bytes, scratch: scratch)
       return (index, keys)
     }
-    writer = PieceWriter(pages, runs, collectors.map(\.keys))
+    writer = PieceWriter(pages, runs, collectors.map(\.keys), names)
     self.digests = digests
     self.rowsBefore = rowsBefore
   }
@@ -94,11 +96,10 @@ struct PieceOutput: ~Copyable {
       if index.root != nil { runs.sum = keys.sum }
       indexes[index.name] = runs
     }
-    return (
-      PagePiece(
-        piece: piece, leaves: written.leaves, spans: written.spans, rowsBefore: rowsBefore,
-        indexes: indexes), (writer.rows, digest.sum)
-    )
+    let result = PagePiece(
+      piece: piece, leaves: written.leaves, spans: written.spans, rowsBefore: rowsBefore,
+      indexes: indexes, names: try names?.finish())
+    return (result, (writer.rows, digest.sum))
   }
 }
 
