@@ -22,7 +22,7 @@ package final class PartFlusher: Sendable {
 
     func current(dropped: UInt32) -> PartRecord {
       // To ask for the memory costs more than all the rest of an update.
-      let isEighth = updates.wrappingAdd(1, ordering: .relaxed).oldValue.isMultiple(of: 8)
+      let isEighth = updates.wrappingAdd(1, ordering: .relaxed).newValue.isMultiple(of: 8)
       let (now, peak) = (WallClock.now(), isEighth ? memory.sample() : memory.peak)
       return record.withLock { record in
         let rows = rows.load(ordering: .relaxed)
@@ -65,16 +65,16 @@ package final class PartFlusher: Sendable {
     state.lastKey.store(lastKey, ordering: .relaxed)
   }
 
-  /// Changes what is not counted, such as the state or the table, and tells it at once.
+  /// Changes what is not counted, such as the state or the table; the next update tells it.
   package func change(_ body: (inout PartRecord) -> Void) {
     state.record.withLock { body(&$0) }
-    thread.wake()
   }
 
   /// Tells the last state and ends the thread; false when it is still held up.
   @discardableResult
   package func stop(within timeout: Duration = .seconds(5)) -> Bool {
-    thread.stop(within: timeout)
+    state.memory.sample()
+    return thread.stop(within: timeout)
   }
 }
 
