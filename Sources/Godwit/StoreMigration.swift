@@ -107,8 +107,8 @@ public struct StoreMigration: Sendable {
             fraction: $0.fraction, phase: "\($0.phase)", secondsRemaining: $0.secondsRemaining))
       }
       return Result(
-        wasNeeded: report.outcome == .migrated, rows: report.rows, violations: report.violations,
-        oldStore: report.oldStore.map { FilePath($0) })
+        wasNeeded: report.outcome != .alreadyCurrent, rows: report.rows,
+        violations: report.violations, oldStore: report.oldStore.map { FilePath($0) })
     } catch {
       throw MigrationFailure(error)
     }

@@ -91,9 +91,12 @@ struct MigrateCommand: AsyncParsableCommand {
   private static func tell(_ report: MigrationReport) {
     let out = Terminal.standardOutput
     let error = Terminal.standardError
-    guard report.outcome == .migrated else {
-      out.line("\(report.store) has this model already: nothing to do.")
-      return
+    switch report.outcome {
+    case .migrated: break
+    case .alreadyCurrent:
+      return out.line("\(report.store) has this model already: nothing to do.")
+    case .finishedEarlier:
+      return out.line("\(report.destination) was finished by an earlier run: nothing left to do.")
     }
     for mapping in report.unusedMappings where mapping.wasNamed {
       error.line("godwit: note: \(mapping.path) was not used: \(mapping.reason).")

@@ -32,11 +32,11 @@ package struct Migration: Sendable {
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
     _ = try StoreHeader(of: request.store)
+    let paths = MigrationPaths(destination: request.destination, work: request.work)
     if let output = request.output, try Files.fileStatusIfPresent(output) != nil {
-      throw MigrationError.outputExists(output)
+      return try finish(output, paths)
     }
     let target = try TargetModel(request.target, configuration: request.configuration)
-    let paths = MigrationPaths(destination: request.destination, work: request.work)
     let workspace = try Workspace.open(paths, store: request.store)
     do {
       try SwapJournal(path: paths.swapJournal).recover()
@@ -60,7 +60,7 @@ package struct Migration: Sendable {
     defer { telling.end() }
     do {
       let survey = try survey(target, workspace.paths)
-      if survey.metadata.versionHashes == target.hashes { return unchanged() }
+      if survey.metadata.versionHashes == target.hashes { return report(.alreadyCurrent) }
       let found = try RouteFinder(request: request, target: target, survey: survey).find(
         namesVersions: false)
       try ObjectMigration.checkPolicies(
@@ -80,10 +80,20 @@ package struct Migration: Sendable {
     }
   }
 
-  private func unchanged() -> MigrationReport {
+  /// Clears up after a migration that was cut off once its result had its name.
+  private func finish(_ output: FilePath, _ paths: MigrationPaths) throws -> MigrationReport {
+    let journal = SwapJournal(path: paths.swapJournal)
+    guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
+    let workspace = try Workspace.open(paths, store: request.store)
+    guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
+    try workspace.remove()
+    return report(.finishedEarlier)
+  }
+
+  /// The report of a run that had nothing to migrate.
+  private func report(_ outcome: MigrationReport.Outcome) -> MigrationReport {
     MigrationReport(
-      outcome: .alreadyCurrent, store: request.store.string,
-      destination: request.destination.string)
+      outcome: outcome, store: request.store.string, destination: request.destination.string)
   }
 
   private func survey(_ target: TargetModel, _ paths: MigrationPaths) throws -> StoreSurvey {
@@ -125,8 +135,10 @@ package struct Migration: Sendable {
     _ = try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
     if let output = request.output {
+      try SwapJournal(path: paths.swapJournal).begin(paths.result, named: output, isLast: true)
       try Files.renameNoReplace(paths.result, to: output)
       try Files.syncDirectory(Files.parent(of: output))
+      FaultPoint.reached("coordinator:output")
       return nil
     }
     let kept = FilePath("\(request.store).before-\(Self.timestamp())")

@@ -6,7 +6,11 @@ package import Schema
 
 /// What a migration did.
 package struct MigrationReport: Codable, Sendable {
-  package enum Outcome: String, Codable, Sendable { case migrated, alreadyCurrent }
+  package enum Outcome: String, Codable, Sendable {
+    case migrated, alreadyCurrent
+    /// An earlier run had made the result and given it its name, and was cut off then.
+    case finishedEarlier
+  }
 
   package struct Order: Codable, Sendable {
     package var number: Int

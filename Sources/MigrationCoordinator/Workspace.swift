@@ -64,6 +64,8 @@ struct Workspace {
   /// Removes the folder and all in it, and what is left of a result beside the destination.
   func remove() throws {
     try Files.remove(paths.result)
+    // As long as there is anything else, the journal tells what it is.
+    try clear(keeping: [paths.swapJournal])
     try Files.removeTree(paths.work)
   }
 }

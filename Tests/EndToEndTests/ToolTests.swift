@@ -154,6 +154,26 @@ import Testing
         == vacuumed(folder.appending("Plain.sqlite")))
   }
 
+  @Test(.disabled(if: ToolTests.isRelease, "a release build has no fault points"))
+  func `a run that was killed with its output in place is finished by the next`() async throws {
+    try await generate(rows: 300)
+    let output = ["--output", folder.appending("New.sqlite").string]
+    #expect(try await migrate(output, faults: "coordinator:output").status == -9)
+    #expect(try names == ["New.sqlite", "New.sqlite.godwit", "Store.sqlite"])
+    let result = try Data(contentsOf: URL(filePath: output[1]))
+    // In its place, New.sqlite is a store like any other.
+    let inPlace = try await BuiltTool.run(["migrate", output[1], "--to", destination.string])
+    #expect(inPlace.status == 0, "\(inPlace.standardError)")
+    #expect(try Data(contentsOf: URL(filePath: output[1])) == result)
+    try FileManager.default.removeItem(atPath: output[1])
+    #expect(try await migrate(output, faults: "coordinator:output").status == -9)
+    let again = try await migrate(output)
+    #expect(again.status == 0, "\(again.standardError)")
+    #expect(try names == ["New.sqlite", "Store.sqlite"])
+    #expect(try Data(contentsOf: URL(filePath: output[1])) == result)
+    #expect(try await migrate(output).status == 73)
+  }
+
   /// The destination with an index that only SQLite makes.
   private func withPartialIndex() throws -> FilePath {
     let model = folder.appending("Indexed.xcdatamodel")

@@ -2,35 +2,52 @@ import Foundation
 import SystemCalls
 import SystemPackage
 
-/// Remembers a swap that has begun, so that what a kill in its midst leaves is known for what it
-/// is.
+/// Remembers that a result is about to leave the work folder, so that what a kill leaves is known
+/// for what it is.
 ///
-/// Between its two steps the new store bears the name under which the old one will be kept.
+/// Between the two steps of a swap the new store bears the name under which the old one will be
+/// kept.
 struct SwapJournal {
   let path: FilePath
 
   private struct Entry: Codable {
-    var kept: String
+    var name: String
     var device: UInt64
     var inode: UInt64
+    /// Whether the name is the one that the store keeps.
+    var isLast: Bool
   }
 
-  func begin(_ result: FilePath, named kept: FilePath) throws {
+  /// Notes that a result gets a name: the last one, or the one from which it will be exchanged.
+  func begin(_ result: FilePath, named name: FilePath, isLast: Bool = false) throws {
     let status = try Files.fileStatus(result)
-    let entry = Entry(kept: kept.string, device: status.device, inode: status.inode)
+    let entry = Entry(
+      name: name.string, device: status.device, inode: status.inode, isLast: isLast)
     try Files.writeFileAtomically(Array(JSONEncoder().encode(entry)), to: path)
+  }
+
+  /// Whether the file at a path is a result that has got its last name.
+  func isFinished(_ result: FilePath) throws -> Bool {
+    guard let entry = try entry(), entry.isLast else { return false }
+    return try isThere(entry, at: result)
   }
 
   /// Removes a new store that was named and never exchanged; the old one is in its place then.
   func recover() throws {
-    guard try Files.fileStatusIfPresent(path) != nil else { return }
-    let bytes = try Files.readFile(path, limit: 1 << 16)
-    if let entry = try? JSONDecoder().decode(Entry.self, from: Data(bytes)),
-      let status = try Files.fileStatusIfPresent(FilePath(entry.kept)),
-      status.device == entry.device, status.inode == entry.inode
-    {
-      try Files.remove(FilePath(entry.kept))
+    if let entry = try entry(), !entry.isLast, try isThere(entry, at: FilePath(entry.name)) {
+      try Files.remove(FilePath(entry.name))
     }
     try Files.remove(path)
+  }
+
+  private func entry() throws -> Entry? {
+    guard try Files.fileStatusIfPresent(path) != nil else { return nil }
+    let bytes = try Files.readFile(path, limit: 1 << 16)
+    return try? JSONDecoder().decode(Entry.self, from: Data(bytes))
+  }
+
+  private func isThere(_ entry: Entry, at path: FilePath) throws -> Bool {
+    let status = try Files.fileStatusIfPresent(path)
+    return status?.device == entry.device && status?.inode == entry.inode
   }
 }
