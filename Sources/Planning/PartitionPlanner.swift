@@ -112,19 +112,15 @@ package struct PartitionPlanner {
 
   /// Deals slices that were asked for to a few work orders.
   private func dealt(_ tables: [String], _ next: inout Int) -> [Share] {
-    var pieces: [Piece] = []
-    for table in tables {
-      let ranges = statistics[table]?.ranges(ofBytes: 1) ?? []
-      var own = ranges.map { range in
+    let pieces = tables.flatMap { table in
+      (statistics[table]?.ranges(ofBytes: 1) ?? []).map { range in
         defer { next += 1 }
-        return Piece(
+        var piece = Piece(
           number: next, destinationTable: table, keys: range.keys, rows: range.rows,
           bytes: range.bytes)
+        piece.movedIndexes = range.movedIndexes
+        return piece
       }
-      for (index, name) in (statistics[table]?.movedIndexes ?? []).enumerated() {
-        own[index % own.count].movedIndexes.append(name)
-      }
-      pieces += own
     }
     let count = min(pieces.count, max(1, granularity.workers) * 4)
     var dealt = Array(repeating: [Piece](), count: count)

@@ -46,20 +46,25 @@ package struct TableStatistics: Hashable, Codable, Sendable {
       .map { movedIndexes[$0] }
   }
 
+  /// A run of rows that is cut off, with the moved indexes that go along.
+  typealias Range = (keys: KeyRange, rows: Int64, bytes: Int64, movedIndexes: [String])
+
   /// Ranges of about that many bytes, the first open below and the last open above.
-  func ranges(ofBytes target: Int64) -> [(keys: KeyRange, rows: Int64, bytes: Int64)] {
-    var result: [(keys: KeyRange, rows: Int64, bytes: Int64)] = []
+  func ranges(ofBytes target: Int64) -> [Range] {
+    var result: [Range] = []
     var first = Int64.min
     var rows: Int64 = 0
     var bytes: Int64 = 0
+    var indexes: [String] = []
     for (index, slice) in slices.enumerated() {
       rows += slice.rows
       bytes += slice.bytes
+      indexes += movedIndexes(with: index)
       let isLast = index == slices.count - 1
       guard isLast || bytes >= target else { continue }
       let last = isLast ? Int64.max : slice.lastKey
-      result.append((KeyRange(first: first, last: last), rows, bytes))
-      (first, rows, bytes) = (isLast ? last : last + 1, 0, 0)
+      result.append((KeyRange(first: first, last: last), rows, bytes, indexes))
+      (first, rows, bytes, indexes) = (isLast ? last : last + 1, 0, 0, [])
     }
     return result
   }

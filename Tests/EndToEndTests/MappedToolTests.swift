@@ -55,14 +55,6 @@ import Testing
     }
   }
 
-  private func vacuumed(_ store: FilePath) throws -> Data {
-    let copy = "\(store).\(UUID().uuidString)"
-    try DatabaseQueue(path: "file:\(store)?immutable=1").writeWithoutTransaction { db in
-      try db.execute(sql: "VACUUM INTO ?", arguments: [copy])
-    }
-    return try Data(contentsOf: URL(filePath: copy))
-  }
-
   @Test func `cars get their makers with one and with three workers`() async throws {
     var results: [FilePath] = []
     for (workers, mapping) in [

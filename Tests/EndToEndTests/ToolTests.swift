@@ -1,6 +1,5 @@
 import Subprocess
 import Foundation
-import GRDB
 import SystemPackage
 import TestSupport
 import Testing
@@ -193,17 +192,6 @@ import Testing
         """#
     ).write(toFile: model.appending("contents").string, atomically: true, encoding: .utf8)
     return model
-  }
-
-  /// A copy of a sound store without its free pages.
-  private func vacuumed(_ store: FilePath) throws -> Data {
-    let copy = "\(store).vacuumed"
-    try? FileManager.default.removeItem(atPath: copy)
-    try DatabaseQueue(path: "file:\(store)?immutable=1").writeWithoutTransaction { db in
-      #expect(try String.fetchAll(db, sql: "PRAGMA integrity_check") == ["ok"])
-      try db.execute(sql: "VACUUM INTO ?", arguments: [copy])
-    }
-    return try Data(contentsOf: URL(filePath: copy))
   }
 
   static let isRelease: Bool = {

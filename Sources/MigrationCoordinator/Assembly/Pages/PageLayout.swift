@@ -103,11 +103,9 @@ struct PageLayout: Hashable, Codable, Sendable {
   ) -> PageWork {
     var indexes: [String: [PageIndex]] = [:]
     var before: [Int: Int64] = [:]
-    var externalColumns: [String: [Int]] = [:]
     for piece in order.pieces {
       let table = piece.destinationTable
       indexes[table] = pageIndexes(of: table, schema)
-      if let places = schema.externalColumns[table] { externalColumns[table] = places.map(\.place) }
       guard
         plan.program.joins.contains(where: { $0.destinationTable == table && !$0.keepsRowNumbers })
       else { continue }
@@ -120,7 +118,8 @@ struct PageLayout: Hashable, Codable, Sendable {
       file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
       indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
       isDirect: isDirect)
-    work.externalColumns = externalColumns
+    work.externalColumns = schema.externalColumns.filter { indexes.keys.contains($0.key) }
+      .mapValues { $0.map(\.place) }
     for piece in order.pieces {
       work.tables[piece.number] = moves?.tables[piece.destinationTable]?.moved
       work.moves[piece.number] = piece.movedIndexes.compactMap { moves?.indexes[$0] }

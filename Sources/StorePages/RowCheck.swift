@@ -1,0 +1,77 @@
+/// What the rows of a table have to be like for its leaves to be moved as they are.
+package struct RowRule: Hashable, Codable, Sendable {
+  /// The columns of each record: rows from before a column was added have fewer.
+  package var columns: Int
+  /// The entity numbers that rows have in column 1; nil for a join table, whose first two columns
+  /// are never NULL.
+  package var entities: [Int64]?
+
+  package init(columns: Int, entities: [Int64]?) {
+    self.columns = columns
+    self.entities = entities
+  }
+}
+
+/// Looks at the head of a record, no further than it takes to know that the row may move.
+struct RowCheck {
+  private let columns: Int
+  private let entities: [Int64]?
+  private let names: NameCollector?
+  private var lastType: UInt64 = 0
+  private var lastEntity: Int64 = 0
+
+  /// Tells the names of external files in the rows it looks at.
+  init(_ rule: RowRule, _ names: NameCollector?) {
+    self.names = names
+    columns = rule.columns
+    entities = rule.entities
+  }
+
+  mutating func allows(_ record: UnsafeRawPointer, _ local: Int) throws(PageError) -> Bool {
+    let header = Int(record.load(as: UInt8.self))
+    // A header of 128 bytes and more has its length in two; such rows are written anew.
+    guard header < 128, header <= local else { return false }
+    var count = 0
+    var at = 1
+    var body = header
+    while at < header {
+      var type = UInt64(record.load(fromByteOffset: at, as: UInt8.self))
+      if type < 128 {
+        at += 1
+      } else {
+        guard let long = Bytes.varint(record, at, header) else { return false }
+        (type, at) = (long.value, long.end)
+      }
+      count += 1
+      let size = Field.size(type)
+      guard size < 1 << 31 else { return false }
+      if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
+      if let names, ExternalName.isPossible(type), names.columns.contains(count - 1) {
+        if body + size <= local {
+          try names.add(Field(type: type, body: record + body))
+        } else {
+          names.miss()
+        }
+      }
+      body += size
+    }
+    guard count == columns else { return false }
+    let first = UInt64(record.load(fromByteOffset: 1, as: UInt8.self))
+    let second = UInt64(record.load(fromByteOffset: 2, as: UInt8.self))
+    guard let entities else {
+      return first != 0 && first < 10 && first != 7 && second != 0 && second < 10 && second != 7
+    }
+    let field = Field(type: second, body: record + header)
+    guard first == 0, second < 10, field.isInteger, header + field.size <= local else {
+      return false
+    }
+    let number = field.integer
+    if second == lastType && number == lastEntity { return true }
+    (lastType, lastEntity) = (second, number)
+    guard entities.contains(number) else {
+      lastType = 0
+      return false
+    }
+    return true
+  }
+}
