@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -163,6 +164,10 @@ static int fill(int code, const struct stat *from, struct csystem_status *status
   status->group = from->st_gid;
   status->links = (uint32_t)from->st_nlink;
   return 0;
+}
+
+int csystem_resolve(const char *path, char *resolved) {
+  return realpath(path, resolved) == NULL ? -errno : 0;
 }
 
 int csystem_path_status(const char *path, int follow, struct csystem_status *status) {

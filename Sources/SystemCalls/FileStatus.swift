@@ -71,6 +71,21 @@ extension Files {
     }
   }
 
+  /// The absolute path of a file without symbolic links; `.noSuchFileOrDirectory` where there is
+  /// none.
+  package static func resolved(_ path: FilePath) throws(SystemCallError) -> FilePath {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    try check(path.withPlatformString { csystem_resolve($0, &buffer) }, .status, path)
+    return FilePath(platformString: buffer)
+  }
+
+  /// The absolute path of a file that may not be there yet: its folder without symbolic links, its
+  /// name as it is.
+  package static func resolvedFolder(of path: FilePath) throws(SystemCallError) -> FilePath {
+    let folder = try resolved(parent(of: path))
+    return path.lastComponent.map { folder.appending($0) } ?? folder
+  }
+
   package static func fileStatus(
     of descriptor: FileDescriptor
   ) throws(SystemCallError) -> FileStatus {

@@ -1,5 +1,6 @@
 #ifndef C_SYSTEM_SHIMS_H
 #define C_SYSTEM_SHIMS_H
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -49,6 +50,9 @@ int csystem_prefer_large_pages(void *memory, size_t size);
 int csystem_clone(int from, int to);
 /// Copies inside the kernel from and to the current offsets; 0 at the end of the file.
 ssize_t csystem_copy_range(int from, int to, size_t count);
+
+/// Writes the path without links, `.` and `..` into a buffer of PATH_MAX bytes.
+int csystem_resolve(const char *path, char *resolved);
 
 int csystem_path_status(const char *path, int follow, struct csystem_status *status);
 int csystem_descriptor_status(int descriptor, struct csystem_status *status);
