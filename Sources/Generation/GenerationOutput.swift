@@ -1,3 +1,5 @@
+import Foundation
+import StoreFormat
 import SystemCalls
 import SystemPackage
 
@@ -19,8 +21,10 @@ struct GenerationOutput {
     let folder = Files.parent(of: store)
     self.store = store
     support = folder.appending(".\(stem)_SUPPORT")
-    partialStore = FilePath("\(store.string).partial-\(Processes.own)")
-    partialSupport = FilePath("\(support.string).partial-\(Processes.own)")
+    // Nobody else can have used a name that nobody could know.
+    let id = UUID().uuidString
+    partialStore = FilePath("\(store.string).partial-\(id)")
+    partialSupport = FilePath("\(support.string).partial-\(id)")
     do {
       guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else {
         throw GenerationError(.folderMissing, at: folder)
@@ -31,9 +35,6 @@ struct GenerationOutput {
       where try Files.fileStatusIfPresent(path, followLinks: false) != nil {
         throw GenerationError(.outputExists, at: path)
       }
-      // Only a dead process of the same number can have left these.
-      try Files.removeTree(partialStore)
-      try Files.removeTree(partialSupport)
     } catch let error as GenerationError {
       throw error
     } catch {
@@ -54,7 +55,7 @@ struct GenerationOutput {
       try Files.renameNoReplace(partialStore, to: store)
     } catch {
       // The failure that counts is the first.
-      if isSupportNamed { try? Files.removeTree(support) }
+      if isSupportNamed { try? ExternalDataFolder.remove(support: support) }
       let taken = isSupportNamed || files.count == 0 ? store : support
       throw GenerationError(
         error.errno == .fileExists ? .outputExists : .writeFailed, at: taken, cause: error)
@@ -62,8 +63,8 @@ struct GenerationOutput {
     do throws(SystemCallError) {
       try Files.syncDirectory(Files.parent(of: store))
     } catch {
-      try? Files.removeTree(store)
-      if isSupportNamed { try? Files.removeTree(support) }
+      _ = try? Files.removeRegularFile(store)
+      if isSupportNamed { try? ExternalDataFolder.remove(support: support) }
       throw GenerationError(.writeFailed, at: store, cause: error)
     }
   }
@@ -73,6 +74,6 @@ struct GenerationOutput {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       _ = try? Files.remove(FilePath("\(partialStore.string)\(suffix)"))
     }
-    try? Files.removeTree(partialSupport)
+    try? ExternalDataFolder.remove(support: partialSupport)
   }
 }

@@ -47,6 +47,8 @@ extension MigrationFailure {
       self.init(
         .cannotCreate,
         "\(folder) cannot be written: make it writable, or name another work folder with --work.")
+    case .workFolderForeign(let folder, let fault):
+      self.init(.cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
     case .diskFull(let folder, let needed, let available):
       self.init(
         .cannotWrite,
@@ -107,6 +109,24 @@ extension MigrationFailure {
     }
     self.init(
       .impossible, sentences, code: CoreDataCode.migrationMissingMappingModel.rawValue)
+  }
+}
+
+extension WorkFolderFault {
+  /// The rest of a sentence that begins with the folder.
+  fileprivate var sentence: String {
+    let advice = "move it away, or name another folder to work in with --work"
+    return switch self {
+    case .noFolder: "is no folder, and a work folder of that name is needed; \(advice)"
+    case .link: "is a link, and a work folder of that name is needed; \(advice)"
+    case .unmarked(let name):
+      "is not a work folder that Godwit made (it holds \(name)); \(advice)"
+    case .otherFormat(let format):
+      "is a work folder of another version of Godwit (format \(format)); finish with that version, "
+        + "or \(advice)"
+    case .otherDestination(let destination):
+      "is the work folder of another migration, to \(destination); \(advice)"
+    }
   }
 }
 

@@ -48,12 +48,7 @@ struct StoreDescription: Encodable {
 
   /// Reads a store; a log with anything in it is folded into a temporary copy first.
   init(_ path: FilePath, models: [FilePath]) throws {
-    let scratch = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
-    defer { try? Files.removeTree(scratch) }
-    let access = try SourceAccess.open(path) {
-      try Files.createDirectory(scratch)
-      return scratch.appending("source.sqlite")
-    }
+    let access = try SourceAccess.open(path)
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
     let catalog = try reader.catalog()

@@ -1,9 +1,7 @@
 import ArgumentParser
-import Foundation
 import Godwit
 import MigrationCoordinator
 import StoreFormat
-import SystemCalls
 import SystemPackage
 
 struct VerifyCommand: ParsableCommand {
@@ -26,10 +24,8 @@ struct VerifyCommand: ParsableCommand {
   var models: [FilePath] = []
 
   func run() throws {
-    let scratch = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
-    defer { try? Files.removeTree(scratch) }
-    let before = try survey(old, scratch.appending("old"), scratch)
-    let after = try survey(new, scratch.appending("new"), scratch)
+    let before = try survey(old)
+    let after = try survey(new)
     let comparison = try StoreComparison(old: before, new: after)
     for difference in comparison.differences {
       Terminal.standardOutput.line(difference.sentence)
@@ -43,14 +39,8 @@ struct VerifyCommand: ParsableCommand {
     Terminal.standardOutput.line("\(new): \(comparison.rows) rows as they should be.")
   }
 
-  private func survey(
-    _ store: FilePath, _ copy: FilePath, _ scratch: FilePath
-  ) throws -> StoreSurvey {
-    let access = try SourceAccess.open(store) {
-      try Files.createDirectory(scratch)
-      return copy
-    }
-    return try StoreSurvey(store: store, access: access, models: models)
+  private func survey(_ store: FilePath) throws -> StoreSurvey {
+    try StoreSurvey(store: store, access: try SourceAccess.open(store), models: models)
   }
 }
 

@@ -174,7 +174,7 @@ struct MappedMigration {
       metadata: survey.metadata.restated(
         hashes: target.hashes, versionIdentifiers: target.model.versionIdentifiers),
       modelCache: cache, maxima: maxima,
-      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
+      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.access.usesWAL,
       memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
     report.rows = try SQLAssembler().assemble(order) { telling.assembly($0) }.rows
     FaultPoint.reached("coordinator:assembled")

@@ -31,24 +31,40 @@ package struct Migration: Sendable {
   package func run(
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
-    _ = try StoreHeader(of: request.store)
-    let paths = MigrationPaths(destination: request.destination, work: request.work)
-    if let output = request.output, try Files.fileStatusIfPresent(output) != nil {
+    try await Migration(request.resolved(), launcher: launcher, logger: logger).runResolved(
+      progress: progress)
+  }
+
+  private func runResolved(
+    progress: @escaping @Sendable (StatusSnapshot) -> Void
+  ) async throws -> MigrationReport {
+    let paths = request.paths
+    if let output = request.output,
+      try Files.fileStatusIfPresent(output, followLinks: false) != nil
+    {
       return try finish(output, paths)
     }
     let target = try TargetModel(request.target, configuration: request.configuration)
     let workspace = try Workspace.open(paths, store: request.store)
     do {
-      try SwapJournal(path: paths.swapJournal).recover()
+      try SwapJournal(paths).recover()
       let report = try await run(target, workspace, progress)
-      try workspace.remove()
+      try remove(workspace)
       return report
     } catch is CancellationError {
       throw MigrationError.interrupted(work: paths.work)
     } catch {
       // Only an interrupted migration leaves something to take up again.
-      try? workspace.remove()
+      try? remove(workspace)
       throw error
+    }
+  }
+
+  private func remove(_ workspace: Workspace) throws {
+    for path in try workspace.remove() {
+      logger.warning("left in the work folder, since Godwit did not make it", metadata: [
+        "path": "\(path)"
+      ])
     }
   }
 
@@ -82,11 +98,11 @@ package struct Migration: Sendable {
 
   /// Clears up after a migration that was cut off once its result had its name.
   private func finish(_ output: FilePath, _ paths: MigrationPaths) throws -> MigrationReport {
-    let journal = SwapJournal(path: paths.swapJournal)
+    let journal = SwapJournal(paths)
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
     let workspace = try Workspace.open(paths, store: request.store)
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
-    try workspace.remove()
+    try remove(workspace)
     return report(.finishedEarlier)
   }
 
@@ -135,7 +151,7 @@ package struct Migration: Sendable {
     _ = try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
     if let output = request.output {
-      try SwapJournal(path: paths.swapJournal).begin(paths.result, named: output, isLast: true)
+      try SwapJournal(paths).begin(paths.result, named: output, isLast: true)
       try Files.renameNoReplace(paths.result, to: output)
       try Files.syncDirectory(Files.parent(of: output))
       FaultPoint.reached("coordinator:output")
@@ -144,7 +160,7 @@ package struct Migration: Sendable {
     let kept = FilePath("\(request.store).before-\(Self.timestamp())")
     let swapper = StoreSwapper(
       store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
-      journal: SwapJournal(path: paths.swapJournal))
+      journal: SwapJournal(paths))
     survey.access.release()
     try swapper.swap(paths.result, discardsOld: request.discardsOld)
     return request.discardsOld ? nil : kept

@@ -28,6 +28,8 @@ package enum MigrationError: Error, Sendable {
   case alreadyRunning(store: FilePath, lock: FilePath)
   case outputExists(FilePath)
   case folderNotWritable(FilePath, cause: any Error)
+  /// The folder to work in is not one that Godwit made.
+  case workFolderForeign(FilePath, WorkFolderFault)
   case diskFull(FilePath, needed: Int64, available: Int64)
   case workOrderFailed(order: Int, attempts: Int, reason: String)
   case manifestForeign(FilePath)

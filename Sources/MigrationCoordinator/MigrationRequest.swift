@@ -1,4 +1,7 @@
 package import ObjectMigration
+import Planning
+import StoreFormat
+import SystemCalls
 package import SystemPackage
 
 /// What a migration is asked to do.
@@ -23,6 +26,7 @@ package struct MigrationRequest: Sendable {
   package var configuration: String?
   /// Where the result goes; nil puts it in the place of the store.
   package var output: FilePath?
+  /// A folder below which the work folder is made; nil has it beside the destination.
   package var work: FilePath?
   /// Where else to look for the store's own model.
   package var models: [FilePath] = []
@@ -61,6 +65,25 @@ package struct MigrationRequest: Sendable {
   }
 
   package var destination: FilePath { output ?? store }
+
+  /// The same request with the paths of store, output and work folder absolute and without links.
+  ///
+  /// What belongs to a store lies beside the file itself, so its path is resolved once, before
+  /// anything is looked for beside it. Throws `StoreError` where there is no store.
+  package func resolved() throws -> MigrationRequest {
+    _ = try StoreHeader(of: store)
+    var request = self
+    request.store = try Files.resolved(store)
+    request.output = try output.map { try Files.resolvedFolder(of: $0) }
+    request.work = try work.map { folder in
+      try Files.fileStatusIfPresent(folder) == nil
+        ? Files.resolvedFolder(of: folder) : Files.resolved(folder)
+    }
+    return request
+  }
+
+  /// Every path of the migration; the request has to be resolved.
+  var paths: MigrationPaths { MigrationPaths(destination: destination, below: work) }
 
   /// The class names of policies that declare their objects independent; nil where mapping models
   /// are to be carried out object by object in any case.

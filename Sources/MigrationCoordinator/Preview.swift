@@ -1,4 +1,3 @@
-import Foundation
 import ModelFiles
 package import Planning
 import Schema
@@ -29,12 +28,8 @@ package struct Preview: Sendable {
   package static func with<Result>(
     _ request: MigrationRequest, _ target: TargetModel, _ body: (Preview) throws -> Result
   ) throws -> Result {
-    let scratch = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
-    defer { try? Files.removeTree(scratch) }
-    let access = try SourceAccess.open(request.store) {
-      try Files.createDirectory(scratch)
-      return scratch.appending("source.sqlite")
-    }
+    let request = try request.resolved()
+    let access = try SourceAccess.open(request.store)
     let survey = try StoreSurvey(opening: request, access: access, target: target)
     let isNeeded = survey.metadata.versionHashes != target.hashes
     let isPossible = isNeeded && survey.unsupported.isEmpty

@@ -10,23 +10,46 @@ struct Workspace {
   private let lock: FileLock
   private let wasThere: Bool
 
+  private var folder: WorkFolder { WorkFolder(path: paths.work) }
+
   /// Makes the folder or takes over one that an interrupted migration left.
   static func open(_ paths: MigrationPaths, store: FilePath) throws -> Workspace {
-    let wasMade: Bool
+    let folder = WorkFolder(path: paths.work)
+    let (wasMade, madeParent) = try make(paths.work)
+    if !wasMade { try folder.requireOwn() }
+    let lock: FileLock
     do {
-      wasMade = try Files.createDirectory(paths.work)
-    } catch {
-      throw MigrationError.folderNotWritable(Files.parent(of: paths.work), cause: error)
+      guard let found = try FileLock.acquire(paths.lock) else {
+        throw MigrationError.alreadyRunning(store: store, lock: paths.lock)
+      }
+      lock = found
+    } catch let error as SystemCallError {
+      throw MigrationError.folderNotWritable(paths.work, cause: error)
     }
-    guard let lock = try FileLock.acquire(paths.lock) else {
-      throw MigrationError.alreadyRunning(store: store, lock: paths.lock)
-    }
+    // Whoever had the lock before may have made the folder its own meanwhile.
+    try folder.requireOwn()
+    let mark = try folder.takeOver(for: paths, store: store, madeParent: madeParent)
     var placed = paths
-    let folder = Files.parent(of: paths.destination)
-    if try Files.fileStatus(paths.work).device != Files.fileStatus(folder).device {
-      placed.result = paths.resultBesideDestination
+    let target = Files.parent(of: paths.destination)
+    if try Files.fileStatus(paths.work).device != Files.fileStatus(target).device {
+      placed.result = paths.resultBesideDestination(mark.id.uuidString)
     }
     return Workspace(paths: placed, lock: lock, wasThere: !wasMade)
+  }
+
+  /// Makes the folder, and the one around it if that was asked for and is missing.
+  private static func make(_ folder: FilePath) throws -> (wasMade: Bool, madeParent: Bool) {
+    let parent = Files.parent(of: folder)
+    do {
+      var madeParent = false
+      if try Files.fileStatusIfPresent(parent) == nil {
+        madeParent = try Files.createDirectory(parent)
+      }
+      if try Files.fileStatusIfPresent(folder, followLinks: false) != nil { return (false, false) }
+      return (try Files.createDirectory(folder), madeParent)
+    } catch {
+      throw MigrationError.folderNotWritable(parent, cause: error)
+    }
   }
 
   /// The plan that an interrupted migration left, if it was made from the same inputs.
@@ -53,20 +76,19 @@ struct Workspace {
     try Files.writeFileAtomically(Array(PlanCoding.encoder.encode(plan)), to: paths.plan)
   }
 
-  /// Removes all that an earlier migration left, but the lock.
-  func clear(keeping: Set<FilePath> = []) throws {
-    for name in try Files.listDirectory(paths.work) {
-      let path = paths.work.appending(name)
-      if path != paths.lock && !keeping.contains(path) { try Files.removeTree(path) }
-    }
-  }
+  /// Removes all that an earlier migration left, but the lock and the mark.
+  func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }
 
-  /// Removes the folder and all in it, and what is left of a result beside the destination.
-  func remove() throws {
-    try Files.remove(paths.result)
-    // As long as there is anything else, the journal tells what it is.
-    try clear(keeping: [paths.swapJournal])
-    try Files.removeTree(paths.work)
+  /// Removes the folder with what Godwit made in it, and what is left of a result beside the
+  /// destination.
+  ///
+  /// - Returns: what is left because Godwit did not make it.
+  @discardableResult
+  func remove() throws -> [FilePath] {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      try Files.removeRegularFile(FilePath("\(paths.result)\(suffix)"))
+    }
+    return try folder.remove()
   }
 }
 

@@ -4,24 +4,51 @@ package import SystemPackage
 package struct MigrationPaths: Hashable, Sendable {
   /// `/data/Shop.sqlite`
   package let destination: FilePath
-  /// `/data/Shop.sqlite.godwit`, unless another folder was asked for.
+  /// `/data/Shop.sqlite.godwit`, or `/fast/Shop.sqlite.godwit-1f2e3d4c` in a folder that was asked
+  /// for.
   package let work: FilePath
 
   /// `…godwit/result.sqlite`, the store while it is being assembled; beside the destination where
   /// the work folder lies on another file system, from which nothing can be renamed.
   package var result: FilePath
 
-  package init(destination: FilePath, work: FilePath? = nil) {
-    self.destination = destination
-    self.work = work ?? FilePath("\(destination).godwit")
-    result = self.work.appending("result.sqlite")
+  /// The paths of a migration that works in a folder of its own, beside the destination or below
+  /// `parent`: never in `parent` itself, which may hold anything.
+  package init(destination: FilePath, below parent: FilePath? = nil) {
+    guard let parent else {
+      self.init(destination: destination, work: FilePath("\(destination).godwit"))
+      return
+    }
+    // Destinations of one name in different folders may share the parent.
+    let name = destination.lastComponent?.string ?? ""
+    self.init(
+      destination: destination,
+      work: parent.appending("\(name).godwit-\(Self.fingerprint(destination.string))"))
   }
 
-  /// `/data/Shop.sqlite.godwit-result`, where a result goes that cannot be renamed.
-  package var resultBesideDestination: FilePath { FilePath("\(destination).godwit-result") }
+  private init(destination: FilePath, work: FilePath) {
+    self.destination = destination
+    self.work = work
+    result = work.appending("result.sqlite")
+  }
 
-  /// `…godwit/lock`, held by the one migration of this destination.
-  package var lock: FilePath { work.appending("lock") }
+  /// Eight hexadecimal digits that tell texts apart (FNV-1a).
+  private static func fingerprint(_ text: String) -> String {
+    let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+    let digits = String(hash, radix: 16)
+    return String(repeating: "0", count: 8 - digits.count) + digits
+  }
+
+  /// `/data/Shop.sqlite.godwit-result-ID`, where a result goes that cannot be renamed from the work
+  /// folder with that identifier.
+  package func resultBesideDestination(_ id: String) -> FilePath {
+    FilePath("\(destination).godwit-result-\(id)")
+  }
+
+  /// `…godwit/godwit.json`, which says that Godwit made the folder, and for what.
+  package var mark: FilePath { work.appending("godwit.json") }
+  /// `…godwit/godwit.lock`, held by the one migration of this destination.
+  package var lock: FilePath { work.appending("godwit.lock") }
   /// `…godwit/plan.json`
   package var plan: FilePath { work.appending("plan.json") }
   /// `…godwit/status.mdb`

@@ -23,7 +23,7 @@ package final class FileLock: Sendable {
     while true {
       let descriptor = try calling(.open, path) {
         try FileDescriptor.open(
-          path, .readWrite, options: [.create, .closeOnExec],
+          path, .readWrite, options: [.create, .noFollow, .closeOnExec],
           permissions: [.ownerReadWrite, .groupRead, .otherRead])
       }
       do throws(SystemCallError) {

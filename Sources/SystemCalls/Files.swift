@@ -88,35 +88,21 @@ extension Files {
     return names.sorted { $0.string < $1.string }
   }
 
-  /// Removes a file, or a folder with all that is below it; nothing when it is gone already.
-  ///
-  /// Links are removed, never followed.
-  package static func removeTree(_ path: FilePath) throws(SystemCallError) {
-    guard let status = try fileStatusIfPresent(path, followLinks: false) else { return }
-    guard status.isDirectory else {
-      try remove(path)
-      return
-    }
-    // A list instead of recursion: a deep tree must not exhaust the stack.
-    var directories = [path]
-    var index = 0
-    while index < directories.count {
-      let directory = directories[index]
-      index += 1
-      for name in try listDirectory(directory) {
-        let entry = directory.appending(name)
-        guard let status = try fileStatusIfPresent(entry, followLinks: false) else { continue }
-        if status.isDirectory {
-          directories.append(entry)
-        } else {
-          try remove(entry)
-        }
-      }
-    }
-    for directory in directories.reversed() {
-      let code = directory.withPlatformString { csystem_remove_directory($0) }
-      if code != -Errno.noSuchFileOrDirectory.rawValue { try check(code, .remove, directory) }
-    }
+  /// Removes a folder with nothing in it; false where something is in it or it is gone already.
+  @discardableResult
+  package static func removeDirectory(_ path: FilePath) throws(SystemCallError) -> Bool {
+    let code = path.withPlatformString { csystem_remove_directory($0) }
+    let kept: [Errno] = [.noSuchFileOrDirectory, .directoryNotEmpty, .fileExists]
+    if kept.contains(Errno(rawValue: -code)) { return false }
+    try check(code, .remove, path)
+    return true
+  }
+
+  /// Removes a regular file; false where there is none of that name, or a link or a folder.
+  @discardableResult
+  package static func removeRegularFile(_ path: FilePath) throws(SystemCallError) -> Bool {
+    guard try fileStatusIfPresent(path, followLinks: false)?.kind == .file else { return false }
+    return try remove(path)
   }
 }
 

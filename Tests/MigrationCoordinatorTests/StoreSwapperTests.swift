@@ -1,5 +1,6 @@
 import GRDB
 @testable import MigrationCoordinator
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -8,15 +9,20 @@ import Testing
 
 @Suite(.scratchFolder) struct StoreSwapperTests {
   private var folder: FilePath { ScratchFolder.current.appending("data") }
-  private var journal: SwapJournal {
-    SwapJournal(path: ScratchFolder.current.appending("swap.json"))
+  private var paths: MigrationPaths {
+    MigrationPaths(destination: store, below: ScratchFolder.current)
+  }
+  private var journal: SwapJournal { SwapJournal(paths) }
+
+  init() throws {
+    try Files.createDirectory(folder)
+    try Files.createDirectory(paths.work)
   }
   private var store: FilePath { folder.appending("Shop.sqlite") }
   private var result: FilePath { folder.appending("result.sqlite") }
-  private var kept: FilePath { folder.appending("Shop.sqlite.before") }
+  private var kept: FilePath { folder.appending("Shop.sqlite.before-now") }
 
   private func make(_ path: FilePath, _ value: Int, mode: String = "DELETE") throws {
-    try Files.createDirectory(folder)
     let connection = try StoreConnection.writable(path)
     try connection.run { db in
       try db.execute(sql: "PRAGMA journal_mode = \(mode)")
@@ -53,7 +59,7 @@ import Testing
     try swapper().swap(result, discardsOld: false)
     #expect(try bytes(store) == new)
     #expect(try bytes(kept) == old)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before"])
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
   }
 
   @Test func `an old store that is not wanted is removed`() throws {
@@ -91,11 +97,10 @@ import Testing
     try Files.writeFileAtomically(
       Array(repeating: 0, count: 32768), to: FilePath(store.string + "-shm"))
     try swapper().swap(result, discardsOld: false)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before"])
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
   }
 
   @Test func `a log with changes is folded into the store that is kept`() throws {
-    try Files.createDirectory(folder)
     let original = folder.appending("original.sqlite")
     let queue = try DatabaseQueue(path: original.string)
     try queue.writeWithoutTransaction { db in
@@ -110,7 +115,7 @@ import Testing
     try Files.remove(original)
     try make(result, 2)
     try swapper().swap(result, discardsOld: false)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before"])
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
     let rows = try StoreConnection.immutable(kept).run {
       try Int64.fetchOne($0, sql: "SELECT count(*) FROM t")
     }
@@ -146,6 +151,6 @@ import Testing
     try swapper().swap(result, discardsOld: false)
     try journal.recover()
     #expect(try bytes(kept) == old)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before"])
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
   }
 }

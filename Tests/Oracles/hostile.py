@@ -217,15 +217,15 @@ def check(tool, lab, snapshot, case, folder):
 def check_locked(tool, lab, snapshot, name, folder):
     """Another godwit holds the work folder's lock."""
     store = lab.copy(folder)
-    lock = os.path.join(store + ".godwit", "lock")
+    lock = os.path.join(store + ".godwit", "godwit.lock")
     os.makedirs(os.path.dirname(lock))
     before = fingerprint(folder)
     with open(lock, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         done = tool.call("migrate", store, "--to", lab.target)
     out = judge(name, done, IN_USE, "Store.sqlite", folder, snapshot)
-    unchanged({**before, "Store.sqlite.godwit/lock": fingerprint(folder).get(
-        "Store.sqlite.godwit/lock")}, folder)
+    unchanged({**before, "Store.sqlite.godwit/godwit.lock": fingerprint(folder).get(
+        "Store.sqlite.godwit/godwit.lock")}, folder)
     return out
 
 

@@ -36,7 +36,7 @@ struct PlanDocumentTests {
       #expect(path.removingLastComponent() == paths.work)
     }
     #expect(paths.shard(7, attempt: 2).lastComponent?.string == "shard-7.2.sqlite")
-    #expect(MigrationPaths(destination: "/a", work: "/b").lock == "/b/lock")
+    #expect(MigrationPaths(destination: "/a", below: "/b").work == "/b/a.godwit-70d2182d")
   }
 
   @Test func `the folder of external files is named after the store's stem`() {

@@ -1,3 +1,4 @@
+import Foundation
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -114,22 +115,35 @@ import Testing
     #expect(try Files.fileStatus(to).mode == Files.fileStatus(from).mode)
   }
 
-  @Test func `removing a tree follows no link and needs no tree`() throws {
-    let folder = ScratchFolder.current
-    let tree = folder.appending("tree")
-    var deep = tree
-    for _ in 0..<200 {
-      try Files.createDirectory(deep)
-      try FileDescriptor.open(
-        deep.appending("file"), .writeOnly, options: .create, permissions: .ownerReadWrite
-      ).close()
-      deep.append("deep")
-    }
-    let kept = folder.appending("kept")
-    try Files.writeFileAtomically([1], to: kept)
-    try Files.removeTree(tree)
-    try Files.removeTree(tree)
-    #expect(try Files.listDirectory(folder).map(\.string) == ["kept"])
+  @Test func `only empty folders and regular files are removed, never what a link leads to`() throws {
+    let folder = ScratchFolder.current.appending("folder")
+    try Files.createDirectory(folder)
+    let file = folder.appending("file")
+    let link = folder.appending("link")
+    try Files.writeFileAtomically([1], to: file)
+    try FileManager.default.createSymbolicLink(
+      atPath: link.string, withDestinationPath: file.string)
+    #expect(try !Files.removeDirectory(folder))
+    #expect(try !Files.removeRegularFile(link))
+    #expect(try !Files.removeRegularFile(folder))
+    #expect(try Files.removeRegularFile(file))
+    #expect(try !Files.removeRegularFile(file))
+    #expect(try Files.remove(link))
+    #expect(try Files.removeDirectory(folder))
+    #expect(try !Files.removeDirectory(folder))
+  }
+
+  @Test func `a path is resolved with its links, and a new file's folder with its own`() throws {
+    let folder = try Files.resolved(ScratchFolder.current)
+    let file = folder.appending("file")
+    let link = folder.appending("link")
+    try Files.writeFileAtomically([1], to: file)
+    try FileManager.default.createSymbolicLink(
+      atPath: link.string, withDestinationPath: "./../\(folder.lastComponent!.string)/file")
+    #expect(try Files.resolved(link) == file)
+    #expect(try Files.resolvedFolder(of: folder.appending("../\(folder.lastComponent!.string)/new"))
+      == folder.appending("new"))
+    #expect(throws: SystemCallError.self) { try Files.resolved(folder.appending("none")) }
   }
 
   @Test func `the status tells size, kind and time`() throws {

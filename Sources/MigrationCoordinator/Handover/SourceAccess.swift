@@ -16,12 +16,21 @@ package final class SourceAccess: Sendable {
   /// The file to read: the store itself, or a copy of it.
   package let readable: FilePath
   package let fingerprint: SourceFingerprint
+  /// Whether the store itself keeps a write-ahead log; a copy of it does not.
+  package let usesWAL: Bool
+  /// Keeps a copy for as long as it may be read.
+  private let copy: TemporaryFolder?
   /// Keeps writers of the older journal modes away while the store itself is read.
   private let lock: Mutex<RegionLock?>
 
-  private init(readable: FilePath, fingerprint: SourceFingerprint, lock: RegionLock?) {
+  private init(
+    readable: FilePath, copy: TemporaryFolder?, fingerprint: SourceFingerprint, usesWAL: Bool,
+    lock: RegionLock?
+  ) {
     self.readable = readable
+    self.copy = copy
     self.fingerprint = fingerprint
+    self.usesWAL = usesWAL
     self.lock = Mutex(lock)
   }
 
@@ -32,27 +41,49 @@ package final class SourceAccess: Sendable {
   static let lockBytes: Range<Int64> = 0x4000_0000..<0x4000_0200
   private static let sharedLockBytes: Range<Int64> = 0x4000_0002..<0x4000_0200
 
-  /// Opens a store for reading.
+  /// Opens a store for reading; a copy goes to a temporary folder if one is needed.
+  ///
+  /// What belongs to a store lies beside the file itself, also where a link leads to it.
+  package static func open(_ store: FilePath) throws -> SourceAccess {
+    _ = try StoreHeader(of: store)
+    let name: FilePath.Component = "source.sqlite"
+    var folder: TemporaryFolder?
+    return try open(try Files.resolved(store), folder: { folder }) {
+      let made = try TemporaryFolder(databases: [name])
+      folder = made
+      return made.path.appending(name)
+    }
+  }
+
+  /// Opens a store, named without links, for reading.
   ///
   /// - Parameter snapshot: where a copy goes if one is needed; its folder exists then.
   package static func open(
     _ store: FilePath, snapshot: () throws -> FilePath
   ) throws -> SourceAccess {
-    _ = try StoreHeader(of: store)
+    try open(store, folder: { nil }, snapshot: snapshot)
+  }
+
+  private static func open(
+    _ store: FilePath, folder: () -> TemporaryFolder?, snapshot: () throws -> FilePath
+  ) throws -> SourceAccess {
+    let usesWAL = try StoreHeader(of: store).usesWAL
     for _ in 0..<5 {
       guard let lock = try RegionLock.acquire(store, .shared, bytes: sharedLockBytes) else {
         throw StoreError(.inUse, store: store)
       }
       let before = try SourceFingerprint(of: store)
       if !before.hasLog {
-        return SourceAccess(readable: store, fingerprint: before, lock: lock)
+        return SourceAccess(
+          readable: store, copy: nil, fingerprint: before, usesWAL: usesWAL, lock: lock)
       }
       let copy = try snapshot()
       try self.copy(store, to: copy, before)
       // Only an unchanged source makes a copy whose parts belong together.
       guard try SourceFingerprint(of: store) == before else { continue }
       try fold(copy)
-      return SourceAccess(readable: copy, fingerprint: before, lock: nil)
+      return SourceAccess(
+        readable: copy, copy: folder(), fingerprint: before, usesWAL: usesWAL, lock: nil)
     }
     throw StoreError(.inUse, store: store)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Planning
 import SystemCalls
 import SystemPackage
 
@@ -8,7 +9,13 @@ import SystemPackage
 /// Between the two steps of a swap the new store bears the name under which the old one will be
 /// kept.
 struct SwapJournal {
-  let path: FilePath
+  private let path: FilePath
+  private let destination: FilePath
+
+  init(_ paths: MigrationPaths) {
+    path = paths.swapJournal
+    destination = paths.destination
+  }
 
   private struct Entry: Codable {
     var name: String
@@ -34,20 +41,31 @@ struct SwapJournal {
 
   /// Removes a new store that was named and never exchanged; the old one is in its place then.
   func recover() throws {
-    if let entry = try entry(), !entry.isLast, try isThere(entry, at: FilePath(entry.name)) {
-      try Files.remove(FilePath(entry.name))
+    if let entry = try entry(), !entry.isLast, isOwnName(entry.name),
+      try isThere(entry, at: FilePath(entry.name))
+    {
+      try Files.removeRegularFile(FilePath(entry.name))
     }
-    try Files.remove(path)
+    try Files.removeRegularFile(path)
   }
 
   private func entry() throws -> Entry? {
-    guard try Files.fileStatusIfPresent(path) != nil else { return nil }
+    guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
+      return nil
+    }
     let bytes = try Files.readFile(path, limit: 1 << 16)
     return try? JSONDecoder().decode(Entry.self, from: Data(bytes))
   }
 
+  /// Whether a new store may have that name before the swap: a journal is a file, and says anything.
+  private func isOwnName(_ name: String) -> Bool {
+    name.hasPrefix("\(destination).before-")
+      && Files.parent(of: FilePath(name)) == Files.parent(of: destination)
+  }
+
   private func isThere(_ entry: Entry, at path: FilePath) throws -> Bool {
-    let status = try Files.fileStatusIfPresent(path)
-    return status?.device == entry.device && status?.inode == entry.inode
+    let status = try Files.fileStatusIfPresent(path, followLinks: false)
+    return status?.kind == .file && status?.device == entry.device
+      && status?.inode == entry.inode
   }
 }

@@ -169,7 +169,7 @@ struct LegMigration {
         hashes: target.hashes,
         versionIdentifiers: assessment.destination.model.versionIdentifiers),
       modelCache: cache, maxima: assessment.maxima(survey),
-      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.header.usesWAL,
+      usesWAL: request.journalMode.map { $0 == .wal } ?? survey.access.usesWAL,
       memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
     order.textEncoding = survey.header.textEncoding
     let assembler: any Assembler =

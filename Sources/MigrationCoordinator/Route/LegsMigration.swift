@@ -64,7 +64,7 @@ struct LegsMigration {
     telling.leg(legs.count - 1, 0)
     var own = request
     own.store = store(before: legs.count)
-    if own.journalMode == nil { own.journalMode = survey.header.usesWAL ? .wal : .delete }
+    if own.journalMode == nil { own.journalMode = survey.access.usesWAL ? .wal : .delete }
     var last = try await run(legs.count, own, telling) { paths.result }
     var report = last.report
     report.store = request.store.string
@@ -106,7 +106,7 @@ struct LegsMigration {
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, missingExternalFiles: missing)
     try Files.writeFileAtomically(Array(JSONEncoder().encode(marker)), to: paths.legMarker(number))
-    try Files.removeTree(paths.leg(number).work)
+    try WorkFolder(path: paths.leg(number).work).remove()
     if number > 1 { try remove(paths.leg(number - 1).destination) }
     return marker
   }
@@ -146,8 +146,8 @@ struct LegsMigration {
   }
 
   private func remove(_ store: FilePath) throws {
-    try Files.remove(store)
-    try Files.removeTree(MigrationPaths.support(of: store))
+    try Files.removeRegularFile(store)
+    try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))
   }
 
   // MARK: Resuming

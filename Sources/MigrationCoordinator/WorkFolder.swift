@@ -1,0 +1,131 @@
+import Foundation
+import Planning
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+// (1) Godwit works only in folders that it made and marked; a folder without the mark is left alone
+// unless nothing is in it yet.
+// (2) Nothing is removed but regular files whose names Godwit gives, one by one, and folders with
+// nothing in them. Links are never followed.
+// (3) The mark goes last, so that what a kill leaves is still known for what it is.
+
+/// A folder that Godwit made for one migration.
+struct WorkFolder {
+  let path: FilePath
+
+  /// Says that Godwit made the folder, and for what.
+  struct Mark: Codable, Hashable {
+    static let format = 1
+
+    var format = Mark.format
+    /// Tells this folder from all others.
+    var id: UUID
+    var store: String
+    var destination: String
+    /// Whether the folder around it was made for it, and goes with it.
+    var madeParent: Bool
+  }
+
+  /// The mark, or nil where there is none that can be read.
+  func mark() throws -> Mark? {
+    let file = path.appending("godwit.json")
+    guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else {
+      return nil
+    }
+    let bytes = Data(try Files.readFile(file, limit: 1 << 16))
+    if let mark = try? JSONDecoder().decode(Mark.self, from: bytes), mark.format == Mark.format {
+      return mark
+    }
+    guard let other = try? JSONDecoder().decode(Format.self, from: bytes) else { return nil }
+    throw MigrationError.workFolderForeign(path, .otherFormat(other.format))
+  }
+
+  /// All that the marks of other versions have in common with this one's.
+  private struct Format: Decodable { var format: Int }
+
+  /// Throws unless the folder is one that Godwit made, or has nothing in it but its lock.
+  func requireOwn() throws {
+    switch try Files.fileStatus(path, followLinks: false).kind {
+    case .directory: break
+    case .symbolicLink: throw MigrationError.workFolderForeign(path, .link)
+    case .file, .other: throw MigrationError.workFolderForeign(path, .noFolder)
+    }
+    if try mark() != nil { return }
+    let foreign = try Files.listDirectory(path).filter { !WorkFileName.precedesMark($0) }
+    if let first = foreign.first {
+      throw MigrationError.workFolderForeign(path, .unmarked(holds: first.string))
+    }
+  }
+
+  /// The mark of the folder, which is made if there is none; its lock has to be held.
+  func takeOver(for paths: MigrationPaths, store: FilePath, madeParent: Bool) throws -> Mark {
+    guard let mark = try mark() else {
+      let mark = Mark(
+        id: UUID(), store: store.string, destination: paths.destination.string,
+        madeParent: madeParent)
+      try Files.writeFileAtomically(Array(JSONEncoder().encode(mark)), to: paths.mark)
+      return mark
+    }
+    guard mark.destination == paths.destination.string else {
+      throw MigrationError.workFolderForeign(path, .otherDestination(mark.destination))
+    }
+    return mark
+  }
+
+  /// Removes all files and folders of a migration, but the mark and the lock.
+  ///
+  /// - Returns: what is left because Godwit gives no such name.
+  @discardableResult
+  func clear(keeping: Set<FilePath> = []) throws -> [FilePath] {
+    var left: [FilePath] = []
+    for name in try Files.listDirectory(path) {
+      let entry = path.appending(name)
+      if keeping.contains(entry) { continue }
+      switch WorkFileName(name) {
+      case .keeper: break
+      case .file: if try !Files.removeRegularFile(entry) { left.append(entry) }
+      case .stageFolder: left += try WorkFolder(path: entry).remove()
+      case .stageSupport:
+        try ExternalDataFolder.remove(support: entry)
+        if try Files.fileStatusIfPresent(entry, followLinks: false) != nil { left.append(entry) }
+      case nil: left.append(entry)
+      }
+    }
+    return left
+  }
+
+  /// Removes the folder with what Godwit made in it.
+  ///
+  /// - Returns: what is left because Godwit did not make it; the folder stays with its mark then.
+  @discardableResult
+  func remove() throws -> [FilePath] {
+    guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return [] }
+    guard status.kind == .directory else { return [path] }
+    let mark = try mark()
+    // As long as there is anything else, the journal tells what it is.
+    let journal = path.appending("swap.json")
+    let left = try clear(keeping: [journal])
+    try Files.removeRegularFile(journal)
+    guard left.isEmpty else { return left }
+    for name in try Files.listDirectory(path) where WorkFileName(name) == .keeper {
+      try Files.removeRegularFile(path.appending(name))
+    }
+    try Files.removeDirectory(path)
+    if mark?.madeParent == true { try Files.removeDirectory(Files.parent(of: path)) }
+    return []
+  }
+}
+
+/// Why Godwit does not work in a folder.
+package enum WorkFolderFault: Hashable, Sendable {
+  /// There is a file of that name.
+  case noFolder
+  case link
+  /// It has no mark of Godwit's, and something is in it.
+  case unmarked(holds: String)
+  /// Another version of Godwit made it.
+  case otherFormat(Int)
+  /// It belongs to the migration of another destination.
+  case otherDestination(String)
+}

@@ -1,0 +1,127 @@
+import Foundation
+@testable import MigrationCoordinator
+import Planning
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite(.scratchFolder) struct WorkFolderTests {
+  private let destination: FilePath
+  private let paths: MigrationPaths
+
+  init() throws {
+    destination = try Files.resolved(ScratchFolder.current).appending("Shop.sqlite")
+    paths = MigrationPaths(destination: destination)
+  }
+
+  private func write(_ path: FilePath, _ text: String = "x") throws {
+    try Files.writeFileAtomically(Array(text.utf8), to: path)
+  }
+
+  private func fault(_ paths: MigrationPaths) -> WorkFolderFault? {
+    let error = #expect(throws: MigrationError.self) {
+      try Workspace.open(paths, store: destination)
+    }
+    guard case .workFolderForeign(_, let fault)? = error else { return nil }
+    return fault
+  }
+
+  @Test func `a folder without the mark is left alone`() throws {
+    try Files.createDirectory(paths.work)
+    let file = paths.work.appending("plan.json")
+    try write(file)
+    #expect(fault(paths) == .unmarked(holds: "plan.json"))
+    #expect(try Files.listDirectory(paths.work).map(\.string) == ["plan.json"])
+  }
+
+  @Test func `a file, a link and a folder of another version or destination are left alone`() throws {
+    try write(paths.work)
+    #expect(fault(paths) == .noFolder)
+    try Files.remove(paths.work)
+    let other = paths.work.removingLastComponent().appending("other")
+    try Files.createDirectory(other)
+    try FileManager.default.createSymbolicLink(
+      atPath: paths.work.string, withDestinationPath: other.string)
+    #expect(fault(paths) == .link)
+    try Files.remove(paths.work)
+    try Files.createDirectory(paths.work)
+    try write(paths.mark, #"{"format":2}"#)
+    #expect(fault(paths) == .otherFormat(2))
+    try Files.remove(paths.mark)
+    let mark = WorkFolder.Mark(id: UUID(), store: "/s", destination: "/d", madeParent: false)
+    try Files.writeFileAtomically(Array(JSONEncoder().encode(mark)), to: paths.mark)
+    #expect(fault(paths) == .otherDestination("/d"))
+    #expect(try Files.listDirectory(other).isEmpty)
+  }
+
+  @Test func `an empty folder is marked, and goes when everything is done`() throws {
+    try Files.createDirectory(paths.work)
+    try write(paths.work.appending("godwit.json.1.2.tmp"))
+    let workspace = try Workspace.open(paths, store: destination)
+    #expect(try WorkFolder(path: paths.work).mark()?.destination == destination.string)
+    try write(paths.plan)
+    try write(paths.shard(1, attempt: 2))
+    #expect(try workspace.remove().isEmpty)
+    #expect(try Files.fileStatusIfPresent(paths.work) == nil)
+  }
+
+  @Test func `what Godwit did not make stays, with the mark`() throws {
+    let workspace = try Workspace.open(paths, store: destination)
+    let foreign = paths.work.appending("photos")
+    try Files.createDirectory(foreign)
+    try write(foreign.appending("plan.json"))
+    let outside = destination.removingLastComponent().appending("precious")
+    try write(outside)
+    try FileManager.default.createSymbolicLink(
+      atPath: paths.plan.string, withDestinationPath: outside.string)
+    try write(paths.manifest(1))
+    #expect(try Set(workspace.remove()) == [foreign, paths.plan])
+    #expect(
+      try Files.listDirectory(paths.work).map(\.string)
+        == ["godwit.json", "godwit.lock", "photos", "plan.json"])
+    #expect(try Files.listDirectory(foreign).count == 1)
+    #expect(try Files.fileStatus(outside).size == 1)
+  }
+
+  @Test func `a folder that is named with --work holds a folder of its own`() throws {
+    let parent = destination.removingLastComponent().appending("fast")
+    let below = MigrationPaths(destination: destination, below: parent)
+    #expect(below.work.removingLastComponent() == parent)
+    let workspace = try Workspace.open(below, store: destination)
+    try workspace.remove()
+    #expect(try Files.fileStatusIfPresent(parent) == nil)
+    try Files.createDirectory(parent)
+    try write(parent.appending("bystander"))
+    try Workspace.open(below, store: destination).remove()
+    #expect(try Files.listDirectory(parent).map(\.string) == ["bystander"])
+  }
+
+  @Test func `one destination has one migration at a time`() throws {
+    let workspace = try Workspace.open(paths, store: destination)
+    let error = #expect(throws: MigrationError.self) {
+      try Workspace.open(paths, store: destination)
+    }
+    guard case .alreadyRunning? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    try workspace.remove()
+  }
+
+  @Test func `a journal names a new store beside its destination, or nothing`() throws {
+    let workspace = try Workspace.open(paths, store: destination)
+    let journal = SwapJournal(paths)
+    let foreign = destination.removingLastComponent().appending("precious")
+    try write(foreign)
+    try journal.begin(foreign, named: foreign)
+    try journal.recover()
+    #expect(try Files.fileStatusIfPresent(foreign) != nil)
+    let named = FilePath("\(destination).before-20260101-000000")
+    try write(named)
+    try journal.begin(named, named: named)
+    try journal.recover()
+    #expect(try Files.fileStatusIfPresent(named) == nil)
+    try workspace.remove()
+  }
+}
