@@ -21,7 +21,25 @@ extension MigrationFailure {
       self.init(
         "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
           + "steps on its way,", hindrances)
-    case .routeMissing(let store, let gaps, let unknown): self.init(store, gaps, unknown)
+    case .routeMissing(let store, let gaps, let unknown, let infers):
+      self.init(store, gaps, unknown, infers: infers)
+    case .mappingsUnreadable(let files):
+      self.init(
+        mapping: "mapping models that may be meant for this migration cannot be read",
+        files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
+          "Mend them, move them away, or use no mapping models at all with --infer-only."
+        ])
+    case .versionNameUnknown(let name, let available):
+      self.init(
+        .usage,
+        "--order names \(name), and the versions that are known are "
+          + "\(available.joined(separator: ", ")).")
+    case .versionOrderUnknown(let versions):
+      self.init(
+        .usage,
+        "neither the identifiers nor the names of the versions tell in which order they followed "
+          + "each other (\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): name "
+          + "them in their order with --order.")
     case .noMappingFits(let folders, let unused):
       let places = folders.map { "\($0)" }.joined(separator: ", ")
       self.init(
@@ -94,13 +112,14 @@ extension MigrationFailure {
 
   /// No way leads to the target.
   fileprivate init(
-    _ store: FilePath, _ gaps: [RouteError.Gap], _ unknown: [MigrationRoute.Unused]
+    _ store: FilePath, _ gaps: [RouteError.Gap], _ unknown: [MigrationRoute.Unused], infers: Bool
   ) {
     var sentences = ["\(store): no way leads from its version to the target's:"]
     for gap in gaps {
       sentences.append(
         "from \(VersionText(gap.source)) to \(VersionText(gap.destination)) there is no mapping "
-          + "model, and none can be inferred [\(CoreDataCode.migrationMissingMappingModel.rawValue)]:"
+          + "model, and \(infers ? "none can be inferred" : "--no-infer forbids to infer one") "
+          + "[\(CoreDataCode.migrationMissingMappingModel.rawValue)]\(infers ? ":" : ".")"
       )
       sentences += gap.obstacles.map { "  \($0.sentence)" }
     }

@@ -29,6 +29,11 @@ public struct StoreMigration: Sendable {
   public var isProgressive = false
   /// Whether to use no mapping models and infer what becomes of the data.
   public var infersOnly = false
+  /// Whether a step without a mapping model may be inferred.
+  public var infers = true
+  /// The names of the model's versions in the order in which they followed each other; empty where
+  /// their identifiers or names tell it.
+  public var versionOrder: [String] = []
   /// The policies that the mapping models name; workers get theirs from
   /// `GodwitWorker.runIfRequested(policies:)`, which has to register the same.
   public var policies = MigrationPolicies()
@@ -95,6 +100,8 @@ public struct StoreMigration: Sendable {
     request.mappingFolders = mappingFolders
     request.isProgressive = isProgressive
     request.infersOnly = infersOnly
+    request.infers = infers
+    request.versionOrder = versionOrder
     request.policies = policies.factories
     request.validation = ValidationMode(rawValue: validation.rawValue) ?? .strict
     request.models = models

@@ -78,14 +78,42 @@ struct RouteOptions: ParsableArguments {
   @Flag(help: "Use no mapping models: infer what becomes of the data.")
   var inferOnly = false
 
+  @Flag(help: "Infer nothing: every step needs a mapping model.")
+  var noInfer = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The versions of the model in the order in which they followed each other, where neither "
+        + "their identifiers nor their names tell it: Zulu,Alpha,Mike.", valueName: "names"))
+  var order: VersionNames = VersionNames(names: [])
+
   @Flag(help: .hidden)
   var stepwise = false
 
   func validate() throws {
+    if inferOnly && noInfer {
+      throw ValidationError("--infer-only and --no-infer leave no way to migrate.")
+    }
     if inferOnly && !(mapping.isEmpty && mappings.isEmpty) {
       throw ValidationError("--infer-only leaves no use for --mapping and --mappings.")
     }
   }
+}
+
+/// Names of versions, with commas between them.
+struct VersionNames: ExpressibleByArgument {
+  let names: [String]
+
+  init(names: [String]) { self.names = names }
+
+  init?(argument: String) {
+    names = argument.split(separator: ",", omittingEmptySubsequences: false).map {
+      String($0.drop { $0 == " " })
+    }
+    if names.contains(where: \.isEmpty) || Set(names).count < names.count { return nil }
+  }
+
+  var defaultValueDescription: String { "" }
 }
 
 /// How finely a migration is cut and how much it may take.
@@ -123,6 +151,8 @@ extension MigrationRequest {
     mappingFolders = route.mappings
     isProgressive = route.progressive
     infersOnly = route.inferOnly
+    infers = !route.noInfer
+    versionOrder = route.order.names
     isStepwise = route.stepwise
   }
 }

@@ -8,6 +8,18 @@ import ValueExpressions
 package enum CompiledMapping {
   /// The mapping model of an archive.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
+    try read(bytes) { reader, members throws(ModelFileError) in try reader.mappings(members) }
+  }
+
+  /// The entity mappings of an archive without their properties and expressions.
+  static func outline(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
+    try read(bytes) { reader, members throws(ModelFileError) in try reader.outlines(members) }
+  }
+
+  private static func read(
+    _ bytes: [UInt8],
+    _ body: (inout ArchivedMappings, [KeyedArchive.ID]) throws(ModelFileError) -> [EntityMapping]
+  ) throws(MappingFileError) -> MappingModel {
     let archive: KeyedArchive
     do {
       archive = try KeyedArchive(decoding: bytes)
@@ -19,7 +31,7 @@ package enum CompiledMapping {
       guard try archive.class(of: archive.root) == "NSMappingModel",
         let members = try archive.members("NSEntityMappings", of: archive.root)
       else { throw ModelFileError(.notAModelArchive) }
-      return MappingModel(entityMappings: try reader.mappings(members))
+      return MappingModel(entityMappings: try body(&reader, members))
     } catch {
       if case .notAModelArchive = error.problem, reader.mapping == nil {
         throw MappingFileError(.notAMappingModel)
@@ -52,6 +64,21 @@ private struct ArchivedMappings {
       mapping = name
       property = nil
       result.append(try entityMapping(name, member))
+    }
+    return result
+  }
+
+  /// What tells for which versions the mappings are, and nothing else.
+  func outlines(_ members: [KeyedArchive.ID]) throws(ModelFileError) -> [EntityMapping] {
+    var result: [EntityMapping] = []
+    for id in members {
+      var mapping = EntityMapping(
+        name: try archive.requiredText("NSMappingName", of: id), kind: .custom,
+        source: try archive.text("NSSourceEntityName", of: id),
+        destination: try archive.text("NSDestinationEntityName", of: id))
+      mapping.sourceVersionHash = try hash("NSSourceEntityVersionHash", of: id)
+      mapping.destinationVersionHash = try hash("NSDestinationEntityVersionHash", of: id)
+      result.append(mapping)
     }
     return result
   }

@@ -87,6 +87,25 @@ package struct MappingDocument: Sendable {
     return MappingModel(entityMappings: result)
   }
 
+  /// The entity mappings without their properties and expressions.
+  func outline(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(MappingFileError) -> MappingModel {
+    let listed = try document.targets(
+      "entitymappings", of: root, rootID, type: ObjectType.entityMapping)
+    let hashes = Hashes(source: source, destination: destination)
+    var result: [EntityMapping] = []
+    for (id, object) in listed {
+      let entry = Entry(id: id, object: object, number: 0)
+      var mapping = EntityMapping(
+        name: entry.name, kind: .custom, source: entry.source, destination: entry.destination)
+      mapping.sourceVersionHash = try hashes.hash(entry.source, .source)
+      mapping.destinationVersionHash = try hashes.hash(entry.destination, .destination)
+      result.append(mapping)
+    }
+    return MappingModel(entityMappings: result)
+  }
+
   private enum ObjectType {
     static let mappingModel = "XDDEVMAPPINGMODEL"
     static let entityMapping = "XDDEVENTITYMAPPING"

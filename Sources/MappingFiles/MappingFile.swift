@@ -56,6 +56,35 @@ package struct MappingFile: Sendable {
     }
   }
 
+  /// Whether a file says of itself that it is a mapping model in JSON.
+  package static func claimsToBeMapping(_ path: FilePath) -> Bool {
+    guard let bytes = try? bytes(path) else { return false }
+    return String(decoding: bytes, as: UTF8.self).contains(MappingText.format)
+  }
+
+  /// For which versions a mapping model is that cannot be read otherwise: its entity mappings
+  /// without their properties.
+  ///
+  /// nil where not even that can be read.
+  package static func outline(_ path: FilePath) -> MappingFile? {
+    switch path.extension {
+    case "cdm":
+      guard let mapping = try? CompiledMapping.outline(decoding: bytes(path)) else { return nil }
+      return MappingFile(path: path, form: .compiled, mapping: mapping)
+    case "xcmappingmodel":
+      let file = path.appending("xcmapping.xml")
+      guard let document = try? MappingDocument(decoding: bytes(file)),
+        let source = document.models.source, let destination = document.models.destination,
+        let mapping = try? document.outline(source: source, destination: destination)
+      else { return nil }
+      return MappingFile(
+        path: path, form: .document, mapping: mapping,
+        source: Model(model: source, origin: .embedded),
+        destination: Model(model: destination, origin: .embedded))
+    default: return nil
+    }
+  }
+
   private static func bytes(_ file: FilePath) throws(MappingFileError) -> [UInt8] {
     do {
       return try FileBytes.read(file)

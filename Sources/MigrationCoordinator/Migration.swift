@@ -62,9 +62,11 @@ package struct Migration: Sendable {
 
   private func remove(_ workspace: Workspace) throws {
     for path in try workspace.remove() {
-      logger.warning("left in the work folder, since Godwit did not make it", metadata: [
-        "path": "\(path)"
-      ])
+      logger.warning(
+        "left in the work folder, since Godwit did not make it",
+        metadata: [
+          "path": "\(path)"
+        ])
     }
   }
 

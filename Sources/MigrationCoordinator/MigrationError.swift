@@ -16,7 +16,13 @@ package enum MigrationError: Error, Sendable {
   case stepImpossible(store: FilePath, from: [String], to: [String], [Hindrance])
   /// No way leads from the store's version to the target's (Core Data's 134140).
   case routeMissing(
-    store: FilePath, [RouteError.Gap], unknown: [MigrationRoute.Unused])
+    store: FilePath, [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool)
+  /// Mapping models that would have been used, or may have been, cannot be read.
+  case mappingsUnreadable([UnreadableMapping])
+  /// Nothing tells the order of the versions that were to be gone through one by one.
+  case versionOrderUnknown([[String]])
+  /// The order names a version that no bundle has.
+  case versionNameUnknown(String, available: [String])
   /// The folders hold mapping models, and all are for versions that are not known.
   case noMappingFits([FilePath], [MigrationRoute.Unused])
   /// A mapping model was made for other versions than those of the store and the target.

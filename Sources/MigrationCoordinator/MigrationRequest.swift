@@ -51,6 +51,11 @@ package struct MigrationRequest: Sendable {
   package var isProgressive = false
   /// Uses no mapping models at all.
   package var infersOnly = false
+  /// Infers steps that have no mapping model.
+  package var infers = true
+  /// The names of versions in the order in which they followed each other; empty has the versions'
+  /// identifiers or names tell it.
+  package var versionOrder: [String] = []
   /// Makes a store of every version on the way, even where steps could run at once.
   package var isStepwise = false
   package var validation = ValidationMode.strict

@@ -32,10 +32,14 @@ struct MigrationRouteTests {
     _ from: Int, _ to: Int, known: [Int], _ mappings: [RouteMapping] = [],
     progressive: Bool = false, impossible: Set<[Int]> = []
   ) throws -> String {
-    let all = try known.map { try version($0) }
+    let all = try known.enumerated().map { place, number in
+      var version = try version(number)
+      version.model.versionIdentifiers = ["\(place)"]
+      return version
+    }
     func number(_ version: RouteVersion) -> Int { version.model.entities[0].attributes.count }
     let route = try MigrationRoute(
-      from: version(from), to: version(to), known: all, mappings: mappings,
+      from: version(from), to: version(to), bundles: [VersionNumbering(all)], mappings: mappings,
       isProgressive: progressive
     ) { source, destination in
       impossible.contains([number(source), number(destination)])
@@ -104,10 +108,56 @@ struct MigrationRouteTests {
         EntityMapping(name: "NoteToNote", kind: .copy, source: "Note", destination: "Note")
       ]))
     let route = try MigrationRoute(
-      from: version(2), to: newer, known: [version(1), version(2), newer], mappings: [bare],
+      from: version(2), to: newer, bundles: [VersionNumbering([version(1), version(2), newer])],
+      mappings: [bare],
       isProgressive: false
     ) { _, _ in [] }
     #expect(route.steps.map { $0.mappings.map(\.name) } == [["bare"]])
+  }
+
+  @Test func `without inference every step needs a mapping model`() throws {
+    func run(_ mappings: [RouteMapping]) throws -> MigrationRoute {
+      try MigrationRoute(
+        from: version(1), to: version(3),
+        bundles: [VersionNumbering([version(1), version(2), version(3)])], mappings: mappings,
+        isProgressive: false, infers: false
+      ) { _, _ in [] }
+    }
+    #expect(try run([mapping(1, 2), mapping(2, 3)]).steps.count == 2)
+    let error = #expect(throws: RouteError.self) { try run([mapping(1, 2)]) }
+    guard case .mappingsMissing(let gaps, _, infers: false)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(gaps.map(\.source) == [["V2"]] && gaps.map(\.destination) == [["V3"]])
+    #expect(throws: RouteError.self) { try run([]) }
+  }
+
+  @Test func `a mapping model that leaves out new entities is used where its hashes fit`() throws {
+    var newer = try version(2)
+    newer.model = try ManagedObjectModel(entities: newer.model.entities + [Entity("Tag")])
+    newer.hashes = try newer.model.versionHashes()
+    let given = try mapping(1, 2, .found)
+    let route = try MigrationRoute(
+      from: version(1), to: newer, bundles: [VersionNumbering([version(1), newer])],
+      mappings: [given], isProgressive: false
+    ) { _, _ in [] }
+    #expect(route.steps.map { $0.mappings.map(\.name) } == [["1to2"]])
+  }
+
+  @Test func `a mapping model that cannot be read is an error where it would be used`() throws {
+    var unreadable = try mapping(1, 2, .found)
+    unreadable.isOutline = true
+    let error = #expect(throws: RouteError.self) {
+      try route(1, 3, known: [1, 2, 3], [unreadable], progressive: true)
+    }
+    guard case .mappingsUnreadable(["1to2"])? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try route(2, 3, known: [1, 2, 3], [unreadable]) == "V2 > V3")
+    let readable = try mapping(1, 2, .found, name: "z")
+    #expect(try route(1, 2, known: [1, 2], [unreadable, readable]) == "V1 > V2 by z")
   }
 
   @Test func `what is missing is named`() throws {
@@ -116,7 +166,7 @@ struct MigrationRouteTests {
         1, 3, known: [1, 2, 3], [mapping(1, 2), mapping(7, 8)],
         impossible: [[1, 3], [2, 3]])
     }
-    guard case .mappingsMissing(let gaps, let unknown) = error else {
+    guard case .mappingsMissing(let gaps, let unknown, infers: true) = error else {
       Issue.record("\(error)")
       return
     }

@@ -6,7 +6,8 @@ struct WorkFileNameTests {
   @Test(arguments: [
     "plan.json", "plan.json.4711.2.tmp", "status.mdb", "status.mdb-lock", "claims", "renumbered",
     "places.sqlite", "places.sqlite.making", "places.sqlite.making-journal", "skeleton.sqlite",
-    "source.sqlite-wal", "result.sqlite", "result.sqlite-journal", "shard-7.json", "shard-7.2.sqlite",
+    "source.sqlite-wal", "result.sqlite", "result.sqlite-journal", "shard-7.json",
+    "shard-7.2.sqlite",
     "shard-7.2.sqlite-journal", "shard-7.2.links", "step-3.sqlite", "step-3.json", "swap.json",
   ])
   func `names that a migration gives are its own`(name: String) throws {
@@ -23,7 +24,8 @@ struct WorkFileNameTests {
 
   @Test(arguments: [
     "Shop.sqlite", "lock", "plan.json.tmp", "plan.json.a.2.tmp", "shard-.json", "shard-x.json",
-    "shard-7.sqlite", "shard-7.2.3.sqlite", "shard-7..sqlite", "step-.sqlite", "step-3", "notes.txt",
+    "shard-7.sqlite", "shard-7.2.3.sqlite", "shard-7..sqlite", "step-.sqlite", "step-3",
+    "notes.txt",
     "result.sqlite.bak", "Result.sqlite", "step-3.godwit.old", ".Shop_SUPPORT", "claims~", ".tmp",
     "source.sqlite-wal-wal", "shard-99999999999.json",
   ])

@@ -115,7 +115,8 @@ import Testing
     #expect(try Files.fileStatus(to).mode == Files.fileStatus(from).mode)
   }
 
-  @Test func `only empty folders and regular files are removed, never what a link leads to`() throws {
+  @Test func `only empty folders and regular files are removed, never what a link leads to`() throws
+  {
     let folder = ScratchFolder.current.appending("folder")
     try Files.createDirectory(folder)
     let file = folder.appending("file")
@@ -141,8 +142,9 @@ import Testing
     try FileManager.default.createSymbolicLink(
       atPath: link.string, withDestinationPath: "./../\(folder.lastComponent!.string)/file")
     #expect(try Files.resolved(link) == file)
-    #expect(try Files.resolvedFolder(of: folder.appending("../\(folder.lastComponent!.string)/new"))
-      == folder.appending("new"))
+    #expect(
+      try Files.resolvedFolder(of: folder.appending("../\(folder.lastComponent!.string)/new"))
+        == folder.appending("new"))
     #expect(throws: SystemCallError.self) { try Files.resolved(folder.appending("none")) }
   }
 

@@ -8,8 +8,9 @@ import SystemPackage
 enum KnownVersions {
   /// Those of the places for the store's own model first, then those of the target's bundle.
   ///
-  /// Of models that are merged no version is one of the whole.
-  static func read(_ request: MigrationRequest) -> [RouteVersion] {
+  /// Of models that are merged no version is one of the whole. Throws where the request names a
+  /// version that none of them has.
+  static func read(_ request: MigrationRequest) throws -> [VersionNumbering] {
     guard request.target.count == 1 else { return [] }
     var places: [FilePath] = []
     for place in request.models + request.target {
@@ -17,12 +18,17 @@ enum KnownVersions {
       let path = enclosingBundle(place)
       if !places.contains(path) { places.append(path) }
     }
-    return places.flatMap { place in
+    let bundles = places.map { place in
       // A version that cannot be read is none that a store can be brought to.
       ((try? ModelBundle(place).versions) ?? []).compactMap {
         version($0, configuration: request.configuration)
       }
     }
+    let names = bundles.flatMap { $0.flatMap(\.names) }
+    if let unknown = request.versionOrder.first(where: { !names.contains($0) }) {
+      throw MigrationError.versionNameUnknown(unknown, available: names)
+    }
+    return bundles.map { VersionNumbering($0, named: request.versionOrder) }
   }
 
   /// The bundle of a version, whose other versions are known with it.

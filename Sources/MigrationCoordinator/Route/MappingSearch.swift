@@ -10,8 +10,10 @@ package import SystemPackage
 struct MappingSearch {
   private(set) var mappings: [RouteMapping] = []
   private(set) var files: [String: MappingFile] = [:]
-  /// Files that should have been mapping models and cannot be read.
+  /// Files of mapping models that cannot be read, nor tell for which versions they are.
   private(set) var unreadable: [UnreadableMapping] = []
+  /// Files of mapping models that only tell for which versions they are; they are among `mappings`.
+  private(set) var outlines: [UnreadableMapping] = []
 
   private static let extensions: Set<String> = ["xcmappingmodel", "cdm", "json"]
   private static let maximumDepth = 16
@@ -38,7 +40,9 @@ struct MappingSearch {
     path.extension.map(extensions.contains) ?? false
   }
 
-  private mutating func take(_ file: MappingFile, _ standing: RouteMapping.Standing) {
+  private mutating func take(
+    _ file: MappingFile, _ standing: RouteMapping.Standing, isOutline: Bool = false
+  ) {
     let name = file.path.string
     guard files[name] == nil else { return }
     files[name] = file
@@ -49,7 +53,9 @@ struct MappingSearch {
       madeFor = .init(source: source, destination: destination)
     }
     mappings.append(
-      RouteMapping(name: name, standing: standing, mapping: file.mapping, madeFor: madeFor))
+      RouteMapping(
+        name: name, standing: standing, mapping: file.mapping, madeFor: madeFor,
+        isOutline: isOutline))
   }
 
   private mutating func tryToTake(_ path: FilePath, _ standing: RouteMapping.Standing) {
@@ -57,9 +63,16 @@ struct MappingSearch {
       take(try MappingFile.read(path), standing)
     } catch {
       // Any JSON may lie beside a model.
-      if standing == .found, path.extension == "json" { return }
-      unreadable.append(
-        UnreadableMapping(path: path, wasNamed: standing == .listed, error: error))
+      if standing == .found, path.extension == "json", !MappingFile.claimsToBeMapping(path) {
+        return
+      }
+      let found = UnreadableMapping(path: path, wasNamed: standing == .listed, error: error)
+      if let outline = MappingFile.outline(path) {
+        outlines.append(found)
+        take(outline, standing, isOutline: true)
+      } else {
+        unreadable.append(found)
+      }
     }
   }
 

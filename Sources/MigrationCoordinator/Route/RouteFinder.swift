@@ -31,13 +31,14 @@ struct RouteFinder {
     let isPlain = search.mappings.isEmpty && !request.isProgressive
     if isPlain && !namesVersions {
       let isSound = InferredStep.obstacles(from: store.model, to: end.model).isEmpty
-      if request.infersOnly || isSound {
+      if request.infers, request.infersOnly || isSound {
+        try requireReadable(search)
         return FoundRoute(
           route: MigrationRoute(steps: [.init(from: store, to: end)]),
           unreadable: search.unreadable)
       }
     }
-    let known = KnownVersions.read(request)
+    let known = try KnownVersions.read(request)
     do {
       var route: MigrationRoute
       if isPlain && request.infersOnly {
@@ -45,19 +46,28 @@ struct RouteFinder {
         route = MigrationRoute(steps: [.init(from: named(store, known), to: named(end, known))])
       } else {
         route = try MigrationRoute(
-          from: store, to: end, known: known, mappings: search.mappings,
-          isProgressive: request.isProgressive
+          from: store, to: end, bundles: known, mappings: search.mappings,
+          isProgressive: request.isProgressive, infers: request.infers
         ) { InferredStep.obstacles(from: $0.model, to: $1.model) }
+        if route.steps.contains(where: \.mappings.isEmpty) { try requireReadable(search) }
       }
       return FoundRoute(route: route, unreadable: search.unreadable)
-    } catch {
-      throw try failure(error, search, known)
+    } catch let error as RouteError {
+      throw try failure(error, search, known.flatMap(\.versions))
     }
   }
 
-  private func named(_ version: RouteVersion, _ known: [RouteVersion]) -> RouteVersion {
+  /// Throws where a mapping model that cannot be read at all may be that of an inferred step.
+  private func requireReadable(_ search: MappingSearch) throws {
+    guard search.unreadable.isEmpty else {
+      throw MigrationError.mappingsUnreadable(search.unreadable)
+    }
+  }
+
+  private func named(_ version: RouteVersion, _ known: [VersionNumbering]) -> RouteVersion {
     var version = version
-    version.names = known.filter { $0.hashes == version.hashes }.flatMap(\.names)
+    version.names = known.flatMap(\.versions).filter { $0.hashes == version.hashes }
+      .flatMap(\.names)
     return version
   }
 
@@ -65,8 +75,11 @@ struct RouteFinder {
     _ error: RouteError, _ search: MappingSearch, _ known: [RouteVersion]
   ) throws -> MigrationError {
     switch error {
-    case .mappingsMissing(let gaps, let unknown):
-      return .routeMissing(store: request.store, gaps, unknown: unknown)
+    case .mappingsMissing(let gaps, let unknown, let infers):
+      return .routeMissing(store: request.store, gaps, unknown: unknown, infers: infers)
+    case .mappingsUnreadable(let names):
+      return .mappingsUnreadable(search.outlines.filter { names.contains($0.path.string) })
+    case .orderUnknown(let versions): return .versionOrderUnknown(versions)
     case .noMappingFits(let unused):
       return .noMappingFits(request.mappingFolders, unused)
     case .mappingFitsNothing(let name):

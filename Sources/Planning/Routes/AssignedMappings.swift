@@ -71,7 +71,7 @@ struct AssignedMappings {
   private func partial(
     _ mapping: RouteMapping, _ all: [RouteSearch.Edge]
   ) -> [RouteSearch.Edge] {
-    guard mapping.standing == .named else { return all }
+    guard mapping.standing == .named || mapping.mapping.hasAllHashes else { return all }
     let direct = RouteSearch.Edge(from: order.start, to: order.end)
     if all.contains(direct) { return [direct] }
     func span(_ edge: RouteSearch.Edge) -> Int? {
@@ -106,8 +106,10 @@ struct AssignedMappings {
 
   // MARK: Sets
 
-  /// Takes what the user named as it was named; of others those that do not overlap and together
-  /// leave out no entity of the destination.
+  /// Takes what the user named as it was named; of others those that do not overlap.
+  ///
+  /// As in Core Data hashes decide: entities that none of them mentions stay empty. Those without
+  /// hashes fit by name alone, so they have to leave out no entity of the destination together.
   private mutating func choose(among candidates: [RouteMapping], for edge: RouteSearch.Edge) {
     let named = candidates.filter { $0.standing == .named }
     guard named.isEmpty else {
@@ -119,8 +121,8 @@ struct AssignedMappings {
     }
     // The largest first, so that a part never keeps the whole out.
     let sorted = candidates.sorted {
-      ($0.standing, -$0.mapping.entityMappings.count, $0.name)
-        < ($1.standing, -$1.mapping.entityMappings.count, $1.name)
+      ($0.standing, $0.isOutline ? 1 : 0, -$0.mapping.entityMappings.count, $0.name)
+        < ($1.standing, $1.isOutline ? 1 : 0, -$1.mapping.entityMappings.count, $1.name)
     }
     var taken: [RouteMapping] = []
     for mapping in sorted {
@@ -132,7 +134,7 @@ struct AssignedMappings {
         taken.append(mapping)
       }
     }
-    if let entity = missing(taken, edge) {
+    if let entity = missing(taken, edge), !taken.allSatisfy(\.mapping.hasAllHashes) {
       for mapping in taken { note(mapping, .incomplete(entity: entity)) }
     } else {
       steps[edge] = runningOrder(taken, edge)
@@ -190,6 +192,17 @@ struct AssignedMappings {
       result.append(left.remove(at: free ?? 0))
     }
     return result
+  }
+}
+
+extension MappingModel {
+  /// Whether every entity that is named is named with its version.
+  fileprivate var hasAllHashes: Bool {
+    entityMappings.allSatisfy { mapping in
+      [MappingSide.source, .destination].allSatisfy {
+        mapping.entityName($0) == nil || mapping.versionHash($0) != nil
+      }
+    }
   }
 }
 

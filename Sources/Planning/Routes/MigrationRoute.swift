@@ -36,6 +36,8 @@ package struct RouteMapping: Sendable {
   package var mapping: MappingModel
   /// The hashes of the two models that its file brings along.
   package var madeFor: Pair?
+  /// Whether its file tells for which entities it was made and cannot be read otherwise.
+  package var isOutline: Bool
 
   package struct Pair: Sendable {
     package var source: [String: VersionHash]
@@ -48,8 +50,10 @@ package struct RouteMapping: Sendable {
   }
 
   package init(
-    name: String, standing: Standing, mapping: MappingModel, madeFor: Pair? = nil
+    name: String, standing: Standing, mapping: MappingModel, madeFor: Pair? = nil,
+    isOutline: Bool = false
   ) {
+    self.isOutline = isOutline
     self.name = name
     self.standing = standing
     self.mapping = mapping
@@ -64,6 +68,8 @@ package struct MigrationRoute: Sendable {
     package var destination: RouteVersion
     /// In running order, all into one destination; without any, the mapping is inferred.
     package var mappings: [RouteMapping]
+    /// What the step loses although the first and the last version of the route both have it.
+    package var detourLosses: Set<PossibleLoss> = []
 
     package init(
       from source: RouteVersion, to destination: RouteVersion, by mappings: [RouteMapping] = []
@@ -98,6 +104,12 @@ package struct MigrationRoute: Sendable {
 
   package private(set) var steps: [Step]
   package private(set) var unused: [Unused] = []
+  /// Why the one step from end to end cannot be inferred, where the route goes around it.
+  package private(set) var directObstacles: [Obstacle] = []
+  /// Whether the target is an older version than the store's, as far as an order is known.
+  package private(set) var isDowngrade = false
+  /// What tells the order of the versions.
+  package private(set) var orderEvidence = VersionNumbering.Evidence.none
 
   /// A route of steps that are known already.
   package init(steps: [Step]) { self.steps = steps }
@@ -105,15 +117,19 @@ package struct MigrationRoute: Sendable {
   /// Finds the route from the store's version to the target's.
   ///
   /// - Parameters:
-  ///   - known: the versions of all bundles, in their order.
+  ///   - bundles: the versions of each bundle.
   ///   - isProgressive: goes version by version, as far as each step is possible.
+  ///   - infers: whether a step without a mapping model may be inferred.
   ///   - obstacles: what keeps a step from being inferred.
   package init(
-    from store: RouteVersion, to target: RouteVersion, known: [RouteVersion],
-    mappings: [RouteMapping], isProgressive: Bool,
+    from store: RouteVersion, to target: RouteVersion, bundles: [VersionNumbering],
+    mappings: [RouteMapping], isProgressive: Bool, infers: Bool = true,
     obstacles: (RouteVersion, RouteVersion) -> [Obstacle]
   ) throws(RouteError) {
-    let order = VersionOrder(store: store, target: target, known: known)
+    let order = VersionOrder(store: store, target: target, bundles: bundles)
+    if isProgressive, order.evidence == .none, order.versions.count > 2 {
+      throw .orderUnknown(order.versions.map(\.names))
+    }
     let assigned = try AssignedMappings(mappings, order)
     var found: [RouteSearch.Edge: [Obstacle]] = [:]
     func obstaclesOf(_ edge: RouteSearch.Edge) -> [Obstacle] {
@@ -124,29 +140,62 @@ package struct MigrationRoute: Sendable {
     }
     let costs = RouteCosts(order: order, assigned: assigned, isProgressive: isProgressive)
     let search = RouteSearch(count: order.versions.count, cost: costs.cost)
-    var (way, missing) = search.way(from: order.start, to: order.end) {
-      assigned[$0] != nil || obstaclesOf($0).isEmpty
+    func isSound(_ edge: RouteSearch.Edge) -> Bool {
+      assigned[edge] != nil || (infers && obstaclesOf(edge).isEmpty)
     }
     let direct = RouteSearch.Edge(from: order.start, to: order.end)
+    let (sound, missing) = search.way(from: direct.from, to: direct.to, isSound: isSound)
     // A single step that is impossible is told best by whoever tries it and looks at the rows too.
-    if way == nil, missing == [direct] { way = [order.start, order.end] }
-    guard let way else {
+    let alone = infers && missing == [direct] ? [direct.from, direct.to] : nil
+    guard let cheapest = sound ?? alone else {
       throw .mappingsMissing(
         missing.map {
           RouteError.Gap(
             source: order.versions[$0.from].names, destination: order.versions[$0.to].names,
-            obstacles: obstaclesOf($0))
-        }, unknown: assigned.unused(besides: []).filter(\.isUnknown))
+            obstacles: infers ? obstaclesOf($0) : [])
+        }, unknown: assigned.unused(besides: []).filter(\.isUnknown), infers: infers)
+    }
+    var detours = Detours(versions: order.versions, assigned: assigned)
+    let (way, losses) = Self.leastLossy(cheapest, &detours) { avoided in
+      search.way(from: direct.from, to: direct.to, avoiding: avoided, isSound: isSound).way
     }
     let edges = zip(way, way.dropFirst()).map { RouteSearch.Edge(from: $0, to: $1) }
-    steps = edges.map {
-      Step(from: order.versions[$0.from], to: order.versions[$0.to], by: assigned[$0] ?? [])
+    steps = zip(edges, losses).map { edge, losses in
+      var step = Step(
+        from: order.versions[edge.from], to: order.versions[edge.to], by: assigned[edge] ?? [])
+      step.detourLosses = losses
+      return step
     }
+    if steps.count > 1, infers, assigned[direct] == nil { directObstacles = obstaclesOf(direct) }
+    isDowngrade = order.isDowngrade
+    orderEvidence = order.evidence
+    let unreadable = steps.flatMap(\.mappings).filter(\.isOutline)
+    if !unreadable.isEmpty { throw .mappingsUnreadable(unreadable.map(\.name)) }
     unused = assigned.unused(besides: steps.flatMap(\.mappings).map(\.name))
     let named = mappings.filter { $0.standing == .named }.map(\.name)
     if let first = named.first, Set(unused.map(\.name)).isSuperset(of: named) {
       throw .mappingFitsNothing(first)
     }
+  }
+
+  /// The way that keeps most: versions at which something is lost are gone around as far as a sound
+  /// way leads around them.
+  private static func leastLossy(
+    _ cheapest: [Int], _ detours: inout Detours, around: (Set<Int>) -> [Int]?
+  ) -> (way: [Int], losses: [Set<PossibleLoss>]) {
+    func count(_ losses: [Set<PossibleLoss>]) -> Int { losses.reduce(0) { $0 + $1.count } }
+    var best = (way: cheapest, losses: detours.losses(on: cheapest))
+    var current = best
+    var avoided: Set<Int> = []
+    while let step = current.losses.firstIndex(where: { !$0.isEmpty }) {
+      // What the last step loses the version before it no longer has under the right name.
+      let isLast = step == current.losses.count - 1
+      avoided.insert(current.way[isLast ? step : step + 1])
+      guard let way = around(avoided) else { break }
+      current = (way, detours.losses(on: way))
+      if count(current.losses) < count(best.losses) { best = current }
+    }
+    return best
   }
 }
 
@@ -211,7 +260,11 @@ package enum RouteError: Error, Sendable {
   }
 
   /// Steps without a mapping, and mapping models for versions whose model is missing (134130).
-  case mappingsMissing([Gap], unknown: [MigrationRoute.Unused])
+  case mappingsMissing([Gap], unknown: [MigrationRoute.Unused], infers: Bool)
+  /// Mapping models that would be used cannot be read.
+  case mappingsUnreadable([String])
+  /// Neither identifiers nor names tell in which order the versions followed each other.
+  case orderUnknown([[String]])
   /// The mapping model that was named has no place on the route.
   case mappingFitsNothing(String)
   /// Of the mapping models in a named folder none fits any two versions.

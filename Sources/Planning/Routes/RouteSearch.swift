@@ -38,12 +38,12 @@ struct RouteSearch {
   /// Where there is none, the steps of the way that would have been the best, as far as they are
   /// not sound.
   func way(
-    from start: Int, to end: Int, isSound: (Edge) -> Bool
+    from start: Int, to end: Int, avoiding: Set<Int> = [], isSound: (Edge) -> Bool
   ) -> (way: [Int]?, missing: [Edge]) {
     var closed: Set<Edge> = []
     var checked: Set<Edge> = []
     var wanted: [Edge]?
-    while let way = cheapest(from: start, to: end, closed) {
+    while let way = cheapest(from: start, to: end, closed, avoiding) {
       let edges = zip(way, way.dropFirst()).map { Edge(from: $0, to: $1) }
       for edge in edges where checked.insert(edge).inserted && !isSound(edge) {
         closed.insert(edge)
@@ -56,7 +56,9 @@ struct RouteSearch {
   }
 
   /// Of ways that cost the same, the one over the lower numbers.
-  private func cheapest(from start: Int, to end: Int, _ closed: Set<Edge>) -> [Int]? {
+  private func cheapest(
+    from start: Int, to end: Int, _ closed: Set<Edge>, _ avoided: Set<Int>
+  ) -> [Int]? {
     var costs = [Cost?](repeating: nil, count: count)
     var before = [Int](repeating: -1, count: count)
     var settled = [Bool](repeating: false, count: count)
@@ -70,7 +72,7 @@ struct RouteSearch {
       guard let (node, sum) = nearest else { return nil }
       if node == end { break }
       settled[node] = true
-      for next in 0..<count where !settled[next] {
+      for next in 0..<count where !settled[next] && !avoided.contains(next) {
         let edge = Edge(from: node, to: next)
         guard !closed.contains(edge), let cost = cost(edge) else { continue }
         if costs[next].map({ sum + cost < $0 }) ?? true {

@@ -10,9 +10,14 @@ struct VersionOrder {
   private(set) var places: [Int] = []
   let start: Int
   let end: Int
+  /// Whether the target is known to be the older one.
+  let isDowngrade: Bool
 
-  /// Takes versions in their order, the store's and the target's among them or not.
-  init(store: RouteVersion, target: RouteVersion, known: [RouteVersion]) {
+  /// What tells the order of the bundle in which both ends are; of several bundles the weakest.
+  let evidence: VersionNumbering.Evidence
+
+  /// Takes the versions of each bundle, the store's and the target's among them or not.
+  init(store: RouteVersion, target: RouteVersion, bundles: [VersionNumbering]) {
     var order: [Int] = []
     var found: [RouteVersion] = []
     func note(_ version: RouteVersion) -> Int {
@@ -25,12 +30,17 @@ struct VersionOrder {
     }
     start = note(store)
     end = note(target)
-    for version in known { order.append(note(version)) }
+    for bundle in bundles { for version in bundle.versions { order.append(note(version)) } }
+    let hasBoth = order.contains(start) && order.contains(end)
     if !order.contains(start) { order.insert(start, at: 0) }
     if !order.contains(end) { order.append(end) }
     versions = found
     places = found.indices.map { order.lastIndex(of: $0) ?? 0 }
     chain = Self.chain(order, from: start, to: end)
+    let isTold = bundles.allSatisfy { $0.evidence != .none || $0.versions.count < 2 }
+    evidence = isTold ? bundles.first?.evidence ?? .none : .none
+    isDowngrade =
+      hasBoth && bundles.count == 1 && evidence != .none && places[end] < places[start]
   }
 
   /// What lies between two appearances of one version was taken back, so it is left out.

@@ -1,0 +1,83 @@
+import Mapping
+import ObjectModel
+
+/// Finds what a way over other versions loses although both of its ends have it.
+///
+/// A version on the way that lacks an attribute drops its values, and the next one that has it
+/// again begins without: what one step would keep, or would have to refuse, is gone.
+struct Detours {
+  /// A property of an entity, or the entity itself.
+  private struct Item: Hashable {
+    var entity: String
+    var property: String?
+  }
+
+  private let versions: [RouteVersion]
+  private let assigned: AssignedMappings
+  private var steps: [RouteSearch.Edge: [Item: Item]] = [:]
+
+  init(versions: [RouteVersion], assigned: AssignedMappings) {
+    self.versions = versions
+    self.assigned = assigned
+  }
+
+  /// What each step of a way loses and both ends of the way have.
+  mutating func losses(on way: [Int]) -> [Set<PossibleLoss>] {
+    guard way.count > 2, let first = way.first, let last = way.last else {
+      return way.dropFirst().map { _ in [] }
+    }
+    var alive = kept(by: .init(from: first, to: last)).keys.map { $0 }
+    var result: [Set<PossibleLoss>] = []
+    for (from, to) in zip(way, way.dropFirst()) {
+      let edge = RouteSearch.Edge(from: from, to: to)
+      // Who writes a mapping model says what is to be lost; that is counted for itself.
+      let isGiven = assigned[edge] != nil
+      let kept = kept(by: edge)
+      let lost = isGiven ? [] : alive.filter { kept[$0] == nil }
+      let entities = Set(lost.filter { $0.property == nil }.map(\.entity))
+      result.append(
+        Set(lost.compactMap { loss($0, in: versions[from].model, without: entities) }))
+      alive = alive.compactMap { kept[$0] }
+    }
+    return result
+  }
+
+  /// The loss of an item; nil where its entity is lost with all that it has.
+  private func loss(
+    _ item: Item, in model: ManagedObjectModel, without entities: Set<String>
+  ) -> PossibleLoss? {
+    guard let name = item.property else { return PossibleLoss(entity: item.entity, .entity) }
+    guard !entities.contains(item.entity), let entity = model.entity(item.entity) else {
+      return nil
+    }
+    let isAttribute = model.allAttributes(of: entity).contains { $0.name == name }
+    return PossibleLoss(
+      entity: item.entity, isAttribute ? .attribute(name) : .relationship(name))
+  }
+
+  /// What a step keeps, and as what.
+  private mutating func kept(by edge: RouteSearch.Edge) -> [Item: Item] {
+    if let known = steps[edge] { return known }
+    let (source, destination) = (versions[edge.from].model, versions[edge.to].model)
+    let mappings =
+      assigned[edge]?.flatMap(\.mapping.entityMappings)
+      ?? MappingInference(from: source, to: destination).mapping.entityMappings
+    var result: [Item: Item] = [:]
+    for mapping in mappings {
+      guard let old = mapping.sourceEntityName, let new = mapping.destinationEntityName else {
+        continue
+      }
+      result[Item(entity: old)] = Item(entity: new)
+      for property in mapping.attributeMappings + mapping.relationshipMappings {
+        let name: String
+        switch property.origin {
+        case .attribute(let found, _), .relationship(let found, _): name = found
+        case .standard, .constant, .computed: continue
+        }
+        result[Item(entity: old, property: name)] = Item(entity: new, property: property.name)
+      }
+    }
+    steps[edge] = result
+    return result
+  }
+}

@@ -1,0 +1,80 @@
+import ObjectModel
+
+/// The order in which the versions of one bundle followed each other, and what tells it.
+package struct VersionNumbering: Sendable {
+  package enum Evidence: String, Codable, Hashable, Sendable {
+    /// The caller named the versions in their order.
+    case named
+    /// Every version has a number in its version identifiers, and no two have the same.
+    case identifiers
+    /// The names are alike but for their numbers, as Xcode gives them.
+    case names
+    /// Nothing tells it: the versions come in the order of their names.
+    case none
+  }
+
+  package let versions: [RouteVersion]
+  package let evidence: Evidence
+
+  /// Orders the versions of a bundle; versions that `named` leaves out are left out.
+  package init(_ versions: [RouteVersion], named: [String] = []) {
+    if !named.isEmpty {
+      self.versions = named.compactMap { name in
+        versions.first { $0.names.contains(name) }
+      }
+      evidence = .named
+    } else if let sorted = Self.sorted(versions, by: \.identifier) {
+      (self.versions, evidence) = (sorted, .identifiers)
+    } else if let sorted = Self.sorted(versions, by: \.names.first) {
+      (self.versions, evidence) = (sorted, .names)
+    } else {
+      (self.versions, evidence) = (versions, .none)
+    }
+  }
+
+  /// The versions by the numbers of their labels; nil where the labels do not tell an order.
+  private static func sorted(
+    _ versions: [RouteVersion], by label: (RouteVersion) -> String?
+  ) -> [RouteVersion]? {
+    var numbered: [(numbers: [Int], version: RouteVersion)] = []
+    var words: Set<String> = []
+    for version in versions {
+      guard let label = label(version) else { return nil }
+      let (word, numbers) = Self.parts(of: label)
+      words.insert(word)
+      numbered.append((numbers, version))
+    }
+    // The first version often has no number: `Model`, `Model 2`.
+    guard words.count == 1, numbered.count(where: { $0.numbers.isEmpty }) <= 1,
+      Set(numbered.map(\.numbers)).count == numbered.count
+    else { return nil }
+    return numbered.sorted { $0.numbers.lexicographicallyPrecedes($1.numbers) }.map(\.version)
+  }
+
+  /// The text of a label without its numbers, and the numbers.
+  private static func parts(of label: String) -> (word: String, numbers: [Int]) {
+    var word = ""
+    var numbers: [Int] = []
+    var digits = ""
+    for character in label + " " {
+      if character.isASCII, character.isNumber {
+        digits.append(character)
+      } else {
+        if !digits.isEmpty { numbers.append(Int(digits) ?? .max) }
+        digits = ""
+        if character.isLetter { word.append(contentsOf: character.lowercased()) }
+      }
+    }
+    // `Model v2` beside `Model` is the same word.
+    if !numbers.isEmpty, word.hasSuffix("v") { word.removeLast() }
+    return (word, numbers)
+  }
+}
+
+extension RouteVersion {
+  /// What its author identifies the version by; nil where there is nothing.
+  fileprivate var identifier: String? {
+    let texts = model.versionIdentifiers.filter { !$0.isEmpty }.sorted()
+    return texts.isEmpty ? nil : texts.joined(separator: " ")
+  }
+}
