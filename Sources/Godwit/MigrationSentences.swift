@@ -50,10 +50,19 @@ extension MigrationFailure {
     case .mappingSet(let problems):
       self.init(
         mapping: "the mapping models do not make one migration", problems.map(\.sentence))
-    case .losses(let store, let losses):
+    case .losses(let store, let refusal): self.init(store, refusal)
+    case .consentUnknown(let names, let known):
       self.init(
-        .impossible,
-        ["\(store) would lose data, which --fail-on-loss forbids:"] + losses.map(\.sentence))
+        .usage,
+        "--allow-loss names \(names.joined(separator: ", ")), which no version on the way has; "
+          + "there \(known.count == 1 ? "is" : "are") \(known.joined(separator: ", ")).")
+    case .foreignModel(let store, let hashes, let target, let others):
+      self.init(store, hashes, target, others)
+    case .accountsDiffer(let mismatches):
+      self.init(
+        .bug,
+        ["rows that were read are neither written nor known to be lost: nothing was replaced."]
+          + mismatches.map(\.sentence))
     case .alreadyRunning(let store, _):
       self.init(
         .inUse,
@@ -170,16 +179,6 @@ extension UnsupportedFeature {
       "has derived attributes with triggers, which this version cannot keep: it is refused."
     case .cloudKitMirroring:
       "is mirrored with CloudKit, whose tables this version cannot carry over: it is refused."
-    }
-  }
-}
-
-extension Loss {
-  package var sentence: String {
-    switch kind {
-    case .entity: "\(entity): \(count) object\(count == 1 ? "" : "s") dropped with the entity."
-    case .attribute, .relationship:
-      "\(entity).\(property ?? ""): \(count) value\(count == 1 ? "" : "s") dropped."
     }
   }
 }

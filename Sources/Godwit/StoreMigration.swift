@@ -1,4 +1,5 @@
 import Logging
+import Mapping
 import MigrationCoordinator
 import MigrationStatus
 import ObjectMigration
@@ -43,8 +44,10 @@ public struct StoreMigration: Sendable {
   public var workers = 2
   /// Bytes of memory for all processes together; at least 64 MiB.
   public var memory: Int64 = 256 << 20
-  /// Whether data that the model has no place for is an error.
+  /// Whether nothing may be lost but what `allowedLoss` names, not even what goes with the model.
   public var failsOnLoss = false
+  /// What may be lost besides what the model itself removes.
+  public var allowedLoss = AllowedLoss.none
   /// Whether the old store is removed once the new one has taken its place.
   public var discardsOld = false
 
@@ -64,6 +67,16 @@ public struct StoreMigration: Sendable {
     case off
   }
 
+  /// What may be lost.
+  public enum AllowedLoss: Hashable, Sendable {
+    /// Nothing.
+    case none
+    /// Anything.
+    case all
+    /// Whatever is lost of these entities (`Entity`) and properties (`Entity.property`).
+    case some(Set<String>)
+  }
+
   /// How far a running migration is.
   public struct Progress: Sendable {
     /// From 0 to 1; it never falls.
@@ -74,6 +87,20 @@ public struct StoreMigration: Sendable {
     public var secondsRemaining: Double?
   }
 
+  /// Where the objects of one source entity went; those in are those out and those dropped.
+  public struct Account: Hashable, Sendable {
+    /// The entity, by the name that it has in the store.
+    public var entity: String
+    /// Objects that the store had.
+    public var objectsIn: Int64
+    /// Of those, the ones of which something was made.
+    public var objectsOut: Int64
+    /// Objects dropped, by cause: `removed`, `filter`, `policy`, `unmappedEntity` and the like.
+    public var dropped: [String: Int64]
+    /// Which part of the migration it is of, from 1, where the store goes over others.
+    public var leg: Int
+  }
+
   /// What a migration did.
   public struct Result: Sendable {
     /// False where the store had the model already, and nothing was written.
@@ -82,6 +109,10 @@ public struct StoreMigration: Sendable {
     public var rows: Int64
     /// How many violations of the model's rules were found and let pass.
     public var violations: Int
+    /// Where all objects went.
+    public var accounts: [Account]
+    /// What was lost, one sentence each.
+    public var losses: [String]
     /// Where the old store is kept, if it is.
     public var oldStore: FilePath?
   }
@@ -107,6 +138,7 @@ public struct StoreMigration: Sendable {
     request.models = models
     request.failsOnLoss = failsOnLoss
     request.discardsOld = discardsOld
+    request.lossConsent = allowedLoss.consent
     do {
       let report = try await Migration(request, logger: Logger(label: "godwit")).run {
         progress(
@@ -115,9 +147,30 @@ public struct StoreMigration: Sendable {
       }
       return Result(
         wasNeeded: report.outcome != .alreadyCurrent, rows: report.rows,
-        violations: report.violations, oldStore: report.oldStore.map { FilePath($0) })
+        violations: report.violations, accounts: report.accounts.flatMap(Self.accounts),
+        losses: report.losses.map(\.sentence), oldStore: report.oldStore.map { FilePath($0) })
     } catch {
       throw MigrationFailure(error)
+    }
+  }
+
+  private static func accounts(of leg: LegAccounts) -> [Account] {
+    leg.entities.map { entity in
+      Account(
+        entity: entity.entity, objectsIn: entity.rowsIn, objectsOut: entity.rowsOut,
+        dropped: Dictionary(
+          entity.dropped.map { ($0.cause.rawValue, $0.objects) }, uniquingKeysWith: +),
+        leg: leg.leg)
+    }
+  }
+}
+
+extension StoreMigration.AllowedLoss {
+  fileprivate var consent: LossConsent {
+    switch self {
+    case .none: .none
+    case .all: .all
+    case .some(let names): .some(names)
     }
   }
 }

@@ -15,8 +15,7 @@ struct CheckCommand: ParsableCommand {
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
 
-  @Flag(help: "Count data that the model has no place for as a reason.")
-  var failOnLoss = false
+  @OptionGroup var loss: LossOptions
 
   @Flag(help: "Print JSON.")
   var json = false
@@ -47,12 +46,13 @@ struct CheckCommand: ParsableCommand {
     var request = MigrationRequest(store: store, target: model.target, workers: 1, memory: 64 << 20)
     request.models = model.models
     request.take(route)
+    request.take(loss)
     do {
       return try Preview.with(request, target) { preview in
-        try preview.requirePossible(failsOnLoss: failOnLoss)
+        try preview.requirePossible(request)
         return Answer(
           store: "\(store)", isNeeded: preview.isNeeded, isPossible: true, reasons: [],
-          losses: preview.assessment?.losses ?? [], exitStatus: 0)
+          losses: preview.losses, exitStatus: 0)
       }
     } catch {
       let failure = MigrationFailure(error)

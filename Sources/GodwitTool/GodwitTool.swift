@@ -30,7 +30,8 @@ struct RootCommand: AsyncParsableCommand {
     do {
       try Processes.ignoreBrokenPipes()
       _ = try Processes.raiseDescriptorLimit()
-      var command = try parseAsRoot()
+      let arguments = LossOptions.completed(Array(CommandLine.arguments.dropFirst()))
+      var command = try parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()
       } else {

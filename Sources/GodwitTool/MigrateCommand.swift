@@ -23,6 +23,7 @@ struct MigrateCommand: AsyncParsableCommand {
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
   @OptionGroup var work: WorkOptions
+  @OptionGroup var loss: LossOptions
 
   @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
   var validation = ValidationMode.strict
@@ -39,9 +40,6 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @Option(help: "How the result is verified: quick or full, which reads every index as well.")
   var verify = Verification.quick
-
-  @Flag(help: "Refuse to migrate where the model has no place for some data.")
-  var failOnLoss = false
 
   @Flag(help: "Remove the old store once the new one has taken its place.")
   var discardOld = false
@@ -65,7 +63,7 @@ struct MigrateCommand: AsyncParsableCommand {
     request.work = workFolder
     request.journalMode = journalMode
     request.verifiesFully = verify == .full
-    request.failsOnLoss = failOnLoss
+    request.take(loss)
     request.discardsOld = discardOld
     request.logsSQL = logSQL
     request.engine = engine
@@ -102,6 +100,11 @@ struct MigrateCommand: AsyncParsableCommand {
       error.line("godwit: note: \(mapping.path) was not used: \(mapping.reason).")
     }
     for loss in report.losses { error.line("godwit: note: \(loss.sentence)") }
+    for accounts in report.accounts {
+      for account in accounts.entities where account.rowsIn != account.rowsOut {
+        error.line("godwit: note: \(account.sentence)")
+      }
+    }
     for omission in report.omittedIndexes {
       error.line(
         "godwit: note: index \(omission.index) of \(omission.entity) was left out: \(omission.reason)."

@@ -116,6 +116,44 @@ struct VersionNames: ExpressibleByArgument {
   var defaultValueDescription: String { "" }
 }
 
+/// What may be lost.
+struct LossOptions: ParsableArguments {
+  @Flag(
+    help: "Refuse to lose anything but what --allow-loss names, even what goes with the model.")
+  var failOnLoss = false
+
+  @Option(
+    name: .customLong("allow-loss"),
+    help: ArgumentHelp(
+      "What may be lost besides what goes with the model: Entity or Entity.property; without a "
+        + "name, anything. May be repeated.", valueName: "name"))
+  var names: [String] = []
+
+  /// Stands for anything.
+  private static let anything = "*"
+
+  /// The arguments with a name behind every `--allow-loss` that has none: the parser knows no
+  /// option that may go without.
+  static func completed(_ arguments: [String]) -> [String] {
+    arguments.enumerated().map { index, argument in
+      let next = index + 1 < arguments.count ? arguments[index + 1] : "-"
+      return argument == "--allow-loss" && next.hasPrefix("-")
+        ? "\(argument)=\(anything)" : argument
+    }
+  }
+
+  func validate() throws {
+    if failOnLoss && names.contains(Self.anything) {
+      throw ValidationError("--fail-on-loss and --allow-loss without a name contradict each other.")
+    }
+  }
+
+  var consent: LossConsent {
+    if names.isEmpty { return .none }
+    return names.contains(Self.anything) ? .all : .some(Set(names))
+  }
+}
+
 /// How finely a migration is cut and how much it may take.
 struct WorkOptions: ParsableArguments {
   @Option(help: "How many workers run at a time.")
@@ -144,6 +182,11 @@ extension MigrationRequest {
     models = model.models
     rangeRows = work.rangeRows
     take(route)
+  }
+
+  mutating func take(_ loss: LossOptions) {
+    failsOnLoss = loss.failOnLoss
+    lossConsent = loss.consent
   }
 
   mutating func take(_ route: RouteOptions) {

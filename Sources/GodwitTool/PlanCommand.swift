@@ -16,6 +16,7 @@ struct PlanCommand: ParsableCommand {
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
   @OptionGroup var work: WorkOptions
+  @OptionGroup var loss: LossOptions
 
   @Flag(help: "Print JSON.")
   var json = false
@@ -39,16 +40,17 @@ struct PlanCommand: ParsableCommand {
 
   func run() throws {
     let target = try TargetModel(model.target, configuration: model.configuration)
-    let request = MigrationRequest(store: store, model, route, work)
+    var request = MigrationRequest(store: store, model, route, work)
+    request.take(loss)
     try Preview.with(request, target) { preview in
-      try preview.requirePossible(failsOnLoss: false)
+      try preview.requirePossible(request)
       let seconds =
         Double(preview.plan?.bytes ?? 0)
         / (Self.pace(writingPages: preview.writesPages) * Double(work.workers)) + 0.05
       let output = Output(
         isNeeded: preview.isNeeded, route: MigrationReport.Step.steps(of: preview.legs),
         unusedMappings: preview.route?.unusedMappings ?? [], plan: preview.plan,
-        losses: preview.assessment?.losses ?? [],
+        losses: preview.losses,
         rows: preview.plan?.rows ?? 0, bytes: preview.plan?.bytes ?? 0,
         diskNeeded: preview.isNeeded ? preview.diskNeed.bytes : 0, secondsEstimated: seconds)
       Terminal.standardOutput.line(

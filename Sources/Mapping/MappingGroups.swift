@@ -90,6 +90,7 @@ private struct GroupFinder {
       }
       joinLinks(of: model, from: firstNodes[index])
     }
+    joinSelections()
     guard mappingCount > 0 else { return }
     joinRelatives()
     // Only a policy could fill a table that no mapping names.
@@ -112,6 +113,19 @@ private struct GroupFinder {
       if ManagerCalls(in: expression).reachesBeyond { join(node, policies) }
       if let relationship = relationships.first(where: { $0.name == property.name }) {
         join(node, self.node(ofEntity: relationship.destinationEntityName))
+      }
+    }
+  }
+
+  /// What an expression other than a filter selects, only its own run can tell: whoever keeps the
+  /// account of the source objects has to be the same.
+  private mutating func joinSelections() {
+    let all = models.enumerated().flatMap { index, model in
+      model.entityMappings.enumerated().map { (firstNodes[index] + $0, $1) }
+    }
+    for (node, mapping) in all where mapping.makesObjects && mapping.predicate == nil {
+      for (other, mapped) in all where mapped.sourceEntityName == mapping.sourceEntityName {
+        join(node, other)
       }
     }
   }

@@ -44,9 +44,10 @@ package struct MappingInference {
       mapping.entityMappings.append(
         EntityMapping(
           name: "IEM_Remove_\(entity.name)", kind: .remove, source: entity.name, destination: nil))
-      if !entity.isAbstract { possibleLosses.append(PossibleLoss(entity: entity.name, .entity)) }
     }
     obstacles = obstacles.uniqued()
+    possibleLosses =
+      MappingLosses([mapping], source: source, destination: destination).possible
   }
 
   /// Objects keep their keys, so two tables of the source cannot become one.
@@ -73,7 +74,6 @@ package struct MappingInference {
       source: source, old: old, destination: destination, new: new)
     entityMapping.attributeMappings = mapAttributes(properties)
     entityMapping.relationshipMappings = mapRelationships(properties)
-    noteLosses(properties)
     noteConstraints(properties, entityMapping)
     mapping.entityMappings.append(entityMapping)
   }
@@ -178,16 +178,6 @@ package struct MappingInference {
     if let inverse = destination.inverse(of: new), inverse.isToMany { return }
     conditions.append(
       match.condition(.singleOwner(relationship: old.name), property: new.name))
-  }
-
-  private mutating func noteLosses(_ match: PropertyMatch) {
-    guard !match.old.isAbstract else { return }
-    for attribute in match.droppedAttributes {
-      possibleLosses.append(PossibleLoss(entity: match.old.name, .attribute(attribute)))
-    }
-    for relationship in match.droppedRelationships {
-      possibleLosses.append(PossibleLoss(entity: match.old.name, .relationship(relationship)))
-    }
   }
 
   /// A constraint that the source did not have may be violated by its objects; one that it had

@@ -82,21 +82,3 @@ package struct Condition: Hashable, Sendable {
     }
   }
 }
-
-/// Something of the source that the destination has no place for.
-package struct PossibleLoss: Hashable, Sendable {
-  package enum Kind: Hashable, Sendable {
-    case entity
-    case attribute(String)
-    case relationship(String)
-  }
-
-  /// The source entity whose objects lose it, without those of its subentities.
-  package var entity: String
-  package var kind: Kind
-
-  package init(entity: String, _ kind: Kind) {
-    self.entity = entity
-    self.kind = kind
-  }
-}

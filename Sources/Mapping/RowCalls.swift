@@ -31,8 +31,8 @@ package struct RowCalls: Hashable, Sendable {
   private let mapping: MappingModel
   /// All demands on the objects of the store, besides the rules of the destination model.
   package let conditions: [Condition]
-  /// The source entities whose objects no mapping takes.
-  package let possibleLosses: [PossibleLoss]
+  /// What the mapping model leaves behind.
+  package let losses: MappingLosses
 
   /// Throws the first obstacle; policies are independent where they declare it.
   package init(
@@ -48,9 +48,7 @@ package struct RowCalls: Hashable, Sendable {
       conditions += try check.conditions(of: entityMapping)
     }
     self.conditions = conditions
-    possibleLosses = source.entities.filter {
-      !$0.isAbstract && mapping.destinationName(ofSource: $0.name) == nil
-    }.map { PossibleLoss(entity: $0.name, .entity) }
+    losses = MappingLosses([mapping], source: source, destination: destination)
   }
 
   /// Whether nothing is computed: values are copied, converted or constant.

@@ -34,14 +34,20 @@ struct MappedMigration {
     try check()
     telling.enter(.planning)
     let schema = try StoreSchema(target.model)
-    let losses = self.losses
-    if request.failsOnLoss && !losses.isEmpty {
-      throw MigrationError.losses(store: request.store, losses)
-    }
+    let counted = CountedLosses(survey, mappings, to: schema)
+    let beforehand = try self.beforehand(counted)
+    _ = try request.lossDecision.require(beforehand, of: survey, store: request.store)
     let (saved, results) = try await migrate(schema, telling)
+    var objects = ObjectAccounts()
+    for result in results { if let own = result.manifest.objects { objects.add(own.accounts) } }
+    let accounts = try MappedAccounts(counted, beforehand: beforehand, objects)
+    // What policies made nothing of is known only now.
+    let losses = try request.lossDecision.require(
+      accounts.losses, of: survey, store: request.store)
     var report = try finish(saved, results, schema, telling)
     report.engine = .objects
     report.losses = losses
+    report.accounts = [accounts.accounts]
     report.omittedIndexes = schema.omissions
     report.extraTables = survey.differences.extraTables
     report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
@@ -59,16 +65,10 @@ struct MappedMigration {
     guard set.problems.isEmpty else { throw MigrationError.mappingSet(set.problems) }
   }
 
-  /// Source entities of whose objects no mapping makes anything.
-  private var losses: [Loss] {
-    let taken = Set(
-      mappings.flatMap(\.entityMappings).filter { $0.destinationEntityName != nil }
-        .compactMap(\.sourceEntityName))
-    return survey.model.entities.compactMap { entity in
-      let count = taken.contains(entity.name) ? 0 : survey.count(of: entity.name)
-      return count == 0
-        ? nil : Loss(kind: .entity, entity: entity.name, property: nil, count: count)
-    }
+  /// What is lost whatever policies do.
+  private func beforehand(_ counted: CountedLosses) throws -> [Loss] {
+    try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
+      + StrayRows(survey: survey, scansAll: false).losses()
   }
 
   private func plan(_ schema: StoreSchema, undivided: Bool) throws -> SavedPlan {

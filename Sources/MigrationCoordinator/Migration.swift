@@ -86,6 +86,7 @@ package struct Migration: Sendable {
       let planner = try LegPlanner(
         found.route, source: survey.schema, isStepwise: request.isStepwise,
         independentPolicies: request.independentPolicies)
+      try LossRules(request: request, survey: survey, legs: planner.legs).check()
       var report = try await migrate(survey, planner.legs, workspace, telling)
       report.note(found, planner.legs)
       report.seconds = telling.seconds

@@ -1,4 +1,5 @@
 package import Mapping
+package import ObjectModel
 package import Planning
 package import SystemPackage
 
@@ -29,8 +30,15 @@ package enum MigrationError: Error, Sendable {
   case mappingMismatch(FilePath, [MappingMismatch])
   /// Several mapping models do not make one migration together.
   case mappingSet([MappingSetProblem])
-  /// The destination has no place for some data, and that was to be an error.
-  case losses(store: FilePath, [Loss])
+  /// Data would be lost that nobody has allowed to be lost.
+  case losses(store: FilePath, LossRefusal)
+  /// A consent names what none of the versions has; those that there are.
+  case consentUnknown([String], known: [String])
+  /// The two models have no entity in common (Core Data's 134100); their hashes.
+  case foreignModel(
+    store: FilePath, [String: VersionHash], target: [FilePath], [String: VersionHash])
+  /// Rows that were read and rows that were written and lost do not add up.
+  case accountsDiffer([AccountMismatch])
   case alreadyRunning(store: FilePath, lock: FilePath)
   case outputExists(FilePath)
   case folderNotWritable(FilePath, cause: any Error)
@@ -67,15 +75,4 @@ package struct Hindrance: Hashable, Sendable {
   package var entity: String
   package var property: String?
   package var code: CoreDataCode
-}
-
-/// Data that the destination has no place for.
-package struct Loss: Hashable, Codable, Sendable {
-  package enum Kind: String, Hashable, Codable, Sendable { case entity, attribute, relationship }
-
-  package var kind: Kind
-  package var entity: String
-  package var property: String?
-  /// Objects of the entity, or values of the property that are not nil.
-  package var count: Int64
 }

@@ -69,6 +69,8 @@ package struct MigrationReport: Codable, Sendable {
   /// Why SQL wrote them although pages were asked for.
   package var engineDeclined: String?
   package var losses: [Loss] = []
+  /// Where all objects went, leg by leg.
+  package var accounts: [LegAccounts] = []
   package var omittedIndexes: [StoreSchema.Omission] = []
   /// Why the result carries no model of its own, if it does not.
   package var modelCacheOmitted: String?

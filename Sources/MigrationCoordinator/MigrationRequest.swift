@@ -38,7 +38,12 @@ package struct MigrationRequest: Sendable {
   /// nil keeps the mode of the store.
   package var journalMode: JournalMode?
   package var verifiesFully = false
+  /// Whether nothing may be lost but what the consent names, not even what goes with the model.
   package var failsOnLoss = false
+  /// What may be lost besides what goes with the model.
+  package var lossConsent = LossConsent.none
+  /// Whether the output is the store of a leg, which the next leg takes.
+  var isLeg = false
   package var discardsOld = false
   package var logsSQL = false
   package var engine = Engine.auto

@@ -1,3 +1,4 @@
+import Foundation
 import ModelFiles
 package import Planning
 import Schema
@@ -18,6 +19,8 @@ package struct Preview: Sendable {
   /// are not there yet.
   package let assessment: Assessment?
   package let plan: MigrationPlan?
+  /// What the first leg would lose, as far as it is known before policies run.
+  package let losses: [Loss]
   /// Whether workers would write pages of the result, and no tables of their own.
   package let writesPages: Bool
   package let diskNeed: DiskNeed
@@ -45,25 +48,38 @@ package struct Preview: Sendable {
         ).legs
       } ?? []
     var assessment: Assessment?
-    if case .rows(let steps)? = legs.first?.work { assessment = try Assessment(survey, steps) }
+    var losses: [Loss] = []
+    switch legs.first?.work {
+    case .rows(let steps):
+      let made = try Assessment(survey, steps, scansAll: true)
+      (assessment, losses) = (made, made.losses)
+    case .objects(let step): losses = try Self.losses(survey, step)
+    case nil: break
+    }
     let moves = try assessment.flatMap { try TreeMoves(request, survey, $0) }
     return try body(
       Preview(
         survey: survey, isNeeded: isNeeded, route: route, legs: legs, assessment: assessment,
         plan: try assessment.flatMap { try MigrationPlan(request, survey, $0, moves: moves) },
-        writesPages: moves != nil,
+        losses: losses, writesPages: moves != nil,
         diskNeed: DiskNeed(sourceBytes: access.fingerprint.bytes, legs: legs.count)))
   }
 
+  private static func losses(_ survey: StoreSurvey, _ step: MigrationRoute.Step) throws -> [Loss] {
+    let counted = CountedLosses(
+      survey, step.mappings.map(\.mapping), to: try StoreSchema(step.destination.model))
+    return try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
+      + StrayRows(survey: survey, scansAll: true).losses()
+  }
+
   /// Throws what would keep the migration from being done.
-  package func requirePossible(failsOnLoss: Bool) throws {
+  package func requirePossible(_ request: MigrationRequest) throws {
     guard survey.unsupported.isEmpty || !isNeeded else {
       throw MigrationError.unsupported(store: survey.store, survey.unsupported)
     }
-    guard let assessment else { return }
-    try assessment.requirePossible(store: survey.store)
-    if failsOnLoss && !assessment.losses.isEmpty {
-      throw MigrationError.losses(store: survey.store, assessment.losses)
-    }
+    try assessment?.requirePossible(store: survey.store)
+    guard isNeeded else { return }
+    try LossRules(request: request, survey: survey, legs: legs).check()
+    _ = try request.lossDecision.require(losses, of: survey, store: survey.store)
   }
 }

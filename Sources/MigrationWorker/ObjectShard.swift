@@ -32,8 +32,9 @@ struct ObjectShard {
     }.run()
     FaultPoint.afterFlush(
       told.times, isLast: true, order: document.order.number, attempt: document.attempt)
-    let outcome = ObjectOutcome(
+    var outcome = ObjectOutcome(
       objectsRead: report.objectsRead, maxima: report.maxima, violations: report.violations)
+    outcome.accounts = report.accounts
     return (try pieces(report), outcome)
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import ObjectMigration
 import GRDB
+import Mapping
 import Planning
 import RowPrograms
 import Schema
@@ -61,6 +62,9 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     }
   }
 
+  /// The source properties that policies and expressions read so far.
+  var propertiesRead: PropertiesRead? { caller?.propertiesRead }
+
   mutating func write(
     _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult {
@@ -91,9 +95,11 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
           .digestsDiffer(rowsRead: read.rows, rowsWritten: wrote.rows),
           table: piece.destinationTable)
       }
-      return ShardManifest.PieceResult(
+      var result = ShardManifest.PieceResult(
         piece: piece.number, table: table, rowsRead: read.rows, rowsWritten: wrote.rows,
         digest: wrote.sum)
+      result.count = try source.count(in: table, db)
+      return result
     }
   }
 
@@ -169,6 +175,15 @@ struct PieceSource {
         in: keys, after: position.map { ($0.first, $0.second ?? .min) }, schema: "src",
         numbered: forInsertion && join.keepsRowNumbers)
     }
+  }
+
+  /// What a table of objects had in the range, whatever an index says, and what became of it.
+  func count(in table: String, _ db: Database) throws -> RowCount? {
+    guard case .table(let program) = program else { return nil }
+    let seen = try Int64.fetchOne(db, sql: program.count(in: keys, schema: "src")) ?? 0
+    let made = try Row.fetchAll(
+      db, sql: "SELECT Z_ENT, count(*) FROM \(table) GROUP BY Z_ENT ORDER BY Z_ENT")
+    return RowCount(seen: seen, made: made.map { EntityRows(number: $0[0], rows: $0[1]) })
   }
 
   /// Where the rows written so far end.

@@ -1,4 +1,5 @@
 import Foundation
+import Mapping
 package import MigrationStatus
 package import ObjectMigration
 package import Planning
@@ -43,7 +44,7 @@ package struct Worker {
     let flusher = startTelling()
     defer { flusher?.stop() }
     do {
-      let (results, bytes, pages, objects) = try write(flusher, memory)
+      let (results, bytes, pages, objects, read) = try write(flusher, memory)
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
         shard: FilePath(document.shard).lastComponent?.string ?? "", bytes: bytes,
@@ -51,6 +52,7 @@ package struct Worker {
         seconds: (ContinuousClock.now - started) / .seconds(1))
       manifest.pages = pages
       manifest.objects = objects
+      manifest.read = read
       try Files.writeFileAtomically(
         Array(JSONEncoder().encode(manifest)), to: FilePath(document.manifest),
         syncs: document.pages?.syncs ?? true)
@@ -70,24 +72,27 @@ package struct Worker {
   }
 
   private typealias Written = (
-    results: [ShardManifest.PieceResult], bytes: Int64, pages: PageShard?, objects: ObjectOutcome?
+    results: [ShardManifest.PieceResult], bytes: Int64, pages: PageShard?,
+    objects: ObjectOutcome?, read: PropertiesRead?
   )
 
   private func write(_ flusher: PartFlusher?, _ memory: PeakMemory) throws -> Written {
     if let work = document.objects {
       let made = try ObjectShard(document, work, policies: policies).write(flusher, memory)
       let bytes = try Files.fileStatus(FilePath(document.shard)).size
-      return (made.pieces, bytes, nil, made.outcome)
+      return (made.pieces, bytes, nil, made.outcome, nil)
     }
     guard let work = document.pages else {
       var writer = try SQLShardWriter(document, policies: policies)
       let results = try write(into: &writer, flusher, memory)
-      return (results, try writer.finish(), nil, nil)
+      let read = writer.propertiesRead
+      return (results, try writer.finish(), nil, nil, read)
     }
     var writer = try PageShardWriter(document, work, policies: policies)
     let results = try write(into: &writer, flusher, memory)
     let pages = try writer.finishPages()
-    return (results, try writer.finish(), pages, nil)
+    let read = writer.propertiesRead
+    return (results, try writer.finish(), pages, nil, read)
   }
 
   private func write<Writer: ShardWriter & ~Copyable>(

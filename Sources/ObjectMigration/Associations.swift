@@ -28,7 +28,7 @@ final class Associations {
     var keys: KeySet
   }
 
-  private let db: Database
+  let db: Database
   private let statements: PreparedStatements
   /// By mapping, then by tables, which is the order in which objects are found.
   private var kept: [Kept] = []
@@ -242,6 +242,28 @@ final class Associations {
 
   /// Whether a mapping may have made one object of several.
   func mergesSources(mapping: Int64) -> Bool { merging.contains(mapping) }
+
+  /// Whether some objects of a mapping have other keys than what they were made of.
+  func hasMoved(mapping: Int64) -> Bool { moved.contains(mapping) }
+
+  /// Whether an object has the key of what a mapping made it of.
+  func isKept(_ destination: Place, mapping: Int64) -> Bool {
+    kept.contains {
+      $0.mapping == mapping && $0.destinationTable == destination.table
+        && $0.keys.contains(destination.key)
+    }
+  }
+
+  /// The source objects of a mapping whose keys stayed, by table, and how many objects they became.
+  func keptAccounts(mapping: Int64) -> (sources: [Int64: KeySet], objects: Int64) {
+    var sources: [Int64: KeySet] = [:]
+    var objects: Int64 = 0
+    for set in kept where set.mapping == mapping {
+      objects += set.keys.count
+      sources[set.sourceTable, default: KeySet()].formUnion(set.keys)
+    }
+    return (sources, objects)
+  }
 
   /// Forgets everything, as between two mapping models of one step.
   func reset() throws {

@@ -32,6 +32,8 @@ final class RelationshipFacts {
   fileprivate(set) var onlyNumber: Int64?
   /// What reads and writes it, once something does.
   var statements: RelationshipStatements?
+  /// Whether somebody asked an object for it.
+  var isRead = false
 
   var name: String { relationship.name }
 
@@ -79,6 +81,8 @@ final class EntityFacts {
   private let ordered: [Attribute]
   /// What reads and writes rows, once something does.
   var statements: EntityStatements?
+  /// Whether somebody asked an object for an attribute, by the places of attributes.
+  private(set) var isRead: [Bool]
 
   var name: String { entity.name }
 
@@ -86,6 +90,9 @@ final class EntityFacts {
   func attribute(at index: Int) -> Attribute? {
     ordered.indices.contains(index) ? ordered[index] : nil
   }
+
+  /// Notes that somebody asked an object for the attribute at that place.
+  func noteRead(at index: Int) { isRead[index] = true }
 
   init?(_ entity: Entity, _ schema: StoreSchema) {
     guard let table = schema.table(of: entity), let number = schema.numbers[entity.name],
@@ -118,6 +125,7 @@ final class EntityFacts {
     self.columns = columns
     self.attributes = attributes
     ordered = attributes.values.sorted { $0.index < $1.index }.map(\.attribute)
+    isRead = [Bool](repeating: false, count: columns.count)
     self.relationships = relationships
     self.unstored = unstored
     columnIndexes = Dictionary(

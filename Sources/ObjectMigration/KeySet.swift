@@ -32,6 +32,13 @@ struct KeySet {
       }
     }
 
+    var count: Int {
+      switch self {
+      case .few(let keys): keys.count
+      case .many(let bits): bits.reduce(0) { $0 + $1.nonzeroBitCount }
+      }
+    }
+
     /// Where the first key lies that is not lower.
     private static func place(of low: UInt16, in keys: [UInt16]) -> Int {
       var (first, end) = (0, keys.count)
@@ -110,6 +117,22 @@ struct KeySet {
     let place = place(of: key >> 16)
     return place < highs.count && highs[place] == key >> 16
       && chunks[place].contains(UInt16(truncatingIfNeeded: key))
+  }
+
+  var count: Int64 { chunks.reduce(0) { $0 + Int64($1.count) } }
+
+  /// Takes in all keys of another set.
+  mutating func formUnion(_ other: KeySet) {
+    if isEmpty {
+      self = other
+      return
+    }
+    var next: Int64? = .min
+    while let first = next {
+      let keys = other.keys(from: first, most: 4096)
+      for key in keys { insert(key) }
+      next = keys.last.flatMap { keys.count < 4096 || $0 == .max ? nil : $0 + 1 }
+    }
   }
 
   /// So many keys from one on, in their order.

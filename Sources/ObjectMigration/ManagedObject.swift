@@ -77,6 +77,7 @@ package final class ManagedObject: EvaluatedObject {
   func storedValue(_ name: String) throws -> (AttributeFacts, StoredValue) {
     guard let attribute = facts.attributes[name] else { throw unknown(name) }
     guard let newObjects = context.newObjects else {
+      if context.isWatched { facts.noteRead(at: attribute.index) }
       return (attribute, try columnValue(attribute.index))
     }
     let value = settings.last { $0.index == attribute.index }?.value
@@ -171,6 +172,7 @@ package final class ManagedObject: EvaluatedObject {
         property: name, key: primaryKey)
     }
     guard let relationship = facts.relationships[name] else { throw unknown(name) }
+    if context.isWatched { relationship.isRead = true }
     return relationship
   }
 

@@ -1,5 +1,6 @@
 package import ExpressionEvaluation
 import GRDB
+import Mapping
 import ObjectModel
 import Schema
 import StoreFormat
@@ -16,6 +17,8 @@ import ValueExpressions
 /// (3) Only objects with waiting values are held, so memory does not grow with the store.
 package final class ObjectContext: EvaluatedContext {
   let isSource: Bool
+  /// Whether it is noted what objects are asked for: not while a filter chooses among them.
+  private(set) var isWatched: Bool
   let schema: StoreSchema
   let statements: PreparedStatements
   var db: Database { statements.db }
@@ -46,6 +49,7 @@ package final class ObjectContext: EvaluatedContext {
     self.statements = statements
     self.database = database
     self.isSource = isSource
+    isWatched = isSource
     self.support = support
     for entity in schema.model.entities {
       guard let found = EntityFacts(entity, schema) else { continue }
@@ -271,12 +275,36 @@ package final class ObjectContext: EvaluatedContext {
         for object in objects {
           if let predicate, predicate != .always(true) {
             let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
-            guard try ExpressionEvaluator(scope).isTrue(predicate) else { continue }
+            guard try choosing({ try ExpressionEvaluator(scope).isTrue(predicate) }) else {
+              continue
+            }
           }
           guard try body(object) else { return }
         }
       }
     }
+  }
+
+  /// Evaluates what chooses among objects, and makes nothing of what it reads.
+  func choosing(_ body: () throws -> Bool) rethrows -> Bool {
+    let wasWatched = isWatched
+    isWatched = false
+    defer { isWatched = wasWatched }
+    return try body()
+  }
+
+  /// The properties that objects were asked for.
+  var propertiesRead: PropertiesRead {
+    var result = PropertiesRead()
+    for facts in facts.values {
+      for (name, attribute) in facts.attributes where facts.isRead[attribute.index] {
+        result.add(name, of: facts.name)
+      }
+      for (name, relationship) in facts.relationships where relationship.isRead {
+        result.add(name, of: facts.name)
+      }
+    }
+    return result
   }
 
   /// A store may lack tables after an unfinished clean-up.

@@ -77,6 +77,7 @@ package struct ObjectMigration {
     /// The highest key that each root entity has given.
     package var maxima: [String: Int64] = [:]
     package var violations = ViolationList()
+    package var accounts = ObjectAccounts()
   }
 
   let order: Order
@@ -167,17 +168,22 @@ package struct ObjectMigration {
         scope.own.flatMap(\.self), source: order.sourceSchema, destination: schema,
         maxima: order.maxima))
     let associations = try Associations(db, statements)
+    let tally = ObjectTally(db, source, order.mappings, scope, now: order.now)
     var report = Report()
     for (index, model) in order.mappings.enumerated() where !scope.own[index].isEmpty {
       try associations.reset()
       let manager = ObjectMigrationManager(
         model, scope.foreign(index), source, destination, associations, keys, now: order.now)
-      var passes = ThreePasses(manager, mappings: withPolicies(scope.own[index])) { part, mapping in
+      var passes = ThreePasses(
+        manager, tally, mappings: withPolicies(scope.own[index])
+      ) { part, mapping in
         progress((Double(index) + part) / Double(order.mappings.count), mapping)
       }
       report.objectsRead += try passes.run()
+      try tally.close(model: index, associations, numbers: manager.mappingNumbers)
     }
     try finish(db, destination, keys, scope, &report)
+    report.accounts = try tally.finish(scope.tables, schema)
     return report
   }
 

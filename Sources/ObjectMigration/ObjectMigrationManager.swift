@@ -20,7 +20,7 @@ package final class ObjectMigrationManager {
   let keys: KeyHolder
   let now: Double
   private var cancellation: (any Error)?
-  private let mappingNumbers: [String: Int64]
+  let mappingNumbers: [String: Int64]
   /// The mappings whose objects others make, and the source entities that those take.
   private let foreignNames: Set<String>
   let foreignSources: Set<String>

@@ -97,6 +97,9 @@ package final class RowCaller {
   /// Ends what would keep the connection from closing; nothing may be asked for afterwards.
   package func close() { statements.close() }
 
+  /// The source properties that objects were asked for.
+  package var propertiesRead: PropertiesRead { source.propertiesRead }
+
   // MARK: Values
 
   /// The value of a destination attribute, as the store keeps it.

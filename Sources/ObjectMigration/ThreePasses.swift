@@ -5,6 +5,7 @@ import ValueExpressions
 /// Takes one mapping model through creation, relation and validation.
 struct ThreePasses {
   private let manager: ObjectMigrationManager
+  private let tally: ObjectTally
   private let mappings: [(EntityMapping, any MigrationPolicy)]
   private let progress: (Double, EntityMapping) -> Void
   private var total: Int64 = 1
@@ -15,10 +16,12 @@ struct ThreePasses {
 
   /// Takes one policy for each mapping, in their order.
   init(
-    _ manager: ObjectMigrationManager, mappings: [(EntityMapping, any MigrationPolicy)],
+    _ manager: ObjectMigrationManager, _ tally: ObjectTally,
+    mappings: [(EntityMapping, any MigrationPolicy)],
     progress: @escaping (Double, EntityMapping) -> Void
   ) {
     self.manager = manager
+    self.tally = tally
     self.mappings = mappings
     self.progress = progress
   }
@@ -50,6 +53,7 @@ struct ThreePasses {
     if mapping.kind != .add, mapping.kind != .remove {
       try forEachSource(of: mapping) { run, object in
         run.manager.currentSource = object
+        run.tally.take(object, mapping)
         try run.hook("createDestinations", mapping, object.primaryKey) {
           try policy.createDestinations(of: object, mapping, run.manager)
         }

@@ -36,6 +36,7 @@ package struct ObjectOutcome: Hashable, Codable, Sendable {
   /// The highest key that each root entity of the group has given.
   package var maxima: [String: Int64]
   package var violations: ViolationList
+  package var accounts = ObjectAccounts()
 
   package init(objectsRead: Int64, maxima: [String: Int64], violations: ViolationList) {
     self.objectsRead = objectsRead

@@ -1,4 +1,5 @@
 import Foundation
+package import Mapping
 package import RowPrograms
 import SystemPackage
 
@@ -76,6 +77,9 @@ package struct ShardManifest: Hashable, Codable, Sendable {
     package var rowsWritten: Int64
     /// A sum over all rows written, in any order (docs/architecture.md, "Verification").
     package var digest: UInt64
+    /// What was read and written of a table of objects; nil where its b-tree moved as it was, and
+    /// of other tables.
+    package var count: RowCount?
 
     package init(
       piece: Int, table: String, rowsRead: Int64, rowsWritten: Int64, digest: UInt64
@@ -99,6 +103,8 @@ package struct ShardManifest: Hashable, Codable, Sendable {
   package var pages: PageShard?
   /// What came of mappings that were carried out object by object.
   package var objects: ObjectOutcome?
+  /// The source properties that policies read where rows were computed.
+  package var read: PropertiesRead?
   /// The most private memory that the worker used, in bytes.
   package var peakMemory: Int64
   package var seconds: Double

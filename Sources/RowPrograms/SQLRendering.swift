@@ -68,6 +68,16 @@ extension TableProgram {
   }
 }
 
+extension TableProgram {
+  /// A query for how many source rows a key range has, of whatever entity, counted in the table
+  /// itself.
+  package func count(in range: KeyRange, schema: String) -> String {
+    let condition = range.condition("Z_PK").map { " WHERE \($0)" } ?? ""
+    return
+      "SELECT count(*) FROM \(schema).\(SQL.identifier(sourceTable)) NOT INDEXED\(condition)"
+  }
+}
+
 extension JoinProgram {
   /// A query for the destination rows of a range of first keys, in key order.
   ///

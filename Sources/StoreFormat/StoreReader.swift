@@ -133,12 +133,14 @@ package struct StoreReader: Sendable {
       let rows = try Row.fetchAll(
         db, sql: "SELECT Z_ENT, count(*) FROM \(SQL.identifier(table)) GROUP BY Z_ENT")
       return Dictionary(
-        uniqueKeysWithValues: rows.map { row in
+        rows.map { row in
           (
             EntityNumber(rawValue: Int64.fromDatabaseValue(row[0]) ?? 0),
             Int64.fromDatabaseValue(row[1]) ?? 0
           )
-        })
+        },
+        // What is no number is of no entity, as 0 is.
+        uniquingKeysWith: +)
     }
   }
 

@@ -43,6 +43,10 @@ package final class FieldProgram {
   /// The place of the last row's entity.
   package var entity: Int { lastEntity }
   private var lastEntity = 0
+  /// Source rows that became none.
+  package private(set) var leftBehind: Int64 = 0
+  /// Rows made, by the places of their entities.
+  private let made: UnsafeMutablePointer<Int64>
   /// The destination row; valid until the next one.
   package let output: UnsafeMutablePointer<Field>
   private let columns: Int
@@ -65,6 +69,8 @@ package final class FieldProgram {
     output.initialize(repeating: .null, count: width)
     entityNumbers = .allocate(capacity: max(1, entities.count))
     for (index, entity) in entities.enumerated() { entityNumbers[index] = entity }
+    made = .allocate(capacity: max(1, entities.count))
+    made.initialize(repeating: 0, count: max(1, entities.count))
     let count = max(1, entities.count * columns)
     steps = .allocate(capacity: count)
     steps.initialize(repeating: FieldStep(.constant), count: count)
@@ -76,6 +82,7 @@ package final class FieldProgram {
   deinit {
     scratch.deallocate()
     output.deallocate()
+    made.deallocate()
     entityNumbers.deallocate()
     steps.deallocate()
     constants.deallocate()
@@ -122,7 +129,28 @@ package final class FieldProgram {
   /// Takes a row that was made elsewhere.
   package func take(_ row: UnsafePointer<Field>) {
     for index in 1..<width { output[index] = row[index] }
+    let number = row[1]
+    guard number.isInteger else { return }
+    for index in entities.indices where entityNumbers[index].destination == number.integer {
+      lastEntity = index
+    }
   }
+
+  // MARK: Accounts
+
+  /// Counts the row that was made last.
+  @inline(__always)
+  package func noteMade() { made[lastEntity] &+= 1 }
+
+  /// Counts a row that became none although its entity has a place.
+  package func noteLeftBehind() { leftBehind += 1 }
+
+  /// Rows made of each entity, by its destination number.
+  package var rowsMade: [(destination: Int64, rows: Int64)] {
+    entities.indices.map { (entities[$0].destination, made[$0]) }
+  }
+
+  // MARK: Rows
 
   /// Makes the destination row of a source row; `unknown` where SQLite has to make it.
   package func make(_ fields: UnsafePointer<Field>) -> Outcome { run(fields) }
@@ -130,8 +158,15 @@ package final class FieldProgram {
   @inline(__always)
   func run(_ fields: UnsafePointer<Field>) -> Outcome {
     let number = fields[1]
-    guard number.isInteger else { return number.isNull ? .leftBehind : .unknown }
-    guard let entity = place(of: number.integer) else { return .leftBehind }
+    guard number.isInteger else {
+      guard number.isNull else { return .unknown }
+      leftBehind += 1
+      return .leftBehind
+    }
+    guard let entity = place(of: number.integer) else {
+      leftBehind += 1
+      return .leftBehind
+    }
     lastEntity = entity
     output[1] = Field(entityNumbers[entity].destination, scratch + 8)
     let count = fields[2]

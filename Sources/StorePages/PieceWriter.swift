@@ -72,7 +72,9 @@ package final class PieceWriter {
     while rowCount < end {
       guard try cursor.step(), cursor.key <= last else { return .end }
       switch program.run(fields) {
-      case .made: try put(cursor.key, output, width)
+      case .made:
+        try put(cursor.key, output, width)
+        program.noteMade()
       case .leftBehind: break
       case .unknown: return .odd(cursor.key)
       }

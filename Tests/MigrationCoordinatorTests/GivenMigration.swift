@@ -19,6 +19,8 @@ import ValueExpressions
 /// A store of one model and the file of another, in a folder of their own.
 struct GivenMigration {
   let folder: FilePath
+  /// What its requests allow to be lost: pages that are no whole numbers.
+  let consent: LossConsent
   var store: FilePath { folder.appending("Shop.sqlite") }
   var target: FilePath { folder.appending("New.mom") }
 
@@ -27,6 +29,10 @@ struct GivenMigration {
     to new: ManagedObjectModel = GivenMigration.new,
     rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete
   ) throws {
+    let pages = [old, new].map { model in
+      model.entity("Comic")?.attributes.first { $0.name == "pages" }?.type
+    }
+    consent = pages == [.double, .integer64] ? .some(["Comic.pages"]) : .none
     folder = ScratchFolder.current.appending("data")
     try Files.createDirectory(folder)
     _ = try StoreGenerator(model: old, rows: rows, seed: 3).generate(
@@ -41,6 +47,7 @@ struct GivenMigration {
       store: store, target: [target], workers: workers, memory: 64 << 20)
     request.rangeRows = rangeRows
     request.output = output
+    request.lossConsent = consent
     return request
   }
 

@@ -321,7 +321,10 @@ struct GivenMapping {
         }
       }
     }
-    return (given, try given.request())
+    var request = try given.request()
+    // What the mappings put nil in the place of.
+    request.lossConsent = .some(["Lonely.word", "Other.number"])
+    return (given, request)
   }
 
   @Test func `violations of all groups are told together`() async throws {

@@ -76,6 +76,7 @@ import Testing
     let given = try GivenMigration()
     var request = given.request()
     request.discardsOld = true
+    request.lossConsent = .all
     #expect(try await given.run(request).oldStore == nil)
     #expect(try given.names == ["New.mom", "Shop.sqlite"])
   }
@@ -86,6 +87,7 @@ import Testing
     var request = given.request()
     request.journalMode = mode
     request.discardsOld = true
+    request.lossConsent = .all
     _ = try await given.run(request)
     #expect(try StoreHeader(of: given.store).usesWAL == (mode == .wal))
     #expect(try given.names == ["New.mom", "Shop.sqlite"])
@@ -185,12 +187,14 @@ import Testing
     let given = try GivenMigration()
     var request = given.request()
     request.failsOnLoss = true
-    guard case .losses(_, let losses)? = try await refusal(given, request) else {
+    guard case .losses(_, let refusal)? = try await refusal(given, request) else {
       Issue.record("the loss was not refused")
       return
     }
-    #expect(losses.map { "\($0.entity).\($0.property ?? "")" } == ["Book.gone", "Comic.gone"])
-    #expect(losses.allSatisfy { $0.kind == .attribute && $0.count > 0 })
+    #expect(refusal.isForbidden)
+    #expect(refusal.refused.map(\.name) == ["Book.gone", "Comic.gone"])
+    #expect(refusal.refused.allSatisfy { $0.kind == .attribute && $0.count > 0 })
+    #expect(refusal.losses.map(\.name) == ["Book.gone", "Comic.gone", "Comic.pages"])
   }
 
   @Test func `a worker that always dies is tried three times`() async throws {

@@ -37,6 +37,18 @@ package struct Leg: Sendable {
   package var destination: RouteVersion { steps[steps.count - 1].destination }
 }
 
+extension MigrationRoute.Step {
+  /// The step with all that its mappings of kind `copy` leave unsaid.
+  fileprivate func completingCopies() -> Self {
+    var result = self
+    for index in mappings.indices {
+      result.mappings[index].mapping = mappings[index].mapping.completingCopies(
+        from: source.model, to: destination.model)
+    }
+    return result
+  }
+}
+
 /// Cuts routes into legs.
 struct LegPlanner {
   private(set) var legs: [Leg] = []
@@ -53,7 +65,8 @@ struct LegPlanner {
     _ route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
     independentPolicies: Set<String>?
   ) throws {
-    for (index, step) in route.steps.enumerated() {
+    for (index, given) in route.steps.enumerated() {
+      let step = given.completingCopies()
       let schema = index == 0 ? source : try StoreSchema(step.source.model)
       if step.mappings.isEmpty {
         add(try RowStep(step, source: schema), isStepwise: isStepwise)

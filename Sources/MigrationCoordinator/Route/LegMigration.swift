@@ -86,9 +86,7 @@ struct LegMigration {
   private func assess(_ steps: [RowStep]) throws -> Assessment {
     let assessment = try Assessment(survey, steps)
     try assessment.requirePossible(store: request.store)
-    if request.failsOnLoss && !assessment.losses.isEmpty {
-      throw MigrationError.losses(store: request.store, assessment.losses)
-    }
+    _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     return assessment
   }
 
@@ -156,6 +154,11 @@ struct LegMigration {
   ) throws -> MigrationReport {
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
+    let accounts = try RowAccounts(survey, assessment, saved.plan, results.map(\.manifest))
+    report.accounts = [accounts.accounts]
+    // Rows that an index hides, and what policies leave alone, are known only now.
+    report.losses = try request.lossDecision.require(
+      assessment.losses + accounts.lateLosses, of: survey, store: request.store)
     var cache: [UInt8]?
     do {
       cache = try ModelArchive.encode(assessment.destination.model)
@@ -190,7 +193,6 @@ struct LegMigration {
     report.movedTables = saved.pages?.moves?.tables.keys.sorted() ?? []
     report.rows = assembled.rows
     report.danglingReferences = assembled.danglingReferences
-    report.losses = assessment.losses
     report.omittedIndexes = assessment.destination.omissions
     report.extraTables = survey.differences.extraTables
     report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }

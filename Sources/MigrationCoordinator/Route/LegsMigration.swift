@@ -39,6 +39,7 @@ struct LegsMigration {
     var steps: [String]
     /// What the leg told.
     var losses: [Loss]
+    var accounts: [LegAccounts]
     var missingExternalFiles: [String]
   }
 
@@ -70,6 +71,8 @@ struct LegsMigration {
     report.store = request.store.string
     report.destination = request.destination.string
     report.losses = done.flatMap(\.losses) + report.losses
+    report.accounts = done.flatMap(\.accounts) + report.accounts
+    for index in report.accounts.indices { report.accounts[index].leg = index + 1 }
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
     report.extraTables = survey.differences.extraTables
     report.resumed = report.resumed || wasResumed
@@ -92,6 +95,8 @@ struct LegsMigration {
     var own = request
     own.store = store(before: number)
     own.output = destination
+    own.isLeg = true
+    own.discardsOld = request.discardsOld && request.output == nil
     own.journalMode = .delete
     let made = try await run(number, own, telling) { nil }
     let files = ExternalFiles(
@@ -104,7 +109,7 @@ struct LegsMigration {
     FaultPoint.reached("coordinator:leg-named")
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
-      losses: made.report.losses, missingExternalFiles: missing)
+      losses: made.report.losses, accounts: made.report.accounts, missingExternalFiles: missing)
     try Files.writeFileAtomically(Array(JSONEncoder().encode(marker)), to: paths.legMarker(number))
     try WorkFolder(path: paths.leg(number).work).remove()
     if number > 1 { try remove(paths.leg(number - 1).destination) }

@@ -13,6 +13,8 @@ package struct RowStep: Sendable {
   package let obstacles: [Obstacle]
   package let conditions: [Condition]
   package let possibleLosses: [PossibleLoss]
+  /// What no expression reads, and an independent policy may read.
+  package let openLosses: [PossibleLoss]
   /// nil where obstacles or forms of relationships keep it from being made.
   package let program: MigrationProgram?
   /// What expressions and policies of a mapping model compute; nil where the mapping is inferred.
@@ -25,7 +27,8 @@ package struct RowStep: Sendable {
     let inference = MappingInference(from: step.source.model, to: step.destination.model)
     try self.init(
       step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
-      conditions: inference.conditions, possibleLosses: inference.possibleLosses, calls: nil)
+      conditions: inference.conditions, possibleLosses: inference.possibleLosses, openLosses: [],
+      calls: nil)
   }
 
   /// Compiles the mapping model of the step; nil where it does not go row by row.
@@ -44,14 +47,14 @@ package struct RowStep: Sendable {
     }
     try self.init(
       step, source: source, mapping: mapping, obstacles: [], conditions: calls.conditions,
-      possibleLosses: calls.possibleLosses, calls: calls)
+      possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls)
     if program == nil { return nil }
   }
 
   private init(
     _ step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
     obstacles: [Obstacle], conditions: [Condition], possibleLosses: [PossibleLoss],
-    calls: RowCalls?
+    openLosses: [PossibleLoss], calls: RowCalls?
   ) throws {
     self.step = step
     self.source = source
@@ -60,6 +63,7 @@ package struct RowStep: Sendable {
     self.obstacles = obstacles
     self.conditions = conditions
     self.possibleLosses = possibleLosses
+    self.openLosses = openLosses
     self.calls = calls
     do {
       program = try ProgramCompiler(

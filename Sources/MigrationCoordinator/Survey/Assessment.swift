@@ -17,6 +17,7 @@ package struct Assessment: Sendable {
   package let hindrances: [Hindrance]
   /// The step that the hindrances are those of.
   package let hindered: RowStep?
+  /// Those of a policy's leaving are not among them.
   package let losses: [Loss]
   package var destination: StoreSchema { steps[steps.count - 1].destination }
 
@@ -31,7 +32,7 @@ package struct Assessment: Sendable {
   /// Holds the demands of each step against the rows that it would begin with; writes nothing.
   ///
   /// The steps are known to compose; a step that has no program is alone.
-  init(_ survey: StoreSurvey, _ steps: [RowStep]) throws {
+  init(_ survey: StoreSurvey, _ steps: [RowStep], scansAll: Bool = false) throws {
     self.steps = steps
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
@@ -60,7 +61,7 @@ package struct Assessment: Sendable {
     hindrances = found?.hindrances ?? []
     hindered = found?.step
     program = hindrances.isEmpty ? before : nil
-    self.losses = losses
+    self.losses = losses + (try StrayRows(survey: survey, scansAll: scansAll).losses())
   }
 
   /// The highest keys ever given, by root entity of the destination.

@@ -197,6 +197,21 @@ struct ConditionChecker {
       }
       return .rows(place.isOf("(\(column)) IS NOT NULL"))
     case .relationship(let name): return question(ofRelationship: name, possible.entity)
+    case .conversion(let name, let type):
+      guard let place = place(possible.entity), let column = column(name, place) else {
+        return nil
+      }
+      return .rows(place.isOf(Self.loses(type, "(\(column))")))
+    }
+  }
+
+  /// Numbers that become others in a type; those that have no place in it at all are hindrances.
+  private static func loses(_ type: AttributeType, _ column: String) -> String {
+    switch type {
+    case .boolean: "\(column) NOT IN (0, 1)"
+    case .double, .float:
+      "typeof(\(column)) = 'integer' AND CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column)"
+    default: "CAST(\(column) AS INTEGER) <> \(column)"
     }
   }
 
@@ -240,12 +255,15 @@ struct ConditionChecker {
       case .number(let sql): try reader.number(sql)
       }
     if count == 0 { return nil }
+    let kind: Loss.Kind
+    let property: String?
     switch possible.kind {
-    case .entity: return Loss(kind: .entity, entity: possible.entity, property: nil, count: count)
-    case .attribute(let name):
-      return Loss(kind: .attribute, entity: possible.entity, property: name, count: count)
-    case .relationship(let name):
-      return Loss(kind: .relationship, entity: possible.entity, property: name, count: count)
+    case .entity: (kind, property) = (.entity, nil)
+    case .attribute(let name), .conversion(let name, _): (kind, property) = (.attribute, name)
+    case .relationship(let name): (kind, property) = (.relationship, name)
     }
+    return Loss(
+      kind: kind, cause: possible.cause, entity: possible.entity, property: property,
+      count: count)
   }
 }

@@ -1,4 +1,5 @@
 import GRDB
+import Mapping
 import ObjectMigration
 import Planning
 import RowPrograms
@@ -79,6 +80,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       PageFile(direct ?? result), claims, pointers: pointers, isBehind: direct != nil)
   }
 
+  /// The source properties that policies and expressions read so far.
+  var propertiesRead: PropertiesRead? { caller?.propertiesRead }
+
   mutating func write(
     _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult {
@@ -147,7 +151,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       names: names(of: piece), digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source, caller) = (document, source, caller)
-    let read = try connection.perform(caller) { db in
+    let (read, count) = try connection.perform(caller) { db in
       let loop = try PieceLoop(document, piece, source, db, caller)
       return try loop.run(into: &output, progress: progress)
     }
@@ -157,9 +161,11 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       throw WorkerError(
         .digestsDiffer(rowsRead: read, rowsWritten: digest.rows), table: piece.destinationTable)
     }
-    return ShardManifest.PieceResult(
+    var result = ShardManifest.PieceResult(
       piece: piece.number, table: piece.destinationTable, rowsRead: read,
       rowsWritten: digest.rows, digest: digest.sum)
+    result.count = count
+    return result
   }
 
   /// What the manifest says of the pages.

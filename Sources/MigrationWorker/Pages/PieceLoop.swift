@@ -45,13 +45,13 @@ struct PieceLoop {
     definition = statement[start...]
   }
 
-  /// Writes all rows; how many were made.
+  /// Writes all rows; how many were made, and what was read of a table of objects.
   func run(
     into output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
-  ) throws -> Int64 {
+  ) throws -> (rows: Int64, count: RowCount?) {
     switch program {
-    case .table(let table): try run(table, &output, progress)
-    case .join(let join): try run(join, &output, progress)
+    case .table(let table): return try run(table, &output, progress)
+    case .join(let join): return (try run(join, &output, progress), nil)
     }
   }
 
@@ -60,13 +60,22 @@ struct PieceLoop {
   private func run(
     _ table: TableProgram, _ output: inout PieceOutput,
     _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
-  ) throws -> Int64 {
+  ) throws -> (rows: Int64, count: RowCount?) {
     let odd = try OddRows(
       definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, db)
     var compiled = try CompiledProgram(table, stored: odd.stored)
     let computed = try caller.flatMap { try ComputedFields(table, &compiled, $0) }
+    let made = try run(table, compiled, computed, odd, &output, progress)
+    return (made, RowCount(of: compiled.rows))
+  }
+
+  private func run(
+    _ table: TableProgram, _ compiled: CompiledProgram, _ computed: ComputedFields?,
+    _ odd: OddRows, _ output: inout PieceOutput,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
     if let cursor = try cursor(of: table, compiled) {
       guard let computed else {
         return try run(table, cursor, compiled.rows, odd, &output, progress)
@@ -132,7 +141,9 @@ struct PieceLoop {
         outcome = .unknown
       }
       switch outcome {
-      case .made: try output.add(key: key, rows.output, rows.width, hasKey: true)
+      case .made:
+        try output.add(key: key, rows.output, rows.width, hasKey: true)
+        rows.noteMade()
       case .leftBehind: continue
       case .unknown: try add(table, key, rows, odd, &output)
       }
@@ -152,9 +163,10 @@ struct PieceLoop {
     _ output: inout PieceOutput
   ) throws {
     let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
-    guard let row = try odd.row(of: query) else { return }
+    guard let row = try odd.row(of: query) else { return rows.noteLeftBehind() }
     rows.take(row)
     try output.add(key: key, rows.output, rows.width, hasKey: true)
+    rows.noteMade()
   }
 
   // MARK: Join tables
@@ -202,5 +214,15 @@ struct PieceLoop {
     }
     try progress(read - reported, fields[0].isInteger ? fields[0].integer : 0)
     return read
+  }
+}
+
+extension RowCount {
+  /// What a program has read and made.
+  fileprivate init(of rows: FieldProgram) {
+    let made = rows.rowsMade
+    self.init(
+      seen: made.reduce(rows.leftBehind) { $0 + $1.rows },
+      made: made.map { EntityRows(number: $0.destination, rows: $0.rows) })
   }
 }

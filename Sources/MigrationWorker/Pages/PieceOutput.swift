@@ -52,7 +52,9 @@ struct PieceOutput: ~Copyable {
     while rows < end {
       guard try cursor.next(), cursor.key <= last else { return .end }
       switch program.make(cursor.fields) {
-      case .made: try add(key: cursor.key, program.output, program.width, hasKey: true)
+      case .made:
+        try add(key: cursor.key, program.output, program.width, hasKey: true)
+        program.noteMade()
       case .leftBehind: break
       case .unknown: return .odd(cursor.key)
       }

@@ -1,15 +1,24 @@
-import Mapping
-import ObjectModel
-import ValueExpressions
+package import ObjectModel
+package import ValueExpressions
 
 /// The value expressions that a mapping document leaves out, as Xcode's compiler writes them.
-struct ImplicitExpressions {
-  let mappings: [(name: String, source: String?, destination: String?)]
-  let source: ManagedObjectModel
-  let destination: ManagedObjectModel
+package struct ImplicitExpressions {
+  private let mappings: [(name: String, source: String?, destination: String?)]
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+
+  /// Takes all mappings of the mapping model.
+  package init(
+    mappings: [(name: String, source: String?, destination: String?)],
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    self.mappings = mappings
+    self.source = source
+    self.destination = destination
+  }
 
   /// The attribute of the same name, if the source entity has it.
-  func attribute(_ name: String, from entityName: String?) -> ValueExpression? {
+  package func attribute(_ name: String, from entityName: String?) -> ValueExpression? {
     guard let entity = entityName.flatMap({ source.entity($0) }),
       source.allAttributes(of: entity).contains(where: { $0.name == name })
     else { return nil }
@@ -21,7 +30,7 @@ struct ImplicitExpressions {
   /// The compiler names the mapping of the objects where that is the only one that can have made
   /// them. Where the destination entity has subentities, several can, and it goes by relationship;
   /// so it must where there are several mappings or none, which no real file shows.
-  func relationship(
+  package func relationship(
     _ name: String, from sourceName: String?, to destinationName: String?
   ) -> ValueExpression? {
     guard let old = sourceName.flatMap({ source.entity($0) }),
@@ -29,13 +38,20 @@ struct ImplicitExpressions {
       let before = source.allRelationships(of: old).first(where: { $0.name == name })
     else { return nil }
     let after = destination.allRelationships(of: new).first { $0.name == name }
+    return destinations(of: before, as: after)
+  }
+
+  /// What became of the objects of a source relationship, for a destination relationship.
+  func destinations(
+    of before: Relationship, as after: Relationship?
+  ) -> ValueExpression {
     let target = after?.destinationEntityName ?? before.destinationEntityName
     let makers = mappings.filter {
       $0.source == before.destinationEntityName && $0.destination == target
     }
     guard makers.count == 1, destination.subentities(of: target).isEmpty else {
-      return .destinations(ofRelationship: name)
+      return .destinations(ofRelationship: before.name)
     }
-    return .destinations(ofRelationship: name, mapping: makers[0].name)
+    return .destinations(ofRelationship: before.name, mapping: makers[0].name)
   }
 }

@@ -1,0 +1,129 @@
+import Mapping
+package import MigrationCoordinator
+import ObjectModel
+import SystemPackage
+
+extension MigrationFailure {
+  /// Why losses keep a migration from being done, and what would allow them.
+  init(_ store: FilePath, _ refusal: LossRefusal) {
+    let refused = Set(refusal.refused)
+    let what =
+      refusal.isForbidden
+      ? "\(store) would lose data, which --fail-on-loss forbids:"
+      : "\(store) would lose data, and nothing says that it may:"
+    var sentences = [what]
+    sentences += refusal.losses.map { loss in
+      refused.contains(loss) ? loss.sentence : "\(loss.sentence) (This is allowed.)"
+    }
+    let names = Set(refusal.refused.map(\.name)).sorted()
+    let some = names.prefix(5).map { "--allow-loss \($0)" }.joined(separator: " ")
+    let whole = refusal.isForbidden ? "leave out --fail-on-loss" : "say --allow-loss"
+    sentences.append(
+      "To migrate all the same, \(whole), or name what may go: "
+        + "\(some)\(names.count > 5 ? " …" : "").")
+    self.init(.impossible, sentences)
+  }
+
+  /// The hashes of both sides, one entity a line, as Core Data prints them.
+  init(
+    _ store: FilePath, _ hashes: [String: VersionHash], _ target: [FilePath],
+    _ others: [String: VersionHash]
+  ) {
+    func lines(_ hashes: [String: VersionHash]) -> [String] {
+      hashes.sorted { $0.key < $1.key }.map { "  \($0.key) = \($0.value.hexadecimal)" }
+    }
+    let code = CoreDataCode.persistentStoreIncompatibleVersionHash.rawValue
+    self.init(
+      .impossible,
+      [
+        "\(store) has no entity in common with \(target.map(\.string).joined(separator: ", ")), "
+          + "which is the model of another app, it seems [\(code)]: name another model, or say "
+          + "--allow-loss to drop everything.",
+        "the store has:",
+      ] + lines(hashes) + ["the model has:"] + lines(others), code: code)
+  }
+}
+
+extension Loss {
+  package var sentence: String {
+    let some = keys.isEmpty ? "" : " (Z_PK \(keyList))"
+    switch kind {
+    case .entity:
+      return "\(entity): \(count) object\(count == 1 ? "" : "s")\(some) \(ofObjects)."
+    case .row:
+      return "\(name): \(count) row\(count == 1 ? "" : "s")\(some) \(ofRows)."
+    case .attribute, .relationship:
+      return "\(name): \(count) value\(count == 1 ? "" : "s") \(ofValues)."
+    }
+  }
+
+  private var keyList: String {
+    keys.map { "\($0)" }.joined(separator: ", ") + (Int64(keys.count) < count ? ", …" : "")
+  }
+
+  private var ofObjects: String {
+    switch cause {
+    case .filter: "dropped, which no mapping's filter takes"
+    case .policy: "dropped, of which a policy makes nothing"
+    case .unmappedEntity: "dropped, which no mapping takes although the model has the entity"
+    default: "dropped with the entity\(more)"
+    }
+  }
+
+  private var ofRows: String {
+    cause == .missingKey
+      ? "dropped, which lack one of their two keys"
+      : "dropped, which are of no entity that the model has"
+  }
+
+  private var ofValues: String {
+    switch cause {
+    case .unmappedProperty:
+      "dropped, which no mapping reads although the model has the property"
+    case .conversion: "changed, which the new type has no equal for"
+    default: "dropped\(more)"
+    }
+  }
+
+  private var more: String {
+    switch cause {
+    case .allObjects: ", and with them all that the store holds"
+    case .detour: ", which a version on the way lacks"
+    case .downgrade: ", which the older version lacks"
+    case .lastCopy: ", of which --discard-old removes the last copy"
+    default: ""
+    }
+  }
+}
+
+extension AccountMismatch {
+  package var sentence: String {
+    switch side {
+    case .table: "\(name): \(expected) rows in the store, \(found) read."
+    case .source: "\(name): \(expected) objects in, \(found) out or dropped."
+    case .mapping: "\(name): \(expected) objects taken, \(found) made."
+    case .destination: "\(name): \(expected) objects made, \(found) rows written."
+    }
+  }
+}
+
+extension LegAccounts.OfEntity {
+  /// What went in and what became of it.
+  package var sentence: String {
+    let drops = dropped.map { "\($0.objects) \($0.cause.words)" }
+    return "\(entity): \(rowsIn) objects in, \(rowsOut) kept"
+      + drops.map { ", \($0)" }.joined() + "."
+  }
+}
+
+extension LossCause {
+  /// What happened to objects, after their number.
+  fileprivate var words: String {
+    switch self {
+    case .filter: "taken by no filter"
+    case .policy: "dropped by a policy"
+    case .unmappedEntity: "taken by no mapping"
+    default: "dropped with the entity"
+    }
+  }
+}

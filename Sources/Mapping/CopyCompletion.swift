@@ -1,0 +1,74 @@
+package import ObjectModel
+import ValueExpressions
+
+extension MappingModel {
+  /// The mapping model with all that its mappings of kind `copy` leave unsaid: such a mapping
+  /// copies every property that both entities have, whether or not its file lists it.
+  ///
+  /// What is listed stays as it is, a property that is listed without an expression included.
+  package func completingCopies(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> MappingModel {
+    let completion = CopyCompletion(mapping: self, source: source, destination: destination)
+    return MappingModel(entityMappings: entityMappings.map(completion.completed))
+  }
+}
+
+/// Fills in what mappings of kind `copy` do not list.
+private struct CopyCompletion {
+  let mapping: MappingModel
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+
+  func completed(_ entityMapping: EntityMapping) -> EntityMapping {
+    guard entityMapping.kind == .copy,
+      let old = entityMapping.sourceEntityName.flatMap({ source.entity($0) }),
+      let new = entityMapping.destinationEntityName.flatMap({ destination.entity($0) })
+    else { return entityMapping }
+    var result = entityMapping
+    let match = PropertyMatch(source: source, old: old, destination: destination, new: new)
+    let listed = Set(
+      (entityMapping.attributeMappings + entityMapping.relationshipMappings).map(\.name))
+    for attribute in match.newAttributes where !listed.contains(attribute.name) {
+      guard let before = match.oldAttribute(for: attribute.name), isCopied(before, attribute)
+      else { continue }
+      let replaces = before.isOptional && !attribute.isOptional
+      result.attributeMappings.append(
+        PropertyMapping(
+          attribute.name,
+          .source(before.name, replacingNull: replaces ? attribute.defaultValue : .null)))
+    }
+    for relationship in match.newRelationships where !listed.contains(relationship.name) {
+      guard let before = match.oldRelationship(for: relationship.name),
+        before.isToMany == relationship.isToMany, !isFilledFromOtherEnd(relationship)
+      else { continue }
+      let expressions = ImplicitExpressions(
+        mappings: mapping.entityMappings.map {
+          ($0.name, $0.sourceEntityName, $0.destinationEntityName)
+        }, source: source, destination: destination)
+      result.relationshipMappings.append(
+        PropertyMapping(
+          relationship.name, expressions.destinations(of: before, as: relationship)))
+    }
+    return result
+  }
+
+  private func isCopied(_ old: Attribute, _ new: Attribute) -> Bool {
+    new.derivation == nil
+      && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
+  }
+
+  /// Whether the mapping of the objects says what they are related to, and may say otherwise.
+  private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
+    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else {
+      return false
+    }
+    let family = Set(destination.family(of: owner.name).map(\.name))
+    return mapping.entityMappings.contains { other in
+      other.destinationEntityName.map(family.contains) ?? false
+        && other.relationshipMappings.contains {
+          $0.name == inverse.name && $0.valueExpression != nil
+        }
+    }
+  }
+}

@@ -1,0 +1,162 @@
+package import ObjectModel
+import ValueExpressions
+
+/// What the mapping models of one step leave behind, as far as the models tell.
+package struct MappingLosses: Hashable, Sendable {
+  /// A source entity among whose objects mappings choose.
+  package struct Division: Hashable, Sendable {
+    package struct Property: Hashable, Sendable {
+      package var attribute: String
+      /// The places of the mappings that read it.
+      package var readers: Set<Int>
+      package var cause: LossCause
+    }
+
+    package var entity: String
+    /// The predicate of each mapping that takes objects; nil where another expression yields them.
+    package var filters: [String?]
+    /// The attributes that not every mapping reads.
+    package var properties: [Property]
+
+    /// Whether what the mappings take can be told without carrying them out.
+    package var isKnown: Bool { !filters.contains(nil) }
+  }
+
+  /// What the rows of the source tell.
+  package private(set) var possible: [PossibleLoss] = []
+  /// What has to be found out object by object.
+  package private(set) var divisions: [Division] = []
+  /// What no expression reads, and a policy may read.
+  package private(set) var open: [PossibleLoss] = []
+
+  private let mappings: [EntityMapping]
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+  private let reads: [PropertiesRead]
+  private var read = PropertiesRead()
+
+  /// Compares what the mappings read with what the source has.
+  package init(
+    _ models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    mappings = models.flatMap(\.entityMappings).filter(\.makesObjects)
+    self.source = source
+    self.destination = destination
+    reads = mappings.map { PropertiesRead($0, source: source) }
+    for one in reads { read.add(one) }
+    let continued = Set(
+      RenamingMatch(
+        sources: source.entities.map { ($0.name, $0.renamingIdentifier) },
+        destinations: destination.entities.map { ($0.name, $0.renamingIdentifier) }
+      ).sourceByDestination.values)
+    for entity in source.entities where !entity.isAbstract {
+      let takers = mappings.indices.filter { mappings[$0].sourceEntityName == entity.name }
+      if takers.isEmpty {
+        possible.append(
+          PossibleLoss(
+            entity: entity.name, .entity,
+            cause: continued.contains(entity.name) ? .unmappedEntity : .removed))
+      } else {
+        add(entity, takers)
+      }
+    }
+  }
+
+  private mutating func add(_ entity: Entity, _ takers: [Int]) {
+    let matches = takers.compactMap { taker in
+      mappings[taker].destinationEntityName.flatMap { destination.entity($0) }.map {
+        PropertyMatch(source: source, old: entity, destination: destination, new: $0)
+      }
+    }
+    guard !matches.isEmpty else { return }
+    let filters = takers.map { mappings[$0].predicate }
+    let isDivided = !filters.allSatisfy { $0 == ValueExpression.everything }
+    var division = Division(entity: entity.name, filters: filters, properties: [])
+    for attribute in source.allAttributes(of: entity).sorted(by: { $0.name < $1.name })
+    where !attribute.isTransient && attribute.derivation == nil {
+      let name = attribute.name
+      let readers = takers.indices.filter { reads[takers[$0]].contains(name, of: entity.name) }
+      let isElsewhere = readers.isEmpty && read.contains(name, of: entity.name)
+      if readers.count == takers.count || isElsewhere { continue }
+      let isDropped = matches.allSatisfy { $0.droppedAttributes.contains(name) }
+      let cause: LossCause = isDropped ? .removed : .unmappedProperty
+      if isDivided, division.isKnown, !hasPolicy(takers) {
+        division.properties.append(
+          .init(attribute: name, readers: Set(readers), cause: cause))
+      } else if readers.isEmpty {
+        note(PossibleLoss(entity: entity.name, .attribute(name), cause: cause), takers)
+      }
+    }
+    for relationship in source.allRelationships(of: entity).sorted(by: { $0.name < $1.name })
+    where !relationship.isTransient && !isRead(relationship, of: entity) {
+      let isDropped = matches.allSatisfy { $0.droppedRelationships.contains(relationship.name) }
+      note(
+        PossibleLoss(
+          entity: entity.name, .relationship(relationship.name),
+          cause: isDropped ? .removed : .unmappedProperty), takers)
+    }
+    addConversions(entity, takers)
+    if isDivided { divisions.append(division) }
+  }
+
+  private mutating func note(_ loss: PossibleLoss, _ takers: [Int]) {
+    if hasPolicy(takers) { open.append(loss) } else { possible.append(loss) }
+  }
+
+  private func hasPolicy(_ takers: [Int]) -> Bool {
+    takers.contains { mappings[$0].ownPolicyClassName != nil }
+  }
+
+  /// Whether something reads a relationship, from this end or from the other.
+  private func isRead(_ relationship: Relationship, of entity: Entity) -> Bool {
+    if read.contains(relationship.name, of: entity.name) { return true }
+    guard let (owner, inverse) = source.inverseWithOwner(of: relationship) else { return false }
+    return source.family(of: owner.name).contains { read.contains(inverse.name, of: $0.name) }
+  }
+
+  /// Numbers that become ones of a type that cannot hold all of them.
+  private mutating func addConversions(_ entity: Entity, _ takers: [Int]) {
+    let attributes = source.allAttributes(of: entity)
+    var found: Set<PossibleLoss> = []
+    for taker in takers {
+      guard let new = mappings[taker].destinationEntityName.flatMap({ destination.entity($0) })
+      else { continue }
+      let wanted = destination.allAttributes(of: new)
+      for property in mappings[taker].attributeMappings {
+        guard case .attribute(let name, _) = property.origin,
+          let old = attributes.first(where: { $0.name == name })?.type,
+          let type = wanted.first(where: { $0.name == property.name })?.type,
+          Self.loses(old, as: type)
+        else { continue }
+        let loss = PossibleLoss(
+          entity: entity.name, .conversion(name, to: type), cause: .conversion)
+        if found.insert(loss).inserted { possible.append(loss) }
+      }
+    }
+  }
+
+  /// Whether a number of a type may become another one, however near.
+  private static func loses(_ old: AttributeType, as new: AttributeType) -> Bool {
+    switch (old, new) {
+    case (.double, .boolean), (.float, .boolean), (.decimal, .boolean), (.integer16, .boolean),
+      (.integer32, .boolean), (.integer64, .boolean):
+      true
+    case (.double, _), (.float, _), (.decimal, _): old.isNumeric && new.integerRange != nil
+    case (.integer64, .double), (.integer64, .float): true
+    default: false
+    }
+  }
+}
+
+extension EntityMapping {
+  /// Whether it makes objects of source objects, by itself or by its policy.
+  package var makesObjects: Bool {
+    sourceEntityName != nil && (destinationEntityName != nil || ownPolicyClassName != nil)
+      && kind != .add && kind != .remove
+  }
+
+  /// The predicate of the objects that it takes; nil where another expression yields them.
+  package var predicate: String? {
+    sourceExpression == nil ? ValueExpression.everything : filter
+  }
+}

@@ -1,0 +1,54 @@
+package import ObjectModel
+
+/// Why data of a source have no place in the result.
+package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
+  /// The destination model has no such entity or property any more, under no name.
+  case removed
+  /// No mapping's filter takes the objects.
+  case filter
+  /// A policy makes nothing of the objects.
+  case policy
+  /// The destination model has the entity, and no mapping takes its objects.
+  case unmappedEntity
+  /// The destination model has the property, and no mapping reads it.
+  case unmappedProperty
+  /// The values become others that are less.
+  case conversion
+  /// The rows are of no entity of the store's model.
+  case unknownEntity
+  /// The rows of a join table lack one of their two keys.
+  case missingKey
+  /// The destination model removes everything that the store holds.
+  case allObjects
+  /// A version on the way lacks what both ends of the way have.
+  case detour
+  /// An older version lacks what the store has.
+  case downgrade
+  /// The destination model removes it, and the store that has it is removed as well.
+  case lastCopy
+
+  /// Whether the data go because the destination model says so, as they go with Core Data.
+  package var isByModel: Bool { self == .removed }
+}
+
+/// Something of the source that the result has no place for.
+package struct PossibleLoss: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    case entity
+    case attribute(String)
+    case relationship(String)
+    /// Values of an attribute that the other type has no equal for.
+    case conversion(String, to: AttributeType)
+  }
+
+  /// The source entity whose objects lose it, without those of its subentities.
+  package var entity: String
+  package var kind: Kind
+  package var cause: LossCause
+
+  package init(entity: String, _ kind: Kind, cause: LossCause = .removed) {
+    self.entity = entity
+    self.kind = kind
+    self.cause = cause
+  }
+}

@@ -1,0 +1,61 @@
+import ObjectModel
+import ValueExpressions
+
+/// Properties of source entities that something reads.
+package struct PropertiesRead: Hashable, Codable, Sendable {
+  private var names: [String: Set<String>] = [:]
+  /// Entities whose objects are handed to something that may read anything of them.
+  private var whole: Set<String> = []
+
+  package init() {}
+
+  /// Notes a property, whose entity is the one of the object that was asked.
+  package mutating func add(_ property: String, of entity: String) {
+    names[entity, default: []].insert(property)
+  }
+
+  package mutating func add(_ other: Self) {
+    names.merge(other.names) { $0.union($1) }
+    whole.formUnion(other.whole)
+  }
+
+  package func contains(_ property: String, of entity: String) -> Bool {
+    whole.contains(entity) || names[entity]?.contains(property) == true
+  }
+
+  /// What the property mappings of an entity mapping read of its source objects, and of those that
+  /// their relationships lead to.
+  init(_ mapping: EntityMapping, source: ManagedObjectModel) {
+    guard let name = mapping.sourceEntityName, let entity = source.entity(name) else { return }
+    for property in mapping.attributeMappings + mapping.relationshipMappings {
+      if let expression = property.valueExpression { walk(expression, entity, source) }
+    }
+  }
+
+  private mutating func walk(
+    _ expression: ValueExpression, _ entity: Entity, _ model: ManagedObjectModel
+  ) {
+    switch expression {
+    case .keyPath(.variable("source")?, let path): follow(path, from: [entity], model)
+    case .function(.variable("source"), _, _): whole.insert(entity.name)
+    default: break
+    }
+    for part in expression.parts { walk(part, entity, model) }
+  }
+
+  private mutating func follow(
+    _ path: String, from entities: [Entity], _ model: ManagedObjectModel
+  ) {
+    var entities = entities
+    for key in path.split(separator: ".").map(String.init) {
+      var next: [Entity] = []
+      for entity in entities {
+        add(key, of: entity.name)
+        if let relationship = model.allRelationships(of: entity).first(where: { $0.name == key }) {
+          next += model.family(of: relationship.destinationEntityName)
+        }
+      }
+      entities = next
+    }
+  }
+}

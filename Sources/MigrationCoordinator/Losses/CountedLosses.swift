@@ -1,0 +1,111 @@
+import Mapping
+import ObjectModel
+import ObjectMigration
+import Planning
+import Schema
+import StoreFormat
+import ValueExpressions
+
+/// Counts in a store what mapping models of one step leave behind.
+struct CountedLosses {
+  let survey: StoreSurvey
+  let destination: StoreSchema
+  let mappings: [MappingModel]
+  let losses: MappingLosses
+
+  init(_ survey: StoreSurvey, _ mappings: [MappingModel], to destination: StoreSchema) {
+    self.survey = survey
+    self.destination = destination
+    self.mappings = mappings
+    losses = MappingLosses(mappings, source: survey.model, destination: destination.model)
+  }
+
+  /// All that can be told before an object is made.
+  func beforehand(now: Double) throws -> [Loss] {
+    try count(losses.possible) + divided(now: now)
+  }
+
+  /// What of the things that a policy could have read nothing has read.
+  func unread(_ read: PropertiesRead) throws -> [Loss] {
+    try count(Self.unread(losses.open, read, survey))
+  }
+
+  /// Those of some possible losses that remain where those properties were read.
+  static func unread(
+    _ open: [PossibleLoss], _ read: PropertiesRead, _ survey: StoreSurvey
+  ) -> [PossibleLoss] {
+    open.filter { loss in
+      switch loss.kind {
+      case .attribute(let name): return !read.contains(name, of: loss.entity)
+      case .relationship(let name):
+        if read.contains(name, of: loss.entity) { return false }
+        guard let entity = survey.model.entity(loss.entity),
+          let relationship = survey.model.allRelationships(of: entity).first(where: {
+            $0.name == name
+          }), let (owner, inverse) = survey.model.inverseWithOwner(of: relationship)
+        else { return true }
+        return !survey.model.family(of: owner.name).contains {
+          read.contains(inverse.name, of: $0.name)
+        }
+      case .entity, .conversion: return true
+      }
+    }
+  }
+
+  private func count(_ possible: [PossibleLoss]) throws -> [Loss] {
+    try Self.count(possible, survey, destination)
+  }
+
+  /// Counts in the rows of the store.
+  static func count(
+    _ possible: [PossibleLoss], _ survey: StoreSurvey, _ destination: StoreSchema
+  ) throws -> [Loss] {
+    if possible.isEmpty { return [] }
+    let view = RowView(
+      model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
+    let checker = ConditionChecker(
+      view: view, destination: destination, mapping: MappingModel(entityMappings: []),
+      reader: survey.reader)
+    let questions = possible.compactMap { loss in checker.question(loss).map { (loss, $0) } }
+    var counter = RowCounter(survey.reader)
+    for case (_, .rows(let question)) in questions { counter.ask(question) }
+    try counter.run()
+    return try questions.compactMap { try checker.loss($0, $1, counter) }
+  }
+
+  /// What filters leave, found out object by object.
+  private func divided(now: Double) throws -> [Loss] {
+    if losses.divisions.isEmpty { return [] }
+    var result: [Loss] = []
+    try survey.reader.connection.perform { db in
+      let filters = FilterSurvey(
+        db, survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
+      defer { filters.close() }
+      for division in losses.divisions {
+        guard let outcome = try filters.outcome(division) else { continue }
+        result += Self.losses(division, outcome)
+      }
+    }
+    return result
+  }
+
+  private static func losses(
+    _ division: MappingLosses.Division, _ outcome: FilterSurvey.Outcome
+  ) -> [Loss] {
+    var result: [Loss] = []
+    if outcome.untaken > 0 {
+      result.append(
+        Loss(
+          kind: .entity, cause: .filter, entity: division.entity, property: nil,
+          count: outcome.untaken, keys: outcome.untakenKeys))
+    }
+    for property in division.properties {
+      guard let count = outcome.forgotten[property.attribute], count > 0 else { continue }
+      result.append(
+        Loss(
+          kind: .attribute, cause: property.cause, entity: division.entity,
+          property: property.attribute, count: count))
+    }
+    return result
+  }
+}

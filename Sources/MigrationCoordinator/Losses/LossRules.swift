@@ -1,0 +1,68 @@
+import Mapping
+import ObjectModel
+import Planning
+import RowPrograms
+import StoreFormat
+package import SystemPackage
+
+extension MigrationRequest {
+  /// What may be lost.
+  package var lossDecision: LossDecision {
+    // The store that a leg before the last makes is no copy that anybody keeps.
+    let isInPlace = output == nil || isLeg
+    return LossDecision(
+      consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
+  }
+}
+
+extension LossDecision {
+  /// Throws where losses are not allowed; else tells them with the causes that count.
+  package func require(_ losses: [Loss], of survey: StoreSurvey, store: FilePath) throws -> [Loss] {
+    let all = survey.rowCounts.values.flatMap(\.values).reduce(0, +)
+    let lost = losses.filter { $0.kind == .entity || $0.cause == .unknownEntity }
+      .reduce(0) { $0 + $1.count }
+    let decision = decide(losses, keepsNothing: all > 0 && lost >= all)
+    if let refusal = decision.refusal {
+      throw MigrationError.losses(store: store, refusal)
+    }
+    return decision.losses
+  }
+}
+
+/// What can be told of losses from the models of a route alone.
+struct LossRules {
+  let request: MigrationRequest
+  let survey: StoreSurvey
+  let legs: [Leg]
+
+  /// Throws where the consent names what there is not, or where the target is of another app.
+  func check() throws {
+    guard let last = legs.last else { return }
+    let models = legs.flatMap(\.steps).map(\.source.model) + [last.destination.model]
+    let names = request.lossConsent.unknownNames(models)
+    guard names.unknown.isEmpty else {
+      throw MigrationError.consentUnknown(names.unknown, known: names.known)
+    }
+    if isForeign, request.lossConsent != .all {
+      throw MigrationError.foreignModel(
+        store: request.store, survey.metadata.versionHashes, target: request.target,
+        last.destination.hashes)
+    }
+  }
+
+  /// Whether no entity of the store leads to one of the target, by any name.
+  private var isForeign: Bool {
+    guard let last = legs.last, !survey.model.entities.isEmpty,
+      legs.allSatisfy({ $0.steps.allSatisfy(\.mappings.isEmpty) })
+    else { return false }
+    let wanted = Set(last.destination.model.entities.map(\.name))
+    var names = Set(survey.model.entities.map(\.name))
+    if !names.isDisjoint(with: wanted) { return false }
+    for case .rows(let steps) in legs.map(\.work) {
+      for step in steps {
+        names = Set(names.compactMap { step.mapping.destinationName(ofSource: $0) })
+      }
+    }
+    return names.isEmpty
+  }
+}

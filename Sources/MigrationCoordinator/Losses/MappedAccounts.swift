@@ -1,0 +1,87 @@
+import Mapping
+import ObjectModel
+import Schema
+
+/// The accounts of a leg whose objects were made one by one.
+struct MappedAccounts {
+  private(set) var accounts = LegAccounts()
+  /// All that is lost, now that it is known.
+  private(set) var losses: [Loss]
+
+  private var check = AccountCheck()
+
+  /// Takes what was counted beforehand and what the workers counted; throws where the two do not
+  /// add up.
+  init(
+    _ counted: CountedLosses, beforehand: [Loss], _ objects: ObjectAccounts
+  ) throws {
+    // What workers tell of filters stands in for what was found out before.
+    losses = beforehand.filter { $0.cause != .filter }
+    accounts.mappings = objects.mappings
+    accounts.rows = objects.rows
+    var census = RowCensus(counted.survey)
+    for entity in counted.survey.model.entities where !entity.isAbstract {
+      let told = objects.entities.first { $0.entity == entity.name }
+      if let told, told.objects != census.count(of: entity.name),
+        let table = counted.survey.schema.table(of: entity)
+      {
+        try census.recount(table.name)
+        if let loss = try census.strays(in: table),
+          !losses.contains(where: { $0.cause == .unknownEntity && $0.name == loss.name })
+        {
+          losses.append(loss)
+        }
+      }
+      add(entity.name, census.count(of: entity.name), told)
+    }
+    checkMappings(counted.mappings, objects)
+    losses += try counted.unread(objects.read)
+    try check.requireAgreement()
+  }
+
+  private mutating func add(
+    _ entity: String, _ rows: Int64, _ told: ObjectAccounts.OfEntity?
+  ) {
+    var account = LegAccounts.OfEntity(entity: entity, rowsIn: rows, rowsOut: 0, dropped: [])
+    if let told {
+      check.expect(rows, told.objects, .table, entity)
+      check.expect(rows, told.kept + told.untaken + told.dropped, .source, entity)
+      account.rowsOut = told.kept
+      let drops: [(LossCause, Int64, [Int64])] = [
+        (.filter, told.untaken, told.untakenKeys), (.policy, told.dropped, told.droppedKeys),
+      ]
+      for (cause, count, keys) in drops where count > 0 {
+        account.dropped.append(.init(cause: cause, objects: count))
+        losses.append(
+          Loss(
+            kind: .entity, cause: cause, entity: entity, property: nil, count: count, keys: keys))
+      }
+    } else if rows > 0 {
+      let loss = losses.first { $0.kind == .entity && $0.entity == entity }
+      check.expect(rows, loss?.count ?? 0, .source, entity)
+      account.dropped = [.init(cause: loss?.cause ?? .removed, objects: rows)]
+    }
+    accounts.entities.append(account)
+  }
+
+  /// A mapping without a policy makes one object of each that it takes, and nothing else makes any
+  /// unless there is a policy.
+  private mutating func checkMappings(_ models: [MappingModel], _ objects: ObjectAccounts) {
+    let all = models.flatMap(\.entityMappings)
+    let hasPolicies = all.contains { $0.ownPolicyClassName != nil }
+    var made: [String: Int64] = [:]
+    for told in objects.mappings {
+      guard models.indices.contains(told.model),
+        let mapping = models[told.model].mapping(named: told.mapping)
+      else { continue }
+      if let name = mapping.destinationEntityName { made[name, default: 0] += told.made }
+      guard mapping.ownPolicyClassName == nil else { continue }
+      check.expect(told.taken, told.used, .mapping, told.mapping)
+      check.expect(told.taken, told.made, .mapping, told.mapping)
+    }
+    guard !hasPolicies else { return }
+    for name in Set(made.keys).union(objects.rows.keys).sorted() {
+      check.expect(made[name] ?? 0, objects.rows[name] ?? 0, .destination, name)
+    }
+  }
+}

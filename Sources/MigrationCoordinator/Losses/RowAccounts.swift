@@ -1,0 +1,186 @@
+import Mapping
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+
+/// The accounts of a leg whose rows were made by programs.
+struct RowAccounts {
+  private(set) var accounts = LegAccounts()
+  /// What only the workers came across.
+  private(set) var lateLosses: [Loss] = []
+
+  private let survey: StoreSurvey
+  private let assessment: Assessment
+  private let program: MigrationProgram
+  private var census: RowCensus
+  private var check = AccountCheck()
+  private let results: [String: [ShardManifest.PieceResult]]
+
+  /// Throws where rows that were read are neither written nor known to be lost.
+  init(
+    _ survey: StoreSurvey, _ assessment: Assessment, _ plan: MigrationPlan,
+    _ manifests: [ShardManifest]
+  ) throws {
+    self.survey = survey
+    self.assessment = assessment
+    program = plan.program
+    census = RowCensus(survey)
+    let tables = Dictionary(
+      plan.workOrders.flatMap(\.pieces).map { ($0.number, $0.destinationTable) },
+      uniquingKeysWith: { first, _ in first })
+    results = Dictionary(
+      grouping: manifests.flatMap(\.pieces), by: { tables[$0.piece] ?? $0.table })
+    try countTables()
+    addEntities()
+    try addPairs()
+    try addUnread(manifests)
+    try check.requireAgreement()
+  }
+
+  // MARK: Tables
+
+  /// What was read and made for a destination table; nil where there was nothing to do.
+  private func outcome(
+    _ table: TableProgram
+  ) -> (seen: Int64, made: [Int64: Int64])? {
+    guard let pieces = results[table.destinationTable], !pieces.isEmpty else { return nil }
+    var seen: Int64 = 0
+    var made: [Int64: Int64] = [:]
+    for piece in pieces {
+      guard let count = piece.count else {
+        // Moved as they are: all rows, each of which is of an entity that the table takes.
+        return (pieces.reduce(0) { $0 + $1.rowsWritten }, moved(table))
+      }
+      seen += count.seen
+      for entity in count.made { made[entity.number, default: 0] += entity.rows }
+    }
+    return (seen, made)
+  }
+
+  private func moved(_ table: TableProgram) -> [Int64: Int64] {
+    Dictionary(
+      table.entities.map {
+        (
+          $0.destination,
+          census.counts[table.sourceTable]?[EntityNumber(rawValue: $0.source)] ?? 0
+        )
+      }, uniquingKeysWith: +)
+  }
+
+  private mutating func countTables() throws {
+    var recounted: Set<String> = []
+    for table in program.tables {
+      guard var found = outcome(table) else { continue }
+      if !agrees(table, found), recounted.insert(table.sourceTable).inserted {
+        try census.recount(table.sourceTable)
+        found = outcome(table) ?? found
+        if let own = survey.schema.tables.first(where: { $0.name == table.sourceTable }),
+          let loss = try census.strays(in: own),
+          !assessment.losses.contains(where: { $0.cause == .unknownEntity && $0.name == loss.name })
+        {
+          lateLosses.append(loss)
+        }
+      }
+      check.expect(
+        census.total(table.sourceTable), found.seen, .table, table.destinationTable)
+      for entity in table.entities {
+        let number = EntityNumber(rawValue: entity.destination)
+        guard let name = assessment.destination.numbers[number] else { continue }
+        let made = found.made[entity.destination] ?? 0
+        check.expect(rowsIn(table, entity), made, .destination, name)
+        accounts.rows[name, default: 0] += made
+      }
+    }
+  }
+
+  private func rowsIn(_ table: TableProgram, _ entity: TableProgram.Renumbering) -> Int64 {
+    census.counts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0
+  }
+
+  private func agrees(
+    _ table: TableProgram, _ found: (seen: Int64, made: [Int64: Int64])
+  ) -> Bool {
+    found.seen == census.total(table.sourceTable)
+      && table.entities.allSatisfy {
+        found.made[$0.destination] ?? 0 == rowsIn(table, $0)
+      }
+  }
+
+  // MARK: Entities
+
+  private mutating func addEntities() {
+    for entity in survey.model.entities where !entity.isAbstract {
+      let rows = census.count(of: entity.name)
+      let taken = program.tables.contains { table in
+        table.sourceTable == survey.schema.table(of: entity)?.name
+          && table.entities.contains {
+            $0.source == survey.schema.numbers[entity.name]?.rawValue
+          }
+      }
+      var account = LegAccounts.OfEntity(
+        entity: entity.name, rowsIn: rows, rowsOut: taken ? rows : 0, dropped: [])
+      if !taken, rows > 0 {
+        let loss = loss(of: entity.name)
+        check.expect(rows, loss?.count ?? 0, .source, entity.name)
+        account.dropped = [.init(cause: loss?.cause ?? .removed, objects: rows)]
+      }
+      accounts.entities.append(account)
+    }
+  }
+
+  /// The loss of all objects of an entity, under the name that they have in the step that drops
+  /// them.
+  private func loss(of entity: String) -> Loss? {
+    var name = entity
+    for step in assessment.steps {
+      if let loss = assessment.losses.first(where: {
+        $0.kind == .entity && $0.entity == name
+      }) {
+        return loss
+      }
+      guard let next = step.mapping.destinationName(ofSource: name) else { return nil }
+      name = next
+    }
+    return nil
+  }
+
+  // MARK: Join tables
+
+  private mutating func addPairs() throws {
+    for join in survey.schema.joinTables {
+      let rows = try survey.reader.number(
+        "SELECT count(*) FROM \(SQL.identifier(join.name))")
+      let incomplete =
+        assessment.losses.first {
+          $0.cause == .missingKey && $0.entity == join.first.entityName
+            && $0.property == join.first.relationshipName
+        }?.count ?? 0
+      let programs = program.joins.filter { $0.sourceTable == join.name }
+      let out = programs.first.map { written($0) } ?? 0
+      if let only = programs.first, only.filters.isEmpty {
+        check.expect(rows - incomplete, out, .table, join.name)
+      }
+      accounts.pairs.append(
+        .init(
+          entity: join.first.entityName, relationship: join.first.relationshipName, rowsIn: rows,
+          rowsOut: out, incomplete: incomplete, dropped: rows - incomplete - out))
+    }
+  }
+
+  private func written(_ join: JoinProgram) -> Int64 {
+    results[join.destinationTable]?.reduce(0) { $0 + $1.rowsWritten } ?? 0
+  }
+
+  // MARK: Policies
+
+  /// What nothing read, not even the policies.
+  private mutating func addUnread(_ manifests: [ShardManifest]) throws {
+    guard let step = assessment.steps.first, !step.openLosses.isEmpty else { return }
+    var read = PropertiesRead()
+    for manifest in manifests { if let own = manifest.read { read.add(own) } }
+    lateLosses += try CountedLosses.count(
+      CountedLosses.unread(step.openLosses, read, survey), survey, assessment.destination)
+  }
+}

@@ -1,0 +1,84 @@
+import GRDB
+import Mapping
+import ObjectModel
+import Schema
+import StoreFormat
+
+/// Looks for rows that stand for nothing that the store's model knows, and that no mapping takes.
+struct StrayRows {
+  let survey: StoreSurvey
+  /// Looks at every row of tables with one entity too; else only of small stores, since workers
+  /// count the rows of large ones while they read them.
+  let scansAll: Bool
+
+  /// A pass over so many bytes is not worth saving.
+  private static let smallBytes: Int64 = 8 << 20
+  private static let keysTold = 10
+
+  func losses() throws -> [Loss] {
+    var result: [Loss] = []
+    for table in survey.schema.tables {
+      if let loss = try loss(table) { result.append(loss) }
+    }
+    for join in survey.schema.joinTables {
+      if let loss = try loss(join) { result.append(loss) }
+    }
+    return result
+  }
+
+  /// Rows of a table whose entity is none of the table's, or an abstract one.
+  func loss(_ table: EntityTable, isSuspect: Bool = false) throws -> Loss? {
+    let numbers = table.entityNames.filter { survey.model.entity($0)?.isAbstract == false }
+      .compactMap { survey.schema.numbers[$0]?.rawValue }
+    let name = SQL.identifier(table.name)
+    let list = numbers.map { "\($0)" }.joined(separator: ", ")
+    let test = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(list)))"
+    let mayScan = scansAll || isSuspect || survey.access.fingerprint.bytes <= Self.smallBytes
+    if table.entityNames.count > 1 {
+      let known = Set(numbers)
+      let strays = survey.rowCounts[table.name]?.filter { !known.contains($0.key.rawValue) }
+      if !mayScan, strays?.isEmpty ?? true { return nil }
+    } else if !mayScan {
+      return nil
+    }
+    let count = try survey.reader.number(
+      "SELECT count(*) FROM \(name) NOT INDEXED WHERE \(test)")
+    guard count > 0 else { return nil }
+    let keys = try survey.reader.connection.run { db in
+      try Int64.fetchAll(
+        db,
+        sql: """
+          SELECT Z_PK FROM \(name) NOT INDEXED WHERE \(test) ORDER BY Z_PK LIMIT \(Self.keysTold)
+          """)
+    }
+    return Loss(
+      kind: .row, cause: .unknownEntity, entity: table.rootName, property: nil, count: count,
+      keys: keys)
+  }
+
+  /// Pairs that lack one of their keys.
+  private func loss(_ join: JoinTable) throws -> Loss? {
+    let name = SQL.identifier(join.name)
+    let (one, other) = (
+      SQL.identifier(join.first.keyColumn), SQL.identifier(join.second.keyColumn)
+    )
+    // One index serves each of the two.
+    let count = try survey.reader.number(
+      """
+      SELECT (SELECT count(*) FROM \(name) WHERE \(one) IS NULL)
+        + (SELECT count(*) FROM \(name) WHERE \(other) IS NULL AND \(one) IS NOT NULL)
+      """)
+    guard count > 0 else { return nil }
+    let keys = try survey.reader.connection.run { db in
+      try Int64.fetchAll(
+        db,
+        sql: """
+          SELECT ifnull(\(one), \(other)) FROM \(name)
+          WHERE (\(one) IS NULL) <> (\(other) IS NULL) ORDER BY 1 LIMIT \(Self.keysTold)
+          """)
+    }
+    return Loss(
+      kind: .row, cause: .missingKey, entity: join.first.entityName,
+      property: join.first.relationshipName, count: count, keys: keys)
+  }
+}

@@ -1,0 +1,158 @@
+import GRDB
+import Mapping
+import ObjectModel
+import Schema
+import ValueExpressions
+
+/// Keeps account of the source objects that mappings take and of what is made of them.
+final class ObjectTally {
+  private let db: Database
+  private let context: ObjectContext
+  private let models: [MappingModel]
+  private let scope: MappingScope
+  private let now: Double
+  /// By source entity, whatever mapping it was.
+  private var taken: [String: KeySet] = [:]
+  private var used: [String: KeySet] = [:]
+  private var takenBy: [String: Int64] = [:]
+  private var accounts = ObjectAccounts()
+
+  init(
+    _ db: Database, _ source: ObjectContext, _ models: [MappingModel], _ scope: MappingScope,
+    now: Double
+  ) {
+    self.db = db
+    context = source
+    self.models = models
+    self.scope = scope
+    self.now = now
+  }
+
+  /// Notes that the mapping's hook of creation gets the object.
+  func take(_ object: ManagedObject, _ mapping: EntityMapping) {
+    taken[object.entityName, default: KeySet()].insert(object.primaryKey)
+    takenBy[mapping.name, default: 0] += 1
+  }
+
+  /// Closes the accounts of one mapping model, before its associations go.
+  func close(model index: Int, _ associations: Associations, numbers: [String: Int64]) throws {
+    for mapping in scope.own[index] where mapping.makesObjects {
+      guard let source = mapping.sourceEntityName, let number = numbers[mapping.name] else {
+        continue
+      }
+      let made = try associations.accounts(mapping: number)
+      for (table, keys) in made.sources {
+        note(keys, table: table, of: source)
+      }
+      accounts.mappings.append(
+        .init(
+          model: index, mapping: mapping.name, source: source,
+          destination: mapping.destinationEntityName, taken: takenBy[mapping.name] ?? 0,
+          used: made.sources.values.reduce(0) { $0 + $1.count }, made: made.objects))
+    }
+    takenBy = [:]
+  }
+
+  /// A policy may associate objects of other entities of the table, which do not count here.
+  private func note(_ keys: KeySet, table: Int64, of source: String) {
+    guard let facts = try? context.entityFacts(source), Int64(facts.tableIndex) == table else {
+      return
+    }
+    used[source, default: KeySet()].formUnion(keys)
+  }
+
+  /// The accounts of all mapping models, with every source object whose account is kept here.
+  func finish(_ tables: [String], _ schema: StoreSchema) throws -> ObjectAccounts {
+    for entity in context.schema.model.entities where !entity.isAbstract && isKept(entity.name) {
+      accounts.entities.append(try account(entity.name))
+    }
+    for table in schema.tables where tables.contains(table.name) {
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT Z_ENT, count(*) FROM main.\(SQL.identifier(table.name)) GROUP BY Z_ENT")
+      for row in rows {
+        let number = Int64.fromDatabaseValue(row[0]) ?? 0
+        guard let name = schema.numbers[EntityNumber(rawValue: number)] else { continue }
+        accounts.rows[name, default: 0] += row[1]
+      }
+    }
+    accounts.read = context.propertiesRead
+    return accounts
+  }
+
+  /// Whether this run keeps the account of an entity: the one that carries out its first mapping
+  /// with a policy, else its first one.
+  private func isKept(_ entity: String) -> Bool {
+    let takers = models.enumerated().flatMap { index, model in
+      model.entityMappings.filter { $0.makesObjects && $0.sourceEntityName == entity }
+        .map { (index, $0) }
+    }
+    guard let (index, first) = takers.first(where: { $1.ownPolicyClassName != nil }) ?? takers.first
+    else { return false }
+    return scope.own[index].contains { $0.name == first.name }
+  }
+
+  private func account(_ entity: String) throws -> ObjectAccounts.OfEntity {
+    let facts = try context.entityFacts(entity)
+    var result = ObjectAccounts.OfEntity(entity: entity)
+    guard context.schema.tables.contains(where: { $0.name == facts.tableName }) else {
+      return result
+    }
+    let others = try models.indices.flatMap { scope.foreign($0) }.filter {
+      $0.makesObjects && $0.sourceEntityName == entity
+    }.compactMap { try $0.predicate.map { try ObjectFilter($0, facts, now: now) } }
+    let (used, taken) = (used[entity] ?? KeySet(), taken[entity] ?? KeySet())
+    let keys = try Int64.fetchCursor(
+      db,
+      sql: """
+        SELECT Z_PK FROM \(context.sqlTable(facts.tableName)) NOT INDEXED
+        WHERE Z_ENT = \(facts.number) ORDER BY Z_PK
+        """)
+    while let key = try keys.next() {
+      result.objects += 1
+      if used.contains(key) {
+        result.kept += 1
+        continue
+      }
+      let object = context.object(at: ObjectPlace(facts: facts, key: key))
+      if try others.contains(where: { try $0.takes(object) }) {
+        result.kept += 1
+      } else if taken.contains(key) {
+        result.dropped += 1
+        if result.droppedKeys.count < FilterSurvey.keysTold { result.droppedKeys.append(key) }
+      } else {
+        result.untaken += 1
+        if result.untakenKeys.count < FilterSurvey.keysTold { result.untakenKeys.append(key) }
+      }
+    }
+    return result
+  }
+}
+
+extension Associations {
+  /// The source objects of which a mapping made something, by table, and how many it made.
+  func accounts(mapping: Int64) throws -> (sources: [Int64: KeySet], objects: Int64) {
+    var (sources, objects) = keptAccounts(mapping: mapping)
+    if hasMoved(mapping: mapping) {
+      let merges = mergesSources(mapping: mapping)
+      let pairs = try Row.fetchCursor(
+        db,
+        sql: """
+          SELECT source_table, source, destination_table, destination FROM link.association
+          WHERE mapping = ?
+          """, arguments: [mapping])
+      var seen: [Int64: KeySet] = [:]
+      while let pair = try pairs.next() {
+        sources[pair[0], default: KeySet()].insert(pair[1])
+        let place = Place(table: pair[2], key: pair[3])
+        if merges {
+          guard seen[place.table]?.contains(place.key) != true,
+            !isKept(place, mapping: mapping)
+          else { continue }
+          seen[place.table, default: KeySet()].insert(place.key)
+        }
+        objects += 1
+      }
+    }
+    return (sources, objects)
+  }
+}
