@@ -227,6 +227,10 @@ extension Hindrance {
         + "use a mapping model."
     case .derivationCannotBeComputed:
       "a new derived attribute, which this version cannot compute; leave it out for now."
+    case .renamingAmbiguous(let identifier, let sources, let destinations):
+      "the renaming identifier \(identifier) joins \(sources.joined(separator: " and ")) with "
+        + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which; "
+        + "give each an identifier of its own, or use a mapping model."
     case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
     case .relationshipForm:
       "its objects are kept in a form from which this one cannot be made; use a mapping model."

@@ -23,6 +23,9 @@ package struct Obstacle: Hashable, Sendable {
     case derivationCannotBeComputed
     /// A transient attribute's value is in no store, so there is nothing to continue.
     case storedFormUnknown(String)
+    /// One renaming identifier joins several names of the source or the destination, and nothing
+    /// tells which of them belong together.
+    case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
     /// The relationship is kept in a form from which the wanted one cannot be made.
     case relationshipForm
   }
@@ -39,6 +42,14 @@ package struct Obstacle: Hashable, Sendable {
   }
 
   package var code: CoreDataCode { .inferredMappingModel }
+}
+
+extension Obstacle.Reason {
+  static func renaming(_ ambiguity: RenamingMatch.Ambiguity) -> Self {
+    .renamingAmbiguous(
+      identifier: ambiguity.identifier, sources: ambiguity.sources,
+      destinations: ambiguity.destinations)
+  }
 }
 
 /// A demand on the objects of a source store without which the migration cannot be done.
