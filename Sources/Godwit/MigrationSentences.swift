@@ -6,12 +6,14 @@ import SystemPackage
 extension MigrationFailure {
   init(_ error: MigrationError) {
     switch error {
-    case .sourceModelMissing(let store, let searched):
+    case .sourceModelMissing(let store, let searched, let unreadable):
       let places = searched.map { "\($0)" }.joined(separator: ", ")
       self.init(
         .impossible,
-        "\(store) was made with a model that is neither in \(places) nor in the store: "
-          + "name the folder that holds it with --models.",
+        [
+          "\(store) was made with a model that is neither in \(places) nor in the store: "
+            + "name the folder that holds it with --models."
+        ] + unreadable.flatMap { MigrationFailure($0).sentences },
         code: CoreDataCode.migrationMissingSourceModel.rawValue)
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
@@ -245,6 +247,9 @@ extension Hindrance {
     case .noObjects:
       return "mandatory, without a default, and new: \(objects) would lack it; "
         + "give it a default value or make it optional."
+    case .noObjectsForDefault(let form):
+      return "new, and its default value (\(form)) cannot be put into \(objects); "
+        + "use a mapping model, or remove the default."
     case .noObjectsOfAbstract:
       return "abstract now, and the store has \(some) of it; use a mapping model."
     case .noMissingValues:

@@ -123,6 +123,11 @@ package struct MappingInference {
         Obstacle(
           .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
           property: attribute.name))
+    } else if let form = attribute.unreadDefault {
+      if !match.old.isAbstract {
+        conditions.append(
+          match.condition(.noObjectsForDefault(form), property: attribute.name))
+      }
     } else if !attribute.isOptional && attribute.defaultValue == .null && !match.old.isAbstract {
       conditions.append(
         match.condition(.noObjects(missing: attribute.name), property: attribute.name))

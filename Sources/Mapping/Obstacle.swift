@@ -57,6 +57,9 @@ package struct Condition: Hashable, Sendable {
   package enum Demand: Hashable, Sendable {
     /// There are no objects: the destination attribute is mandatory, new and has no default.
     case noObjects(missing: String)
+    /// There are no objects: the default value of the new attribute, or of one that must not be nil
+    /// any more, is of a form that cannot be put into rows.
+    case noObjectsForDefault(String)
     /// There are no objects: the destination entity is abstract.
     case noObjectsOfAbstract
     /// The source attribute has a value in every object.
@@ -89,7 +92,7 @@ package struct Condition: Hashable, Sendable {
     switch demand {
     case .noObjects, .noMissingValues: .validationMissingMandatoryProperty
     case .unique: .migrationConstraintViolation
-    case .noObjectsOfAbstract, .valuesFit, .singleOwner: .migration
+    case .noObjectsOfAbstract, .noObjectsForDefault, .valuesFit, .singleOwner: .migration
     }
   }
 }

@@ -158,7 +158,9 @@ struct LegMigration {
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
     var cache: [UInt8]?
     do {
-      cache = try ModelArchive.encode(assessment.destination.model)
+      let encoded = try ModelArchive.encode(assessment.destination.model)
+      cache = encoded.bytes
+      report.modelCacheLeftOut = encoded.leftOut.map { .init($0) }
     } catch {
       report.modelCacheOmitted = "\(error)"
     }
