@@ -21,7 +21,6 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(at): \(format.problem), at column \(format.column) of: \(format.text)")
-    case .unknownHash(let error): self = MigrationFailure(error as any Error)
     case .entityMissing(let side, let entity):
       self.init(
         .damaged,

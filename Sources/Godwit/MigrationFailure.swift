@@ -77,14 +77,6 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     }
   }
 
-  init(_ error: UnknownVersionHash) {
-    let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
-    self.init(
-      .impossible,
-      "the version hash of \(place) is not known, because no real store shows how Core Data "
-        + "hashes it (\(error.reason)): Godwit does not guess.")
-  }
-
   init(_ error: SchemaError) {
     self.init(
       .impossible,

@@ -6,12 +6,14 @@ import SystemPackage
 extension MigrationFailure {
   init(_ error: MigrationError) {
     switch error {
-    case .sourceModelMissing(let store, let searched):
+    case .sourceModelMissing(let store, let searched, let unreadable):
       let places = searched.map { "\($0)" }.joined(separator: ", ")
       self.init(
         .impossible,
-        "\(store) was made with a model that is neither in \(places) nor in the store: "
-          + "name the folder that holds it with --models.",
+        [
+          "\(store) was made with a model that is neither in \(places) nor in the store: "
+            + "name the folder that holds it with --models."
+        ] + unreadable.flatMap { MigrationFailure($0).sentences },
         code: CoreDataCode.migrationMissingSourceModel.rawValue)
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
@@ -226,6 +228,10 @@ extension Hindrance {
         + "use a mapping model."
     case .derivationCannotBeComputed:
       "a new derived attribute, which this version cannot compute; leave it out for now."
+    case .renamingAmbiguous(let identifier, let sources, let destinations):
+      "the renaming identifier \(identifier) joins \(sources.joined(separator: " and ")) with "
+        + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which; "
+        + "give each an identifier of its own, or use a mapping model."
     case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
     case .relationshipForm:
       "its objects are kept in a form from which this one cannot be made; use a mapping model."
@@ -240,6 +246,9 @@ extension Hindrance {
     case .noObjects:
       return "mandatory, without a default, and new: \(objects) would lack it; "
         + "give it a default value or make it optional."
+    case .noObjectsForDefault(let form):
+      return "new, and its default value (\(form)) cannot be put into \(objects); "
+        + "use a mapping model, or remove the default."
     case .noObjectsOfAbstract:
       return "abstract now, and the store has \(some) of it; use a mapping model."
     case .noMissingValues:

@@ -1,4 +1,6 @@
+import MigrationCoordinator
 import ModelFiles
+import ObjectModel
 
 extension MigrationFailure {
   init(_ error: ModelFileError) {
@@ -41,9 +43,52 @@ extension MigrationFailure {
       self.init(
         .impossible,
         "\(file) is a model source of Xcode before version 4: save it with a newer Xcode.")
+    case .unknownHash(let error): self.init(error, in: file)
     default:
       self.init(
         .damaged, "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
     }
+  }
+}
+
+extension MigrationReport.CachePart {
+  /// What the store's own model lacks, as a note.
+  package var sentence: String {
+    let place = [entity, property].compactMap(\.self).joined(separator: ".")
+    return "the model that the store carries lacks \(place.isEmpty ? "" : "\(place)'s ")\(part)."
+  }
+}
+
+extension ManagedObjectModel {
+  /// A sentence for each part of the model's file that could not be read.
+  package func unreadSentences(of file: String) -> [String] {
+    unreadParts.map { entity, property, part in
+      let place = [entity, property].compactMap(\.self).joined(separator: ".")
+      return "\(file)\(place.isEmpty ? "" : " at \(place)"): the \(part.words) cannot be read."
+    }
+  }
+}
+
+extension UnknownVersionHash.Reason {
+  fileprivate var words: String {
+    switch self {
+    case .unread(let part): "the \(part.words) cannot be read"
+    case .compositeAttribute: "a composite whose elements are not known"
+    case .compositeElements: "the order of its elements' hashes"
+    case .objectIDAttribute: "an object identifier"
+    case .externalStorageAndPreservation: "external storage together with preservation"
+    case .filteredDerivation: "a derivation with a filter"
+    case .derivation(let text): "the derivation \(text)"
+    }
+  }
+}
+
+extension MigrationFailure {
+  init(_ error: UnknownVersionHash, in file: String? = nil) {
+    let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
+    self.init(
+      .impossible,
+      "the version hash of \(place)\(file.map { " in \($0)" } ?? "") is not known, because no real "
+        + "store shows how Core Data hashes it (\(error.reason.words)): Godwit does not guess.")
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Generation
 import Godwit
+import MigrationCoordinator
 import ModelFiles
 import ObjectModel
 import SystemPackage
@@ -42,7 +43,11 @@ struct GenerateCommand: ParsableCommand {
 
   private func archive(of model: ManagedObjectModel) -> [UInt8]? {
     do {
-      return try ModelArchive.encode(model)
+      let encoded = try ModelArchive.encode(model)
+      for part in encoded.leftOut {
+        Terminal.standardError.line("godwit: note: \(MigrationReport.CachePart(part).sentence)")
+      }
+      return encoded.bytes
     } catch {
       Terminal.standardError.line(
         "godwit: note: the store carries no model of its own: \(error.problem).")

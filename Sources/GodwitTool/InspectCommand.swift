@@ -54,9 +54,13 @@ struct BundleDescription: Encodable {
 
     var name: String
     var isCurrent: Bool
-    var identifiers: [String]
+    var identifiers: [String] = []
     var checksum: String?
-    var entities: [EntityDescription]
+    var entities: [EntityDescription] = []
+    /// Parts of the file that could not be read.
+    var unread: [String] = []
+    /// Why the version cannot be read at all, where it cannot.
+    var unreadable: String?
   }
 
   var kind = "model"
@@ -67,13 +71,9 @@ struct BundleDescription: Encodable {
     let bundle = try ModelBundle(path)
     let current = try? bundle.current()
     self.path = "\(bundle.path)"
-    versions = try bundle.versions.map { version in
-      let model = try version.model()
-      return Version(
-        name: version.name, isCurrent: version == current, identifiers: model.versionIdentifiers,
-        checksum: (try? model.versionHashes())?.checksum,
-        entities: model.entities.map { .init($0, in: model) })
-    }
+    versions = bundle.versions.map { Version($0, isCurrent: $0 == current) }
+    // One version of several that cannot be read is told beside the others; one alone is an error.
+    if versions.count == 1, versions[0].unreadable != nil { _ = try bundle.versions[0].model() }
   }
 
   var text: String {
@@ -85,8 +85,25 @@ struct BundleDescription: Encodable {
         return "  \(entity.name)\(parent)  \(hash)  \(entity.attributes.count) attributes, "
           + "\(entity.relationships.count) relationships"
       }
-      return (["\(version.name)\(mark)"] + entities).joined(separator: "\n")
+      let unreadable = version.unreadable.map { ["  \($0)"] } ?? []
+      return (["\(version.name)\(mark)"] + entities + unreadable + version.unread.map { "  \($0)" })
+        .joined(separator: "\n")
     }.joined(separator: "\n")
+  }
+}
+
+extension BundleDescription.Version {
+  init(_ version: ModelVersion, isCurrent: Bool) {
+    (name, self.isCurrent) = (version.name, isCurrent)
+    do throws(ModelFileError) {
+      let model = try version.model()
+      identifiers = model.versionIdentifiers
+      checksum = (try? model.versionHashes())?.checksum
+      entities = model.entities.map { .init($0, in: model) }
+      unread = model.unreadSentences(of: "\(version.path)")
+    } catch {
+      unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
+    }
   }
 }
 

@@ -72,7 +72,7 @@ struct MapCommand: ParsableCommand {
     let source = try requiredModel(.source, of: nil)
     let destination = try requiredModel(.destination, of: nil)
     let inference = MappingInference(from: source, to: destination)
-    let mapping = try MappingModel.inferred(inference, source: source, destination: destination)
+    let mapping = MappingModel.inferred(inference, source: source, destination: destination)
     try write(try MappingText.text(mapping))
     for obstacle in inference.obstacles {
       Terminal.standardError.line("godwit: not inferred: \(obstacle.sentence)")
@@ -119,7 +119,7 @@ struct MapCommand: ParsableCommand {
     for (side, path) in [(MappingSide.source, from), (.destination, to)] {
       guard let path else { continue }
       let original = side == .source ? file.source : file.destination
-      let mismatches = try file.mapping.mismatches(
+      let mismatches = file.mapping.mismatches(
         side, model: try model(path), original: original?.model)
       guard mismatches.isEmpty else {
         throw MigrationFailure(
@@ -156,7 +156,7 @@ struct MapCommand: ParsableCommand {
   // MARK: Models
 
   private func model(_ path: FilePath) throws -> ManagedObjectModel {
-    try TargetModel([path], configuration: nil).model
+    try TargetModel.model(at: path)
   }
 
   /// The model that is named, or the one that the mapping document embeds.

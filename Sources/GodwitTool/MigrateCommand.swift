@@ -131,6 +131,9 @@ struct MigrateCommand: AsyncParsableCommand {
         error.line("godwit: note: \(violation.sentence)")
       }
     }
+    for part in report.modelCacheLeftOut {
+      error.line("godwit: note: \(part.sentence)")
+    }
     if let reason = report.modelCacheOmitted {
       error.line("godwit: note: the store carries no model of its own: \(reason).")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
@@ -28,6 +29,10 @@ struct StoreDescription: Encodable {
     var identifiers: [String]
     /// Where the model that the hashes name was found.
     var found: Bool
+    /// Parts of it that could not be read.
+    var unread: [String]
+    /// Why what the store carries cannot be read, where it cannot.
+    var unreadable: String?
   }
 
   var kind = "store"
@@ -53,8 +58,15 @@ struct StoreDescription: Encodable {
     let metadata = try reader.metadata()
     let catalog = try reader.catalog()
     let unsupported = try StoreSurvey.unsupported(reader, catalog)
-    let found = try OwnModel.find(metadata.versionHashes, in: models, reader: reader)
-    let resolved = try found.map { try StoreSchema($0).resolved(in: catalog) }
+    var unreadable: String?
+    var found: ManagedObjectModel?
+    do {
+      found = try OwnModel.find(metadata.versionHashes, in: models, reader: reader)
+    } catch let error as StoreError where error.problem == .modelCacheUnreadable {
+      unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
+    }
+    // Attributes whose columns are not known leave the tables to be told by their names.
+    let resolved = found.flatMap { try? StoreSchema($0).resolved(in: catalog) }
     self.path = "\(path)"
     uuid = metadata.uuid
     frameworkVersion = metadata.frameworkVersion
@@ -69,7 +81,9 @@ struct StoreDescription: Encodable {
     hasCloudKitTables = unsupported.contains(.cloudKitMirroring)
     model = Model(
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
-      identifiers: metadata.versionIdentifiers, found: found != nil)
+      identifiers: metadata.versionIdentifiers, found: found != nil,
+      unread: found?.unreadSentences(of: "the model that the store carries") ?? [],
+      unreadable: unreadable)
   }
 
   /// Counts by entity number; after a rename the model knows the name better than `Z_PRIMARYKEY`.
@@ -123,6 +137,7 @@ struct StoreDescription: Encodable {
         + "journal mode \(journalMode)\(wal > 0 ? ", \(wal) bytes in its -wal" : "")",
       "  model: \(model.found ? "found" : "not found"), identifiers \(model.identifiers)",
     ]
+    lines += ([model.unreadable].compactMap(\.self) + model.unread).map { "  \($0)" }
     for entity in entities {
       let parent = entity.superentity.map { ": \($0)" } ?? ""
       lines.append("  \(entity.number)  \(entity.name)\(parent)  \(entity.rows) rows")

@@ -11,9 +11,9 @@ package struct KeyedArchive: Hashable, Sendable {
 
   /// The object under `root`.
   package let root: ID
-  private let list: BinaryPropertyList
+  let list: BinaryPropertyList
   /// Where in the list each archived object lies; object 0 is `$null`.
-  private let table: [Int]
+  let table: [Int]
 
   package init(decoding bytes: [UInt8]) throws(KeyedArchiveError) {
     let list: BinaryPropertyList

@@ -29,6 +29,7 @@ package struct KeyedArchiveWriter: Sendable {
     case scalar(BinaryPropertyList.Object)
     case object([(key: String, value: Field)], ID)
     case description([String])
+    case tree(PropertyList)
   }
 
   /// Object 0 is `$null`.
@@ -63,6 +64,22 @@ package struct KeyedArchiveWriter: Sendable {
   package mutating func add(_ boolean: Bool) -> ID { scalar(.boolean(boolean)) }
   package mutating func add(_ real: Double) -> ID { append(.scalar(.real(real))) }
   package mutating func add(_ data: [UInt8]) -> ID { scalar(.data(data)) }
+
+  /// Adds the root of another archive with everything that it leads to, as it is; nil where the
+  /// bytes are no archive.
+  package mutating func add(archive bytes: [UInt8]) -> ID? {
+    guard let list = try? PropertyList(decoding: bytes).dictionaryValue,
+      case .array(let objects)? = list["$objects"],
+      case .uid(let root)? = list["$top"]?.dictionaryValue?["root"], objects.indices.contains(root),
+      root > 0
+    else { return nil }
+    // Object 0 of both is `$null`.
+    let base = entries.count - 1
+    for object in objects.dropFirst() {
+      entries.append(.tree(object.shifted(by: base, limit: objects.count)))
+    }
+    return ID(rawValue: root + base)
+  }
 
   /// Adds an array or set of that class.
   package mutating func add(_ kind: Class, of members: [ID]) -> ID {
@@ -100,6 +117,7 @@ package struct KeyedArchiveWriter: Sendable {
     switch entry {
     case .reserved: preconditionFailure("every reserved object is described")
     case .scalar(let scalar): return table.append(scalar)
+    case .tree(let tree): return flatten(tree, &table)
     case .description(let chain):
       let names = chain.map { table.shared(.string($0)) }
       let classes = table.append(.array(names))
@@ -114,6 +132,31 @@ package struct KeyedArchiveWriter: Sendable {
       }
       keys.append(table.shared(.string("$class")))
       values.append(table.shared(.uid(kind.rawValue)))
+      return table.append(.dictionary(keys: keys, values: values))
+    }
+  }
+
+  private static func flatten(_ tree: PropertyList, _ table: inout FlatTable) -> Int {
+    switch tree {
+    case .null: return table.append(.null)
+    case .boolean(let value): return table.append(.boolean(value))
+    case .integer(let value): return table.append(.integer(value))
+    case .unsigned(let value): return table.append(.unsigned(value))
+    case .real(let value): return table.append(.real(value))
+    case .date(let value): return table.append(.date(value))
+    case .data(let value): return table.append(.data(value))
+    case .string(let value): return table.append(.string(value))
+    case .uid(let value): return table.shared(.uid(value))
+    case .array(let members):
+      let numbers = members.map { flatten($0, &table) }
+      return table.append(.array(numbers))
+    case .set(let members):
+      let numbers = members.map { flatten($0, &table) }
+      return table.append(.set(numbers))
+    case .dictionary(let members):
+      let sorted = members.sorted { $0.key < $1.key }
+      let keys = sorted.map { table.shared(.string($0.key)) }
+      let values = sorted.map { flatten($0.value, &table) }
       return table.append(.dictionary(keys: keys, values: values))
     }
   }

@@ -53,6 +53,24 @@ package enum EntityDifference: Hashable, Sendable {
     return result
   }
 
+  /// Whether an entity is the same in both models for every purpose of a store: its version hash is
+  /// equal or, where that is not known, nothing differs that a hash covers.
+  package static func isUnchanged(
+    _ old: Entity, in oldModel: ManagedObjectModel, as new: Entity, in newModel: ManagedObjectModel
+  ) -> Bool {
+    guard old.name == new.name else { return false }
+    if let one = try? oldModel.versionHash(of: old), let other = try? newModel.versionHash(of: new)
+    {
+      return one == other
+    }
+    let (before, after) = (oldModel.lineage(of: old), newModel.lineage(of: new))
+    return before.count == after.count
+      && zip(before, after).allSatisfy { one, other in
+        one.name == other.name
+          && differences(between: one, in: oldModel, and: other, in: newModel).isEmpty
+      }
+  }
+
   /// A hash covers the superentity's hash and with it the constraints above.
   private static func constraints(_ entity: Entity, _ model: ManagedObjectModel) -> [[String]] {
     model.lineage(of: entity).flatMap(\.uniquenessConstraints).sorted {

@@ -4,7 +4,7 @@ import ValueExpressions
 /// Infers what Core Data calls a lightweight mapping between two models.
 ///
 /// Entities and properties are matched by renaming identifier, which is the own name where none is
-/// set; where that leaves both sides unmatched, by name.
+/// set; where that leaves both sides unmatched, by name (docs/migration.md, "Renaming").
 package struct MappingInference {
   package private(set) var mapping = MappingModel(entityMappings: [])
   /// All reasons in the models why the migration cannot be done.
@@ -16,19 +16,23 @@ package struct MappingInference {
 
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
+  private let matched: RenamingMatch
   private var destinationNameBySource: [String: String] = [:]
+  /// The pairs of properties of each destination entity that continues one, as far as looked at.
+  private var matches: [String: PropertyMatch] = [:]
 
   /// Compares the models; neither is changed and nothing is read from a store.
   package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination
-    let matched = RenamingMatch(
-      sources: source.entities.map { ($0.name, $0.renamingIdentifier) },
-      destinations: destination.entities.map { ($0.name, $0.renamingIdentifier) })
+    matched = RenamingMatch.entities(from: source, to: destination)
     for (destinationName, sourceName) in matched.sourceByDestination {
       destinationNameBySource[sourceName] = destinationName
     }
-    checkHierarchies(matched)
+    for ambiguity in matched.ambiguities {
+      obstacles += ambiguity.destinations.map { Obstacle(.renaming(ambiguity), entity: $0) }
+    }
+    checkHierarchies()
     for entity in destination.entities {
       if let name = matched.sourceByDestination[entity.name],
         let sourceEntity = source.entity(name)
@@ -51,7 +55,7 @@ package struct MappingInference {
   }
 
   /// Objects keep their keys, so two tables of the source cannot become one.
-  private mutating func checkHierarchies(_ matched: RenamingMatch) {
+  private mutating func checkHierarchies() {
     for root in destination.roots {
       let family = destination.family(of: root.name)
       let sourceRoots = family.compactMap { matched.sourceByDestination[$0.name] }
@@ -70,18 +74,39 @@ package struct MappingInference {
       conditions.append(
         Condition(.noObjectsOfAbstract, sourceEntity: old.name, destinationEntity: new.name))
     }
-    let properties = PropertyMatch(
-      source: source, old: old, destination: destination, new: new)
+    let properties = propertyMatch(old, new)
+    for ambiguity in properties.ambiguities {
+      obstacles += ambiguity.destinations.map {
+        Obstacle(.renaming(ambiguity), entity: properties.declaringEntity(of: $0), property: $0)
+      }
+    }
     entityMapping.attributeMappings = mapAttributes(properties)
     entityMapping.relationshipMappings = mapRelationships(properties)
     noteConstraints(properties, entityMapping)
     mapping.entityMappings.append(entityMapping)
   }
 
+  /// Where an identifier joins several names, the superentity's pairs decide, if the superentities
+  /// are paired with each other.
+  private mutating func propertyMatch(_ old: Entity, _ new: Entity) -> PropertyMatch {
+    if let known = matches[new.name] { return known }
+    var inherited: [String: String] = [:]
+    if let parent = new.superentityName.flatMap({ destination.entity($0) }),
+      let oldParent = old.superentityName.flatMap({ source.entity($0) }),
+      matched.sourceByDestination[parent.name] == oldParent.name
+    {
+      inherited = propertyMatch(oldParent, parent).sourceByDestination
+    }
+    let match = PropertyMatch(
+      source: source, old: old, destination: destination, new: new, inherited: inherited)
+    matches[new.name] = match
+    return match
+  }
+
   private mutating func mapAttributes(_ match: PropertyMatch) -> [PropertyMapping] {
     match.newAttributes.map { attribute in
       let declaring = match.declaringEntity(of: attribute.name)
-      if match.oldRelationship(for: attribute.name) != nil {
+      if match.changedKinds.contains(attribute.name) {
         obstacles.append(
           Obstacle(.relationshipBecameAttribute, entity: declaring, property: attribute.name))
       }
@@ -98,6 +123,11 @@ package struct MappingInference {
         Obstacle(
           .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
           property: attribute.name))
+    } else if let form = attribute.unreadDefault {
+      if !match.old.isAbstract {
+        conditions.append(
+          match.condition(.noObjectsForDefault(form), property: attribute.name))
+      }
     } else if !attribute.isOptional && attribute.defaultValue == .null && !match.old.isAbstract {
       conditions.append(
         match.condition(.noObjects(missing: attribute.name), property: attribute.name))
@@ -146,7 +176,7 @@ package struct MappingInference {
   private mutating func mapRelationships(_ match: PropertyMatch) -> [PropertyMapping] {
     match.newRelationships.map { relationship in
       let declaring = match.declaringEntity(of: relationship.name)
-      if match.oldAttribute(for: relationship.name) != nil {
+      if match.changedKinds.contains(relationship.name) {
         obstacles.append(
           Obstacle(.attributeBecameRelationship, entity: declaring, property: relationship.name))
       }

@@ -58,16 +58,17 @@ extension MappingModel {
   /// `original` is the model that they were made for, where the file brings it along.
   package func mismatches(
     _ side: MappingSide, model: ManagedObjectModel, original: ManagedObjectModel? = nil
-  ) throws(UnknownVersionHash) -> [MappingMismatch] {
-    let hashes = try model.versionHashes()
+  ) -> [MappingMismatch] {
+    let hashes = model.knownVersionHashes()
     var result: [MappingMismatch] = []
     for mapping in entityMappings {
       guard let name = mapping.entityName(side) else { continue }
-      guard let entity = model.entity(name), let found = hashes[name] else {
+      guard let entity = model.entity(name) else {
         result.append(.init(mapping: mapping.name, side: side, entity: name, .entityMissing))
         continue
       }
-      if let expected = mapping.versionHash(side), expected != found {
+      // A hash that is not known contradicts nothing.
+      if let expected = mapping.versionHash(side), let found = hashes[name], expected != found {
         var differences: [EntityDifference] = []
         if let original, let old = original.entity(name) {
           differences = EntityDifference.differences(
@@ -98,11 +99,11 @@ extension MappingModel {
     }
   }
 
-  /// The mapping model with the hashes of these models' entities in every mapping.
+  /// The mapping model with the hashes of these models' entities in every mapping, where known.
   package func stamped(
     source: ManagedObjectModel, destination: ManagedObjectModel
-  ) throws(UnknownVersionHash) -> MappingModel {
-    let (old, new) = (try source.versionHashes(), try destination.versionHashes())
+  ) -> MappingModel {
+    let (old, new) = (source.knownVersionHashes(), destination.knownVersionHashes())
     var result = self
     for index in result.entityMappings.indices {
       let mapping = entityMappings[index]
@@ -117,8 +118,8 @@ extension MappingModel {
   /// that stay the same.
   package static func inferred(
     _ inference: MappingInference, source: ManagedObjectModel, destination: ManagedObjectModel
-  ) throws(UnknownVersionHash) -> MappingModel {
-    var result = try inference.mapping.stamped(source: source, destination: destination)
+  ) -> MappingModel {
+    var result = inference.mapping.stamped(source: source, destination: destination)
     for index in result.entityMappings.indices {
       let mapping = result.entityMappings[index]
       guard mapping.kind == .transform, let hash = mapping.sourceVersionHash,

@@ -23,6 +23,9 @@ package struct Obstacle: Hashable, Sendable {
     case derivationCannotBeComputed
     /// A transient attribute's value is in no store, so there is nothing to continue.
     case storedFormUnknown(String)
+    /// One renaming identifier joins several names of the source or the destination, and nothing
+    /// tells which of them belong together.
+    case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
     /// The relationship is kept in a form from which the wanted one cannot be made.
     case relationshipForm
   }
@@ -41,11 +44,22 @@ package struct Obstacle: Hashable, Sendable {
   package var code: CoreDataCode { .inferredMappingModel }
 }
 
+extension Obstacle.Reason {
+  static func renaming(_ ambiguity: RenamingMatch.Ambiguity) -> Self {
+    .renamingAmbiguous(
+      identifier: ambiguity.identifier, sources: ambiguity.sources,
+      destinations: ambiguity.destinations)
+  }
+}
+
 /// A demand on the objects of a source store without which the migration cannot be done.
 package struct Condition: Hashable, Sendable {
   package enum Demand: Hashable, Sendable {
     /// There are no objects: the destination attribute is mandatory, new and has no default.
     case noObjects(missing: String)
+    /// There are no objects: the default value of the new attribute, or of one that must not be nil
+    /// any more, is of a form that cannot be put into rows.
+    case noObjectsForDefault(String)
     /// There are no objects: the destination entity is abstract.
     case noObjectsOfAbstract
     /// The source attribute has a value in every object.
@@ -78,7 +92,7 @@ package struct Condition: Hashable, Sendable {
     switch demand {
     case .noObjects, .noMissingValues: .validationMissingMandatoryProperty
     case .unique: .migrationConstraintViolation
-    case .noObjectsOfAbstract, .valuesFit, .singleOwner: .migration
+    case .noObjectsOfAbstract, .noObjectsForDefault, .valuesFit, .singleOwner: .migration
     }
   }
 }

@@ -1,107 +1,118 @@
-import ValueExpressions
 import ObjectModel
 
 /// Pairs the names of a source with those of a destination by their renaming identifiers.
+///
+/// The rule with its reasons stands in docs/migration.md, "Renaming".
 struct RenamingMatch {
-  private(set) var sourceByDestination: [String: String] = [:]
+  /// A name and the identifier under which it continues another one.
+  struct Name: Hashable {
+    var name: String
+    var identifier: String?
+    /// The name by which Core Data compares: the identifier, or the own name where there is none.
+    var canonical: String { identifier ?? name }
+  }
 
+  /// Names of both sides that one identifier joins and nothing tells apart.
+  struct Ambiguity: Hashable {
+    var identifier: String
+    var sources: [String]
+    var destinations: [String]
+  }
+
+  private(set) var sourceByDestination: [String: String] = [:]
+  private(set) var ambiguities: [Ambiguity] = []
+  private var free: Set<String>
+
+  /// - Parameters:
+  ///   - unchanged: names that stand for themselves, whatever the identifiers say.
+  ///   - inherited: pairs, by destination, that decide where an identifier joins several names.
   init(
-    sources: [(name: String, identifier: String?)],
-    destinations: [(name: String, identifier: String?)]
+    sources: [Name], destinations: [Name], unchanged: Set<String> = [],
+    inherited: [String: String] = [:]
   ) {
-    var free = Set(sources.map(\.name))
-    func pair(
-      _ sourceKey: (String, String?) -> String, _ destinationKey: (String, String?) -> String
-    ) {
-      var byKey: [String: String] = [:]
-      for source in sources where free.contains(source.name) {
-        byKey[sourceKey(source.name, source.identifier)] = source.name
-      }
-      for destination in destinations where sourceByDestination[destination.name] == nil {
-        let key = destinationKey(destination.name, destination.identifier)
-        if let found = byKey[key], free.remove(found) != nil {
-          sourceByDestination[destination.name] = found
-        }
-      }
+    free = Set(sources.map(\.name))
+    for name in destinations.map(\.name) where unchanged.contains(name) && free.contains(name) {
+      take(name, for: name)
     }
-    pair({ $1 ?? $0 }, { $1 ?? $0 })
+    let before = Dictionary(grouping: sources.filter { free.contains($0.name) }, by: \.canonical)
+    let after = Dictionary(
+      grouping: destinations.filter { sourceByDestination[$0.name] == nil }, by: \.canonical)
+    for identifier in before.keys.sorted() {
+      guard let wanting = after[identifier] else { continue }
+      join(
+        identifier, (before[identifier] ?? []).map(\.name), wanting.map(\.name),
+        inherited: inherited)
+    }
+    let undecided = Set(ambiguities.flatMap(\.destinations))
+    let rest = destinations.filter {
+      sourceByDestination[$0.name] == nil && !undecided.contains($0.name)
+    }
     // An identifier that names the source's present name although the source bears an older
     // identifier, and a name that both sides share although one of them dropped the identifier:
     // Core Data documents only the first rule; losing the values would be the alternative.
-    pair({ name, _ in name }, { $1 ?? $0 })
-    pair({ name, _ in name }, { name, _ in name })
+    for (name, wanting) in Dictionary(grouping: rest, by: \.canonical).sorted(by: {
+      $0.key < $1.key
+    })
+    where free.contains(name) {
+      join(name, [name], wanting.map(\.name), inherited: inherited)
+    }
+    let open = undecided.union(ambiguities.flatMap(\.destinations))
+    for name in rest.map(\.name)
+    where sourceByDestination[name] == nil && free.contains(name) && !open.contains(name) {
+      take(name, for: name)
+    }
+  }
+
+  /// A name that is kept wins; then what is inherited; what is left over on both sides belongs
+  /// together where it is one name each.
+  private mutating func join(
+    _ identifier: String, _ sources: [String], _ destinations: [String],
+    inherited: [String: String]
+  ) {
+    if sources.count == 1 && destinations.count == 1 {
+      return take(sources[0], for: destinations[0])
+    }
+    for name in destinations where sources.contains(name) { take(name, for: name) }
+    for name in destinations where sourceByDestination[name] == nil {
+      guard let source = inherited[name], sources.contains(source), free.contains(source) else {
+        continue
+      }
+      take(source, for: name)
+    }
+    let left = sources.filter { free.contains($0) }.sorted()
+    let wanting = destinations.filter { sourceByDestination[$0] == nil }.sorted()
+    if left.count == 1 && wanting.count == 1 {
+      take(left[0], for: wanting[0])
+    } else if !left.isEmpty && !wanting.isEmpty {
+      ambiguities.append(
+        Ambiguity(identifier: identifier, sources: left, destinations: wanting))
+    }
+  }
+
+  private mutating func take(_ source: String, for destination: String) {
+    free.remove(source)
+    sourceByDestination[destination] = source
   }
 }
 
-/// The stored properties of a source and a destination entity, inherited ones included, in pairs.
-struct PropertyMatch {
-  let old: Entity
-  let new: Entity
-  let newAttributes: [Attribute]
-  let newRelationships: [Relationship]
-  let droppedAttributes: [String]
-  let droppedRelationships: [String]
-
-  private let attributes: [String: Attribute]
-  private let relationships: [String: Relationship]
-  private let match: RenamingMatch
-  private let declaring: [String: String]
-
-  init(source: ManagedObjectModel, old: Entity, destination: ManagedObjectModel, new: Entity) {
-    self.old = old
-    self.new = new
-    let oldAttributes = source.allAttributes(of: old).filter { !$0.isTransient }
-    let oldRelationships = source.allRelationships(of: old).filter { !$0.isTransient }
-    newAttributes = destination.allAttributes(of: new).filter { !$0.isTransient }
-    newRelationships = destination.allRelationships(of: new).filter { !$0.isTransient }
-    attributes = Dictionary(uniqueKeysWithValues: oldAttributes.map { ($0.name, $0) })
-    relationships = Dictionary(uniqueKeysWithValues: oldRelationships.map { ($0.name, $0) })
-    match = RenamingMatch(
-      sources: oldAttributes.map { ($0.name, $0.renamingIdentifier) }
-        + oldRelationships.map { ($0.name, $0.renamingIdentifier) },
-      destinations: newAttributes.map { ($0.name, $0.renamingIdentifier) }
-        + newRelationships.map { ($0.name, $0.renamingIdentifier) })
-    let kept = Set(match.sourceByDestination.values)
-    // A derived value is computed anew, so dropping one loses nothing.
-    droppedAttributes = oldAttributes.filter { !kept.contains($0.name) && $0.derivation == nil }
-      .map(\.name).sorted()
-    droppedRelationships = oldRelationships.map(\.name).filter { !kept.contains($0) }.sorted()
-    declaring = Self.declaringEntities(destination.lineage(of: new))
-  }
-
-  private static func declaringEntities(_ lineage: [Entity]) -> [String: String] {
-    var result: [String: String] = [:]
-    for entity in lineage {
-      for name in entity.attributes.map(\.name) + entity.relationships.map(\.name)
-      where result[name] == nil {
-        result[name] = entity.name
-      }
+extension RenamingMatch {
+  /// Pairs the entities of two models; one whose version hash is equal is the same entity, always.
+  static func entities(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> RenamingMatch {
+    let sources = source.entities.map { Name(name: $0.name, identifier: $0.renamingIdentifier) }
+    let destinations = destination.entities.map {
+      Name(name: $0.name, identifier: $0.renamingIdentifier)
     }
-    return result
-  }
-
-  func oldAttribute(for name: String) -> Attribute? {
-    match.sourceByDestination[name].flatMap { attributes[$0] }
-  }
-
-  func oldRelationship(for name: String) -> Relationship? {
-    match.sourceByDestination[name].flatMap { relationships[$0] }
-  }
-
-  /// Whether different values of an attribute may become the same one: by losing a fraction or
-  /// precision, or by a default in the place of nil.
-  func mayAlign(_ name: String) -> Bool {
-    guard let old = oldAttribute(for: name),
-      let new = newAttributes.first(where: { $0.name == name })
-    else { return false }
-    let replacesNull = old.isOptional && !new.isOptional && new.defaultValue != .null
-    return replacesNull || (old.type != new.type && ![.double, .decimal].contains(new.type))
-  }
-
-  /// The destination entity that declares the property, which may be a superentity.
-  func declaringEntity(of property: String) -> String { declaring[property] ?? new.name }
-
-  func condition(_ demand: Condition.Demand, property: String?) -> Condition {
-    Condition(demand, sourceEntity: old.name, destinationEntity: new.name, property: property)
+    let plain = RenamingMatch(sources: sources, destinations: destinations)
+    let moved = Set(sources.map(\.name)).intersection(destinations.map(\.name)).filter {
+      plain.sourceByDestination[$0] != $0
+    }
+    let unchanged = moved.filter { name in
+      guard let old = source.entity(name), let new = destination.entity(name) else { return false }
+      return EntityDifference.isUnchanged(old, in: source, as: new, in: destination)
+    }
+    guard !unchanged.isEmpty else { return plain }
+    return RenamingMatch(sources: sources, destinations: destinations, unchanged: unchanged)
   }
 }

@@ -136,11 +136,8 @@ package struct MappingDocument: Sendable {
       guard let entity = model.entity(name) else {
         throw MappingFileError(.entityMissing(side, name))
       }
-      do {
-        return try model.versionHash(of: entity)
-      } catch {
-        throw MappingFileError(.unknownHash(error))
-      }
+      // Where a hash is not known, the mapping takes any version of the entity.
+      return try? model.versionHash(of: entity)
     }
   }
 

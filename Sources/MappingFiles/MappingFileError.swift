@@ -1,6 +1,6 @@
 package import Mapping
 package import ModelFiles
-package import ObjectModel
+import ObjectModel
 package import SystemPackage
 package import ValueExpressions
 
@@ -25,7 +25,6 @@ package struct MappingFileError: Error, Sendable {
     case embeddedModel(MappingSide, ModelFileError.Problem)
     /// A model embedded in the file lacks an entity that a mapping names.
     case entityMissing(MappingSide, String)
-    case unknownHash(UnknownVersionHash)
     /// Text that is not JSON.
     case notJSON(reason: String)
     case unknownKey(String)

@@ -164,11 +164,13 @@ struct MappedMigration {
     report.firstViolations = violations.first
     var cache: [UInt8]?
     do {
-      cache = try ModelArchive.encode(target.model)
+      let encoded = try ModelArchive.encode(target.model)
+      cache = encoded.bytes
+      report.modelCacheLeftOut = encoded.leftOut.map { .init($0) }
     } catch {
       report.modelCacheOmitted = "\(error)"
     }
-    let order = AssemblyOrder(
+    var order = AssemblyOrder(
       schema: schema, plan: saved.plan, manifests: results.map(\.manifest), folder: paths.work,
       result: paths.result,
       metadata: survey.metadata.restated(
@@ -176,6 +178,7 @@ struct MappedMigration {
       modelCache: cache, maxima: maxima,
       usesWAL: request.journalMode.map { $0 == .wal } ?? survey.access.usesWAL,
       memory: request.memory, verifiesFully: request.verifiesFully, logsSQL: request.logsSQL)
+    order.textEncoding = survey.header.textEncoding
     report.rows = try SQLAssembler().assemble(order) { telling.assembly($0) }.rows
     FaultPoint.reached("coordinator:assembled")
     try Task.checkCancellation()

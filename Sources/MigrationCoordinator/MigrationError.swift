@@ -1,6 +1,7 @@
 package import Mapping
 package import ObjectModel
 package import Planning
+package import ModelFiles
 package import SystemPackage
 
 /// Why a migration did not happen or did not end.
@@ -9,7 +10,7 @@ package import SystemPackage
 /// faults that lie between them.
 package enum MigrationError: Error, Sendable {
   /// No version has the hashes that the store's metadata name (Core Data's 134130).
-  case sourceModelMissing(store: FilePath, searched: [FilePath])
+  case sourceModelMissing(store: FilePath, searched: [FilePath], unreadable: [ModelFileError])
   /// The store holds what migrating would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature])
   case impossible(store: FilePath, [Hindrance])

@@ -28,9 +28,11 @@ extension StoreSurvey {
   package init(store: FilePath, access: SourceAccess, models: [FilePath]) throws {
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
-    guard
-      let model = try OwnModel.find(metadata.versionHashes, in: models, reader: reader)
-    else { throw MigrationError.sourceModelMissing(store: store, searched: models) }
+    var search = OwnModel(metadata.versionHashes)
+    guard let model = try search.find(in: models, reader: reader) else {
+      throw MigrationError.sourceModelMissing(
+        store: store, searched: models, unreadable: search.unreadable)
+    }
     try self.init(
       store: store, access: access, reader: reader, metadata: metadata, model: model)
   }

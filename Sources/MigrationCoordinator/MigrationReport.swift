@@ -1,4 +1,5 @@
 import Mapping
+package import ModelFiles
 package import ObjectModel
 package import Planning
 import SystemPackage
@@ -54,6 +55,23 @@ package struct MigrationReport: Codable, Sendable {
     package var reason: String
   }
 
+  /// A part of the destination model that the model which the result carries lacks.
+  package struct CachePart: Codable, Sendable {
+    package var entity: String?
+    package var property: String?
+    /// What it is, in words.
+    package var part: String
+
+    package init(_ error: ModelFileError) {
+      (entity, property) = (error.entity, error.property)
+      switch error.problem {
+      case .cannotArchive(let text): part = text
+      case .unread(let unread): part = unread.words
+      default: part = "\(error.problem)"
+      }
+    }
+  }
+
   package var outcome: Outcome
   package var store: String
   package var destination: String
@@ -74,6 +92,8 @@ package struct MigrationReport: Codable, Sendable {
   package var omittedIndexes: [StoreSchema.Omission] = []
   /// Why the result carries no model of its own, if it does not.
   package var modelCacheOmitted: String?
+  /// Parts of the model that the result's own model lacks; no version hash covers them.
+  package var modelCacheLeftOut: [CachePart] = []
   package var danglingReferences: [DanglingReference] = []
   /// External files that the store names and that are not there.
   package var missingExternalFiles: [String] = []

@@ -52,6 +52,7 @@ struct ObjectShard {
     order.validation = work.validates ? .report : .off
     order.memory = document.memory
     order.policies = policies
+    order.textEncoding = try StoreHeader(of: source).textEncoding
     return order
   }
 

@@ -25,6 +25,9 @@ extension KeyedArchive {
     return text
   }
 
+  /// The text under a key, where there is any.
+  func nameIfAny(_ key: String, of id: ID) -> String? { (try? string(key, of: id)) ?? nil }
+
   package func number(_ key: String, of id: ID) throws(ModelFileError) -> Int64? {
     try damaged { () throws(KeyedArchiveError) in try integer(key, of: id) }
   }

@@ -7,15 +7,20 @@ struct PropertyFacts {
   var isReadOnly = false
   var isOrdered = false
   var isIndexedBySpotlight = false
+  var allowsCloudEncryption = false
   var versionHashModifier: String?
   var renamingIdentifier: String?
   var userInfo: [String: String]
+  var opaqueUserInfo: [String: [UInt8]] = [:]
+
+  var hasUserInfo: Bool { !userInfo.isEmpty || !opaqueUserInfo.isEmpty }
 
   /// The bit field `_P`; the upper four bits of its low byte tell what a property lacks.
   var bits: Int64 {
     1 | (isOptional ? 0x02 : 0) | (isReadOnly ? 0x04 : 0) | (isTransient ? 0x08 : 0) | 0x30
-      | (userInfo.isEmpty ? 0x40 : 0) | (versionHashModifier == nil ? 0x80 : 0)
+      | (hasUserInfo ? 0 : 0x40) | (versionHashModifier == nil ? 0x80 : 0)
       | (isIndexedBySpotlight ? 0x100 : 0) | (isOrdered ? 0x400 : 0)
+      | (allowsCloudEncryption ? 0x800 : 0)
   }
 }
 

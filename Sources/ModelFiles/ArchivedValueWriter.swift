@@ -61,6 +61,8 @@ struct ArchivedValueWriter {
         Class("NSVariableExpression", "NSExpression", "NSObject"),
         [("NSExpressionType", .integer(2)), ("NSVariable", .reference(writer.add(name)))])
     case .keyPath(nil, let path): return try keyPath(path)
+    case .keyPath(.variable(let name)?, let path):
+      return try keyPath(path, ofVariable: name)
     case .builtIn(let name, let arguments): return try builtIn(name, arguments)
     case .keyPath, .function, .aggregate, .fetch, .subquery, .ternary, .set:
       throw ModelFileError(.cannotArchive(expression.description))
@@ -68,16 +70,28 @@ struct ArchivedValueWriter {
   }
 
   private mutating func keyPath(_ path: String) throws(ModelFileError) -> ID {
+    let selector = path.contains(".") ? "valueForKeyPath:" : "valueForKey:"
+    return keyPath(path, of: try expression(.evaluatedObject), type: 3, selector: selector)
+  }
+
+  /// `$FETCH_SOURCE.name`, in the form that compiled mapping models have for `$source.name`.
+  private mutating func keyPath(
+    _ path: String, ofVariable name: String
+  ) throws(ModelFileError) -> ID {
+    keyPath(path, of: try expression(.variable(name)), type: 4, selector: "valueForKeyPath:")
+  }
+
+  private mutating func keyPath(
+    _ path: String, of operand: ID, type: Int64, selector: String
+  ) -> ID {
     let specifier = writer.add(
       Class("NSKeyPathSpecifierExpression", "NSExpression", "NSObject"),
       [("NSExpressionType", .integer(10)), ("NSKeyPath", .reference(writer.add(path)))])
-    let selector = path.contains(".") ? "valueForKeyPath:" : "valueForKey:"
     let arguments = writer.add(ArchivedClass.mutableArray, of: [specifier])
     return writer.add(
       Class("NSKeyPathExpression", "NSFunctionExpression", "NSExpression", "NSObject"),
       [
-        ("NSExpressionType", .integer(3)),
-        ("NSOperand", .reference(try expression(.evaluatedObject))),
+        ("NSExpressionType", .integer(type)), ("NSOperand", .reference(operand)),
         ("NSSelectorName", .reference(writer.add(selector))),
         ("NSArguments", .reference(arguments)),
       ])

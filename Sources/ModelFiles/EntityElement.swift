@@ -5,26 +5,48 @@ import ValueExpressions
 struct EntityElement {
   private let element: XMLTree.Element
   private let tree: XMLTree
+  /// The composite attributes that the model defines, by name.
+  private let composites: [String: XMLTree.Element]
 
-  init(_ element: XMLTree.Element, _ tree: XMLTree) {
+  init(
+    _ element: XMLTree.Element, _ tree: XMLTree, composites: [String: XMLTree.Element]
+  ) {
     self.element = element
     self.tree = tree
+    self.composites = composites
   }
 
   func entity() throws(ModelFileError) -> Entity {
     var entity = Entity(try element.required("name"))
-    do throws(ModelFileError) {
-      entity.className = ClassNames.own(element.attributes["representedClassName"])
-      entity.isAbstract = try element.flag("isAbstract")
-      entity.superentityName = element.attributes["parentEntity"]
-      entity.versionHashModifier = element.versionHashModifier
-      entity.renamingIdentifier = element.renamingIdentifier(of: entity.name)
-      for child in tree.children(of: element) { try add(child, to: &entity) }
-    } catch {
-      throw error.at(entity: entity.name)
+    entity.className = ClassNames.own(element.attributes["representedClassName"])
+    entity.superentityName = element.attributes["parentEntity"]
+    entity.versionHashModifier = element.versionHashModifier
+    entity.renamingIdentifier = element.renamingIdentifier(of: entity.name)
+    let isAbstract = try UnreadPart.attempt(.element, noting: &entity.unread) {
+      () throws(ModelFileError) in try element.flag("isAbstract")
+    }
+    entity.isAbstract = isAbstract ?? false
+    for child in tree.children(of: element) {
+      var unread: [UnreadPart] = []
+      let name = child.attributes["name"]
+      _ = try UnreadPart.attempt(Self.part(child.name), name: name, noting: &unread) {
+        () throws(ModelFileError) in try add(child, to: &entity)
+      }
+      entity.unread += unread
     }
     entity.normalize()
     return entity
+  }
+
+  private static func part(_ element: String) -> UnreadPart.Part {
+    switch element {
+    case "fetchedProperty": .fetchedProperty
+    case "fetchIndex": .fetchIndex
+    case "compoundIndexes": .compoundIndex
+    case "uniquenessConstraints": .constraint
+    case "userInfo": .userInfo
+    default: .element
+    }
   }
 
   private func add(_ child: XMLTree.Element, to entity: inout Entity) throws(ModelFileError) {
@@ -46,14 +68,15 @@ struct EntityElement {
     }
   }
 
-  private func attribute(_ element: XMLTree.Element) throws(ModelFileError) -> Attribute {
+  private func attribute(
+    _ element: XMLTree.Element, depth: Int = 0
+  ) throws(ModelFileError) -> Attribute {
     let name = try element.required("name")
     do throws(ModelFileError) {
       let typeName = element.attributes["attributeType"] ?? AttributeType.undefined.name
-      guard let type = AttributeType(name: typeName) else {
-        throw ModelFileError(.unknownAttributeType(typeName))
-      }
-      var attribute = Attribute(name, type)
+      let known = AttributeType(name: typeName)
+      var attribute = Attribute(name, known ?? .undefined)
+      if known == nil { attribute.unread.append(UnreadPart(.type, form: typeName)) }
       attribute.isOptional = try element.flag("optional")
       attribute.isTransient = try element.flag("transient")
       attribute.isIndexed = try element.flag("indexed")
@@ -66,9 +89,14 @@ struct EntityElement {
       attribute.compositeName = element.attributes["compositeName"]
       attribute.versionHashModifier = element.versionHashModifier
       attribute.renamingIdentifier = element.renamingIdentifier(of: name)
-      attribute.derivation = try derivation(element)
+      attribute.derivation = try derivation(element, noting: &attribute.unread)
       try readValues(of: element, into: &attribute)
-      attribute.userInfo = try userInfo(in: element)
+      attribute.userInfo = try userInfo(in: element, noting: &attribute.unread)
+      if let name = attribute.compositeName, depth < 20, let composite = composites[name] {
+        for child in tree.children(of: composite, named: "attribute") {
+          attribute.elements.append(try self.attribute(child, depth: depth + 1))
+        }
+      }
       return attribute
     } catch {
       throw error.at(property: name)
@@ -78,12 +106,13 @@ struct EntityElement {
   /// The only key of a derivation that a known file shows is its expression. Any other is kept as a
   /// filter that cannot be understood, so that the entity's hash counts as unknown.
   private func derivation(
-    _ element: XMLTree.Element
+    _ element: XMLTree.Element, noting unread: inout [UnreadPart]
   ) throws(ModelFileError) -> Attribute.Derivation? {
     guard try element.flag("derived") else { return nil }
-    let text = try element.required("derivationExpression")
+    let text = element.attributes["derivationExpression"] ?? ""
     guard let expression = ValueExpression(parsingDerivation: text) else {
-      throw element.bad("derivationExpression", text)
+      unread.append(UnreadPart(.derivation, form: text))
+      return Attribute.Derivation(expression: .constant(.null))
     }
     let others = element.attributes.filter {
       $0.key.hasPrefix("deriv") && $0.key != "derived" && $0.key != "derivationExpression"
@@ -96,27 +125,33 @@ struct EntityElement {
     of element: XMLTree.Element, into attribute: inout Attribute
   ) throws(ModelFileError) {
     let type = attribute.type
-    func value(_ key: String) throws(ModelFileError) -> AttributeValue? {
+    var unread: [UnreadPart] = []
+    func value(_ part: UnreadPart.Part, _ key: String) -> AttributeValue? {
       guard let text = element.attributes[key] else { return nil }
-      guard let value = AttributeText.value(text, for: type) else {
-        throw element.bad(key, text)
-      }
+      let value = AttributeText.value(text, for: type)
+      if value == nil { unread.append(UnreadPart(part, form: "\(key) \(text)")) }
       return value
     }
+    func length(_ key: String) throws(ModelFileError) -> Int64? {
+      try UnreadPart.attempt(.limit, noting: &unread) { () throws(ModelFileError) in
+        try element.integer(key)
+      } ?? nil
+    }
     if type == .date {
-      attribute.defaultValue = try value("defaultDateTimeInterval") ?? .null
-      attribute.limits.minimum = try value("minDateTimeInterval")
-      attribute.limits.maximum = try value("maxDateTimeInterval")
+      attribute.defaultValue = value(.defaultValue, "defaultDateTimeInterval") ?? .null
+      attribute.limits.minimum = value(.limit, "minDateTimeInterval")
+      attribute.limits.maximum = value(.limit, "maxDateTimeInterval")
     } else if type == .string {
-      attribute.defaultValue = try value("defaultValueString") ?? .null
-      attribute.limits.minimumLength = try element.integer("minValueString")
-      attribute.limits.maximumLength = try element.integer("maxValueString")
+      attribute.defaultValue = value(.defaultValue, "defaultValueString") ?? .null
+      attribute.limits.minimumLength = try length("minValueString")
+      attribute.limits.maximumLength = try length("maxValueString")
       attribute.limits.pattern = element.attributes["regularExpressionString"]
     } else {
-      attribute.defaultValue = try value("defaultValueString") ?? .null
-      attribute.limits.minimum = try value("minValueString")
-      attribute.limits.maximum = try value("maxValueString")
+      attribute.defaultValue = value(.defaultValue, "defaultValueString") ?? .null
+      attribute.limits.minimum = value(.limit, "minValueString")
+      attribute.limits.maximum = value(.limit, "maxValueString")
     }
+    attribute.unread += unread
   }
 
   private func relationship(_ element: XMLTree.Element) throws(ModelFileError) -> Relationship {
@@ -134,10 +169,13 @@ struct EntityElement {
       relationship.maxCount = try element.integer("maxCount") ?? (toMany ? 0 : 1)
       // Core Data itself has no other mark of a to-one than this.
       relationship.isToMany = relationship.maxCount != 1
-      relationship.deleteRule = try deleteRule(element)
+      let rule = try UnreadPart.attempt(.deleteRule, noting: &relationship.unread) {
+        () throws(ModelFileError) in try deleteRule(element)
+      }
+      relationship.deleteRule = rule ?? .nullify
       relationship.versionHashModifier = element.versionHashModifier
       relationship.renamingIdentifier = element.renamingIdentifier(of: name)
-      relationship.userInfo = try userInfo(in: element)
+      relationship.userInfo = try userInfo(in: element, noting: &relationship.unread)
       return relationship
     } catch {
       throw error.at(property: name)
@@ -166,7 +204,7 @@ struct EntityElement {
       property.isOptional = try element.flag("optional")
       property.versionHashModifier = element.versionHashModifier
       property.renamingIdentifier = element.renamingIdentifier(of: name)
-      property.userInfo = try userInfo(in: element)
+      property.userInfo = try userInfo(in: element, noting: &property.unread)
       return property
     } catch {
       throw error.at(property: name)
@@ -210,13 +248,20 @@ struct EntityElement {
     return result
   }
 
-  private func userInfo(in element: XMLTree.Element) throws(ModelFileError) -> [String: String] {
-    var result: [String: String] = [:]
+  private func userInfo(
+    in element: XMLTree.Element, noting unread: inout [UnreadPart]
+  ) throws(ModelFileError) -> [String: String] {
+    var result: [String: String]?
     for child in tree.children(of: element) where child.name != "fetchRequest" {
-      guard child.name == "userInfo" else { throw ModelFileError(.unknownElement(child.name)) }
-      result = try userInfo(child)
+      if child.name == "userInfo" {
+        result = try UnreadPart.attempt(.userInfo, noting: &unread) {
+          () throws(ModelFileError) in try userInfo(child)
+        }
+      } else {
+        unread.append(UnreadPart(.element, form: child.name))
+      }
     }
-    return result
+    return result ?? [:]
   }
 
   private func userInfo(_ element: XMLTree.Element) throws(ModelFileError) -> [String: String] {

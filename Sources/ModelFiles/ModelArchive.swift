@@ -8,38 +8,22 @@ import ValueExpressions
 /// validation, inherited properties listed again in each subentity, indexes spelled out. The tables
 /// with the evidence are in docs/model-format.md, "Model caches".
 package enum ModelArchive {
-  /// The archive of a model; throws where no real file shows how a part of it is archived.
-  package static func encode(_ model: ManagedObjectModel) throws(ModelFileError) -> [UInt8] {
-    var writer = ModelArchiveWriter(model)
-    return try writer.encoded()
+  /// The bytes of an archive, and the parts of the model that it lacks.
+  package struct Encoded: Sendable {
+    package var bytes: [UInt8]
+    package var leftOut: [ModelFileError]
   }
-}
 
-/// The classes that archives of models name.
-enum ArchivedClass {
-  typealias Class = KeyedArchiveWriter.Class
-
-  static let model = Class("NSManagedObjectModel", "NSObject")
-  static let entity = Class("NSEntityDescription", "NSObject")
-  static let attribute = Class("NSAttributeDescription", "NSPropertyDescription", "NSObject")
-  static let derivedAttribute = Class(
-    "NSDerivedAttributeDescription", "NSAttributeDescription", "NSPropertyDescription", "NSObject")
-  static let relationship = Class("NSRelationshipDescription", "NSPropertyDescription", "NSObject")
-  static let fetchedProperty = Class(
-    "NSFetchedPropertyDescription", "NSPropertyDescription", "NSObject")
-  static let fetchRequest = Class("NSFetchRequest", "NSPersistentStoreRequest", "NSObject")
-  static let fetchIndex = Class("NSFetchIndexDescription", "NSObject")
-  static let fetchIndexElement = Class("NSFetchIndexElementDescription", "NSObject")
-  static let array = Class("NSArray", "NSObject")
-  static let mutableArray = Class("NSMutableArray", "NSArray", "NSObject")
-  static let set = Class("NSSet", "NSObject")
-  static let dictionary = Class("NSDictionary", "NSObject")
-  static let mutableDictionary = Class("NSMutableDictionary", "NSDictionary", "NSObject")
-  static let knownKeysDictionary = Class(
-    "NSKnownKeysDictionary1", "NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary",
-    "NSObject")
-  static let knownKeysStrategy = Class(
-    "NSKnownKeysMappingStrategy1", "NSKnownKeysMappingStrategy", "NSObject")
+  /// The archive of a model, without the parts that no real file shows how to archive.
+  ///
+  /// Throws where a version hash covers such a part: a cache that contradicts the store's hashes is
+  /// worse than none.
+  package static func encode(_ model: ManagedObjectModel) throws(ModelFileError) -> Encoded {
+    var parts = ArchivableParts(model)
+    var writer = ModelArchiveWriter(try parts.model())
+    let bytes = try writer.encoded()
+    return Encoded(bytes: bytes, leftOut: parts.leftOut + writer.leftOut)
+  }
 }
 
 private struct ModelArchiveWriter {
@@ -53,6 +37,7 @@ private struct ModelArchiveWriter {
   /// The object of each property in each entity that has it, inherited or not.
   private var properties: [String: [String: ID]] = [:]
   private let noUserInfo: ID
+  private(set) var leftOut: [ModelFileError] = []
 
   init(_ model: ManagedObjectModel) {
     self.model = model
@@ -167,7 +152,7 @@ private struct ModelArchiveWriter {
       ("NSSubentities", .reference(values.writer.add(ArchivedClass.mutableDictionary, of: below))),
       ("NSSuperentity", .reference(entity.superentityName.flatMap { entities[$0] })),
       ("NSManagedObjectModel", .reference(root)),
-      ("NSUserInfo", .reference(userInfo(entity.userInfo))),
+      ("NSUserInfo", .reference(userInfo(entity.userInfo, entity.opaqueUserInfo))),
       ("NSVersionHashModifier", .reference(text(entity.versionHashModifier))),
       (
         "NSRenamingIdentifier",
@@ -217,7 +202,10 @@ private struct ModelArchiveWriter {
         [
           ("NSIndexName", .reference(values.writer.add(index.name))),
           ("NSIndexElements", .reference(list)),
-          ("NSPartialIndexPredicate", .reference(try values.predicate(index.partialPredicate))),
+          (
+            "NSPartialIndexPredicate",
+            .reference(try predicate(index.partialPredicate, index.opaquePredicate))
+          ),
           ("NSEntity", .reference(entity)),
         ])
       members.append(id)
@@ -235,17 +223,16 @@ private struct ModelArchiveWriter {
       if attribute.type == .composite {
         throw ModelFileError(.cannotArchive("composite attribute"))
       }
-      if attribute.allowsCloudEncryption {
-        throw ModelFileError(.cannotArchive("encryption in the cloud"))
-      }
       var fields = common(
         attribute.name, of: entity,
         PropertyFacts(
           isOptional: attribute.isOptional, isTransient: attribute.isTransient,
           isReadOnly: attribute.derivation != nil,
           isIndexedBySpotlight: attribute.isIndexedBySpotlight,
+          allowsCloudEncryption: attribute.allowsCloudEncryption,
           versionHashModifier: attribute.versionHashModifier,
-          renamingIdentifier: attribute.renamingIdentifier, userInfo: attribute.userInfo))
+          renamingIdentifier: attribute.renamingIdentifier, userInfo: attribute.userInfo,
+          opaqueUserInfo: attribute.opaqueUserInfo))
       let valueClass = attribute.valueClassName ?? ClassNames.ofValues(attribute.type)
       let flags =
         (attribute.storesBinaryDataExternally ? ArchivedFlags.externalStorage : 0)
@@ -256,8 +243,11 @@ private struct ModelArchiveWriter {
         ("NSValueTransformerName", .reference(text(attribute.valueTransformerName))),
         ("NSFlagsKey", .integer(flags)),
       ]
-      fields.append(("NSDefaultValue", .reference(try values.value(attribute.defaultValue))))
+      fields.append(("NSDefaultValue", .reference(defaultValue(of: attribute, entity))))
       if attribute.isIndexed { fields.append(("NSIsIndexed", .boolean(true))) }
+      if attribute.allowsCloudEncryption {
+        fields.append(("NSAllowsCloudEncryption", .boolean(true)))
+      }
       if let derivation = attribute.derivation {
         let expression = try values.expression(derivation.expression)
         fields.append(("NSDerivationExpression", .reference(expression)))
@@ -283,7 +273,8 @@ private struct ModelArchiveWriter {
         isOrdered: relationship.isOrdered,
         isIndexedBySpotlight: relationship.isIndexedBySpotlight,
         versionHashModifier: relationship.versionHashModifier,
-        renamingIdentifier: relationship.renamingIdentifier, userInfo: relationship.userInfo))
+        renamingIdentifier: relationship.renamingIdentifier, userInfo: relationship.userInfo,
+        opaqueUserInfo: relationship.opaqueUserInfo))
     fields += [
       ("NSDestinationEntity", .reference(entities[destination])),
       ("_NSDestinationEntityName", .reference(values.writer.add(destination))),
@@ -306,7 +297,8 @@ private struct ModelArchiveWriter {
       PropertyFacts(
         isOptional: property.isOptional, isTransient: true, isReadOnly: true,
         versionHashModifier: property.versionHashModifier,
-        renamingIdentifier: property.renamingIdentifier, userInfo: property.userInfo))
+        renamingIdentifier: property.renamingIdentifier, userInfo: property.userInfo,
+        opaqueUserInfo: property.opaqueUserInfo))
     fields += [
       ("_NSFetchRequestEntityName", .reference(text(property.request.entityName))),
       ("NSFetchRequest", .reference(try fetchRequest(property.request))),
@@ -330,14 +322,14 @@ private struct ModelArchiveWriter {
     if let modifier = facts.versionHashModifier {
       fields.append(("NSVersionHashModifier", .reference(values.writer.add(modifier))))
     }
-    if !facts.userInfo.isEmpty {
-      fields.append(("NSUserInfo", .reference(userInfo(facts.userInfo))))
+    if facts.hasUserInfo {
+      fields.append(("NSUserInfo", .reference(userInfo(facts.userInfo, facts.opaqueUserInfo))))
     }
     return fields
   }
 
   private mutating func fetchRequest(_ request: FetchRequest) throws(ModelFileError) -> ID {
-    let condition = try values.predicate(request.predicate)
+    let condition = try predicate(request.predicate, request.opaquePredicate)
     return values.writer.add(
       ArchivedClass.fetchRequest,
       [
@@ -356,10 +348,35 @@ private struct ModelArchiveWriter {
 
   private mutating func text(_ text: String?) -> ID? { text.map { values.writer.add($0) } }
 
-  private mutating func userInfo(_ entries: [String: String]) -> ID {
-    if entries.isEmpty { return noUserInfo }
-    let members = entries.sorted { $0.key < $1.key }.map { key, value in
-      (key: key, value: values.writer.add(value))
+  /// A predicate as it came where it came from an archive and cannot be written anew.
+  private mutating func predicate(
+    _ predicate: ValuePredicate?, _ opaque: [UInt8]?
+  ) throws(ModelFileError) -> ID? {
+    if let opaque, let id = values.writer.add(archive: opaque) { return id }
+    return try values.predicate(predicate)
+  }
+
+  private mutating func defaultValue(of attribute: Attribute, _ entity: Entity) -> ID? {
+    if let opaque = attribute.opaqueDefault { return values.writer.add(archive: opaque) }
+    do {
+      return try values.value(attribute.defaultValue)
+    } catch {
+      leftOut.append(error.at(entity: entity.name, property: attribute.name))
+      return nil
+    }
+  }
+
+  private mutating func userInfo(
+    _ entries: [String: String], _ opaque: [String: [UInt8]]
+  ) -> ID {
+    if entries.isEmpty && opaque.isEmpty { return noUserInfo }
+    var members: [(key: String, value: ID)] = []
+    for key in (Array(entries.keys) + opaque.keys).sorted() {
+      if let text = entries[key] {
+        members.append((key, values.writer.add(text)))
+      } else if let id = opaque[key].flatMap({ values.writer.add(archive: $0) }) {
+        members.append((key, id))
+      }
     }
     return values.writer.add(ArchivedClass.dictionary, of: members)
   }

@@ -48,6 +48,8 @@ package struct ModelBundle: Hashable, Sendable {
   package let versions: [ModelVersion]
   /// The name of the current version, as far as the bundle says one or has no other.
   private let currentName: String?
+  /// Why the version file cannot say which version is current; the versions are there all the same.
+  private let currentProblem: ModelFileError?
 
   /// Opens an `.xcdatamodeld`, `.momd`, `.xcdatamodel` or `.mom`, or a folder that holds just one.
   package init(_ path: FilePath) throws(ModelFileError) {
@@ -57,10 +59,14 @@ package struct ModelBundle: Hashable, Sendable {
       self.init(path, [Self.version(path)], current: nil)
     case ("xcdatamodeld"?, true):
       let versions = try Folder.members(of: path).filter { $0.extension == "xcdatamodel" }
-      try self.init(path, files: versions, current: try Self.currentOfSources(path))
+      try self.init(path, files: versions) { () throws(ModelFileError) in
+        try Self.currentOfSources(path)
+      }
     case ("momd"?, true):
       let versions = try Folder.members(of: path).filter { $0.extension == "mom" }
-      try self.init(path, files: versions, current: try Self.currentOfCompiled(path))
+      try self.init(path, files: versions) { () throws(ModelFileError) in
+        try Self.currentOfCompiled(path)
+      }
     case (_, true):
       let found = try Folder.models(in: path)
       guard found.count <= 1 else { throw ModelFileError(.severalModels(found), file: path) }
@@ -70,18 +76,37 @@ package struct ModelBundle: Hashable, Sendable {
     }
   }
 
-  private init(_ path: FilePath, _ versions: [ModelVersion], current: String?) {
+  private init(
+    _ path: FilePath, _ versions: [ModelVersion], current: String?,
+    problem: ModelFileError? = nil
+  ) {
     self.path = path
     self.versions = versions
     currentName = current ?? (versions.count == 1 ? versions[0].name : nil)
+    currentProblem = problem
   }
 
   private init(
-    _ path: FilePath, files: [FilePath], current: String?
+    _ path: FilePath, files: [FilePath], current: () throws(ModelFileError) -> String?
   ) throws(ModelFileError) {
     guard !files.isEmpty else { throw ModelFileError(.noModel, file: path) }
     let versions = files.map { Self.version($0) }
-    self.init(path, versions.sorted { NaturalOrder.before($0.name, $1.name) }, current: current)
+      .sorted { NaturalOrder.before($0.name, $1.name) }
+    do {
+      self.init(path, versions, current: try current())
+    } catch {
+      self.init(path, versions, current: nil, problem: error)
+    }
+  }
+
+  /// The bundle in which a version lies, where it lies in one; its other versions belong to it.
+  package static func enclosing(_ path: FilePath) -> FilePath {
+    let path = path.lexicallyNormalized()
+    let parent = path.removingLastComponent()
+    switch (path.extension, parent.extension) {
+    case ("xcdatamodel", "xcdatamodeld"), ("mom", "momd"): return parent
+    default: return path
+    }
   }
 
   private static func version(_ path: FilePath) -> ModelVersion {
@@ -90,7 +115,9 @@ package struct ModelBundle: Hashable, Sendable {
 
   /// The version that new stores get.
   package func current() throws(ModelFileError) -> ModelVersion {
-    guard let currentName else { throw ModelFileError(.noCurrentVersion, file: path) }
+    guard let currentName else {
+      throw currentProblem ?? ModelFileError(.noCurrentVersion, file: path)
+    }
     guard let version = versions.first(where: { $0.name == currentName }) else {
       throw ModelFileError(.currentVersionMissing(currentName), file: path)
     }
@@ -109,7 +136,9 @@ package struct ModelBundle: Hashable, Sendable {
   private static func currentOfSources(_ bundle: FilePath) throws(ModelFileError) -> String? {
     let file = bundle.appending(".xccurrentversion")
     guard let list = try versionFile(file) else { return nil }
-    guard let name = list["_XCCurrentVersionName"]?.stringValue else {
+    // Xcode leaves an empty dictionary where no version was ever made current.
+    guard let value = list["_XCCurrentVersionName"] else { return nil }
+    guard let name = value.stringValue else {
       throw ModelFileError(.damagedPropertyList, file: file)
     }
     return FilePath(name).stem ?? name
@@ -118,7 +147,8 @@ package struct ModelBundle: Hashable, Sendable {
   private static func currentOfCompiled(_ bundle: FilePath) throws(ModelFileError) -> String? {
     let file = bundle.appending("VersionInfo.plist")
     guard let list = try versionFile(file) else { return nil }
-    guard let name = list["NSManagedObjectModel_CurrentVersionName"]?.stringValue else {
+    guard let value = list["NSManagedObjectModel_CurrentVersionName"] else { return nil }
+    guard let name = value.stringValue else {
       throw ModelFileError(.damagedPropertyList, file: file)
     }
     return name

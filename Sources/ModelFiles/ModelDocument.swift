@@ -9,11 +9,18 @@ package enum ModelDocument {
   ) throws(ModelFileError) -> ManagedObjectModel {
     let tree = try XMLTree(parsing: bytes)
     guard tree.root.name == "model" else { throw ModelFileError(.notAModelDocument) }
-    var parts = ModelParts()
-    for child in tree.children(of: tree.root) { try parts.add(child, of: tree) }
+    var parts = ModelParts(tree)
+    for child in tree.children(of: tree.root) {
+      var unread: [UnreadPart] = []
+      let name = child.attributes["name"]
+      _ = try UnreadPart.attempt(ModelParts.part(child.name), name: name, noting: &unread) {
+        () throws(ModelFileError) in try parts.add(child)
+      }
+      parts.unread += unread
+    }
     var model: ManagedObjectModel
     do {
-      model = try ManagedObjectModel(entities: parts.entities)
+      model = try ManagedObjectModel(entities: parts.entities.withoutLooseEnds)
     } catch {
       throw ModelFileError(.notAModel(error), entity: error.entity, property: error.property)
     }
@@ -21,18 +28,41 @@ package enum ModelDocument {
       tree.root.attributes["userDefinedModelVersionIdentifier"].map { [$0] } ?? []
     model.configurations = parts.configurations
     model.fetchRequestTemplates = parts.templates
+    model.unread = parts.unread
     return model
   }
 }
 
 private struct ModelParts {
+  private let tree: XMLTree
+  private let composites: [String: XMLTree.Element]
   var entities: [Entity] = []
   var configurations: [String: [String]] = [:]
   var templates: [String: FetchRequest] = [:]
 
-  mutating func add(_ element: XMLTree.Element, of tree: XMLTree) throws(ModelFileError) {
+  /// Parts of no entity that could not be read.
+  var unread: [UnreadPart] = []
+
+  init(_ tree: XMLTree) {
+    self.tree = tree
+    composites = Dictionary(
+      tree.children(of: tree.root, named: "compositeAttribute").compactMap { element in
+        element.attributes["name"].map { ($0, element) }
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
+  static func part(_ element: String) -> UnreadPart.Part {
+    switch element {
+    case "configuration": .configuration
+    case "fetchRequest": .fetchRequest
+    default: .element
+    }
+  }
+
+  mutating func add(_ element: XMLTree.Element) throws(ModelFileError) {
     switch element.name {
-    case "entity": entities.append(try EntityElement(element, tree).entity())
+    case "entity":
+      entities.append(try EntityElement(element, tree, composites: composites).entity())
     case "configuration":
       var members: [String] = []
       for member in tree.children(of: element, named: "memberEntity") {
@@ -42,8 +72,7 @@ private struct ModelParts {
     case "fetchRequest":
       templates[try element.required("name")] = try FetchRequest(element)
     case "elements": break  // where the editor draws each entity
-    // A definition that attributes of type Composite refer to; their hashes are unknown anyway.
-    case "compositeAttribute": break
+    case "compositeAttribute": break  // attributes of type Composite refer to it
     default: throw ModelFileError(.unknownElement(element.name))
     }
   }

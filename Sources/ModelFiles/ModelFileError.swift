@@ -3,7 +3,7 @@ package import ObjectModel
 package import SystemPackage
 
 /// What is wrong with a model or its file.
-package struct ModelFileError: Error, Sendable {
+package struct ModelFileError: Error, Hashable, Sendable {
   package enum Problem: Hashable, Sendable {
     case notFound
     case unreadable(Errno)
@@ -36,6 +36,10 @@ package struct ModelFileError: Error, Sendable {
     case configurationMissing(String)
     /// An archive of this construct cannot be written as Core Data would.
     case cannotArchive(String)
+    /// A part that could not be read, and so cannot be written either.
+    case unread(UnreadPart)
+    /// A version hash that is not known, so that no store can be stamped with it.
+    case unknownHash(UnknownVersionHash)
   }
 
   package var problem: Problem

@@ -21,6 +21,7 @@ extension ManagedObjectModel {
         result.configurations[name] = all.sorted()
       }
       result.fetchRequestTemplates.merge(model.fetchRequestTemplates) { first, _ in first }
+      result.unread += model.unread
     }
     return result
   }
@@ -47,6 +48,7 @@ extension ManagedObjectModel {
     var result = try Self.sound(entities.filter { needed.contains($0.name) })
     result.versionIdentifiers = versionIdentifiers
     result.configurations = [name: members]
+    result.unread = unread
     return result
   }
 

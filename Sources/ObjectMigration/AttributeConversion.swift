@@ -10,6 +10,9 @@ enum AttributeConversion {
   /// The value that an attribute has by what a store holds.
   static func value(_ stored: StoredValue, of attribute: Attribute) -> AttributeValue {
     switch (stored, attribute.type) {
+    case (.rawText, _):
+      // An expression or a policy sees the text as people would read it.
+      return value(.text(stored.repairedText ?? ""), of: attribute)
     case (.null, _): return .null
     case (.integer(let number), .boolean): return .boolean(number != 0)
     case (.integer(let number), .decimal): return .decimal("\(number)")
@@ -110,7 +113,7 @@ extension StoredValue {
     case .null: .null
     case .integer(let number): number.databaseValue
     case .real(let number): number.databaseValue
-    case .text(let text): text.databaseValue
+    case .text, .rawText: (repairedText ?? "").databaseValue
     case .blob(let bytes): Data(bytes).databaseValue
     }
   }

@@ -8,7 +8,7 @@ import ValueExpressions
 final class MappingPlan {
   enum AttributeStep {
     /// Takes the stored value as it is, files by their names included.
-    case copy(from: Int, to: Int)
+    case copy(from: Int, to: Int, replacingNull: StoredValue)
     case evaluate(PropertyMapping, ValueExpression, MappingObject)
   }
 
@@ -61,12 +61,15 @@ final class MappingPlan {
   private static func copy(
     _ property: PropertyMapping, _ source: EntityFacts, _ destination: EntityFacts
   ) -> AttributeStep? {
-    guard case .attribute(let name, .null) = property.origin, let old = source.attributes[name],
+    guard case .attribute(let name, let replacement) = property.origin,
+      let old = source.attributes[name],
       let new = destination.attributes[property.name],
       old.attribute.type == new.attribute.type,
       old.attribute.storesBinaryDataExternally == new.attribute.storesBinaryDataExternally
     else { return nil }
-    return .copy(from: old.index, to: new.index)
+    return .copy(
+      from: old.index, to: new.index,
+      replacingNull: StoredValue(replacement, of: new.attribute))
   }
 
   private static func lookUp(
@@ -93,7 +96,9 @@ final class MappingPlan {
   func fill(_ object: ManagedObject, from source: ManagedObject) throws {
     for step in attributes {
       switch step {
-      case .copy(let from, let to): try object.store(try source.loadedRow()[from], at: to)
+      case .copy(let from, let to, let replacement):
+        let value = try source.loadedRow()[from]
+        try object.store(value == .null ? replacement : value, at: to)
       case .evaluate(let property, let expression, let mappingObject):
         let value = try evaluate(expression, property, mappingObject, source, object)
         do {

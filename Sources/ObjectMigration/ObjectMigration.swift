@@ -36,6 +36,8 @@ package struct ObjectMigration {
     package var maxima: [String: Int64] = [:]
     package var validation = ValidationMode.strict
     package var memory: Int64 = 128 << 20
+    /// As a header names it: what is attached to each other must agree in it.
+    package var textEncoding: UInt32 = 1
     /// Seconds since 2001, for `now()`.
     package var now: Double
     /// Makes the policy of a class name.
@@ -99,7 +101,8 @@ package struct ObjectMigration {
     try Files.remove(order.result)
     let links = order.work.appending("\(order.result.lastComponent?.stem ?? "").links")
     try Files.remove(links)
-    let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 4)
+    let connection = try StoreConnection.scratch(
+      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding)
     var failure: (any Error)?
     var report = Report()
     // What policies throw passes through unchanged; only what SQLite says becomes a store's error.

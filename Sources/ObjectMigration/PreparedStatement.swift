@@ -9,10 +9,13 @@ final class PreparedStatement {
   private var handle: OpaquePointer?
   private let db: Database
   private let sql: String
+  private let isUTF16: Bool
 
-  init(_ sql: String, _ db: Database) throws {
+  /// - Parameter isUTF16: whether the database's texts are encoded so.
+  init(_ sql: String, _ db: Database, isUTF16: Bool) throws {
     self.db = db
     self.sql = sql
+    self.isUTF16 = isUTF16
     let code = sqlite3_prepare_v3(
       db.sqliteConnection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
     guard code == SQLITE_OK else { throw failure(code) }
@@ -56,6 +59,13 @@ final class PreparedStatement {
           }
           return sqlite3_bind_text(handle, place, start, Int32($0.count), copies)
         }
+      }
+    case .rawText(let bytes, let isUTF16):
+      _ = bytes.withUnsafeBytes {
+        let start = $0.baseAddress?.assumingMemoryBound(to: CChar.self)
+        return sqlite3_bind_text64(
+          handle, place, start, UInt64($0.count), copies,
+          UInt8(isUTF16 ? SQLITE_UTF16 : SQLITE_UTF8))
       }
     case .blob(let bytes):
       guard !bytes.isEmpty else {
@@ -101,9 +111,16 @@ final class PreparedStatement {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
     case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
     case SQLITE_TEXT:
+      // Asking for another encoding would have SQLite repair what is not well-formed.
+      if isUTF16 {
+        let start = sqlite3_column_text16(handle, column)
+        let count = Int(sqlite3_column_bytes16(handle, column))
+        return StoredValue(
+          textBytes: UnsafeRawBufferPointer(start: start, count: count), isUTF16: true)
+      }
       let start = sqlite3_column_text(handle, column)
       let count = Int(sqlite3_column_bytes(handle, column))
-      return .text(String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self))
+      return StoredValue(textBytes: UnsafeRawBufferPointer(start: start, count: count))
     case SQLITE_BLOB:
       let start = sqlite3_column_blob(handle, column)
       let count = Int(sqlite3_column_bytes(handle, column))
@@ -127,12 +144,17 @@ final class PreparedStatement {
 final class PreparedStatements {
   let db: Database
   private var known: [String: PreparedStatement] = [:]
+  private let isUTF16: Bool
 
-  init(_ db: Database) { self.db = db }
+  init(_ db: Database) {
+    self.db = db
+    let encoding = try? String.fetchOne(db, sql: "PRAGMA encoding")
+    isUTF16 = encoding?.hasPrefix("UTF-16") ?? false
+  }
 
   func statement(_ sql: String) throws -> PreparedStatement {
     if let statement = known[sql] { return statement }
-    let made = try PreparedStatement(sql, db)
+    let made = try PreparedStatement(sql, db, isUTF16: isUTF16)
     known[sql] = made
     return made
   }

@@ -32,7 +32,7 @@ package final class RowCaller {
   private var isFilled = true
 
   /// What ended a call that SQLite made, as a fact; SQLite itself can hand on a text only.
-  package private(set) var failure: (any Error)?
+  package internal(set) var failure: (any Error)?
 
   /// One entity mapping with all that its objects need.
   fileprivate final class Part {
@@ -164,11 +164,12 @@ package final class RowCaller {
     guard let (property, object) = part.properties[index],
       let expression = property.valueExpression
     else { return StoredValue(attribute.defaultValue, of: attribute) }
-    if case .attribute(let name, .null) = property.origin, let current,
+    if case .attribute(let name, let replacement) = property.origin, let current,
       let old = part.source.attributes[name]?.attribute, old.type == attribute.type,
       old.storesBinaryDataExternally == attribute.storesBinaryDataExternally
     {
-      return try current.storedValue(name).1
+      let value = try current.storedValue(name).1
+      return value == .null ? StoredValue(replacement, of: attribute) : value
     }
     let value: ObjectValue
     do {
@@ -244,27 +245,6 @@ package final class RowCaller {
     } catch let error as ObjectMigrationError {
       throw placed(error, part, nil, key)
     }
-  }
-
-  // MARK: SQLite
-
-  /// Makes `godwit_call` known to a connection.
-  package func install(in db: Database) {
-    // SQLite calls it on the thread that runs the statement, which is the caller's own.
-    nonisolated(unsafe) unowned let caller = self
-    let function = DatabaseFunction("godwit_call", argumentCount: 3) { arguments in
-      guard let index = Int.fromDatabaseValue(arguments[0]),
-        let property = String.fromDatabaseValue(arguments[1]),
-        let key = Int64.fromDatabaseValue(arguments[2])
-      else { return nil }
-      do {
-        return try caller.value(mapping: index, property: property, key: key).databaseValue
-      } catch {
-        caller.failure = caller.failure ?? error
-        throw error
-      }
-    }
-    db.add(function: function)
   }
 }
 

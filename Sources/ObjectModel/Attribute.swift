@@ -7,6 +7,8 @@ package struct Attribute: Hashable, Sendable, Codable {
   package var isOptional = false
   package var isTransient = false
   package var defaultValue: AttributeValue = .null
+  /// A default value of a class that is not known, as the keyed archive that it came in.
+  package var opaqueDefault: [UInt8]?
   /// The indexed flag of models before fetch indexes; it asks for an index of this attribute alone.
   package var isIndexed = false
   package var isIndexedBySpotlight = false
@@ -19,11 +21,16 @@ package struct Attribute: Hashable, Sendable, Codable {
   package var derivation: Derivation?
   /// The name of the composite whose elements this attribute holds.
   package var compositeName: String?
+  /// The attributes that a composite one consists of, in declared order; empty where not known.
+  package var elements: [Attribute] = []
   package var limits = ValidationLimits()
   package var versionHashModifier: String?
   /// The name in an earlier version that this attribute continues; nil means its own.
   package var renamingIdentifier: String?
   package var userInfo: [String: String] = [:]
+  /// Other values of the user info, each as the keyed archive that it came in.
+  package var opaqueUserInfo: [String: [UInt8]] = [:]
+  package var unread: [UnreadPart] = []
 
   package init(_ name: String, _ type: AttributeType) {
     self.name = name

@@ -17,6 +17,9 @@ package struct Entity: Hashable, Sendable, Codable {
   package var versionHashModifier: String?
   package var renamingIdentifier: String?
   package var userInfo: [String: String] = [:]
+  /// Other values of the user info, each as the keyed archive that it came in.
+  package var opaqueUserInfo: [String: [UInt8]] = [:]
+  package var unread: [UnreadPart] = []
 
   package init(_ name: String) { self.name = name }
 }
@@ -29,6 +32,9 @@ package struct FetchedProperty: Hashable, Sendable, Codable {
   package var renamingIdentifier: String?
   package var versionHashModifier: String?
   package var userInfo: [String: String] = [:]
+  /// Other values of the user info, each as the keyed archive that it came in.
+  package var opaqueUserInfo: [String: [UInt8]] = [:]
+  package var unread: [UnreadPart] = []
 
   package init(_ name: String, request: FetchRequest) {
     self.name = name
@@ -40,6 +46,8 @@ package struct FetchedProperty: Hashable, Sendable, Codable {
 package struct FetchRequest: Hashable, Sendable, Codable {
   package var entityName: String?
   package var predicate: ValuePredicate?
+  /// The predicate as the keyed archive that it came in, where it could not be written again.
+  package var opaquePredicate: [UInt8]?
   package var resultType: Int64 = 0
   package var fetchLimit: Int64 = 0
   package var batchSize: Int64 = 0
@@ -60,6 +68,8 @@ package struct FetchIndex: Hashable, Sendable, Codable {
   package var name: String
   package var elements: [Element]
   package var partialPredicate: ValuePredicate?
+  /// The condition as the keyed archive that it came in, where it could not be written again.
+  package var opaquePredicate: [UInt8]?
 
   package init(_ name: String, elements: [Element], partialPredicate: ValuePredicate? = nil) {
     self.name = name

@@ -6,6 +6,8 @@ package struct ManagedObjectModel: Hashable, Sendable {
   /// The entity names of each named configuration.
   package var configurations: [String: [String]] = [:]
   package var fetchRequestTemplates: [String: FetchRequest] = [:]
+  /// Parts of no entity that could not be read.
+  package var unread: [UnreadPart] = []
   private var indexByName: [String: Int]
   /// The direct subentities of each entity that has some, in numbering order.
   private var childrenByName: [String: [Int]] = [:]
@@ -165,7 +167,7 @@ extension ManagedObjectModel {
 
 extension ManagedObjectModel: Codable {
   private enum CodingKeys: CodingKey {
-    case entities, versionIdentifiers, configurations, fetchRequestTemplates
+    case entities, versionIdentifiers, configurations, fetchRequestTemplates, unread
   }
 
   package init(from decoder: any Decoder) throws {
@@ -175,6 +177,7 @@ extension ManagedObjectModel: Codable {
     configurations = try values.decode([String: [String]].self, forKey: .configurations)
     fetchRequestTemplates = try values.decode(
       [String: FetchRequest].self, forKey: .fetchRequestTemplates)
+    unread = try values.decode([UnreadPart].self, forKey: .unread)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -183,6 +186,7 @@ extension ManagedObjectModel: Codable {
     try values.encode(versionIdentifiers, forKey: .versionIdentifiers)
     try values.encode(configurations, forKey: .configurations)
     try values.encode(fetchRequestTemplates, forKey: .fetchRequestTemplates)
+    try values.encode(unread, forKey: .unread)
   }
 }
 

@@ -25,6 +25,9 @@ package struct Relationship: Hashable, Sendable, Codable {
   package var versionHashModifier: String?
   package var renamingIdentifier: String?
   package var userInfo: [String: String] = [:]
+  /// Other values of the user info, each as the keyed archive that it came in.
+  package var opaqueUserInfo: [String: [UInt8]] = [:]
+  package var unread: [UnreadPart] = []
 
   package init(
     _ name: String, to destination: String, inverse: String? = nil, isToMany: Bool = false

@@ -24,6 +24,16 @@ extension ManagedObjectModel {
     return result
   }
 
+  /// The version hashes that are known, of every entity or of those of a named configuration.
+  package func knownVersionHashes(configuration: String? = nil) -> [String: VersionHash] {
+    var hasher = VersionHasher(model: self)
+    var result: [String: VersionHash] = [:]
+    for entity in entities(ofConfiguration: configuration) {
+      result[entity.name] = try? hasher.hash(of: entity)
+    }
+    return result
+  }
+
   /// The entities of a named configuration, or all; none where no configuration has that name.
   package func entities(ofConfiguration name: String?) -> [Entity] {
     guard let name else { return entities }
@@ -37,11 +47,13 @@ package struct UnknownVersionHash: Error, Hashable, Sendable {
   package enum Reason: Hashable, Sendable {
     case compositeAttribute
     case objectIDAttribute
-    case cloudEncryption
     case externalStorageAndPreservation
     case filteredDerivation
     case derivation(String)
-    case entityModifierWithConstraints
+    /// A composite within a composite, or elements whose order depends on upper and lower case.
+    case compositeElements
+    /// A part that a hash covers could not be read.
+    case unread(UnreadPart)
   }
 
   package var entity: String
@@ -109,25 +121,32 @@ private struct VersionHasher {
       all[attribute.name] = attribute.isTransient ? nil : try hash(attribute, of: entity)
     }
     for relationship in entity.relationships {
-      all[relationship.name] = relationship.isTransient ? nil : hash(relationship)
+      all[relationship.name] = relationship.isTransient ? nil : try hash(relationship, of: entity)
     }
     properties[entity.name] = all
-    guard entity.versionHashModifier == nil || entity.uniquenessConstraints.isEmpty else {
-      throw UnknownVersionHash(entity: entity.name, reason: .entityModifierWithConstraints)
-    }
+    try check(entity.unread, of: entity)
     var input = Array(entity.name.utf8)
     input.append(entity.isAbstract ? 1 : 0)
     if let parent = entity.superentityName { input += hashes[parent] ?? [] }
     for (_, bytes) in all.sorted(by: { Entity.utf8Before($0.key, $1.key) }) { input += bytes }
+    if let modifier = entity.versionHashModifier { input += modifier.utf8 }
     let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
     for constraint in constraints.sorted(by: Entity.utf8Before) { input += constraint.utf8 }
-    if let modifier = entity.versionHashModifier { input += modifier.utf8 }
     return Array(SHA256.hash(data: input))
+  }
+
+  private func check(
+    _ unread: [UnreadPart], of entity: Entity, property: String? = nil
+  ) throws(UnknownVersionHash) {
+    if let part = unread.first(where: { $0.part.isHashed }) {
+      throw UnknownVersionHash(entity: entity.name, property: property, reason: .unread(part))
+    }
   }
 
   private func hash(
     _ attribute: Attribute, of entity: Entity
   ) throws(UnknownVersionHash) -> [UInt8] {
+    try check(attribute.unread, of: entity, property: attribute.name)
     func unknown(_ reason: UnknownVersionHash.Reason) -> UnknownVersionHash {
       UnknownVersionHash(entity: entity.name, property: attribute.name, reason: reason)
     }
@@ -139,11 +158,10 @@ private struct VersionHasher {
       return Array(SHA256.hash(data: Array(derivation.expression.description.utf8)))
     }
     switch attribute.type {
-    case .composite: throw unknown(.compositeAttribute)
+    case .composite: return try hash(composite: attribute, of: entity)
     case .objectID: throw unknown(.objectIDAttribute)
     default: break
     }
-    guard !attribute.allowsCloudEncryption else { throw unknown(.cloudEncryption) }
     let flags = (attribute.storesBinaryDataExternally, attribute.preservesValueAfterDeletion)
     guard flags != (true, true) else { throw unknown(.externalStorageAndPreservation) }
     var input = base(
@@ -153,12 +171,37 @@ private struct VersionHasher {
     return Array(SHA256.hash(data: input))
   }
 
-  private func hash(_ relationship: Relationship) -> [UInt8] {
+  /// The elements' hashes by name; the composite's own name and optionality do not count.
+  private func hash(
+    composite attribute: Attribute, of entity: Entity
+  ) throws(UnknownVersionHash) -> [UInt8] {
+    func unknown(_ reason: UnknownVersionHash.Reason) -> UnknownVersionHash {
+      UnknownVersionHash(entity: entity.name, property: attribute.name, reason: reason)
+    }
+    guard !attribute.elements.isEmpty else { throw unknown(.compositeAttribute) }
+    let elements = attribute.elements.sorted { Entity.utf8Before($0.name, $1.name) }
+    let folded = attribute.elements.map { $0.name.lowercased() }.sorted(by: Entity.utf8Before)
+    guard elements.map({ $0.name.lowercased() }) == folded,
+      !elements.contains(where: { $0.type == .composite })
+    else { throw unknown(.compositeElements) }
+    var input: [UInt8] = []
+    for element in elements { input += try hash(element, of: entity) }
+    return Array(SHA256.hash(data: input))
+  }
+
+  /// A relationship that is its own inverse hashes as one without.
+  private func hash(
+    _ relationship: Relationship, of entity: Entity
+  ) throws(UnknownVersionHash) -> [UInt8] {
+    try check(relationship.unread, of: entity, property: relationship.name)
+    let isReflexive =
+      relationship.inverseName == relationship.name
+      && model.inverseWithOwner(of: relationship)?.entity.name == entity.name
     var input = base(
       relationship.name, optional: relationship.isOptional,
       modifier: relationship.versionHashModifier)
     input += relationship.destinationEntityName.utf8
-    input += (relationship.inverseName ?? "").utf8
+    input += (isReflexive ? "" : relationship.inverseName ?? "").utf8
     append(Int32(truncatingIfNeeded: relationship.maxCount), to: &input)
     append(Int32(truncatingIfNeeded: relationship.minCount), to: &input)
     if relationship.isOrdered { input += [1, 0] }

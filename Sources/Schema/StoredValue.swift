@@ -7,7 +7,41 @@ package enum StoredValue: Hashable, Codable, Sendable {
   case integer(Int64)
   case real(Double)
   case text(String)
+  /// A text that is not well-formed, as its bytes: UTF-8, or UTF-16 in the machine's byte order
+  /// where the store's texts are of that encoding.
+  case rawText([UInt8], isUTF16: Bool)
   case blob([UInt8])
+
+  /// A text from its bytes, which need not be well-formed.
+  package init(textBytes bytes: UnsafeRawBufferPointer, isUTF16: Bool = false) {
+    if isUTF16 {
+      let units = (0..<bytes.count / 2).map {
+        bytes.loadUnaligned(fromByteOffset: $0 * 2, as: UInt16.self)
+      }
+      self =
+        String(validating: units, as: UTF16.self).map { .text($0) }
+        ?? .rawText([UInt8](bytes), isUTF16: true)
+    } else {
+      let text = String(validating: bytes, as: UTF8.self)
+      self = text.map { .text($0) } ?? .rawText([UInt8](bytes), isUTF16: false)
+    }
+  }
+
+  /// The text that the value is, repaired where it is not well-formed; nil for anything else.
+  package var repairedText: String? {
+    switch self {
+    case .text(let text): return text
+    case .rawText(let bytes, isUTF16: false): return String(decoding: bytes, as: UTF8.self)
+    case .rawText(let bytes, isUTF16: true):
+      return bytes.withUnsafeBytes { bytes in
+        let units = (0..<bytes.count / 2).map {
+          bytes.loadUnaligned(fromByteOffset: $0 * 2, as: UInt16.self)
+        }
+        return String(decoding: units, as: UTF16.self)
+      }
+    default: return nil
+    }
+  }
 
   /// The form in which an attribute of that type is stored.
   package init(_ value: AttributeValue, of attribute: Attribute) {
@@ -51,6 +85,8 @@ package enum StoredValue: Hashable, Codable, Sendable {
       // A literal ends at a NUL, so such a text goes as bytes.
       if text.utf8.contains(0) { return "CAST(\(Self.blob(Array(text.utf8)).sql) AS TEXT)" }
       return SQL.literal(text)
+    // Bytes that are cast are taken to be in the encoding of the database.
+    case .rawText(let bytes, isUTF16: _): return "CAST(\(Self.blob(bytes).sql) AS TEXT)"
     case .blob(let bytes):
       let digits = Array("0123456789ABCDEF")
       return "X'\(String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))'"

@@ -80,7 +80,7 @@ import Testing
     let name = "mappings/altstore/AltStore5ToAltStore6.xcmappingmodel"
     let file = try CorpusMappings.read(name)
     let newest = try CorpusMappings.bundle(of: name).version(named: "AltStore 9").model()
-    let mismatches = try file.mapping.mismatches(
+    let mismatches = file.mapping.mismatches(
       .destination, model: newest, original: file.destination?.model)
     #expect(
       mismatches.map(\.reason) == [

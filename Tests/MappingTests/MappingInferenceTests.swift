@@ -76,10 +76,10 @@ struct MappingInferenceTests {
     #expect(value("z", of: "C", in: inference) == .attribute("y", replacingNull: .null))
   }
 
-  @Test func `two attributes can change names`() throws {
+  @Test func `two attributes can change names where the entity changes`() throws {
     let inference = try infer(
       [Entity("A", [.optional("x"), .optional("y")])],
-      [Entity("A", [.optional("x", was: "y"), .optional("y", was: "x")])])
+      [Entity("A", [.optional("x", was: "y"), .optional("y", was: "x"), .optional("z")])])
     #expect(value("x", of: "A", in: inference) == .attribute("y", replacingNull: .null))
     #expect(value("y", of: "A", in: inference) == .attribute("x", replacingNull: .null))
   }

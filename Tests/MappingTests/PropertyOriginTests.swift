@@ -51,7 +51,7 @@ import ValueExpressions
       entities[2].attributes[1].defaultValue = .integer(1)
     }
     let inference = MappingInference(from: old, to: new)
-    let mapping = try MappingModel.inferred(inference, source: old, destination: new)
+    let mapping = MappingModel.inferred(inference, source: old, destination: new)
     #expect(
       mapping.entityMappings.map(\.name) == [
         "IEM_Transform_Customer", "IEM_Copy_Log", "IEM_Transform_Order",

@@ -36,8 +36,8 @@ struct GivenMigration {
     folder = ScratchFolder.current.appending("data")
     try Files.createDirectory(folder)
     _ = try StoreGenerator(model: old, rows: rows, seed: 3).generate(
-      to: store, journalMode: journalMode, modelCache: ModelArchive.encode(old))
-    try Files.writeFileAtomically(ModelArchive.encode(new), to: target)
+      to: store, journalMode: journalMode, modelCache: ModelArchive.encode(old).bytes)
+    try Files.writeFileAtomically(ModelArchive.encode(new).bytes, to: target)
   }
 
   func request(

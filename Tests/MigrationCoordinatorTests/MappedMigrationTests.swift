@@ -26,7 +26,7 @@ struct GivenMapping {
   init(rows: Int64 = 400) throws {
     given = try GivenMigration(from: Self.old, to: Self.new, rows: rows)
     let inference = MappingInference(from: Self.old, to: Self.new)
-    mapping = try .inferred(inference, source: Self.old, destination: Self.new)
+    mapping = .inferred(inference, source: Self.old, destination: Self.new)
     policies.registerOdd()
     change("Lonely") { mapping in
       let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
@@ -136,7 +136,7 @@ struct GivenMapping {
 
   @Test func `mapping by objects and inference make the same store`() async throws {
     var given = try GivenMapping()
-    given.mapping = try .inferred(
+    given.mapping = .inferred(
       MappingInference(from: GivenMapping.old, to: GivenMapping.new), source: GivenMapping.old,
       destination: GivenMapping.new)
     let mapped = try given.request(output: "Mapped.sqlite")
@@ -353,6 +353,6 @@ extension GivenMapping {
   /// Any two models, whose mapping can be inferred, with twenty objects of each entity.
   init(from old: ManagedObjectModel, to new: ManagedObjectModel) throws {
     given = try GivenMigration(from: old, to: new, rows: 40)
-    mapping = try .inferred(MappingInference(from: old, to: new), source: old, destination: new)
+    mapping = .inferred(MappingInference(from: old, to: new), source: old, destination: new)
   }
 }

@@ -240,7 +240,7 @@ import Testing
     try StoreConnection.writable(given.store).run {
       try $0.execute(sql: "DELETE FROM Z_MODELCACHE")
     }
-    guard case .sourceModelMissing(_, let searched)? = try await refusal(given) else {
+    guard case .sourceModelMissing(_, let searched, _)? = try await refusal(given) else {
       Issue.record("the missing model was not told")
       return
     }

@@ -44,6 +44,9 @@ struct CachedModel {
     !$0.hasPrefix("compiled/") && $0 != "bookmigration/Model1.sqlite"
   }
 
+  /// Those of them whose model's source is in the corpus.
+  static let withSources = stores.filter { !$0.hasPrefix("modern/") }
+
   /// Model sources of the corpus by their hashes.
   static let sources: [[String: String]: [ManagedObjectModel]] = {
     var result: [[String: String]: [ManagedObjectModel]] = [:]

@@ -1,23 +1,10 @@
 """What an inferred migration must make of a store, computed from the two models alone, and the
 comparison of that with a real store, cell by cell."""
 from coredata import INTEGERS, NUMBERS, REALS, Attribute, Relationship, key
+from renames import paired_entities, paired_properties
 from store import Content, Missing, Object, plain, quoted, read_value
 
 NUMERIC_COLUMNS = ("FLOAT", "TIMESTAMP", "DECIMAL")
-
-
-def corresponding(old, new):
-    """{new name: old name}: renaming identifier to renaming identifier, which is the name where
-    none is set; then, for what is left, identifier to name and name to name."""
-    out, left = {}, dict(old)
-    for wanted, offered in (("renaming", "renaming"), ("renaming", "name"), ("name", "name")):
-        for item in sorted((i for i in new.values() if i.name not in out), key=lambda i: i.name):
-            for other in list(left.values()):
-                if getattr(other, offered) == getattr(item, wanted):
-                    out[item.name] = other.name
-                    del left[other.name]
-                    break
-    return out
 
 
 class Mapping:
@@ -25,11 +12,19 @@ class Mapping:
 
     def __init__(self, source, destination):
         self.source, self.destination = source, destination
-        self.entities = corresponding(source.entities, destination.entities)
+        self.entities, self.undecided = paired_entities(source, destination)
         self.targets = {old: new for new, old in self.entities.items()}
-        self.properties = {
-            new: corresponding(source.stored(old), destination.stored(new))
-            for new, old in self.entities.items()}
+        self.properties, self.odd = {}, {}  # odd: (undecided, of another kind) of each entity
+        for new in destination.order:  # what is above comes first
+            if new in self.entities:
+                self._pair_properties(new)
+
+    def _pair_properties(self, new):
+        old = self.entities[new]
+        parent, over = self.source.entities[old].parent, self.destination.entities[new].parent
+        above = self.properties[over] if parent and self.entities.get(over) == parent else {}
+        self.properties[new], *self.odd[new] = paired_properties(
+            self.source, old, self.destination, new, above)
 
     def origin(self, entity, name):
         """The source's property behind a property of a destination entity, or None."""
@@ -38,11 +33,13 @@ class Mapping:
 
     def refusals(self, populated=lambda entity: True):
         """"Entity.property" of all that cannot be inferred, where rows of the source's entity
-        exist; the entity is the one that declares the property."""
-        out = set()
+        exist; the entity is the one that declares the property. An entity alone is one whose
+        identifier joins several."""
+        out = set(self.undecided)
         for new, old in self.entities.items():
             for name, p in self.destination.stored(new).items():
-                if self._refused(self.origin(new, name), p, populated(old)):
+                if name in self.odd[new][0] | self.odd[new][1] or self._refused(
+                        self.origin(new, name), p, populated(old)):
                     out.add(f"{p.owner}.{name}")
         return sorted(out)
 
@@ -50,10 +47,10 @@ class Mapping:
         if isinstance(p, Attribute):
             mandatory = not p.optional and p.default is None and (not origin or origin.optional)
             return p.derivation is not None or has_rows and mandatory or (
-                origin and (not isinstance(origin, Attribute) or not convertible(origin, p)))
+                origin and not convertible(origin, p))
         if origin is None:
             return False
-        return (not isinstance(origin, Relationship) or origin.to_many and not p.to_many
+        return (origin.to_many and not p.to_many
                 or self.entities.get(p.destination) != origin.destination)
 
     def apply(self, content):

@@ -73,8 +73,10 @@ def alone(mapping):
 
 
 def keeps_objects(mapping):
-    """Whether each table has objects of one hierarchy at most, none of them of an abstract entity,
-    and no value that occurs once has to fit another type."""
+    """Whether the identifiers leave nothing open, each table has objects of one hierarchy at most,
+    none of them of an abstract entity, and no value that occurs once has to fit another type."""
+    if mapping.undecided or any(any(odd) for odd in mapping.odd.values()):
+        return False
     for root in mapping.destination.roots():
         family = [n for n in mapping.destination.family(root) if n in mapping.entities]
         if len({mapping.source.root(mapping.entities[n]) for n in family}) > 1:

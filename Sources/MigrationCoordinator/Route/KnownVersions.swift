@@ -15,7 +15,7 @@ enum KnownVersions {
     var places: [FilePath] = []
     for place in request.models + request.target {
       guard (try? StoreHeader(of: place)) == nil else { continue }
-      let path = enclosingBundle(place)
+      let path = ModelBundle.enclosing(place)
       if !places.contains(path) { places.append(path) }
     }
     let bundles = places.map { place in
@@ -29,15 +29,6 @@ enum KnownVersions {
       throw MigrationError.versionNameUnknown(unknown, available: names)
     }
     return bundles.map { VersionNumbering($0, named: request.versionOrder) }
-  }
-
-  /// The bundle of a version, whose other versions are known with it.
-  static func enclosingBundle(_ path: FilePath) -> FilePath {
-    let parent = path.removingLastComponent()
-    switch (path.extension, parent.extension) {
-    case ("xcdatamodel", "xcdatamodeld"), ("mom", "momd"): return parent
-    default: return path
-    }
   }
 
   private static func version(

@@ -161,7 +161,9 @@ struct LegMigration {
       assessment.losses + accounts.lateLosses, of: survey, store: request.store)
     var cache: [UInt8]?
     do {
-      cache = try ModelArchive.encode(assessment.destination.model)
+      let encoded = try ModelArchive.encode(assessment.destination.model)
+      cache = encoded.bytes
+      report.modelCacheLeftOut = encoded.leftOut.map { .init($0) }
     } catch {
       report.modelCacheOmitted = "\(error)"
     }

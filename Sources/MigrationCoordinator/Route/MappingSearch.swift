@@ -108,7 +108,7 @@ struct MappingSearch {
     var result: [FilePath] = []
     for place in request.target + request.models {
       guard let bundle = try? ModelBundle(place) else { continue }
-      let path = KnownVersions.enclosingBundle(bundle.path)
+      let path = ModelBundle.enclosing(bundle.path)
       for folder in [path.removingLastComponent(), path] {
         let folder = folder.isEmpty ? FilePath(".") : folder
         if !result.contains(folder) { result.append(folder) }

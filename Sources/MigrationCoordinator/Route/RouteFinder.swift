@@ -53,7 +53,7 @@ struct RouteFinder {
       }
       return FoundRoute(route: route, unreadable: search.unreadable)
     } catch let error as RouteError {
-      throw try failure(error, search, known.flatMap(\.versions))
+      throw failure(error, search, known.flatMap(\.versions))
     }
   }
 
@@ -73,7 +73,7 @@ struct RouteFinder {
 
   private func failure(
     _ error: RouteError, _ search: MappingSearch, _ known: [RouteVersion]
-  ) throws -> MigrationError {
+  ) -> MigrationError {
     switch error {
     case .mappingsMissing(let gaps, let unknown, let infers):
       return .routeMissing(store: request.store, gaps, unknown: unknown, infers: infers)
@@ -86,27 +86,27 @@ struct RouteFinder {
       guard let file = search.files[name] else {
         preconditionFailure("only mapping models that were read are placed")
       }
-      return .mappingMismatch(file.path, try mismatches(file, known))
+      return .mappingMismatch(file.path, mismatches(file, known))
     }
   }
 
   /// How a mapping model differs from the versions that it comes closest to.
   private func mismatches(
     _ file: MappingFile, _ known: [RouteVersion]
-  ) throws -> [MappingMismatch] {
-    func closest(_ side: MappingSide, _ first: ManagedObjectModel) throws -> [MappingMismatch] {
+  ) -> [MappingMismatch] {
+    func closest(_ side: MappingSide, _ first: ManagedObjectModel) -> [MappingMismatch] {
       let original = side == .source ? file.source?.model : file.destination?.model
-      var best = try file.mapping.mismatches(side, model: first, original: original)
+      var best = file.mapping.mismatches(side, model: first, original: original)
       for version in known {
-        let other = try file.mapping.mismatches(side, model: version.model, original: original)
+        let other = file.mapping.mismatches(side, model: version.model, original: original)
         if other.count < best.count { best = other }
       }
       return best
     }
-    let found = try closest(.source, survey.model) + closest(.destination, target.model)
+    let found = closest(.source, survey.model) + closest(.destination, target.model)
     if !found.isEmpty { return found }
     // It is for two versions that are known, but the route does not touch them.
-    return try file.mapping.mismatches(.source, model: survey.model)
+    return file.mapping.mismatches(.source, model: survey.model)
       + file.mapping.mismatches(.destination, model: target.model)
   }
 }

@@ -1,25 +1,43 @@
-import ModelFiles
+package import ModelFiles
 package import ObjectModel
 package import StoreFormat
 package import SystemPackage
 
 /// Finds the model of a store by the version hashes in its metadata.
-package enum OwnModel {
+package struct OwnModel {
+  private let hashes: [String: VersionHash]
+  /// Versions that were looked at and cannot be read; they matter only where no other one fits.
+  package private(set) var unreadable: [ModelFileError] = []
+
+  package init(_ hashes: [String: VersionHash]) { self.hashes = hashes }
+
   /// The model with the hashes in one of the places, or in the store itself; nil if in none.
   package static func find(
     _ hashes: [String: VersionHash], in places: [FilePath], reader: StoreReader
   ) throws -> ManagedObjectModel? {
-    for place in places {
-      if let found = try find(hashes, among: ModelBundle(place).versions) { return found }
-    }
-    return try reader.cachedModel().flatMap { match($0, hashes) }
+    var search = OwnModel(hashes)
+    return try search.find(in: places, reader: reader)
   }
 
-  static func find(
-    _ hashes: [String: VersionHash], among versions: [ModelVersion]
+  /// The model with the hashes in one of the places, or in the store itself; nil if in none.
+  package mutating func find(
+    in places: [FilePath], reader: StoreReader
   ) throws -> ManagedObjectModel? {
+    for place in places {
+      if let found = find(among: try ModelBundle.around(place)) { return found }
+    }
+    return try reader.cachedModel().flatMap {
+      Self.match($0, hashes) ?? Self.matchAsFarAsKnown($0, hashes)
+    }
+  }
+
+  mutating func find(among versions: [ModelVersion]) -> ManagedObjectModel? {
     for version in versions {
-      if let found = match(try version.model(), hashes) { return found }
+      do {
+        if let found = Self.match(try version.model(), hashes) { return found }
+      } catch {
+        unreadable.append(error)
+      }
     }
     return nil
   }
@@ -36,5 +54,31 @@ package enum OwnModel {
       }
     }
     return nil
+  }
+
+  /// What a store carries is its own model, so that hashes which are not known cannot contradict.
+  private static func matchAsFarAsKnown(
+    _ model: ManagedObjectModel, _ hashes: [String: VersionHash]
+  ) -> ManagedObjectModel? {
+    guard Set(hashes.keys) == Set(model.entities.map(\.name)) else { return nil }
+    let known = model.knownVersionHashes()
+    return known.allSatisfy { hashes[$0.key] == $0.value } ? model : nil
+  }
+}
+
+extension ModelBundle {
+  /// The versions at a place: those of a bundle, or of the one in which a version lies.
+  ///
+  /// The version that was named comes first; a bundle around it that cannot be opened is none.
+  static func around(_ place: FilePath) throws(ModelFileError) -> [ModelVersion] {
+    let own = try ModelBundle(place)
+    let bundle = enclosing(own.path)
+    guard bundle != own.path.lexicallyNormalized(), let whole = try? ModelBundle(bundle) else {
+      return own.versions
+    }
+    let named = own.versions
+    return named + whole.versions.filter { version in
+      !named.contains { $0.path.lastComponent == version.path.lastComponent }
+    }
   }
 }

@@ -17,18 +17,18 @@ package struct TargetModel: Sendable {
     var models: [ManagedObjectModel] = []
     var versions: [ModelVersion] = []
     for path in paths {
-      if Self.isStore(path) {
-        models.append(try Self.model(ofStore: path))
-      } else {
-        let bundle = try ModelBundle(path)
-        models.append(try bundle.current().model())
-        versions += bundle.versions
-      }
+      models.append(try Self.model(at: path))
+      if !Self.isStore(path) { versions += try ModelBundle.around(path) }
     }
     let merged = try ManagedObjectModel.merged(models)
     model = try configuration.map { try merged.restricted(toConfiguration: $0) } ?? merged
     // A restricted model brings along what its entities lead to; metadata name its members alone.
-    hashes = try merged.versionHashes(configuration: configuration)
+    do {
+      hashes = try merged.versionHashes(configuration: configuration)
+    } catch {
+      let place = zip(paths, models).first { $1.entity(error.entity) != nil }
+      throw ModelFileError(.unknownHash(error), file: place?.0, entity: error.entity)
+    }
     self.versions = versions
     self.paths = paths
   }
@@ -41,14 +41,19 @@ package struct TargetModel: Sendable {
     paths = []
   }
 
+  /// The current version of a bundle, or the model of a store; no hash need be known for it.
+  package static func model(at path: FilePath) throws -> ManagedObjectModel {
+    isStore(path) ? try model(ofStore: path) : try ModelBundle(path).current().model()
+  }
+
   private static func isStore(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) != nil }
 
   /// The model that a store carries, checked against what its metadata say.
   private static func model(ofStore path: FilePath) throws -> ManagedObjectModel {
     let reader = try StoreReader(immutable: path)
     let hashes = try reader.metadata().versionHashes
-    guard let model = try reader.cachedModel(), try model.versionHashes() == hashes else {
-      throw MigrationError.sourceModelMissing(store: path, searched: [path])
+    guard let model = try OwnModel.find(hashes, in: [], reader: reader) else {
+      throw MigrationError.sourceModelMissing(store: path, searched: [path], unreadable: [])
     }
     return model
   }
@@ -59,8 +64,10 @@ package struct TargetModel: Sendable {
     _ hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
   ) throws -> ManagedObjectModel {
     if hashes == self.hashes { return model }
-    if let found = try OwnModel.find(hashes, among: versions) { return found }
-    if let found = try OwnModel.find(hashes, in: others, reader: reader) { return found }
-    throw MigrationError.sourceModelMissing(store: reader.path, searched: paths + others)
+    var search = OwnModel(hashes)
+    if let found = search.find(among: versions) { return found }
+    if let found = try search.find(in: others, reader: reader) { return found }
+    throw MigrationError.sourceModelMissing(
+      store: reader.path, searched: paths + others, unreadable: search.unreadable)
   }
 }

@@ -106,7 +106,7 @@ extension StoredValue {
     switch self {
     case .null, .integer, .real: 0
     case .text(let text): text.utf8.count
-    case .blob(let bytes): bytes.count
+    case .blob(let bytes), .rawText(let bytes, isUTF16: _): bytes.count
     }
   }
 
@@ -125,14 +125,21 @@ extension StoredValue {
         return utf8.count
       }
       return Field(type: UInt64(count) * 2 + 13, body: UnsafeRawPointer(free + 16))
-    case .blob(let bytes):
-      bytes.withUnsafeBytes { body in
-        if let start = body.baseAddress {
-          (free + 16).copyMemory(from: start, byteCount: body.count)
-        }
-      }
-      return Field(type: UInt64(bytes.count) * 2 + 12, body: UnsafeRawPointer(free + 16))
+    // Pages are only written of stores whose texts are UTF-8.
+    case .rawText(let bytes, isUTF16: _): return Self.field(bytes, in: free, type: 13)
+    case .blob(let bytes): return Self.field(bytes, in: free, type: 12)
     }
+  }
+
+  private static func field(
+    _ bytes: [UInt8], in free: UnsafeMutableRawPointer, type: UInt64
+  ) -> Field {
+    bytes.withUnsafeBytes { body in
+      if let start = body.baseAddress {
+        (free + 16).copyMemory(from: start, byteCount: body.count)
+      }
+    }
+    return Field(type: UInt64(bytes.count) * 2 + type, body: UnsafeRawPointer(free + 16))
   }
 
   fileprivate init(_ field: Field) {
@@ -141,8 +148,7 @@ extension StoredValue {
     } else if field.isReal {
       self = .real(field.real)
     } else if field.isText {
-      let bytes = UnsafeRawBufferPointer(start: field.body, count: field.size)
-      self = .text(String(decoding: bytes, as: UTF8.self))
+      self.init(textBytes: UnsafeRawBufferPointer(start: field.body, count: field.size))
     } else if field.isBlob {
       self = .blob([UInt8](UnsafeRawBufferPointer(start: field.body, count: field.size)))
     } else {

@@ -1,0 +1,101 @@
+// A part of an archive that nobody understands is carried from one archive to another as it is: the
+// object with everything that it leads to, as an archive of its own.
+
+extension KeyedArchive {
+  /// The object and all that it leads to, as an archive of its own.
+  ///
+  /// nil where that is damaged or too much, or where it leads to an object of one of the classes:
+  /// whatever refers to the rest of its archive means nothing without it.
+  package func extracted(_ id: ID, notTo classes: Set<String>) -> [UInt8]? {
+    var extract = ArchiveExtract(archive: self, barred: classes)
+    guard let objects = extract.objects(from: id.rawValue) else { return nil }
+    return PropertyList.dictionary([
+      "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000),
+      "$top": .dictionary(["root": .uid(1)]), "$objects": .array([.string("$null")] + objects),
+    ]).encoded()
+  }
+}
+
+private struct ArchiveExtract {
+  let archive: KeyedArchive
+  let barred: Set<String>
+  /// The number in the extract of each object of the archive.
+  private var numbers: [Int: Int] = [0: 0]
+  private var open: [Int] = []
+  /// Values that may still come along.
+  private var budget = 50_000
+
+  init(archive: KeyedArchive, barred: Set<String>) {
+    self.archive = archive
+    self.barred = barred
+  }
+
+  mutating func objects(from root: Int) -> [PropertyList]? {
+    _ = number(of: root)
+    var result: [PropertyList] = []
+    while result.count < open.count {
+      let next = open[result.count]
+      guard let name = try? archive.className(.init(rawValue: next)) ?? "",
+        !barred.contains(name), let tree = tree(archive.table[next], depth: 0)
+      else { return nil }
+      result.append(tree)
+    }
+    return result
+  }
+
+  private mutating func number(of object: Int) -> Int {
+    if let known = numbers[object] { return known }
+    open.append(object)
+    numbers[object] = open.count
+    return open.count
+  }
+
+  private mutating func tree(_ index: Int, depth: Int) -> PropertyList? {
+    budget -= 1
+    guard budget > 0, depth < 50 else { return nil }
+    switch archive.list.objects[index] {
+    case .null: return .null
+    case .boolean(let value): return .boolean(value)
+    case .integer(let value): return .integer(value)
+    case .unsigned(let value): return .unsigned(value)
+    case .real(let value): return .real(value)
+    case .date(let value): return .date(value)
+    case .data(let value): return .data(value)
+    case .string(let value): return .string(value)
+    case .uid(let value): return value < archive.count ? .uid(number(of: value)) : nil
+    case .array(let members): return trees(members, depth).map { .array($0) }
+    case .set(let members): return trees(members, depth).map { .set($0) }
+    case .dictionary(let keys, let values):
+      guard let values = trees(values, depth) else { return nil }
+      var result: [String: PropertyList] = [:]
+      for (key, value) in zip(keys, values) {
+        guard case .string(let name) = archive.list.objects[key] else { return nil }
+        result[name] = value
+      }
+      return .dictionary(result)
+    }
+  }
+
+  private mutating func trees(_ members: [Int], _ depth: Int) -> [PropertyList]? {
+    var result: [PropertyList] = []
+    for member in members {
+      guard let tree = tree(member, depth: depth + 1) else { return nil }
+      result.append(tree)
+    }
+    return result
+  }
+}
+
+extension PropertyList {
+  /// The tree with every reference to an object moved on; what names none of them becomes nil.
+  func shifted(by distance: Int, limit: Int) -> PropertyList {
+    switch self {
+    case .uid(let value): .uid(value == 0 || value >= limit ? 0 : value + distance)
+    case .array(let members): .array(members.map { $0.shifted(by: distance, limit: limit) })
+    case .set(let members): .set(members.map { $0.shifted(by: distance, limit: limit) })
+    case .dictionary(let members):
+      .dictionary(members.mapValues { $0.shifted(by: distance, limit: limit) })
+    default: self
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import ObjectModel
+import ValueExpressions
+
+/// The stored properties of a source and a destination entity, inherited ones included, in pairs.
+struct PropertyMatch {
+  let old: Entity
+  let new: Entity
+  let newAttributes: [Attribute]
+  let newRelationships: [Relationship]
+  let droppedAttributes: [String]
+  let droppedRelationships: [String]
+  /// Names that one identifier joins and nothing tells apart.
+  let ambiguities: [RenamingMatch.Ambiguity]
+  /// The source property of each destination property that continues one.
+  let sourceByDestination: [String: String]
+  /// Destination properties that continue, by name or identifier, one of the other kind.
+  let changedKinds: Set<String>
+
+  private let attributes: [String: Attribute]
+  private let relationships: [String: Relationship]
+  private let declaring: [String: String]
+
+  /// - Parameter inherited: how the properties of the superentities are paired, where those are
+  ///   paired with each other.
+  init(
+    source: ManagedObjectModel, old: Entity, destination: ManagedObjectModel, new: Entity,
+    inherited: [String: String]
+  ) {
+    self.old = old
+    self.new = new
+    let oldAttributes = source.allAttributes(of: old).filter { !$0.isTransient }
+    let oldRelationships = source.allRelationships(of: old).filter { !$0.isTransient }
+    newAttributes = destination.allAttributes(of: new).filter { !$0.isTransient }
+    newRelationships = destination.allRelationships(of: new).filter { !$0.isTransient }
+    attributes = Dictionary(uniqueKeysWithValues: oldAttributes.map { ($0.name, $0) })
+    relationships = Dictionary(uniqueKeysWithValues: oldRelationships.map { ($0.name, $0) })
+    let names = PropertyNames(
+      oldAttributes: oldAttributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
+      newAttributes: newAttributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
+      oldRelationships: oldRelationships.map {
+        .init(name: $0.name, identifier: $0.renamingIdentifier)
+      },
+      newRelationships: newRelationships.map {
+        .init(name: $0.name, identifier: $0.renamingIdentifier)
+      })
+    let pairs = names.pairs(inherited: inherited) {
+      EntityDifference.isUnchanged(old, in: source, as: new, in: destination)
+    }
+    sourceByDestination = pairs.sourceByDestination
+    ambiguities = pairs.ambiguities
+    changedKinds = names.changedKinds(pairs.sourceByDestination, ambiguities)
+    let kept = Set(pairs.sourceByDestination.values)
+    // A derived value is computed anew, so dropping one loses nothing.
+    droppedAttributes = oldAttributes.filter { !kept.contains($0.name) && $0.derivation == nil }
+      .map(\.name).sorted()
+    droppedRelationships = oldRelationships.map(\.name).filter { !kept.contains($0) }.sorted()
+    declaring = Self.declaringEntities(destination.lineage(of: new))
+  }
+
+  private static func declaringEntities(_ lineage: [Entity]) -> [String: String] {
+    var result: [String: String] = [:]
+    for entity in lineage {
+      for name in entity.attributes.map(\.name) + entity.relationships.map(\.name)
+      where result[name] == nil {
+        result[name] = entity.name
+      }
+    }
+    return result
+  }
+
+  func oldAttribute(for name: String) -> Attribute? {
+    sourceByDestination[name].flatMap { attributes[$0] }
+  }
+
+  func oldRelationship(for name: String) -> Relationship? {
+    sourceByDestination[name].flatMap { relationships[$0] }
+  }
+
+  /// Whether different values of an attribute may become the same one: by losing a fraction or
+  /// precision, or by a default in the place of nil.
+  func mayAlign(_ name: String) -> Bool {
+    guard let old = oldAttribute(for: name),
+      let new = newAttributes.first(where: { $0.name == name })
+    else { return false }
+    let replacesNull = old.isOptional && !new.isOptional && new.defaultValue != .null
+    return replacesNull || (old.type != new.type && ![.double, .decimal].contains(new.type))
+  }
+
+  /// The destination entity that declares the property, which may be a superentity.
+  func declaringEntity(of property: String) -> String { declaring[property] ?? new.name }
+
+  func condition(_ demand: Condition.Demand, property: String?) -> Condition {
+    Condition(demand, sourceEntity: old.name, destinationEntity: new.name, property: property)
+  }
+}
+
+/// The names of the stored properties of a source and a destination entity.
+private struct PropertyNames {
+  typealias Name = RenamingMatch.Name
+
+  let oldAttributes: [Name]
+  let newAttributes: [Name]
+  let oldRelationships: [Name]
+  let newRelationships: [Name]
+
+  /// Pairs attributes with attributes and relationships with relationships. An entity that has not
+  /// changed is copied, every property to itself; only where names move is that looked at.
+  func pairs(
+    inherited: [String: String], isUnchanged: () -> Bool
+  ) -> (sourceByDestination: [String: String], ambiguities: [RenamingMatch.Ambiguity]) {
+    let attributes = RenamingMatch(
+      sources: oldAttributes, destinations: newAttributes, inherited: inherited)
+    let relationships = RenamingMatch(
+      sources: oldRelationships, destinations: newRelationships, inherited: inherited)
+    let all = Set((newAttributes + newRelationships).map(\.name))
+    let pairs = attributes.sourceByDestination.merging(relationships.sourceByDestination) { $1 }
+    let moves = all.contains { pairs[$0] != $0 }
+    if moves && isUnchanged() {
+      return (Dictionary(uniqueKeysWithValues: all.map { ($0, $0) }), [])
+    }
+    return (pairs, attributes.ambiguities + relationships.ambiguities)
+  }
+
+  /// Destination properties without a source, and with one of the other kind that has none either.
+  func changedKinds(
+    _ pairs: [String: String], _ ambiguities: [RenamingMatch.Ambiguity]
+  ) -> Set<String> {
+    let taken = Set(pairs.values)
+    let undecided = Set(ambiguities.flatMap(\.destinations))
+    func crossing(_ sources: [Name], _ destinations: [Name]) -> [String] {
+      let left = sources.filter { !taken.contains($0.name) }
+      let keys = Set(left.map(\.name) + left.map(\.canonical))
+      return destinations.filter {
+        pairs[$0.name] == nil && !undecided.contains($0.name)
+          && (keys.contains($0.canonical) || left.map(\.name).contains($0.name))
+      }.map(\.name)
+    }
+    return Set(
+      crossing(oldAttributes, newRelationships) + crossing(oldRelationships, newAttributes))
+  }
+}
