@@ -25,11 +25,14 @@ struct StatusText {
     case .paused: "paused: \(reason)"
     case .interrupted: "interrupted\(ended): \(goesOn)."
     case .dead: "dead: \(reason); \(goesOn)."
-    case .failed: "failed (\(report.decision.exitStatus))\(ended)\(report.sentences.isEmpty ? "." : ":")"
-    case .refused: "refused\(ended)\(report.sentences.isEmpty ? "." : ":")"
+    case .failed: "failed (\(report.decision.exitStatus))\(ended)\(colon)"
+    case .refused: "refused\(ended)\(colon)"
     case .done: "done\(ended)\(rows)."
     }
   }
+
+  /// The end of a line that sentences follow.
+  private var colon: String { report.sentences.isEmpty ? "." : ":" }
 
   private var reason: String {
     let process = report.snapshot.map(\.coordinator) ?? report.record?.process ?? 0

@@ -106,7 +106,9 @@ package struct StatusPlaces: Sendable {
 
   /// The marked folders that `--work` had made in a folder.
   private static func workFolders(in folder: FilePath) -> [FilePath] {
-    guard let names = try? Files.listDirectory(folder), names.count <= mostEntries else { return [] }
+    guard let names = try? Files.listDirectory(folder), names.count <= mostEntries else {
+      return []
+    }
     return names.filter { $0.string.contains(workSuffix) }.map { folder.appending($0) }
       .filter { kind(of: $0) == .directory }
   }

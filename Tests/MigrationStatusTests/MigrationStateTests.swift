@@ -80,10 +80,11 @@ private let second: Int64 = 1_000_000_000
     #expect(decision(nil, record, boot: .random())?.reason == .machineRestarted)
   }
 
-  @Test(arguments: [
-    (75, MigrationState.interrupted, 75), (78, .refused, 78), (74, .failed, 74),
-    (65, .failed, 65), (0, .failed, 70), (-3, .failed, 70), (4_711, .failed, 70),
-  ] as [(Int32, MigrationState, Int32)])
+  @Test(
+    arguments: [
+      (75, MigrationState.interrupted, 75), (78, .refused, 78), (74, .failed, 74),
+      (65, .failed, 65), (0, .failed, 70), (-3, .failed, 70), (4_711, .failed, 70),
+    ] as [(Int32, MigrationState, Int32)])
   func `one that failed has the state of its exit status`(
     status: Int32, state: MigrationState, shown: Int32
   ) {
