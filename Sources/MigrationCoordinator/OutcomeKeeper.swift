@@ -35,8 +35,13 @@ final class OutcomeKeeper: Sendable {
   let words: OutcomeWords
   private let request: MigrationRequest
   private let logger: Logger
-  /// The record, and the files that it goes to, from the beginning on.
-  private let state = Mutex<(record: OutcomeRecord, files: [OutcomeFile])?>(nil)
+  private let state = Mutex<Kept?>(nil)
+
+  private struct Kept {
+    var record: OutcomeRecord
+    /// Where it goes, and what was there before.
+    var files: [(file: OutcomeFile, before: OutcomeRecord?)]
+  }
 
   init(_ request: MigrationRequest, _ words: OutcomeWords, _ logger: Logger) {
     self.request = request
@@ -51,11 +56,10 @@ final class OutcomeKeeper: Sendable {
     let destination = request.output.map(resolved) ?? source
     let record = OutcomeRecord(
       run: run, source: source, destination: destination, work: resolved(paths.work))
-    let files = [source, destination].reduce(into: [OutcomeFile]()) { files, store in
-      let file = OutcomeFile(beside: store)
-      if !files.contains(file) { files.append(file) }
-    }
-    state.withLock { $0 = (record, files) }
+    let files = (source == destination ? [source] : [source, destination])
+      .map { OutcomeFile(beside: $0) }
+    let kept = Kept(record: record, files: files.map { ($0, try? $0.read()) })
+    state.withLock { $0 = kept }
     for file in files { write(record, to: file) }
   }
 
@@ -83,32 +87,31 @@ final class OutcomeKeeper: Sendable {
     end(isNew: true) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
   }
 
-  /// - Parameter isNew: false where the last run that did something has more to say.
+  /// - Parameter isNew: false where a run that did something has more to say.
   private func end(isNew: Bool, _ change: (inout OutcomeRecord) -> Void) {
-    guard let (begun, files) = state.withLock({ $0 }) ?? unbegun() else { return }
-    var record = begun
-    change(&record)
-    for file in files {
-      let old = try? file.read()
+    guard var kept = state.withLock({ $0 }) ?? unbegun() else { return }
+    change(&kept.record)
+    for (file, before) in kept.files {
       // Another run may have begun beside this one, with another output.
-      if let old, old.run != run, old.isOfLivingProcess || (!isNew && old.state == .done) {
-        continue
-      }
-      write(record, to: file)
+      if let now = try? file.read(), now.run != run, now.isOfLivingProcess { continue }
+      let isOlderBetter = !isNew && before?.state == .done
+      write(isOlderBetter ? before ?? kept.record : kept.record, to: file)
     }
   }
 
   /// What a run that never got as far as its work folder leaves, where there is a store.
-  private func unbegun() -> (OutcomeRecord, [OutcomeFile])? {
+  private func unbegun() -> Kept? {
     let source = resolved(request.store)
     guard let status = try? Files.fileStatusIfPresent(source), status.kind == .file else {
       return nil
     }
     let destination = request.output.map(resolved) ?? source
-    let record = OutcomeRecord(
-      run: run, source: source, destination: destination,
-      work: MigrationPaths(destination: destination, work: request.work).work)
-    return (record, [OutcomeFile(beside: source)])
+    let file = OutcomeFile(beside: source)
+    return Kept(
+      record: OutcomeRecord(
+        run: run, source: source, destination: destination,
+        work: MigrationPaths(destination: destination, work: request.work).work),
+      files: [(file, try? file.read())])
   }
 
   private func write(_ record: OutcomeRecord, to file: OutcomeFile) {
