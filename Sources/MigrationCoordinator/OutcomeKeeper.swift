@@ -110,7 +110,7 @@ final class OutcomeKeeper: Sendable {
     return Kept(
       record: OutcomeRecord(
         run: run, source: source, destination: destination,
-        work: MigrationPaths(destination: destination, work: request.work).work),
+        work: request.paths.work),
       files: [(file, try? file.read())])
   }
 
