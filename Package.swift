@@ -177,15 +177,18 @@ let package = Package(
       dependencies: [
         "GodwitExecutable", "PolicyTool", "TestSupport", .grdb, .subprocess, .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
+    .tests(
+      of: "GodwitTool", ["MigrationStatus", "SystemCalls", .systemPackage]),
     .tests(of: "StorePages", ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
       of: "MigrationCoordinator",
       [
-        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationWorker", "ModelFiles",
-        "ObjectMigration", "ObjectModel", "Planning", "Schema", "StoreFormat", "SystemCalls",
-        "TestPolicies", "TestSupport", "ValueExpressions", .grdb, .logging, .systemPackage,
+        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationStatus", "MigrationWorker",
+        "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema", "StoreFormat",
+        "SystemCalls", "TestPolicies", "TestSupport", "ValueExpressions", .grdb, .logging,
+        .systemPackage,
       ]),
     .tests(
       of: "MigrationWorker",

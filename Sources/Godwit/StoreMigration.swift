@@ -50,6 +50,9 @@ public struct StoreMigration: Sendable {
   public var allowedLoss = AllowedLoss.none
   /// Whether the old store is removed once the new one has taken its place.
   public var discardsOld = false
+  /// Whether a record of the outcome stays beside the store and the output, where `godwit status`
+  /// finds it.
+  public var keepsRecord = false
 
   /// A migration of a store to the current version of a model.
   public init(store: FilePath, to target: FilePath) {
@@ -139,8 +142,10 @@ public struct StoreMigration: Sendable {
     request.failsOnLoss = failsOnLoss
     request.discardsOld = discardsOld
     request.lossConsent = allowedLoss.consent
+    request.keepsRecord = keepsRecord
     do {
-      let report = try await Migration(request, logger: Logger(label: "godwit")).run {
+      let migration = Migration(request, logger: Logger(label: "godwit"), words: .sentences)
+      let report = try await migration.run {
         progress(
           Progress(
             fraction: $0.fraction, phase: "\($0.phase)", secondsRemaining: $0.secondsRemaining))

@@ -30,10 +30,20 @@ struct InspectCommand: ParsableCommand {
       || (try? Files.fileStatusIfPresent(path)?.isDirectory) == true
     if isModel {
       let description = try BundleDescription(path)
-      Terminal.standardOutput.line(json ? try JSONOutput.text(description) : description.text)
+      try show(description, description.text)
     } else {
       let description = try StoreDescription(path, models: models)
-      Terminal.standardOutput.line(json ? try JSONOutput.text(description) : description.text)
+      try show(description, description.text)
+    }
+  }
+}
+
+extension InspectCommand {
+  private func show(_ description: some Encodable, _ text: String) throws {
+    if json {
+      Terminal.standardOutput.line(try JSONOutput.text(description))
+    } else {
+      Terminal.standardOutput.lines(text)
     }
   }
 }

@@ -80,7 +80,7 @@ struct MapCommand: ParsableCommand {
   }
 
   private func write(_ text: String) throws {
-    guard let output else { return Terminal.standardOutput.line(String(text.dropLast())) }
+    guard let output else { return Terminal.standardOutput.line(JSONText(String(text.dropLast()))) }
     try Files.writeFileAtomically(Array(text.utf8), to: output)
   }
 

@@ -47,6 +47,11 @@ struct MigrateCommand: AsyncParsableCommand {
   @Flag(help: "Print every SQL statement with its plan and its time on standard error.")
   var logSQL = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "Leave no record of the outcome beside the store and the output, where `status` finds it."))
+  var noRecord = false
+
   @Option(help: "Write a report in JSON to this file.")
   var report: FilePath?
 
@@ -67,6 +72,7 @@ struct MigrateCommand: AsyncParsableCommand {
     request.discardsOld = discardOld
     request.logsSQL = logSQL
     request.engine = engine
+    request.keepsRecord = !noRecord
     let result = try await Self.migrate(request)
     if let report { try JSONOutput.write(result, to: report) }
     Self.tell(result)
@@ -76,7 +82,8 @@ struct MigrateCommand: AsyncParsableCommand {
   private static func migrate(_ request: MigrationRequest) async throws -> MigrationReport {
     let bar = ProgressBar()
     let migration = Migration(
-      request, logger: Logger(label: "godwit") { StandardErrorLog(label: $0) })
+      request, logger: Logger(label: "godwit") { StandardErrorLog(label: $0) },
+      words: .sentences)
     defer { bar.clear() }
     let task = Task { try await migration.run { bar.show($0) } }
     let watcher = Task {

@@ -53,8 +53,11 @@ struct PlanCommand: ParsableCommand {
         losses: preview.losses,
         rows: preview.plan?.rows ?? 0, bytes: preview.plan?.bytes ?? 0,
         diskNeeded: preview.isNeeded ? preview.diskNeed.bytes : 0, secondsEstimated: seconds)
-      Terminal.standardOutput.line(
-        json ? try JSONOutput.text(output) : text(output, preview))
+      if json {
+        Terminal.standardOutput.line(try JSONOutput.text(output))
+      } else {
+        Terminal.standardOutput.lines(text(output, preview))
+      }
     }
   }
 

@@ -10,14 +10,14 @@ final class ProgressBar: Sendable {
     guard let width = terminal.width else { return }
     let line = Self.line(snapshot, width: width == 0 ? 80 : width)
     shown.withLock { shown in
-      terminal.write("\r\u{1B}[K\(line)")
+      terminal.replaceLine(line)
       shown = true
     }
   }
 
   func clear() {
     shown.withLock { shown in
-      if shown { terminal.write("\r\u{1B}[K") }
+      if shown { terminal.replaceLine("") }
       shown = false
     }
   }

@@ -1,14 +1,17 @@
 import ArgumentParser
-import Foundation
 import Godwit
 import MigrationStatus
-import Planning
-import SystemCalls
 import SystemPackage
 
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Shows how far a running migration is.")
+    commandName: "status",
+    abstract: "Shows how far a migration is, or what became of the last one.",
+    discussion: """
+      Ends with 0 while it runs and when it is done, with 69 while it is paused, with 75 where it \
+      was interrupted or killed and the same command goes on, with 78 where it was refused, with \
+      the status of its failure where it failed, and with 66 where nothing is known.
+      """)
 
   @Argument(help: "The store being migrated, its output, or the work folder.")
   var path: FilePath
@@ -16,46 +19,75 @@ struct StatusCommand: AsyncParsableCommand {
   @Flag(help: "Show it again and again until the migration ends.")
   var watch = false
 
+  @Option(
+    help: ArgumentHelp(
+      "How long --watch waits for a migration to begin where none is known.",
+      valueName: "seconds"))
+  var wait = 3.0
+
   @Flag(help: "Print JSON.")
   var json = false
 
-  func run() async throws {
-    guard let file = try statusFile() else {
-      throw MigrationFailure(
-        .notFound, "no migration of \(path) is running: nothing is there to show.")
-    }
-    let reader = try StatusReader.open(file)
-    while true {
-      let snapshot = try reader.snapshot()
-      Terminal.standardOutput.line(try json ? JSONOutput.text(snapshot) : Self.text(snapshot))
-      guard watch, snapshot.phase.isWorking, !snapshot.isStale, !reader.isReplaced else { return }
-      try await Task.sleep(for: .seconds(1))
+  func validate() throws {
+    guard (0...31_536_000).contains(wait) else {
+      throw ValidationError("--wait takes a number of seconds, a year at most.")
     }
   }
 
-  /// The status file that belongs to the path, if there is one.
-  private func statusFile() throws -> FilePath? {
-    let candidates = [
-      path.appending("status.mdb"), MigrationPaths(destination: path).status, path,
-    ]
-    for candidate in candidates where candidate.lastComponent?.string == "status.mdb" {
-      if let status = try? Files.fileStatusIfPresent(candidate), !status.isDirectory {
-        return candidate
+  func run() async throws {
+    let watcher = StatusWatch(path)
+    var report = try await begin(watcher)
+    while true {
+      report = try await certain(report, watcher)
+      try show(report)
+      guard watch, report.decision.state.isOpen else { break }
+      try await Task.sleep(for: .seconds(1))
+      guard let next = try await look(watcher) else { break }
+      report = next
+    }
+    let status = report.decision.exitStatus
+    if status != 0 { throw ExitCode(status) }
+  }
+
+  /// The first that is told of a migration; `--watch` waits for one to begin.
+  private func begin(_ watcher: StatusWatch) async throws -> StatusReport {
+    let end = ContinuousClock.now + .seconds(wait)
+    repeat {
+      if let report = try watcher.look() { return report }
+      guard watch else { break }
+      try await Task.sleep(for: .milliseconds(100))
+    } while .now < end
+    throw MigrationFailure(
+      .notFound,
+      "nothing is known of a migration of \(path): check the path, or whether it runs with "
+        + "--no-record.")
+  }
+
+  /// Looks once more where a process is not to be seen and was not silent for long.
+  private func certain(
+    _ report: StatusReport, _ watcher: StatusWatch
+  ) async throws -> StatusReport {
+    guard report.decision.isUncertain else { return report }
+    try await Task.sleep(for: .milliseconds(1_100))
+    return try await look(watcher) ?? report
+  }
+
+  /// A file that is just being made or removed may fail to open, and does not for long.
+  private func look(_ watcher: StatusWatch) async throws -> StatusReport? {
+    for _ in 0..<5 {
+      if let report = try? watcher.look() { return report }
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    return try watcher.look()
+  }
+
+  private func show(_ report: StatusReport) throws {
+    if json {
+      Terminal.standardOutput.line(try JSONOutput.text(report))
+    } else {
+      for line in StatusText(path: path, report: report).lines {
+        Terminal.standardOutput.line(line)
       }
     }
-    return nil
-  }
-
-  private static func text(_ snapshot: StatusSnapshot) -> String {
-    var lines = [ProgressBar.line(snapshot, width: 78)]
-    if snapshot.isStale { lines.append("The coordinator is gone: start the migration again.") }
-    if let error = snapshot.error { lines.append("failed: \(error)") }
-    for part in snapshot.parts where part.state == .running || part.state == .failed {
-      let share = part.bytesTotal == 0 ? 0 : part.bytesDone * 100 / part.bytesTotal
-      lines.append(
-        "  work order \(part.workOrder), partition \(part.partition): \(part.state.rawValue), "
-          + "\(part.table), \(share) %, attempt \(part.attempt), process \(part.process)")
-    }
-    return lines.joined(separator: "\n")
   }
 }

@@ -25,7 +25,17 @@ package final class LMDBEnvironment: @unchecked Sendable {
     case readOnly
   }
 
+  /// How this process keeps out of the way of writers.
+  package enum Locking: Hashable, Sendable {
+    /// As a reader that writers know of, or as a writer.
+    case shared
+    /// Not at all, since the lock file may not be written: a read counts only if nothing was
+    /// committed meanwhile.
+    case none
+  }
+
   package let path: FilePath
+  package let locking: Locking
   let handle: OpaquePointer
   private let tables: [String: LMDBTable]
   private let identities: Set<OpenFiles.Identity>
@@ -35,8 +45,9 @@ package final class LMDBEnvironment: @unchecked Sendable {
     path: FilePath, tables names: [String], access: Access
   ) throws(LMDBError) {
     precondition(names.count <= Self.mostTables)
+    let locking = access == .readOnly ? Self.locking(ofReader: path) : .shared
     let (handle, identities) = try OpenFiles.opening(path) { () throws(LMDBError) in
-      try Self.openRetrying(path, access)
+      try Self.openRetrying(path, access, locking)
     }
     do throws(LMDBError) {
       if access == .readOnly { try Self.checkLength(handle, path) }
@@ -46,6 +57,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
       throw error
     }
     self.path = path
+    self.locking = locking
     self.handle = handle
     self.identities = identities
   }
@@ -89,7 +101,32 @@ package final class LMDBEnvironment: @unchecked Sendable {
   }
 
   /// Runs `body` on a state of the tables that does not change meanwhile, and copies results out.
+  ///
+  /// Without a lock it is run again until nothing was committed meanwhile: a writer overwrites
+  /// pages of a state after two more commits at the earliest.
   package func read<Result>(
+    _ body: (borrowing ReadTransaction) throws(LMDBError) -> Result
+  ) throws(LMDBError) -> Result {
+    guard locking == .none else { return try readOnce(body) }
+    for attempt in 1...Self.mostUnlockedReads {
+      let before = lastTransaction
+      let result: Result?
+      do throws(LMDBError) {
+        result = try readOnce(body)
+      } catch {
+        // What was being overwritten may look like anything.
+        if lastTransaction == before { throw error }
+        result = nil
+      }
+      if let result, lastTransaction == before { return result }
+      usleep(UInt32(attempt) * 500)
+    }
+    throw LMDBError(.begin, path, .busy)
+  }
+
+  private static let mostUnlockedReads = 50
+
+  private func readOnce<Result>(
     _ body: (borrowing ReadTransaction) throws(LMDBError) -> Result
   ) throws(LMDBError) -> Result {
     let transaction = ReadTransaction(handle: try begin(UInt32(MDB_RDONLY)), path: path)
@@ -140,12 +177,12 @@ extension LMDBEnvironment {
   /// lmdb.h: "Opening a database can fail if another process is opening or closing it at exactly
   /// the same time."
   private static func openRetrying(
-    _ path: FilePath, _ access: Access
+    _ path: FilePath, _ access: Access, _ locking: Locking
   ) throws(LMDBError) -> OpaquePointer {
     var attempts = 0
     while true {
       do throws(LMDBError) {
-        return try open(path, access)
+        return try open(path, access, locking)
       } catch {
         attempts += 1
         let passing: [LMDBError.Problem] = [
@@ -159,7 +196,14 @@ extension LMDBEnvironment {
     }
   }
 
-  private static func open(_ path: FilePath, _ access: Access) throws(LMDBError) -> OpaquePointer {
+  /// A reader locks where it may and where there is a lock file: it leaves none behind.
+  private static func locking(ofReader path: FilePath) -> Locking {
+    access(path.string + "-lock", R_OK | W_OK) == 0 ? .shared : .none
+  }
+
+  private static func open(
+    _ path: FilePath, _ access: Access, _ locking: Locking
+  ) throws(LMDBError) -> OpaquePointer {
     // Opening for writing would make a file without tables.
     if access == .write, OpenFiles.Identity(path.string) == nil {
       throw LMDBError(.open, path, .system(.noSuchFileOrDirectory))
@@ -168,10 +212,11 @@ extension LMDBEnvironment {
     try check(mdb_env_create(&created), .open, path)
     guard let handle = created else { throw LMDBError(.open, path, code: MDB_PANIC) }
     // NOTLS ties a reader's slot to its transaction, not to a thread. NOSYNC: a commit costs 30 us
-    // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file) or
-    // NOLOCK.
+    // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file), and
+    // NOLOCK only for readers that have no right to lock.
     var flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_NOSYNC)
     if access == .readOnly { flags |= UInt32(MDB_RDONLY) }
+    if locking == .none { flags |= UInt32(MDB_NOLOCK) }
     do throws(LMDBError) {
       // Without a size, the one of the file counts.
       if case .create(let size) = access {

@@ -15,6 +15,8 @@ package struct LMDBError: Error, Hashable, Sendable {
     case missingTable(String)
     case mapFull
     case readersFull
+    /// Writers left no moment in which to read without a lock.
+    case busy
     case system(Errno)
     /// Another of LMDB's own codes, see `message`.
     case library(code: Int32)

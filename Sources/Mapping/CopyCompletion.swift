@@ -26,7 +26,9 @@ private struct CopyCompletion {
       let new = entityMapping.destinationEntityName.flatMap({ destination.entity($0) })
     else { return entityMapping }
     var result = entityMapping
-    let match = PropertyMatch(source: source, old: old, destination: destination, new: new)
+    let match = PropertyMatch(
+      source: source, old: old, destination: destination, new: new,
+      entities: RenamingMatch.entities(from: source, to: destination))
     let listed = Set(
       (entityMapping.attributeMappings + entityMapping.relationshipMappings).map(\.name))
     for attribute in match.newAttributes where !listed.contains(attribute.name) {

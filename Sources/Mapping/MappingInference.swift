@@ -18,8 +18,6 @@ package struct MappingInference {
   private let destination: ManagedObjectModel
   private let matched: RenamingMatch
   private var destinationNameBySource: [String: String] = [:]
-  /// The pairs of properties of each destination entity that continues one, as far as looked at.
-  private var matches: [String: PropertyMatch] = [:]
 
   /// Compares the models; neither is changed and nothing is read from a store.
   package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
@@ -74,7 +72,8 @@ package struct MappingInference {
       conditions.append(
         Condition(.noObjectsOfAbstract, sourceEntity: old.name, destinationEntity: new.name))
     }
-    let properties = propertyMatch(old, new)
+    let properties = PropertyMatch(
+      source: source, old: old, destination: destination, new: new, entities: matched)
     for ambiguity in properties.ambiguities {
       obstacles += ambiguity.destinations.map {
         Obstacle(.renaming(ambiguity), entity: properties.declaringEntity(of: $0), property: $0)
@@ -84,23 +83,6 @@ package struct MappingInference {
     entityMapping.relationshipMappings = mapRelationships(properties)
     noteConstraints(properties, entityMapping)
     mapping.entityMappings.append(entityMapping)
-  }
-
-  /// Where an identifier joins several names, the superentity's pairs decide, if the superentities
-  /// are paired with each other.
-  private mutating func propertyMatch(_ old: Entity, _ new: Entity) -> PropertyMatch {
-    if let known = matches[new.name] { return known }
-    var inherited: [String: String] = [:]
-    if let parent = new.superentityName.flatMap({ destination.entity($0) }),
-      let oldParent = old.superentityName.flatMap({ source.entity($0) }),
-      matched.sourceByDestination[parent.name] == oldParent.name
-    {
-      inherited = propertyMatch(oldParent, parent).sourceByDestination
-    }
-    let match = PropertyMatch(
-      source: source, old: old, destination: destination, new: new, inherited: inherited)
-    matches[new.name] = match
-    return match
   }
 
   private mutating func mapAttributes(_ match: PropertyMatch) -> [PropertyMapping] {

@@ -32,6 +32,7 @@ package struct MappingLosses: Hashable, Sendable {
   private let mappings: [EntityMapping]
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
+  private let entities: RenamingMatch
   private let reads: [PropertiesRead]
   private var read = PropertiesRead()
 
@@ -44,11 +45,8 @@ package struct MappingLosses: Hashable, Sendable {
     self.destination = destination
     reads = mappings.map { PropertiesRead($0, source: source) }
     for one in reads { read.add(one) }
-    let continued = Set(
-      RenamingMatch(
-        sources: source.entities.map { ($0.name, $0.renamingIdentifier) },
-        destinations: destination.entities.map { ($0.name, $0.renamingIdentifier) }
-      ).sourceByDestination.values)
+    entities = RenamingMatch.entities(from: source, to: destination)
+    let continued = Set(entities.sourceByDestination.values)
     for entity in source.entities where !entity.isAbstract {
       let takers = mappings.indices.filter { mappings[$0].sourceEntityName == entity.name }
       if takers.isEmpty {
@@ -65,7 +63,8 @@ package struct MappingLosses: Hashable, Sendable {
   private mutating func add(_ entity: Entity, _ takers: [Int]) {
     let matches = takers.compactMap { taker in
       mappings[taker].destinationEntityName.flatMap { destination.entity($0) }.map {
-        PropertyMatch(source: source, old: entity, destination: destination, new: $0)
+        PropertyMatch(
+          source: source, old: entity, destination: destination, new: $0, entities: entities)
       }
     }
     guard !matches.isEmpty else { return }

@@ -20,9 +20,34 @@ struct PropertyMatch {
   private let relationships: [String: Relationship]
   private let declaring: [String: String]
 
+  /// Pairs the properties of two entities.
+  ///
+  /// Where an identifier joins several names, the superentity's pairs decide, if the superentities
+  /// are paired with each other.
+  ///
+  /// - Parameter entities: how the entities of the two models are paired.
+  init(
+    source: ManagedObjectModel, old: Entity, destination: ManagedObjectModel, new: Entity,
+    entities: RenamingMatch
+  ) {
+    var inherited: [String: String] = [:]
+    if let parent = new.superentityName.flatMap({ destination.entity($0) }),
+      let oldParent = old.superentityName.flatMap({ source.entity($0) }),
+      entities.sourceByDestination[parent.name] == oldParent.name
+    {
+      inherited =
+        PropertyMatch(
+          source: source, old: oldParent, destination: destination, new: parent,
+          entities: entities
+        ).sourceByDestination
+    }
+    self.init(
+      source: source, old: old, destination: destination, new: new, inherited: inherited)
+  }
+
   /// - Parameter inherited: how the properties of the superentities are paired, where those are
   ///   paired with each other.
-  init(
+  private init(
     source: ManagedObjectModel, old: Entity, destination: ManagedObjectModel, new: Entity,
     inherited: [String: String]
   ) {

@@ -3,7 +3,7 @@ import ObjectModel
 /// Pairs the names of a source with those of a destination by their renaming identifiers.
 ///
 /// The rule with its reasons stands in docs/migration.md, "Renaming".
-struct RenamingMatch {
+struct RenamingMatch: Hashable {
   /// A name and the identifier under which it continues another one.
   struct Name: Hashable {
     var name: String

@@ -17,26 +17,43 @@ package struct Migration: Sendable {
   private let request: MigrationRequest
   private let launcher: any WorkerLauncher
   private let logger: Logger
+  private let words: OutcomeWords
 
   package init(
     _ request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(),
-    logger: Logger
+    logger: Logger, words: OutcomeWords = .plain
   ) {
     self.request = request
     self.launcher = launcher
     self.logger = logger
+    self.words = words
   }
 
   /// Migrates; `progress` hears a few times a second how far it is.
   package func run(
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
-    try await Migration(request.resolved(), launcher: launcher, logger: logger).runResolved(
-      progress: progress)
+    let migration = try Migration(
+      request.resolved(), launcher: launcher, logger: logger, words: words)
+    return try await migration.runResolved(progress: progress)
   }
 
   private func runResolved(
     progress: @escaping @Sendable (StatusSnapshot) -> Void
+  ) async throws -> MigrationReport {
+    let keeper = OutcomeKeeper(request, words, logger)
+    do {
+      let report = try await run(keeper, progress)
+      keeper.end(report)
+      return report
+    } catch {
+      keeper.end(error)
+      throw error
+    }
+  }
+
+  private func run(
+    _ keeper: OutcomeKeeper, _ progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let paths = request.paths
     if let output = request.output,
@@ -48,7 +65,8 @@ package struct Migration: Sendable {
     let workspace = try Workspace.open(paths, store: request.store)
     do {
       try SwapJournal(paths).recover()
-      let report = try await run(target, workspace, progress)
+      keeper.begin(workspace.paths)
+      let report = try await run(target, workspace, keeper, progress)
       try remove(workspace)
       return report
     } catch is CancellationError {
@@ -71,10 +89,10 @@ package struct Migration: Sendable {
   }
 
   private func run(
-    _ target: TargetModel, _ workspace: Workspace,
+    _ target: TargetModel, _ workspace: Workspace, _ keeper: OutcomeKeeper,
     _ progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
-    let telling = Telling(workspace.paths, logger: logger, progress)
+    let telling = Telling(workspace.paths, run: keeper.run, logger: logger, progress)
     defer { telling.end() }
     do {
       let survey = try survey(target, workspace.paths)
@@ -94,7 +112,7 @@ package struct Migration: Sendable {
       telling.enter(.done)
       return report
     } catch {
-      telling.fail("\(error)")
+      telling.fail(words.failure(error))
       throw error
     }
   }

@@ -47,6 +47,8 @@ package struct MigrationRequest: Sendable {
   package var discardsOld = false
   package var logsSQL = false
   package var engine = Engine.auto
+  /// Leaves a small record of the outcome beside the store.
+  package var keepsRecord = false
 
   /// Mapping models to migrate by, of one step or several; those of one step in running order.
   package var mappings: [FilePath] = []

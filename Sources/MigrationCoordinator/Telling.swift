@@ -15,14 +15,14 @@ final class Telling: Sendable {
   private let poller: Task<Void, Never>?
 
   init(
-    _ paths: MigrationPaths, logger: Logger,
+    _ paths: MigrationPaths, run: Identifier = .random(), logger: Logger,
     _ progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
     do {
       let file = try StatusFile.create(paths.status)
       let own = Processes.own
       let record = RunRecord(
-        run: .random(), boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
+        run: run, boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
         coordinator: own, coordinatorStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
       status = file
       flusher = RunFlusher(file, record, every: .milliseconds(100))
@@ -100,7 +100,9 @@ final class Telling: Sendable {
   /// The most memory that the coordinator occupied so far, in bytes.
   var peakMemory: Int64 { Int64(clamping: flusher?.peakMemory ?? 0) }
 
-  func fail(_ error: String) { flusher?.fail(error) }
+  func fail(_ failure: OutcomeWords.Failure) {
+    flusher?.fail(failure.sentences.first ?? "", exitStatus: failure.exitStatus)
+  }
 
   func end() {
     poller?.cancel()

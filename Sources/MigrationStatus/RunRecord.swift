@@ -12,6 +12,8 @@ package struct RunRecord: Hashable, Sendable {
   package private(set) var phase: Phase
   /// Where the run failed.
   package private(set) var failedPhase: Phase?
+  /// The exit status with which a run ended that failed or was interrupted, 0 where it is not told.
+  package private(set) var exitStatus: Int32 = 0
   package var workersWanted: UInt32 = 0
   package var workOrders: UInt32 = 0
   package var droppedUpdates: UInt32 = 0
@@ -65,13 +67,14 @@ package struct RunRecord: Hashable, Sendable {
     (heartbeatAt, progressAt) = (now, now)
   }
 
-  /// Ends the run where it is.
-  package mutating func fail(_ error: String, at now: Int64) {
+  /// Ends the run where it is, with an exit status and a sentence.
+  package mutating func fail(_ error: String, exitStatus: Int32 = 0, at now: Int64) {
     guard phase.isWorking else { return }
     failedPhase = phase
     phase = .failed
     phaseStartedAt = now
     self.error = error
+    self.exitStatus = exitStatus
     heartbeatAt = now
   }
 }
@@ -102,6 +105,7 @@ extension RunRecord {
     static let workOrders = 152
     static let failedPhase = 156
     static let droppedUpdates = 160
+    static let exitStatus = 164
     static let fingerprint = 168
     static let error = 200  // ...456, then zeros
   }
@@ -132,6 +136,7 @@ extension RunRecord {
     writer.put(workOrders, at: Offset.workOrders)
     writer.put(failedPhase?.rawValue ?? 0, at: Offset.failedPhase)
     writer.put(droppedUpdates, at: Offset.droppedUpdates)
+    writer.put(exitStatus, at: Offset.exitStatus)
     writer.put(fingerprint, at: Offset.fingerprint)
     writer.put(text: error, at: Offset.error, size: Self.errorSize)
     return writer.bytes
@@ -167,6 +172,7 @@ extension RunRecord {
     peakMemory = reader.integer(at: Offset.peakMemory)
     workOrders = reader.integer(at: Offset.workOrders)
     droppedUpdates = reader.integer(at: Offset.droppedUpdates)
+    exitStatus = reader.integer(at: Offset.exitStatus)
     fingerprint = Array(bytes[Offset.fingerprint..<(Offset.fingerprint + Self.fingerprintSize)])
     error = reader.text(at: Offset.error, size: Self.errorSize)
   }

@@ -128,10 +128,10 @@ package final class RunFlusher: Sendable {
     change { $0.enter(phase, units: units, at: now) }
   }
 
-  /// Ends the run with an error, and tells it at once.
-  package func fail(_ error: String) {
+  /// Ends the run with a sentence and an exit status, and tells it at once.
+  package func fail(_ error: String, exitStatus: Int32) {
     let now = WallClock.now()
-    change { $0.fail(error, at: now) }
+    change { $0.fail(error, exitStatus: exitStatus, at: now) }
   }
 
   /// Counts units of the phase as done.

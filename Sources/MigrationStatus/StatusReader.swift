@@ -48,14 +48,18 @@ package final class StatusReader: Sendable {
   }
 
   /// What the file tells now; the fraction is never less than one told before of the same run.
-  package func snapshot() throws(StatusError) -> StatusSnapshot {
-    var snapshot = StatusSnapshot(try StatusContents(environment), .now())
+  package func snapshot() throws(StatusError) -> StatusSnapshot { try read().snapshot }
+
+  /// The record of the run itself, and what it comes to.
+  package func read() throws(StatusError) -> (run: RunRecord, snapshot: StatusSnapshot) {
+    let contents = try StatusContents(environment)
+    var snapshot = StatusSnapshot(contents, .now())
     highest.withLock { highest in
       if highest.run != snapshot.run { highest = (snapshot.run, 0) }
       highest.fraction = max(highest.fraction, snapshot.fraction)
       snapshot.fraction = highest.fraction
     }
-    return snapshot
+    return (contents.run, snapshot)
   }
 
   /// Grows with every update, so that who polls can skip what has not changed.

@@ -62,22 +62,27 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
 struct Surroundings: Sendable {
   var time: Int64
   var boot: Identifier?
-  var isAlive: @Sendable (_ process: Int32, _ start: UInt64) -> Bool
+  var presence: @Sendable (_ process: Int32, _ start: UInt64) -> Processes.Presence
 
   static func now() -> Surroundings {
     Surroundings(
       time: WallClock.now(), boot: Processes.bootID.flatMap { Identifier($0) },
-      isAlive: Processes.isAlive(_:startTime:))
+      presence: Processes.presence(_:startTime:))
+  }
+
+  /// Whether the machine has started anew since; numbers of processes start anew with it.
+  func isAfterRestart(since written: Identifier) -> Bool {
+    guard let boot, written != .none else { return false }
+    return boot != written
   }
 
   /// Silent for 3 s, and gone. A clock that was set counts as silence, so both must hold.
   func isLost(
     _ process: Int32, _ start: UInt64, heartbeatAt: Int64, boot written: Identifier
   ) -> Bool {
-    // Numbers of processes start anew with the machine.
-    if let boot, boot != written, written != .none { return true }
+    if isAfterRestart(since: written) { return true }
     let (age, overflow) = time.subtractingReportingOverflow(heartbeatAt)
-    return (overflow || age.magnitude > 3_000_000_000) && !isAlive(process, start)
+    return (overflow || age.magnitude > 3_000_000_000) && presence(process, start) == .gone
   }
 }
 
@@ -90,11 +95,12 @@ extension StatusSnapshot {
     phase = run.phase
     failedPhase = run.failedPhase
     fraction = progress.fraction
-    secondsRemaining = progress.secondsRemaining(at: surroundings.time)
     isStale =
       run.phase.isWorking
       && surroundings.isLost(
         run.coordinator, run.coordinatorStart, heartbeatAt: run.heartbeatAt, boot: run.boot)
+    // Nothing is left of a run that goes on no more.
+    secondsRemaining = isStale ? nil : progress.secondsRemaining(at: surroundings.time)
     coordinator = run.coordinator
     startedAt = seconds(run.startedAt)
     phaseStartedAt = seconds(run.phaseStartedAt)

@@ -22,10 +22,30 @@ package enum Processes {
     stat(of: process)?.startTime
   }
 
-  /// Whether that very process runs. One that has ended and waits for its parent does not.
+  /// What this process sees of another one.
+  package enum Presence: Hashable, Sendable {
+    case running
+    /// A signal or a debugger has stopped it.
+    case stopped
+    case gone
+    /// Some process has the number, and the system does not show which.
+    case hidden
+  }
+
+  /// What is to be seen of that very process. One that has ended and waits for its parent is gone.
+  package static func presence(_ process: Int32, startTime: UInt64) -> Presence {
+    guard process > 0 else { return .gone }
+    guard let stat = stat(of: process) else {
+      // A system may hide the processes of other users, but not that they are there.
+      return kill(process, 0) != 0 && errno == EPERM ? .hidden : .gone
+    }
+    guard stat.startTime == startTime, !"ZXx".utf8.contains(stat.state) else { return .gone }
+    return "Tt".utf8.contains(stat.state) ? .stopped : .running
+  }
+
+  /// Whether that very process runs, stopped or not.
   package static func isAlive(_ process: Int32, startTime: UInt64) -> Bool {
-    guard let stat = stat(of: process) else { return false }
-    return stat.startTime == startTime && !"ZXx".utf8.contains(stat.state)
+    [.running, .stopped].contains(presence(process, startTime: startTime))
   }
 
   /// Changes with each start of the machine; nil where the system does not tell.

@@ -13,9 +13,13 @@ enum BuiltTool {
   /// Test bundles and executables lie in one folder.
   static let path = FilePath(CommandLine.arguments[0]).removingLastComponent().appending("godwit")
 
+  /// Runs it to its end; a migration leaves a record of its outcome only where that is the matter.
   static func run(
-    _ arguments: [String], environment: [Environment.Key: String?] = [:], tool: FilePath = path
+    _ arguments: [String], environment: [Environment.Key: String?] = [:], tool: FilePath = path,
+    keepsRecord: Bool = false
   ) async throws -> Outcome {
+    let leavesRecord = arguments.first == "migrate" && !keepsRecord
+    let arguments = arguments + (leavesRecord ? ["--no-record"] : [])
     let result = try await Subprocess.run(
       .path(tool), arguments: Arguments(arguments), environment: .inherit.updating(environment),
       output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))

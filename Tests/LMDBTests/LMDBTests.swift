@@ -150,4 +150,65 @@ import Testing
       }
     }
   }
+
+  /// The bytes of a file with one word in it, under another name and without a lock file.
+  private func copyWithoutLock() throws -> FilePath {
+    let copy = ScratchFolder.current.appending("copy.mdb")
+    do {
+      let environment = try create()
+      try environment.write { transaction throws(LMDBError) in
+        try transaction.put([1], at: [1], in: environment.table("words"))
+      }
+    }
+    try FileManager.default.copyItem(atPath: path.string, toPath: copy.string)
+    return copy
+  }
+
+  /// Makes the file tell of one more commit, as a writer in another process would.
+  private func commit(_ path: FilePath) throws {
+    let file = try FileDescriptor.open(path, .readWrite, options: .closeOnExec)
+    // The number of the last commit, in either of the first two pages: the higher one counts.
+    for offset in [144, 4096 + 144] as [Int64] {
+      var number: UInt64 = 0
+      _ = try withUnsafeMutableBytes(of: &number) {
+        try file.read(fromAbsoluteOffset: offset, into: $0)
+      }
+      number += 2
+      _ = try withUnsafeBytes(of: number) { try file.write(toAbsoluteOffset: offset, $0) }
+    }
+    try file.close()
+  }
+
+  @Test func `a reader without a lock file makes none, and reads again what was overtaken`() throws
+  {
+    let copy = try copyWithoutLock()
+    let environment = try LMDBEnvironment(path: copy, tables: ["words"], access: .readOnly)
+    #expect(environment.locking == .none)
+    var reads = 0
+    let value = try environment.read { transaction throws(LMDBError) in
+      reads += 1
+      if reads == 1 { try? commit(copy) }
+      return try transaction.value(at: [1], in: environment.table("words"))
+    }
+    #expect(value == [1] && reads == 2)
+    #expect(!FileManager.default.fileExists(atPath: copy.string + "-lock"))
+  }
+
+  @Test func `a reader without a lock gives up where every read is overtaken`() throws {
+    let copy = try copyWithoutLock()
+    let environment = try LMDBEnvironment(path: copy, tables: ["words"], access: .readOnly)
+    let error = #expect(throws: LMDBError.self) {
+      try environment.read { transaction throws(LMDBError) in
+        try? commit(copy)
+        return try transaction.value(at: [1], in: environment.table("words"))
+      }
+    }
+    #expect(error?.problem == .busy)
+  }
+
+  @Test func `a reader that may lock does`() throws {
+    _ = try copyWithoutLock()
+    let environment = try LMDBEnvironment(path: path, tables: ["words"], access: .readOnly)
+    #expect(environment.locking == .shared)
+  }
 }

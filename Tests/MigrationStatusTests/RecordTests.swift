@@ -1,3 +1,4 @@
+import SystemCalls
 import Testing
 
 @testable import MigrationStatus
@@ -115,6 +116,12 @@ import Testing
 extension Surroundings {
   /// A world without processes.
   static func fixed(at time: Int64, alive: Bool = false, boot: Identifier? = nil) -> Surroundings {
-    Surroundings(time: time, boot: boot, isAlive: { _, _ in alive })
+    fixed(at: time, alive ? .running : .gone, boot: boot)
+  }
+
+  static func fixed(
+    at time: Int64, _ presence: Processes.Presence, boot: Identifier? = nil
+  ) -> Surroundings {
+    Surroundings(time: time, boot: boot, presence: { _, _ in presence })
   }
 }

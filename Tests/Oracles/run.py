@@ -73,11 +73,20 @@ class Tool:
         return process
 
 
+KEEP_RECORD = object()  # among the arguments of a migration: it leaves its record beside the store
+
+
 def with_engine(arguments):
-    """The arguments, with the engine of GODWIT_ENGINE in every migration that names none."""
-    arguments, engine = list(map(str, arguments)), os.environ.get("GODWIT_ENGINE")
-    if engine and arguments[0] == "migrate" and "--engine" not in arguments:
-        arguments += ["--engine", engine]
+    """The arguments, with the engine of GODWIT_ENGINE in every migration that names none, and
+    without the record that a migration leaves beside its store unless KEEP_RECORD asks for it."""
+    keeps = KEEP_RECORD in arguments
+    arguments = [str(a) for a in arguments if a is not KEEP_RECORD]
+    engine = os.environ.get("GODWIT_ENGINE")
+    if arguments[0] == "migrate":
+        if engine and "--engine" not in arguments:
+            arguments += ["--engine", engine]
+        if not keeps and "--no-record" not in arguments:
+            arguments.append("--no-record")
     return arguments
 
 

@@ -1,0 +1,10 @@
+package import MigrationCoordinator
+
+extension OutcomeWords {
+  /// The sentences and exit statuses that the tool has for outcomes.
+  package static let sentences = OutcomeWords(
+    failure: { error in
+      let failure = MigrationFailure(error)
+      return (failure.exitStatus.rawValue, failure.sentences)
+    }, losses: { $0.losses.map(\.sentence) })
+}

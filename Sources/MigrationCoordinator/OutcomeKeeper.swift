@@ -1,0 +1,130 @@
+import Logging
+import MigrationStatus
+import Planning
+import Synchronization
+import SystemCalls
+import SystemPackage
+
+/// Puts outcomes into words and exit statuses, which are those of the library above.
+package struct OutcomeWords: Sendable {
+  package typealias Failure = (exitStatus: Int32, sentences: [String])
+
+  package var failure: @Sendable (any Error) -> Failure
+  package var losses: @Sendable (MigrationReport) -> [String]
+
+  package init(
+    failure: @escaping @Sendable (any Error) -> Failure,
+    losses: @escaping @Sendable (MigrationReport) -> [String]
+  ) {
+    self.failure = failure
+    self.losses = losses
+  }
+
+  /// For callers that have no words of their own.
+  package static let plain = OutcomeWords(
+    failure: { (MigrationState.unknownFailureStatus, ["\($0)"]) }, losses: { _ in [] })
+}
+
+// (1) Nothing that happens to a record reaches the migration.
+// (2) A run writes over what another one said only once the work folder is its own, or where no
+// other one runs.
+
+/// Keeps a record of a run beside the store that it reads and beside the one that it makes.
+final class OutcomeKeeper: Sendable {
+  let run = Identifier.random()
+  let words: OutcomeWords
+  private let request: MigrationRequest
+  private let logger: Logger
+  private let state = Mutex<Kept?>(nil)
+
+  private struct Kept {
+    var record: OutcomeRecord
+    /// Where it goes, and what was there before.
+    var files: [(file: OutcomeFile, before: OutcomeRecord?)]
+  }
+
+  init(_ request: MigrationRequest, _ words: OutcomeWords, _ logger: Logger) {
+    self.request = request
+    self.words = words
+    self.logger = logger
+  }
+
+  /// The work folder belongs to this run now.
+  func begin(_ paths: MigrationPaths) {
+    guard request.keepsRecord else { return }
+    let source = resolved(request.store)
+    let destination = request.output.map(resolved) ?? source
+    let record = OutcomeRecord(
+      run: run, source: source, destination: destination, work: resolved(paths.work))
+    let files = (source == destination ? [source] : [source, destination])
+      .map { OutcomeFile(beside: $0) }
+    let kept = Kept(record: record, files: files.map { ($0, try? $0.read()) })
+    state.withLock { $0 = kept }
+    for file in files { write(record, to: file) }
+  }
+
+  /// The run has made its result, or found that there is none to make.
+  func end(_ report: MigrationReport) {
+    guard request.keepsRecord else { return }
+    let said: [String] =
+      switch report.outcome {
+      case .migrated: report.oldStore.map { ["The old store is kept as \($0)."] } ?? []
+      default: ["There was nothing left to do."]
+      }
+    let losses = words.losses(report)
+    let rows = report.outcome == .migrated ? report.rows : nil
+    end(isNew: report.outcome == .migrated) { record in
+      record.end(exitStatus: 0, sentences: said, losses: losses)
+      record.rows = rows
+    }
+  }
+
+  /// The run has ended with an error.
+  func end(_ error: any Error) {
+    guard request.keepsRecord else { return }
+    if case MigrationError.alreadyRunning? = error as? MigrationError { return }
+    let failure = words.failure(error)
+    end(isNew: true) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
+  }
+
+  /// - Parameter isNew: false where a run that did something has more to say.
+  private func end(isNew: Bool, _ change: (inout OutcomeRecord) -> Void) {
+    guard var kept = state.withLock({ $0 }) ?? unbegun() else { return }
+    change(&kept.record)
+    for (file, before) in kept.files {
+      // Another run may have begun beside this one, with another output.
+      if let now = try? file.read(), now.run != run, now.isOfLivingProcess { continue }
+      let isOlderBetter = !isNew && before?.state == .done
+      write(isOlderBetter ? before ?? kept.record : kept.record, to: file)
+    }
+  }
+
+  /// What a run that never got as far as its work folder leaves, where there is a store.
+  private func unbegun() -> Kept? {
+    let source = resolved(request.store)
+    guard let status = try? Files.fileStatusIfPresent(source), status.kind == .file else {
+      return nil
+    }
+    let destination = request.output.map(resolved) ?? source
+    let file = OutcomeFile(beside: source)
+    return Kept(
+      record: OutcomeRecord(
+        run: run, source: source, destination: destination,
+        work: request.paths.work),
+      files: [(file, try? file.read())])
+  }
+
+  private func write(_ record: OutcomeRecord, to file: OutcomeFile) {
+    do {
+      // Who may read the store may know what becomes of it.
+      let mode = try Files.fileStatus(resolved(request.store)).mode
+      try file.write(record, mode: FilePermissions(rawValue: CInterop.Mode(mode & 0o444 | 0o600)))
+    } catch {
+      logger.notice("no record", metadata: ["file": "\(file.path)", "error": "\(error)"])
+    }
+  }
+
+  private func resolved(_ path: FilePath) -> FilePath {
+    (try? Files.resolved(path)) ?? (try? Files.resolvedFolder(of: path)) ?? path
+  }
+}

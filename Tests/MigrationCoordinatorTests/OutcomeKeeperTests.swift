@@ -1,0 +1,98 @@
+import Foundation
+import Godwit
+import Logging
+@testable import MigrationCoordinator
+import MigrationStatus
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite(.scratchFolder) struct OutcomeKeeperTests {
+  private func run(_ request: MigrationRequest) async throws -> MigrationReport {
+    try await Migration(
+      request, launcher: InProcessLauncher(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, words: .sentences
+    ).run()
+  }
+
+  private func request(_ given: GivenMigration, output: FilePath? = nil) -> MigrationRequest {
+    var request = given.request(output: output)
+    request.keepsRecord = true
+    return request
+  }
+
+  private func record(_ store: FilePath) throws -> OutcomeRecord? {
+    try OutcomeFile(beside: Files.resolved(Files.parent(of: store)).appending(name(store))).read()
+  }
+
+  private func name(_ path: FilePath) -> FilePath.Component { path.lastComponent ?? "none" }
+
+  @Test func `a migration leaves its outcome beside the store and beside its output`() async throws
+  {
+    let given = try GivenMigration()
+    let output = given.folder.appending("New.sqlite")
+    let report = try await run(request(given, output: output))
+    let record = try #require(try record(given.store))
+    #expect(record.state == .done && record.exitStatus == 0 && record.rows == report.rows)
+    #expect(record.ended ?? 0 >= record.started)
+    #expect(record.losses.count == report.losses.count && !record.losses.isEmpty)
+    #expect(FilePath(record.destination).lastComponent == "New.sqlite")
+    #expect(try self.record(output) == record)
+  }
+
+  @Test func `none is left unless it is asked for`() async throws {
+    let given = try GivenMigration()
+    _ = try await run(given.request())
+    #expect(try record(given.store) == nil)
+  }
+
+  @Test func `a failure is told in the sentences of the tool`() async throws {
+    let given = try GivenMigration()
+    var request = request(given)
+    request.failsOnLoss = true
+    let error = await #expect(throws: MigrationError.self) { try await run(request) }
+    let failure = MigrationFailure(try #require(error))
+    let record = try #require(try record(given.store))
+    #expect(record.state == .refused && record.sentences == failure.sentences)
+    request.failsOnLoss = false
+    _ = try await run(request)
+    #expect(try self.record(given.store)?.state == .done)
+  }
+
+  @Test func `a run with nothing to do leaves what the last one said`() async throws {
+    let given = try GivenMigration()
+    _ = try await run(request(given))
+    let before = try record(given.store)
+    #expect(try await run(request(given)).outcome == .alreadyCurrent)
+    #expect(try record(given.store) == before)
+  }
+
+  @Test func `what another run says that is at work stays`() async throws {
+    let given = try GivenMigration()
+    let other = OutcomeRecord(
+      run: .random(), source: given.store, destination: given.store, work: "/elsewhere")
+    let store = try Files.resolved(given.store)
+    try OutcomeFile(beside: store).write(other, mode: .ownerReadWrite)
+    var missing = request(given)
+    missing.target = [given.folder.appending("Missing.mom")]
+    await #expect(throws: (any Error).self) { try await run(missing) }
+    #expect(try record(given.store) == other)
+  }
+
+  @Test func `no store, no record`() async throws {
+    let given = try GivenMigration()
+    var missing = request(given)
+    missing.store = given.folder.appending("Missing.sqlite")
+    await #expect(throws: (any Error).self) { try await run(missing) }
+    #expect(try !given.names.contains { $0.hasSuffix(OutcomeFile.suffix) })
+  }
+
+  @Test func `a record that cannot be written fails no migration`() async throws {
+    let given = try GivenMigration()
+    let file = OutcomeFile(beside: given.store).path
+    try Files.writeFileAtomically(Array("mine".utf8), to: file)
+    _ = try await run(request(given))
+    #expect(try given.bytes(file) == Array("mine".utf8))
+  }
+}
