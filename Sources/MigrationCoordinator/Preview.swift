@@ -1,3 +1,4 @@
+import Foundation
 import ModelFiles
 package import Planning
 import Schema

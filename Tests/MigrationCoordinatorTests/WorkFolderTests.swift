@@ -35,7 +35,8 @@ import Testing
     #expect(try Files.listDirectory(paths.work).map(\.string) == ["plan.json"])
   }
 
-  @Test func `a file, a link and a folder of another version or destination are left alone`() throws {
+  @Test func `a file, a link and a folder of another version or destination are left alone`() throws
+  {
     try write(paths.work)
     #expect(fault(paths) == .noFolder)
     try Files.remove(paths.work)
