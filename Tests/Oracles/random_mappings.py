@@ -122,7 +122,8 @@ def make_case(tool, seed, folder):
     while True:
         paths, old, new = make_models(r, os.path.join(folder, str(r.random())))
         mapping = Mapping(old, new)
-        if not mapping.refusals():
+        maker = Maker(r, old, new)
+        if not mapping.refusals() and maker.mappings:
             break
     bundle = os.path.dirname(paths[0])
     template = os.path.join(folder, "empty.sqlite")
@@ -130,12 +131,12 @@ def make_case(tool, seed, folder):
     store = os.path.join(folder, "source", "Random.sqlite")
     os.makedirs(os.path.dirname(store))
     form = Form(r)
+    form.encoding = "UTF-8"
     form.tame, form.odd, form.short, form.defaults = True, False, False, False
     support = os.path.join(folder, "source", ".Random_SUPPORT", "_EXTERNAL_DATA")
     filler = Filler(r, form, Layout(old),
                     Values(r, form, value_limits(mapping), set(), support))
     make_store(template, store, filler, alone(mapping))
-    maker = Maker(r, old, new)
     path = os.path.join(folder, "Random.json")
     maker.write(path)
     return bundle, old, new, store, path, maker
