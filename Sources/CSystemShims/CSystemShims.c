@@ -67,6 +67,9 @@ int csystem_rename_no_replace(const char *from, const char *to) {
 #endif
 }
 
+int csystem_link(const char *from, const char *to) {
+  return result(linkat(AT_FDCWD, from, AT_FDCWD, to, 0));
+}
 int csystem_rename(const char *from, const char *to) { return result(rename(from, to)); }
 int csystem_unlink(const char *path) { return result(unlink(path)); }
 int csystem_remove_directory(const char *path) { return result(rmdir(path)); }

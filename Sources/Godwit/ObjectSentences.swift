@@ -79,6 +79,9 @@ extension ObjectMigrationError {
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "
         + "source object"
+    case .keysExhausted(let table):
+      "an object has the highest key that SQLite knows in \(table), so a new one has none left; "
+        + "give that object another key first"
     case .notIndependent(let what):
       "the policy declares its objects independent, which leaves no way to \(what); leave the "
         + "declaration out"

@@ -163,12 +163,14 @@ package struct Migration: Sendable {
       result: workspace.paths.result, names: outcome.externalNames)
     let missing = try files.bring(from: lastStore, to: request.destination)
     report.missingExternalFiles = Set(report.missingExternalFiles + missing).sorted()
-    report.oldStore = try handOver(survey, workspace.paths)?.string
+    report.oldStore = try handOver(survey, files, workspace.paths)?.string
     return report
   }
 
   /// Puts the result where it belongs; the path of the old store where it is kept.
-  private func handOver(_ survey: StoreSurvey, _ paths: MigrationPaths) throws -> FilePath? {
+  private func handOver(
+    _ survey: StoreSurvey, _ files: ExternalFiles, _ paths: MigrationPaths
+  ) throws -> FilePath? {
     _ = try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
     if let output = request.output {
@@ -182,8 +184,17 @@ package struct Migration: Sendable {
     let swapper = StoreSwapper(
       store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
       journal: SwapJournal(paths))
+    let old = OldExternalFiles(store: request.store)
+    let obsolete = request.discardsOld ? try old.obsolete(survey, files) : []
     survey.access.release()
-    try swapper.swap(paths.result, discardsOld: request.discardsOld)
+    let links = request.discardsOld ? [] : try old.keep(for: kept)
+    do {
+      try swapper.swap(paths.result, discardsOld: request.discardsOld)
+    } catch {
+      old.undo(links)
+      throw error
+    }
+    try old.remove(obsolete)
     return request.discardsOld ? nil : kept
   }
 

@@ -2,14 +2,15 @@ import Mapping
 import ObjectModel
 import Schema
 
-/// Which destination tables keep the keys of their source objects, and the next new key of each.
+/// Which destination tables keep the keys of their source objects, and the highest key of each.
 ///
 /// A table keeps keys where all its objects come from one source table: an object's address and
 /// every reference to it then stay what they were. Elsewhere, and for objects that a policy makes,
 /// keys are given in the order of creation, which the order of mappings and source keys determines.
 struct KeyPlan {
   private var keeps: Set<String> = []
-  private var next: [String: Int64] = [:]
+  /// The highest key that each table has given.
+  private(set) var maxima: [String: Int64] = [:]
   /// Tables that may take one source object more than once.
   private var ambiguous: Set<String> = []
 
@@ -31,11 +32,11 @@ struct KeyPlan {
     }
     for table in destination.tables {
       guard let roots = origins[table.name], roots.count == 1, let root = roots.first else {
-        next[table.name] = 1
+        self.maxima[table.name] = 0
         continue
       }
       keeps.insert(table.name)
-      next[table.name] = max(1, (maxima[root] ?? 0) + 1)
+      self.maxima[table.name] = max(0, maxima[root] ?? 0)
     }
   }
 
@@ -43,19 +44,17 @@ struct KeyPlan {
 
   func isAmbiguous(_ table: String) -> Bool { ambiguous.contains(table) }
 
-  mutating func newKey(_ table: String) -> Int64 {
-    let key = next[table] ?? 1
-    next[table] = key + 1
+  mutating func newKey(_ table: String) throws -> Int64 {
+    let (key, isBeyond) = (maxima[table] ?? 0).addingReportingOverflow(1)
+    if isBeyond { throw ObjectMigrationError(.keysExhausted(table: table)) }
+    maxima[table] = key
     return key
   }
 
   /// A kept key beyond all that the source's own table of keys admits.
   mutating func note(_ key: Int64, in table: String) {
-    if key >= next[table] ?? 1 { next[table] = key + 1 }
+    if key > maxima[table] ?? 0 { maxima[table] = key }
   }
-
-  /// The highest key that each table has given.
-  var maxima: [String: Int64] { next.mapValues { $0 - 1 } }
 }
 
 extension EntityMapping {

@@ -224,16 +224,16 @@ package final class ObjectContext: EvaluatedContext {
 
   // MARK: Fetching
 
-  /// The objects of an entity in the order of their keys, some at a time.
+  /// The objects of an entity in the order of their keys, some at a time, from a key on.
   func batch(
-    of facts: EntityFacts, after key: Int64, limit: Int, equal: Equality? = nil
+    of facts: EntityFacts, from key: Int64, limit: Int, equal: Equality? = nil
   ) throws -> [ManagedObject] {
     let condition = equal.map { "AND \(SQL.identifier($0.column)) = ?3" } ?? ""
     let list = (["Z_PK"] + facts.columns.map(SQL.identifier)).joined(separator: ", ")
     let statement = try statements.statement(
       """
       SELECT \(list) FROM \(sqlTable(facts.tableName))
-      WHERE Z_PK > ?1 AND Z_ENT = ?2 \(condition) ORDER BY Z_PK LIMIT \(limit)
+      WHERE Z_PK >= ?1 AND Z_ENT = ?2 \(condition) ORDER BY Z_PK LIMIT \(limit)
       """)
     statement.bind(all: [key, facts.number])
     if let equal { statement.bind(equal.value, at: 3) }
@@ -267,11 +267,11 @@ package final class ObjectContext: EvaluatedContext {
       let facts = try entityFacts(name)
       guard tableExists(facts) else { continue }
       let equal = predicate.flatMap { Equality($0, facts) }
-      var last = Int64.min
-      while true {
-        let objects = try batch(of: facts, after: last, limit: 500, equal: equal)
+      var next: Int64? = .min
+      while let first = next {
+        let objects = try batch(of: facts, from: first, limit: 500, equal: equal)
         guard let end = objects.last else { break }
-        last = end.primaryKey
+        next = end.primaryKey == .max ? nil : end.primaryKey + 1
         for object in objects {
           if let predicate, predicate != .always(true) {
             let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)

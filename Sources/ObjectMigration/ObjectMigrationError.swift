@@ -14,6 +14,8 @@ package struct ObjectMigrationError: Error {
     case notAssociated
     /// A policy that declares its objects independent wants more than one of them.
     case notIndependent(String)
+    /// A new object needs a key above the highest that there is.
+    case keysExhausted(table: String)
     /// A value expression or a filter has no value; the cause tells why.
     case expressionFailed
     case valueRefused(type: AttributeType, found: String)

@@ -90,7 +90,7 @@ package final class ObjectMigrationManager {
       if isOfMapping, created.isEmpty, let currentSource {
         try keyOfCopy(of: currentSource, facts)
       } else {
-        keys.plan.newKey(facts.tableName)
+        try keys.plan.newKey(facts.tableName)
       }
     let object = try destinationContext.insert(facts, key: key)
     if isOfMapping {
@@ -125,7 +125,7 @@ package final class ObjectMigrationManager {
 
   func keyOfCopy(of source: ManagedObject, _ facts: EntityFacts) throws -> Int64 {
     let table = facts.tableName
-    guard keys.plan.keepsKeys(table) else { return keys.plan.newKey(table) }
+    guard keys.plan.keepsKeys(table) else { return try keys.plan.newKey(table) }
     guard keys.plan.isAmbiguous(table) else {
       keys.plan.note(source.primaryKey, in: table)
       return source.primaryKey
@@ -133,7 +133,7 @@ package final class ObjectMigrationManager {
     let place = Associations.Place(table: Int64(facts.tableIndex), key: source.primaryKey)
     // A source object of several mappings, or made twice by a policy, keeps its key once.
     let before = try associations.destinations(of: Associations.Place(source), mapping: nil)
-    if before.contains(where: { $0.place == place }) { return keys.plan.newKey(table) }
+    if before.contains(where: { $0.place == place }) { return try keys.plan.newKey(table) }
     keys.plan.note(source.primaryKey, in: table)
     return source.primaryKey
   }
@@ -141,7 +141,8 @@ package final class ObjectMigrationManager {
   /// Makes the object that the default asks for: the hook's first, unless a policy was faster.
   func insertCopy(of source: ManagedObject, _ plan: MappingPlan) throws -> ManagedObject {
     let facts = plan.destination
-    let key = created.isEmpty ? try keyOfCopy(of: source, facts) : keys.plan.newKey(facts.tableName)
+    let key =
+      created.isEmpty ? try keyOfCopy(of: source, facts) : try keys.plan.newKey(facts.tableName)
     let object = try destinationContext.insert(facts, key: key)
     created.append(object)
     return object

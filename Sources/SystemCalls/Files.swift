@@ -33,6 +33,14 @@ extension Files {
     try check(code, .rename, from)
   }
 
+  /// Gives a file a second name, which nothing has yet (`.fileExists`).
+  package static func link(_ from: FilePath, to: FilePath) throws(SystemCallError) {
+    let code = from.withPlatformString { from in
+      to.withPlatformString { csystem_link(from, $0) }
+    }
+    try check(code, .link, to)
+  }
+
   /// Renames and replaces what has the new name.
   package static func rename(_ from: FilePath, to: FilePath) throws(SystemCallError) {
     let code = from.withPlatformString { from in

@@ -3,7 +3,7 @@ package import SystemPackage
 /// What was asked of the system, of which file, and what it answered.
 package struct SystemCallError: Error, Hashable, Sendable {
   package enum Operation: String, Sendable {
-    case open, read, write, reserve, synchronize, lock, rename, exchange, remove, copy
+    case open, read, write, reserve, synchronize, lock, rename, link, exchange, remove, copy
     case status, setAttributes, listDirectory, createDirectory, freeSpace, fileSystemKind
     case memoryFile, descriptorLimit, ignoreSignal, dieWithParent
   }

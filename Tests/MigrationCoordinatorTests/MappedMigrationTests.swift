@@ -28,6 +28,7 @@ struct GivenMapping {
     let inference = MappingInference(from: Self.old, to: Self.new)
     mapping = .inferred(inference, source: Self.old, destination: Self.new)
     policies.registerOdd()
+    policies.registerLossy()
     change("Lonely") { mapping in
       let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
       mapping.attributeMappings[index].valueExpression = try? ValueExpression(

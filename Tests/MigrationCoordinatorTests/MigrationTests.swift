@@ -35,7 +35,8 @@ import Testing
       try reader.number(
         "SELECT count(*) FROM ZBOOK WHERE Z_FOK_WRITER IS NULL AND ZWRITER IS NOT NULL") == 0)
     #expect(report.danglingReferences.isEmpty)
-    #expect(report.losses.map(\.property) == ["gone", "gone"])
+    #expect(report.losses.map(\.name) == ["Book.gone", "Comic.gone", "Comic.pages"])
+    #expect(report.losses.map(\.cause) == [.removed, .removed, .conversion])
     #expect(!report.resumed)
   }
 

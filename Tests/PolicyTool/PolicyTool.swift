@@ -9,6 +9,7 @@ import TestPolicies
     var policies = MigrationPolicies.ofCorpus
     policies.register("Marking") { MarkingPolicy() }
     let names = ProcessInfo.processInfo.environment["GODWIT_ANSWERING"] ?? ""
+    policies.registerLossy()
     policies.registerOdd(answering: names.split(separator: ",").map(String.init))
     await GodwitTool.run(policies: policies)
   }

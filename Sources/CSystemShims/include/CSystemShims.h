@@ -29,6 +29,8 @@ int csystem_ignore_signal(int signal);
 int csystem_exchange(const char *first, const char *second);
 int csystem_rename_no_replace(const char *from, const char *to);
 int csystem_rename(const char *from, const char *to);
+// Gives a file a second name; links are not followed.
+int csystem_link(const char *from, const char *to);
 int csystem_unlink(const char *path);
 int csystem_remove_directory(const char *path);
 int csystem_make_directory(const char *path, mode_t mode);

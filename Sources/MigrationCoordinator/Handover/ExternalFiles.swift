@@ -39,7 +39,8 @@ struct ExternalFiles {
     return missing
   }
 
-  private func forEachName(_ body: (String) throws -> Void) throws {
+  /// Tells every name that a value of the result has, some of them more than once.
+  func forEachName(_ body: (String) throws -> Void) throws {
     var unlisted: [ExternalReferences] = []
     for (table, columns) in schema.externalColumns.sorted(by: { $0.key < $1.key }) {
       if try !names.forEach(of: table, body) {

@@ -154,11 +154,6 @@ struct LegMigration {
   ) throws -> MigrationReport {
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
-    let accounts = try RowAccounts(survey, assessment, saved.plan, results.map(\.manifest))
-    report.accounts = [accounts.accounts]
-    // Rows that an index hides, and what policies leave alone, are known only now.
-    report.losses = try request.lossDecision.require(
-      assessment.losses + accounts.lateLosses, of: survey, store: request.store)
     var cache: [UInt8]?
     do {
       let encoded = try ModelArchive.encode(assessment.destination.model)
@@ -180,6 +175,11 @@ struct LegMigration {
     let assembler: any Assembler =
       saved.pages.map { GraftAssembler(layout: $0, paths: paths) } ?? SQLAssembler()
     let assembled = try assembler.assemble(order) { telling.assembly($0) }
+    let accounts = try RowAccounts(survey, assessment, saved.plan, results.map(\.manifest))
+    report.accounts = [accounts.accounts]
+    // Rows that an index hides, and what policies leave alone, are known only now.
+    report.losses = try request.lossDecision.require(
+      assessment.losses + accounts.lateLosses, of: survey, store: request.store)
     FaultPoint.reached("coordinator:assembled")
     try Task.checkCancellation()
     if !leg.mappings.isEmpty, request.validation != .off {
