@@ -37,21 +37,28 @@ struct VerificationInputs {
     var migration = request.migration
     migration.store = old
     migration.target = request.target.isEmpty ? [new] : request.target
-    let survey = try StoreSurvey(
-      store: old, access: before, models: migration.models + request.target.filter(Self.isBundle))
-    let version: NewVersion
-    if let target {
-      version = try NewVersion(target, new: after.readable)
-    } else {
-      version = try NewVersion(
-        of: after.readable, new, old: survey, models: migration.models,
-        configuration: request.configuration)
+    let oldReader = try StoreReader(immutable: before.readable)
+    let told = try oldReader.metadata().versionHashes
+    let places = migration.models + request.target.filter(Self.isBundle)
+    // A store whose own word cannot be read is judged by the model that it should have.
+    let newReader = target == nil ? try StoreReader(immutable: after.readable) : nil
+    if try told == target?.hashes ?? newReader?.metadata().versionHashes {
+      // Copies are compared as they are, whether or not their model is known.
+      let model = try? OwnModel.find(told, in: places, reader: oldReader)
+      order = VerificationOrder(
+        old: .init(path: old, readable: before.readable),
+        new: .init(path: new, readable: after.readable), steps: [], hashes: told,
+        versionIdentifiers: [], scratch: scratch)
+      order.copyModel = model
+      return
     }
-    if survey.metadata.versionHashes != version.hashes {
-      steps = try FoundRoute(
-        ofResult: migration, survey: survey, model: version.model, hashes: version.hashes
-      ).route.steps
-    }
+    let survey = try StoreSurvey(store: old, access: before, models: places)
+    let version =
+      try target.map { NewVersion($0) }
+      ?? NewVersion(StoreReader(immutable: after.readable), new, models: migration.models)
+    steps = try FoundRoute(
+      ofResult: migration, survey: survey, model: version.model, hashes: version.hashes
+    ).route.steps
     order = VerificationOrder(
       old: .init(path: old, readable: before.readable),
       new: .init(path: new, readable: after.readable),
@@ -62,13 +69,9 @@ struct VerificationInputs {
       },
       hashes: version.hashes, versionIdentifiers: version.identifiers, scratch: scratch)
     // The tables are those of the model that was found, under its own names.
-    if !order.steps.isEmpty {
-      order.steps[0].source = survey.model
-      order.steps[order.steps.count - 1].destination = version.model
-      order.unsupported = survey.unsupported.map { "\($0.rawValue) of the old store" }
-    } else {
-      order.copyModel = survey.model
-    }
+    order.steps[0].source = survey.model
+    order.steps[order.steps.count - 1].destination = version.model
+    order.unsupported = survey.unsupported.map { "\($0.rawValue) of the old store" }
   }
 
   private static func resolved(_ path: FilePath) throws -> FilePath {
@@ -85,24 +88,14 @@ private struct NewVersion {
   var hashes: [String: VersionHash]
   var identifiers: [String]
 
-  init(_ target: TargetModel, new: FilePath) throws {
-    model = target.model
-    hashes = target.hashes
-    identifiers = target.model.versionIdentifiers
+  init(_ target: TargetModel) {
+    self.init(target.model, target.hashes)
   }
 
   /// Takes a store at its word: the model with the hashes of its metadata, or, where there is none,
   /// the one that it carries.
-  init(
-    of readable: FilePath, _ store: FilePath, old: StoreSurvey, models: [FilePath],
-    configuration: String?
-  ) throws {
-    let reader = try StoreReader(immutable: readable)
+  init(_ reader: StoreReader, _ store: FilePath, models: [FilePath]) throws {
     let told = try reader.metadata().versionHashes
-    if told == old.metadata.versionHashes {
-      self.init(old.model, told)
-      return
-    }
     // A cache that cannot be read is named by the comparison, where the model is found elsewhere.
     let cached = try? reader.cachedModel()
     if let cached, (try? cached.versionHashes()) == told {

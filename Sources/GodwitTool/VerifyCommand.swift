@@ -99,7 +99,8 @@ struct VerifyCommand: ParsableCommand {
       var report = VerificationReport(limit: max(1, limit))
       report.note(
         Difference(
-          .page, table: "\(new)", actual: MigrationFailure(error).sentences.joined(separator: " ")))
+          error.kind, table: "\(new)",
+          actual: MigrationFailure(error).sentences.joined(separator: " ")))
       return VerificationOutcome(report: report, steps: [])
     }
   }
@@ -107,6 +108,17 @@ struct VerifyCommand: ParsableCommand {
   private func isNew(_ path: FilePath) -> Bool {
     path == new || path.lastComponent == "new.sqlite"
       || path == (try? Files.resolved(new)) && path != (try? Files.resolved(old))
+  }
+}
+
+extension StoreError {
+  /// What a new store is called that cannot be opened at all.
+  fileprivate var kind: Difference.Kind {
+    switch problem {
+    case .metadataUnreadable, .hashVersionUnknown, .notCoreData: .metadata
+    case .modelCacheUnreadable: .modelCache
+    default: .page
+    }
   }
 }
 

@@ -92,7 +92,9 @@ struct TableRules {
     default: return
     }
     guard let owner = table.columns.firstIndex(where: { $0.role == ownerRole }) else { return }
-    let hadOrder = entities.values.contains { if case .place = $0.cells[place] { true } else { false } }
+    let hadOrder = entities.values.contains {
+      if case .place = $0.cells[place] { true } else { false }
+    }
     let hasOwners = entities.values.contains {
       switch $0.cells[owner] {
       case .constant, .stray: false

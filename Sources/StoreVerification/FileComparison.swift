@@ -57,7 +57,8 @@ extension VerificationRun {
           actual: "\(actual)"))
     }
     compare("page size", after.pageSize, isCopy ? before.pageSize : 4096)
-    compare("bytes kept free on each page", Int64(after.bytes[20]), Int64(isCopy ? before.bytes[20] : 0))
+    compare(
+      "bytes kept free on each page", Int64(after.bytes[20]), Int64(isCopy ? before.bytes[20] : 0))
     compare("auto-vacuum", after.vacuum, isCopy ? before.vacuum : 2)
     compare("text encoding", after.encoding, before.encoding, isCopy ? before.encoding : 1)
     compare("user version", after.number(60), isCopy ? before.number(60) : 0, before.number(60))

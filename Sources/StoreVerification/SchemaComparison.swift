@@ -165,10 +165,14 @@ extension VerificationRun {
     }
   }
 
+  /// What follows the columns of an index: the condition of a partial one.
   private static func condition(_ sql: String) -> String? {
     let squeezed = squeezed(sql)
-    guard let range = squeezed.firstRange(of: ") WHERE ") else { return nil }
-    return String(squeezed[range.upperBound...])
+    // The condition begins after the first list in parentheses, in which none nest.
+    guard let end = squeezed.firstIndex(of: ")") else { return nil }
+    let rest = squeezed[squeezed.index(after: end)...].drop { $0 == " " }
+    guard rest.lowercased().hasPrefix("where ") else { return rest.isEmpty ? nil : String(rest) }
+    return String(rest.dropFirst("where ".count))
   }
 
   private static func squeezed(_ sql: String) -> String {

@@ -114,7 +114,8 @@ final class Stages {
   ) throws -> [String: Int64] {
     let metadata = StoreMetadata(uuid: "", plist: [:])
     var work = ObjectMigration.Order(
-      source: store.path, sourceSchema: schema, destinationSchema: try StoreSchema(step.destination),
+      source: store.path, sourceSchema: schema,
+      destinationSchema: try StoreSchema(step.destination),
       mappings: step.mappings, result: path, work: order.scratch, metadata: metadata,
       now: order.now)
     work.support = ExternalFolders.support(of: order.old.path)

@@ -143,7 +143,8 @@ extension VerificationRun {
         + "ORDER BY \(owner), \(SQL.identifier(expected.orderColumn)), 2")
     let actual = try new.prepare(
       "SELECT \(SQL.identifier(found.orderColumn)) FROM \(SQL.identifier(found.table)) "
-        + "WHERE \(SQL.identifier(found.ownerColumn)) = ? AND \(SQL.identifier(found.keyColumn)) = ?")
+        + "WHERE \(SQL.identifier(found.ownerColumn)) = ? AND \(SQL.identifier(found.keyColumn)) = ?"
+    )
     var rising = RisingPlaces()
     while try rows.step() {
       let (owner, key) = (rows.value(0), rows.value(1))
