@@ -80,6 +80,12 @@ let package = Package(
         "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
+      "StoreVerification",
+      [
+        "KeyedArchives", "Mapping", "ModelFiles", "ObjectMigration", "ObjectModel", "Schema",
+        "StoreFormat", "SystemCalls", "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+      ]),
+    .module(
       "MigrationWorker",
       [
         "Mapping", "MigrationStatus", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
@@ -107,7 +113,7 @@ let package = Package(
       [
         "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema",
-        "StoreFormat", "SystemCalls",
+        "StoreFormat", "StoreVerification", "SystemCalls",
         .argumentParser, .logging, .systemPackage,
       ]),
     .executableTarget(

@@ -1,14 +1,23 @@
 import ArgumentParser
+import Foundation
 import Godwit
 import MigrationCoordinator
+import Planning
 import StoreFormat
+import StoreVerification
+import SystemCalls
 import SystemPackage
 
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Compares a migrated store with the old one, object by object.",
-    discussion: "Both are left as they are. Ends with 65 if they differ.")
+    discussion: """
+      Works out what the old store should have become, by inference or by the mapping models that \
+      the migration used, and compares it with the new store to the last byte: rows, relationships, \
+      orders, keys, metadata, indexes, pages, external files. Both stores are left as they are. \
+      Ends with 0 if they are alike, and with 65 if they differ or something could not be judged.
+      """)
 
   @Argument(help: "The store before the migration.")
   var old: FilePath
@@ -17,46 +26,137 @@ struct VerifyCommand: ParsableCommand {
   var new: FilePath
 
   @Option(
+    name: .customLong("to"),
+    help: ArgumentHelp(
+      "The model that the new store should have; without it, the new store is taken at its word.",
+      valueName: "model"))
+  var target: [FilePath] = []
+
+  @Option(help: "The configuration of the model that the new store should have.")
+  var configuration: String?
+
+  @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Where the models of both stores may be found; the stores themselves if not given.",
+      "Where the models of both stores, and mapping models beside them, may be found.",
       valueName: "path"))
   var models: [FilePath] = []
 
-  func run() throws {
-    let before = try survey(old)
-    let after = try survey(new)
-    let comparison = try StoreComparison(old: before, new: after)
-    for difference in comparison.differences {
-      Terminal.standardOutput.line(difference.sentence)
-    }
-    guard comparison.count == 0 else {
-      throw MigrationFailure(
-        .damaged,
-        "\(new) is not what \(old) should have become: \(comparison.count) differences in "
-          + "\(comparison.rows) rows.")
-    }
-    Terminal.standardOutput.line("\(new): \(comparison.rows) rows as they should be.")
+  @OptionGroup var route: RouteOptions
+
+  @Option(
+    help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
+  var journalMode: MigrationRequest.JournalMode?
+
+  @Option(help: "How many differences to print.")
+  var limit = 100
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  func validate() throws {
+    guard limit >= 0 else { throw ValidationError("--limit takes 0 or more.") }
   }
 
-  private func survey(_ store: FilePath) throws -> StoreSurvey {
-    try StoreSurvey(store: store, access: try SourceAccess.open(store), models: models)
+  func run() throws {
+    let scratch = try ScratchFolder()
+    defer { scratch.remove() }
+    let line = ProgressLine()
+    defer { line.clear() }
+    let outcome = try compare(in: scratch.path, line)
+    line.clear()
+    let text = VerificationText(old: old, new: new, outcome)
+    let out = Terminal.standardOutput
+    if json {
+      out.line(try JSONOutput.text(VerificationDocument(old: old, new: new, outcome)))
+    } else {
+      for line in text.lines { out.line(line) }
+      for note in text.notes { Terminal.standardError.line("godwit: note: \(note)") }
+    }
+    guard outcome.report.isAlike else { throw MigrationFailure(.damaged, text.verdict) }
+    if !json { out.line(text.verdict) }
+  }
+
+  private func compare(in scratch: FilePath, _ line: ProgressLine) throws -> VerificationOutcome {
+    var migration = MigrationRequest(store: old, target: [new], workers: 1, memory: 256 << 20)
+    migration.configuration = configuration
+    migration.models = models
+    migration.take(route)
+    migration.policies = GodwitTool.policies.factories
+    do {
+      var inputs = try VerificationInputs(
+        old: old, new: new,
+        .init(migration: migration, target: target, configuration: configuration),
+        scratch: scratch)
+      inputs.order.limit = limit
+      inputs.order.usesWAL = journalMode.map { $0 == .wal }
+      inputs.order.policies = GodwitTool.policies.factories
+      inputs.order.now = Date().timeIntervalSinceReferenceDate
+      let report = try Verification.run(inputs.order) { line.show($0.what, $0.fraction) }
+      return VerificationOutcome(report: report, steps: inputs.steps)
+    } catch let error as StoreError where isNew(error.store) {
+      // A new store that cannot be opened at all differs as much as one can.
+      var report = VerificationReport(limit: max(1, limit))
+      report.note(
+        Difference(
+          error.kind, table: "\(new)",
+          actual: MigrationFailure(error).sentences.joined(separator: " ")))
+      return VerificationOutcome(report: report, steps: [])
+    }
+  }
+
+  private func isNew(_ path: FilePath) -> Bool {
+    path == new || path.lastComponent == "new.sqlite"
+      || path == (try? Files.resolved(new)) && path != (try? Files.resolved(old))
   }
 }
 
-extension StoreComparison.Difference {
-  var sentence: String {
-    switch self {
-    case .rowMissing(let table, let key): "\(table) \(key): missing"
-    case .rowExtra(let table, let key): "\(table) \(key): one too many"
-    case .value(let table, let key, let column, let expected, let actual):
-      "\(table) \(key) \(column): \(actual.prefix(60)) instead of \(expected.prefix(60))"
-    case .order(let table, let column): "\(table).\(column): two rows in one place"
-    case .uuid(let expected, let actual): "UUID: \(actual) instead of \(expected)"
-    case .metadataKey(let key): "metadata key \(key): not carried over"
-    case .keyMaximum(let entity, let expected, let actual):
-      "highest key of \(entity): \(actual) instead of \(expected)"
-    case .tableUnexpected(let table): "\(table): has rows, and the old store has none for it"
+extension StoreError {
+  /// What a new store is called that cannot be opened at all.
+  fileprivate var kind: Difference.Kind {
+    switch problem {
+    case .metadataUnreadable, .hashVersionUnknown, .notCoreData: .metadata
+    case .modelCacheUnreadable: .modelCache
+    default: .page
     }
+  }
+}
+
+/// What came of a verification, and by which way the store is said to have gone.
+struct VerificationOutcome {
+  var report: VerificationReport
+  var steps: [MigrationRoute.Step]
+}
+
+/// A folder for temporary files that this process made, and whose files it removes by name.
+struct ScratchFolder {
+  let path: FilePath
+
+  init() throws {
+    path = FilePath(NSTemporaryDirectory()).appending("godwit-verify-\(UUID().uuidString)")
+    try Files.createDirectory(path, mode: .ownerReadWriteExecute)
+  }
+
+  /// Removes the folder, which is nobody else's: its name was made up here.
+  func remove() { try? Files.removeTree(path) }
+}
+
+/// One line on a terminal that tells how far something is; nothing anywhere else.
+final class ProgressLine {
+  private let terminal = Terminal.standardError
+  private var shown = ""
+
+  func show(_ what: String, _ fraction: Double) {
+    guard let width = terminal.width else { return }
+    let percent = "\(Int(fraction * 100)) %"
+    let text = String("\(percent)  \(what)".prefix(max(0, (width == 0 ? 80 : width) - 1)))
+    if text == shown { return }
+    terminal.write("\r\u{1B}[K\(text)")
+    shown = text
+  }
+
+  func clear() {
+    if !shown.isEmpty { terminal.write("\r\u{1B}[K") }
+    shown = ""
   }
 }

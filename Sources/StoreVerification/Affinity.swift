@@ -1,0 +1,41 @@
+import Schema
+import StoreFormat
+import SystemPackage
+
+/// What SQLite makes of a value that goes into a column of a declared type.
+///
+/// SQLite itself is asked, in a table in memory: a whole real in a `TIMESTAMP` becomes an integer,
+/// `-0.0` in a `FLOAT` becomes `0.0`, and so on.
+final class Affinity {
+  private let store: RawStore
+  private var inserts: [DeclaredType: RawStatement] = [:]
+  private var reads: [DeclaredType: RawStatement] = [:]
+  private let casts: [RawStatement]
+
+  init() throws(StoreError) {
+    store = try RawStore(inMemory: FilePath("a table in memory"))
+    let types: [DeclaredType] = [.integer, .float, .timestamp, .decimal, .varchar, .blob]
+    for type in types {
+      let table = "t_\(type.rawValue)"
+      try store.execute("CREATE TABLE \(table) (k INTEGER PRIMARY KEY, v \(type.rawValue))")
+      inserts[type] = try store.prepare("INSERT OR REPLACE INTO \(table) VALUES (1, ?)")
+      reads[type] = try store.prepare("SELECT v FROM \(table)")
+    }
+    casts = [
+      try store.prepare("SELECT CAST(? AS INTEGER)"), try store.prepare("SELECT CAST(? AS REAL)"),
+    ]
+  }
+
+  func applied(_ value: RawValue, _ type: DeclaredType) throws(StoreError) -> RawValue {
+    try inserts[type]?.run([value])
+    return try reads[type]?.row([])?.first ?? value
+  }
+
+  func asInteger(_ value: RawValue) throws(StoreError) -> RawValue {
+    try casts[0].row([value])?.first ?? .null
+  }
+
+  func asReal(_ value: RawValue) throws(StoreError) -> RawValue {
+    try casts[1].row([value])?.first ?? .null
+  }
+}

@@ -1,0 +1,158 @@
+import ObjectModel
+import Schema
+import SystemPackage
+
+/// What a cell should hold.
+struct ExpectedCell {
+  /// nil where nothing can be said.
+  var value: RawValue?
+  /// What it may hold instead.
+  var alternative: RawValue?
+
+  init(_ value: RawValue?, or alternative: RawValue? = nil) {
+    self.value = value
+    self.alternative = alternative
+  }
+}
+
+/// Carries rules out on the rows of a source.
+final class CellEvaluator {
+  private let source: RawStore
+  private let affinity: Affinity
+  private let files: ExternalFolders
+  private var entityLookUps: [String: RawStatement] = [:]
+  private var ownerLookUps: [String: RawStatement] = [:]
+  /// The external files that a value should come from and that are missing.
+  private(set) var missingFiles: Int64 = 0
+
+  init(source: RawStore, affinity: Affinity, files: ExternalFolders) {
+    self.source = source
+    self.affinity = affinity
+    self.files = files
+  }
+
+  func cell(_ rule: CellRule, _ row: RawStatement) throws -> ExpectedCell {
+    switch rule {
+    case .constant(let value): return ExpectedCell(value)
+    case .copy(let place, let other): return ExpectedCell(row.value(place).or(other))
+    case .number(let place, let type, let other):
+      return ExpectedCell(try number(row.value(place), as: type).or(other))
+    case .tagged(let place, let other): return ExpectedCell(Self.tagged(row.value(place)).or(other))
+    case .untagged(let place, let other):
+      let value = row.value(place)
+      return value == .null ? ExpectedCell(other) : ExpectedCell(try untagged(value))
+    case .key(let reference): return try key(reference, row, row.value(reference.key))
+    case .entity(let reference): return try entity(reference, row)
+    case .place(let reference, let place): return try key(reference, row, row.value(place))
+    case .firstOwner(let table, let column, let entities):
+      return ExpectedCell(try firstOwner(table, column, entities, of: row.value(0)))
+    case .stray(let place):
+      return ExpectedCell(.null, or: place.map(row.value))
+    case .free: return ExpectedCell(nil)
+    }
+  }
+
+  // MARK: Attributes
+
+  /// A real loses its fraction toward zero, and what is not zero is true.
+  private func number(_ value: RawValue, as type: AttributeType) throws -> RawValue {
+    switch (value, type) {
+    case (.null, _): return .null
+    case (.integer(let number), .boolean): return .integer(number == 0 ? 0 : 1)
+    case (.real(let bits), .boolean): return .integer(Double(bitPattern: bits) == 0 ? 0 : 1)
+    case (_, .boolean): return .integer(1)
+    case (.integer, .integer16), (.integer, .integer32), (.integer, .integer64): return value
+    case (_, .integer16), (_, .integer32), (_, .integer64): return try affinity.asInteger(value)
+    case (.integer(let number), .double), (.integer(let number), .float):
+      return .real(Double(number))
+    case (.real, .double), (.real, .float): return value
+    case (_, .double), (_, .float): return try affinity.asReal(value)
+    default: return value
+    }
+  }
+
+  private static func tagged(_ value: RawValue) -> RawValue {
+    switch value {
+    case .blob(let bytes), .text(let bytes): .blob([ExternalValue.inlineTag] + bytes)
+    default: value
+    }
+  }
+
+  private func untagged(_ value: RawValue) throws -> RawValue? {
+    guard case .blob(let bytes) = value else { return value }
+    guard bytes.first == ExternalValue.fileTag else { return .blob(Array(bytes.dropFirst())) }
+    guard let name = ExternalValue.fileName(in: bytes), let path = try files.path(of: name) else {
+      missingFiles += 1
+      return nil
+    }
+    return .blob(try FileBytes.all(of: path))
+  }
+
+  // MARK: Relationships
+
+  /// The entity number of the object of a key; nil where there is no such object.
+  func entityNumber(of key: RawValue, in table: String) throws -> Int64? {
+    guard key.integer != nil else { return nil }
+    let statement: RawStatement
+    if let known = entityLookUps[table] {
+      statement = known
+    } else {
+      statement = try source.prepare(
+        "SELECT Z_ENT FROM \(SQL.identifier(table)) WHERE Z_PK = ?")
+      entityLookUps[table] = statement
+    }
+    return try statement.row([key])?.first?.integer
+  }
+
+  /// The value that goes with a reference: its key, or its place.
+  private func key(
+    _ reference: Reference, _ row: RawStatement, _ value: RawValue
+  ) throws -> ExpectedCell {
+    let key = row.value(reference.key)
+    guard key != .null, reference.family.mayLose else { return ExpectedCell(value) }
+    let actual = try entityNumber(of: key, in: reference.family.table)
+    let told = reference.entity.map { row.value($0).integer } ?? actual
+    guard let actual else { return ExpectedCell(value, or: .null) }
+    let isKept = reference.family.kept[actual] != nil
+    let isToldKept = told.map { reference.family.kept[$0] != nil } ?? false
+    if isKept == isToldKept { return ExpectedCell(isKept ? value : .null) }
+    return ExpectedCell(value, or: .null)
+  }
+
+  private func entity(_ reference: Reference, _ row: RawStatement) throws -> ExpectedCell {
+    let key = row.value(reference.key)
+    func renumbered(_ number: Int64?) -> RawValue {
+      number.flatMap { reference.family.kept[$0] }.map { .integer($0) } ?? .null
+    }
+    if let place = reference.entity {
+      let told = row.value(place)
+      guard told == .null, key != .null else { return ExpectedCell(renumbered(told.integer)) }
+      let actual = try entityNumber(of: key, in: reference.family.table)
+      return ExpectedCell(.null, or: renumbered(actual))
+    }
+    if key == .null { return ExpectedCell(.null) }
+    return ExpectedCell(renumbered(try entityNumber(of: key, in: reference.family.table)))
+  }
+
+  private func firstOwner(
+    _ table: String, _ column: String, _ entities: [Int64], of key: RawValue
+  ) throws -> RawValue {
+    let name = "\(table).\(column)"
+    let statement: RawStatement
+    if let known = ownerLookUps[name] {
+      statement = known
+    } else {
+      let list = entities.map { "\($0)" }.joined(separator: ", ")
+      statement = try source.prepare(
+        "SELECT min(Z_PK) FROM \(SQL.identifier(table)) WHERE \(SQL.identifier(column)) = ? "
+          + "AND Z_ENT IN (\(list))")
+      ownerLookUps[name] = statement
+    }
+    return try statement.row([key])?.first ?? .null
+  }
+}
+
+extension RawValue {
+  /// The value, or the other where it is missing.
+  fileprivate func or(_ other: RawValue) -> RawValue { self == .null ? other : self }
+}

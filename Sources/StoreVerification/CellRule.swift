@@ -1,0 +1,285 @@
+import ObjectModel
+import Schema
+import ValueExpressions
+
+/// What a cell of a row should hold, told by the row that it comes from.
+///
+/// Places count the columns of the source table.
+indirect enum CellRule {
+  case constant(RawValue)
+  /// The value as it is; another one where it is missing.
+  case copy(Int, ifNull: RawValue)
+  /// A number of one type as a number of another.
+  case number(Int, as: AttributeType, ifNull: RawValue)
+  /// Bytes that may lie in a file from now on, or may no longer.
+  case tagged(Int, ifNull: RawValue)
+  case untagged(Int, ifNull: RawValue)
+  /// The key of an object; nil where the object has no place any more.
+  case key(Reference)
+  /// The entity number of that object.
+  case entity(Reference)
+  /// The row's place among those that lead to that object.
+  case place(Reference, Int)
+  /// The lowest key of the rows that lead here.
+  case firstOwner(table: String, column: String, entities: [Int64])
+  /// Of a property that the row's entity has not: nothing, or what stood there before.
+  case stray(Int?)
+  /// Judged elsewhere, or not at all.
+  case free
+}
+
+/// A to-one relationship as a source row keeps it.
+struct Reference {
+  var key: Int
+  /// Where the row tells the entity of the object too.
+  var entity: Int?
+  var family: StepReading.Family
+}
+
+/// What the rows of one destination table should be.
+struct TableRules {
+  let sourceTable: EntityTable
+  let table: EntityTable
+  /// By the entity number in the source.
+  private(set) var entities: [Int64: EntityRules] = [:]
+  /// Order columns that the source had none for.
+  private(set) var newOrders: [NewOrder] = []
+
+  struct EntityRules {
+    var number: Int64
+    /// One for each column of the destination table; of the first three none is looked at.
+    var cells: [CellRule]
+  }
+
+  /// A column in which places are given anew, by key, among the rows of each owner.
+  struct NewOrder {
+    var table: String
+    var ownerColumn: String
+    var keyColumn: String
+    var orderColumn: String
+  }
+
+  /// nil where no entity of the source has objects in the table.
+  init?(_ table: EntityTable, _ reading: StepReading, _ affinity: Affinity) throws {
+    let pairs = table.entityNames.compactMap { name -> (old: Entity, new: Entity)? in
+      guard let new = reading.destination.model.entity(name), !new.isAbstract,
+        let old = reading.match.entities[name].flatMap({ reading.source.model.entity($0) })
+      else { return nil }
+      return (old, new)
+    }
+    guard let sourceTable = pairs.lazy.compactMap({ reading.source.table(of: $0.old) }).first
+    else { return nil }
+    self.sourceTable = sourceTable
+    self.table = table
+    let builder = RuleBuilder(
+      reading: reading, table: table, sourceTable: sourceTable, affinity: affinity)
+    for (old, new) in pairs {
+      guard let from = reading.source.numbers[old.name]?.rawValue,
+        let to = reading.destination.numbers[new.name]?.rawValue
+      else { continue }
+      entities[from] = EntityRules(
+        number: to, cells: try table.columns.map { try builder.rule(for: $0, old, new) })
+    }
+    for place in table.columns.indices { findNewOrder(place) }
+  }
+
+  private mutating func findNewOrder(_ place: Int) {
+    let column = table.columns[place]
+    let ownerRole: Column.Role
+    switch column.role {
+    case .toOneOrder(let entity, let name): ownerRole = .toOne(entity: entity, name: name)
+    case .ownerOrder(let entity, let name): ownerRole = .owner(entity: entity, name: name)
+    default: return
+    }
+    guard let owner = table.columns.firstIndex(where: { $0.role == ownerRole }) else { return }
+    let hadOrder = entities.values.contains {
+      if case .place = $0.cells[place] { true } else { false }
+    }
+    let hasOwners = entities.values.contains {
+      switch $0.cells[owner] {
+      case .constant, .stray: false
+      default: true
+      }
+    }
+    guard hasOwners, !hadOrder else { return }
+    for number in entities.keys { entities[number]?.cells[place] = .free }
+    newOrders.append(
+      NewOrder(
+        table: table.name, ownerColumn: table.columns[owner].name, keyColumn: "Z_PK",
+        orderColumn: column.name))
+  }
+}
+
+/// Finds the rule for each column of a table.
+private struct RuleBuilder {
+  let reading: StepReading
+  let table: EntityTable
+  let sourceTable: EntityTable
+  let affinity: Affinity
+
+  private var source: StoreSchema { reading.source }
+  private var destination: StoreSchema { reading.destination }
+
+  func rule(for column: Column, _ old: Entity, _ new: Entity) throws -> CellRule {
+    switch column.role {
+    case .primaryKey, .entityNumber, .optimisticLock: return .free
+    case .attribute(let entity, let name):
+      guard inherits(new, from: entity) else { return .stray(strayPlace(entity, name)) }
+      guard declares(new, name) == entity else { return .free }
+      return try attribute(name, column, old, new)
+    case .toOne(let entity, let name), .toOneEntity(let entity, let name),
+      .toOneOrder(let entity, let name):
+      guard inherits(new, from: entity) else { return .stray(samePlace(column.role)) }
+      return toOne(column.role, name, old, new)
+    case .owner(let entity, let name), .ownerOrder(let entity, let name):
+      guard
+        let target = destination.model.entity(entity)?.relationships.first(where: {
+          $0.name == name
+        })?.destinationEntityName, inherits(new, from: target)
+      else { return .stray(samePlace(column.role)) }
+      return owner(column.role, entity, name)
+    }
+  }
+
+  private func inherits(_ entity: Entity, from name: String) -> Bool {
+    destination.model.lineage(of: entity).contains { $0.name == name }
+  }
+
+  /// The lowest entity of a lineage that declares an attribute, whose column holds the value.
+  private func declares(_ entity: Entity, _ attribute: String) -> String? {
+    destination.model.lineage(of: entity).first {
+      $0.attributes.contains { $0.name == attribute }
+    }?.name
+  }
+
+  private func place(_ role: Column.Role) -> Int? {
+    sourceTable.columns.firstIndex { $0.role == role }
+  }
+
+  private func place(named name: String?) -> Int? {
+    name.flatMap { name in sourceTable.columns.firstIndex { $0.name == name } }
+  }
+
+  /// The source column that another entity's property continues.
+  private func strayPlace(_ entity: String, _ name: String) -> Int? {
+    guard let old = reading.match.entities[entity].flatMap({ source.model.entity($0) }),
+      let origin = reading.match.origin(of: name, in: entity)
+    else { return nil }
+    return attributePlace(origin, of: old)
+  }
+
+  /// The column that means the same in a source of the same model.
+  private func samePlace(_ role: Column.Role) -> Int? { place(role) }
+
+  private func attributePlace(_ name: String, of entity: Entity) -> Int? {
+    source.model.lineage(of: entity).lazy.compactMap {
+      place(.attribute(entity: $0.name, name: name))
+    }.first
+  }
+
+  // MARK: Attributes
+
+  private func attribute(
+    _ name: String, _ column: Column, _ old: Entity, _ new: Entity
+  ) throws -> CellRule {
+    guard let attribute = destination.model.allAttributes(of: new).first(where: { $0.name == name })
+    else { return .constant(.null) }
+    let standard = try affinity.applied(Self.stored(attribute.defaultValue, attribute), column.type)
+    guard let origin = reading.match.origin(of: name, in: new.name),
+      let before = source.model.allAttributes(of: old).first(where: { $0.name == origin }),
+      let place = attributePlace(origin, of: old)
+    else { return .constant(standard) }
+    let ifNull = before.isOptional && !attribute.isOptional ? standard : .null
+    if before.storesBinaryDataExternally != attribute.storesBinaryDataExternally {
+      return attribute.storesBinaryDataExternally
+        ? .tagged(place, ifNull: ifNull) : .untagged(place, ifNull: ifNull)
+    }
+    return before.type == attribute.type
+      ? .copy(place, ifNull: ifNull) : .number(place, as: attribute.type, ifNull: ifNull)
+  }
+
+  /// A default value as an attribute of that kind is kept, before the column's affinity.
+  private static func stored(_ value: AttributeValue, _ attribute: Attribute) -> RawValue {
+    switch value {
+    case .null: .null
+    case .boolean(let flag): .integer(flag ? 1 : 0)
+    case .integer(let number):
+      [.double, .float, .date].contains(attribute.type)
+        ? .real(Double(number)) : .integer(number)
+    case .real(let number), .date(let number): .real(number)
+    case .decimal(let text), .string(let text), .uri(let text): .text(text)
+    case .data(let bytes):
+      .blob(attribute.storesBinaryDataExternally ? [ExternalValue.inlineTag] + bytes : bytes)
+    case .uuid(let bytes): .blob(bytes)
+    }
+  }
+
+  // MARK: Relationships
+
+  private func toOne(
+    _ role: Column.Role, _ name: String, _ old: Entity, _ new: Entity
+  ) -> CellRule {
+    guard
+      let relationship = destination.model.allRelationships(of: new).first(where: {
+        $0.name == name
+      })
+    else { return .constant(.null) }
+    if let origin = reading.match.origin(of: name, in: new.name) {
+      return sameRow(role, origin, old, within: relationship.destinationEntityName)
+    }
+    // What a new relationship holds follows from its inverse, if that was there before.
+    guard let (owner, inverse) = destination.model.inverseWithOwner(of: relationship),
+      let pairs = reading.pairs(of: inverse.name, declaredBy: owner.name)
+    else { return .constant(.null) }
+    return following(role, pairs)
+  }
+
+  private func sameRow(
+    _ role: Column.Role, _ name: String, _ old: Entity, within: String
+  ) -> CellRule {
+    for level in source.model.lineage(of: old) {
+      guard let key = place(.toOne(entity: level.name, name: name)),
+        let relationship = level.relationships.first(where: { $0.name == name }),
+        let family = reading.family(relationship.destinationEntityName, within: within)
+      else { continue }
+      let reference = Reference(
+        key: key, entity: place(.toOneEntity(entity: level.name, name: name)), family: family)
+      switch role {
+      case .toOneEntity: return .entity(reference)
+      case .toOneOrder:
+        return place(.toOneOrder(entity: level.name, name: name))
+          .map { .place(reference, $0) } ?? .constant(.null)
+      default: return .key(reference)
+      }
+    }
+    return .constant(.null)
+  }
+
+  /// The owner of a row, where the pairs are those of a relationship that leads to it.
+  private func following(_ role: Column.Role, _ pairs: StepReading.Pairs) -> CellRule {
+    let isOrder: Bool
+    switch role {
+    case .toOneOrder, .ownerOrder: isOrder = true
+    default: isOrder = false
+    }
+    switch pairs.form {
+    case .targetRows:
+      guard let key = place(named: pairs.ownerColumn) else { return .constant(.null) }
+      let reference = Reference(key: key, entity: nil, family: pairs.owners)
+      if isOrder {
+        return place(named: pairs.targetOrder).map { .place(reference, $0) } ?? .constant(.null)
+      }
+      if case .toOneEntity = role { return .entity(reference) }
+      return .key(reference)
+    case .ownerRows:
+      if isOrder { return .constant(.null) }
+      return .firstOwner(
+        table: pairs.table, column: pairs.targetColumn, entities: pairs.owners.kept.keys.sorted())
+    case .joinTable: return .free
+    }
+  }
+
+  private func owner(_ role: Column.Role, _ entity: String, _ name: String) -> CellRule {
+    reading.pairs(of: name, declaredBy: entity).map { following(role, $0) } ?? .constant(.null)
+  }
+}

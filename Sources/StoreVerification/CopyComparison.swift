@@ -1,0 +1,196 @@
+import ModelFiles
+import ObjectModel
+import Schema
+import StoreFormat
+
+/// Compares two stores of one version as what they are: copies of each other.
+extension VerificationRun {
+  func compareCopies() throws {
+    tell("reading the schema", 0)
+    let before = try RawCatalog(old)
+    compareEntries(before)
+    let kinds = try CopyKinds(order.copyModel, before)
+    let tables = before.entries("table").filter { catalog.hasTable($0.name) && !$0.isVirtual }
+    expect(
+      rows: tables.reduce(0) { sum, table in
+        sum + ((try? new.number("SELECT count(*) FROM \(SQL.identifier(table.name))")) ?? 0)
+      })
+    for table in tables where table.name != "Z_METADATA" {
+      try judge(table.name) { try compareTable(table.name, before, kinds) }
+    }
+    for table in before.entries("table") where table.isVirtual {
+      report.remark("\(table.name) is a virtual table: the tables below it were compared")
+    }
+    tell("comparing metadata", 0.9)
+    try judge("Z_METADATA") { try compareMetadata() }
+    try compareHeader()
+    if let found = kinds.schema?.found(in: catalog) { try compareExternalFiles(found) }
+    tell("checking pages and indexes", 0.95)
+    try checkPages()
+  }
+
+  private func compareEntries(_ before: RawCatalog) {
+    struct Name: Hashable {
+      var type: String
+      var name: String
+    }
+    func byName(_ entries: [RawCatalog.Entry]) -> [Name: RawCatalog.Entry] {
+      Dictionary(
+        entries.map { (Name(type: $0.type, name: $0.name), $0) }, uniquingKeysWith: { $1 })
+    }
+    let (wanted, found) = (byName(before.entries), byName(catalog.entries))
+    for entry in before.entries {
+      let other = found[Name(type: entry.type, name: entry.name)]
+      if other == entry { continue }
+      note(
+        Difference(
+          entry.kind(other == nil ? .missing : .changed), table: entry.table, column: entry.name,
+          expected: entry.sql, actual: other?.sql))
+    }
+    for entry in catalog.entries where wanted[Name(type: entry.type, name: entry.name)] == nil {
+      note(
+        Difference(
+          entry.kind(.extra), table: entry.table, column: entry.name, actual: entry.sql))
+    }
+  }
+
+  private func compareTable(_ name: String, _ before: RawCatalog, _ kinds: CopyKinds) throws {
+    let columns = (before.columns[name] ?? []).filter { catalog.hasColumn($0.name, in: name) }
+    let keys = columns.filter { $0.keyPlace > 0 }.sorted { $0.keyPlace < $1.keyPlace }
+    let keyList = keys.isEmpty ? ["rowid"] : keys.map { SQL.identifier($0.name) }
+    let query = """
+      SELECT \((keyList + columns.map { SQL.identifier($0.name) }).joined(separator: ", ")) \
+      FROM \(SQL.identifier(name)) ORDER BY \(keyList.joined(separator: ", "))
+      """
+    let (expected, actual) = (try old.prepare(query), try new.prepare(query))
+    func key(_ row: RawStatement) -> [RawValue] { keyList.indices.map(row.value) }
+    func text(_ key: [RawValue]) -> String { key.map { "\($0)" }.joined(separator: ", ") }
+    var (left, right) = (try expected.step(), try actual.step())
+    while left || right {
+      count(name)
+      let (wanted, found) = (left ? key(expected) : nil, right ? key(actual) : nil)
+      if let wanted, found.map({ RawValue.precedes(wanted, $0) }) ?? true {
+        note(.init(kinds.missing(name), table: name, key: text(wanted)))
+        left = try expected.step()
+      } else if let found, wanted.map({ RawValue.precedes(found, $0) }) ?? true {
+        note(.init(kinds.extra(name), table: name, key: text(found)))
+        right = try actual.step()
+      } else {
+        for (place, column) in columns.enumerated() {
+          let place = place + keyList.count
+          if expected.isSame(place, as: actual, place) { continue }
+          let (value, other) = (expected.value(place), actual.value(place))
+          if value == other { continue }
+          note(
+            Difference(
+              kinds.value(name, column.name), table: name, key: text(key(actual)),
+              column: column.name, expected: "\(value)", actual: "\(other)"))
+        }
+        (left, right) = (try expected.step(), try actual.step())
+      }
+    }
+  }
+}
+
+/// What differences between copies are called.
+private struct CopyKinds {
+  let schema: StoreSchema?
+  private var columns: [String: [String: Difference.Kind]] = [:]
+  private var joins: Set<String> = []
+
+  init(_ model: ManagedObjectModel?, _ catalog: RawCatalog) throws {
+    // A store whose tables are not known is compared all the same.
+    schema = model.flatMap { try? StoreSchema($0) }
+    columns["Z_PRIMARYKEY"] = ["Z_MAX": .highestKey]
+    for table in schema?.tables ?? [] {
+      for column in table.columns {
+        columns[table.name, default: [:]][column.name] =
+          switch column.role {
+          case .entityNumber: .entityNumber
+          case .optimisticLock: .saveCount
+          case .toOne, .owner: .reference
+          case .toOneEntity: .referenceEntity
+          case .toOneOrder, .ownerOrder: .order
+          case .primaryKey, .attribute: .value
+          }
+      }
+    }
+    for (_, join) in schema?.found(in: catalog).joins ?? [] {
+      joins.insert(join.name)
+      for name in [join.first.orderColumn, join.second.orderColumn].compactMap(\.self) {
+        columns[join.name, default: [:]][name] = .order
+      }
+    }
+  }
+
+  func value(_ table: String, _ column: String) -> Difference.Kind {
+    columns[table]?[column] ?? other(table, .value)
+  }
+
+  func missing(_ table: String) -> Difference.Kind {
+    joins.contains(table) ? .pairMissing : other(table, .rowMissing)
+  }
+
+  func extra(_ table: String) -> Difference.Kind {
+    joins.contains(table) ? .pairExtra : other(table, .rowExtra)
+  }
+
+  private func other(_ table: String, _ kind: Difference.Kind) -> Difference.Kind {
+    switch table {
+    case "Z_PRIMARYKEY": .entityRow
+    case "Z_MODELCACHE": .modelCache
+    default: kind
+    }
+  }
+}
+
+extension RawCatalog.Entry {
+  fileprivate enum Change { case missing, extra, changed }
+
+  fileprivate var isVirtual: Bool {
+    sql?.uppercased().hasPrefix("CREATE VIRTUAL") ?? false
+  }
+
+  fileprivate func kind(_ change: Change) -> Difference.Kind {
+    switch (type, change) {
+    case ("table", .missing): .tableMissing
+    case ("table", .extra): .tableExtra
+    case ("table", .changed): .tableForm
+    case ("index", .missing): .indexMissing
+    case ("index", .extra): .indexExtra
+    case ("index", .changed): .indexForm
+    case ("trigger", _): .trigger
+    case ("view", _): .view
+    default: .schema
+    }
+  }
+}
+
+extension RawValue {
+  /// Whether one list of keys comes before another one, as SQLite sorts them.
+  static func precedes(_ first: [RawValue], _ second: [RawValue]) -> Bool {
+    for (a, b) in zip(first, second) where a != b { return a.isBefore(b) }
+    return false
+  }
+
+  private var rank: Int {
+    switch self {
+    case .null: 0
+    case .integer, .real: 1
+    case .text: 2
+    case .blob: 3
+    }
+  }
+
+  private func isBefore(_ other: RawValue) -> Bool {
+    switch (self, other) {
+    case (.integer(let a), .integer(let b)): a < b
+    case (.real(let a), .real(let b)): Double(bitPattern: a) < Double(bitPattern: b)
+    case (.integer(let a), .real(let b)): Double(a) < Double(bitPattern: b)
+    case (.real(let a), .integer(let b)): Double(bitPattern: a) < Double(b)
+    case (.text(let a), .text(let b)), (.blob(let a), .blob(let b)):
+      a.lexicographicallyPrecedes(b)
+    default: rank < other.rank
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Schema
+import StoreFormat
+
+/// The rows that a destination table should have, in key order, with where they come from.
+struct ExpectedRows {
+  let rules: TableRules
+  /// At the source row of the present one.
+  let row: RawStatement
+  private(set) var key: Int64 = 0
+  private(set) var entity = TableRules.EntityRules(number: 0, cells: [])
+
+  init(_ rules: TableRules, in source: RawStore) throws(StoreError) {
+    self.rules = rules
+    let columns = rules.sourceTable.columns.map { SQL.identifier($0.name) }
+    row = try source.prepare(
+      "SELECT \(columns.joined(separator: ", ")) FROM \(SQL.identifier(rules.sourceTable.name)) "
+        + "ORDER BY Z_PK")
+  }
+
+  /// Goes to the next row that has a place in the table.
+  mutating func next() throws(StoreError) -> Bool {
+    while try row.step() {
+      guard let number = row.integer(1), let found = rules.entities[number] else { continue }
+      entity = found
+      key = row.integer(0) ?? 0
+      return true
+    }
+    return false
+  }
+
+  func cell(_ place: Int, _ evaluator: CellEvaluator) throws -> ExpectedCell {
+    switch place {
+    case 0: ExpectedCell(.integer(key))
+    case 1: ExpectedCell(.integer(entity.number))
+    case 2: ExpectedCell(row.value(2))
+    default: try evaluator.cell(entity.cells[place], row)
+    }
+  }
+
+  /// The source column that a cell should equal to the byte, if there is one.
+  func sameColumn(_ place: Int) -> Int? {
+    if place == 2 { return 2 }
+    guard place > 2 else { return nil }
+    switch entity.cells[place] {
+    case .copy(let column, .null): return column
+    case .key(let reference) where !reference.family.mayLose: return reference.key
+    case .place(let reference, let column) where !reference.family.mayLose: return column
+    default: return nil
+    }
+  }
+}
+
+/// The pairs that a destination join table should have, in the order of their keys.
+struct ExpectedPairs {
+  struct Pair {
+    var first: Int64
+    var second: Int64
+    /// nil where the source has no such order.
+    var firstOrder: RawValue?
+    var secondOrder: RawValue?
+    /// Of an object that is not there; such a pair may be missing.
+    var isOptional = false
+  }
+
+  let pairs: StepReading.Pairs
+  private let isFlipped: Bool
+  private let statement: RawStatement
+
+  /// nil where the pairs are new.
+  init?(_ table: JoinTable, _ reading: StepReading, in source: RawStore) throws(StoreError) {
+    if let found = reading.pairs(
+      of: table.first.relationshipName, declaredBy: table.first.entityName)
+    {
+      (pairs, isFlipped) = (found, false)
+    } else if let found = reading.pairs(
+      of: table.second.relationshipName, declaredBy: table.second.entityName)
+    {
+      (pairs, isFlipped) = (found, true)
+    } else {
+      return nil
+    }
+    let owner = SQL.identifier(pairs.ownerColumn)
+    let target = SQL.identifier(pairs.targetColumn)
+    let (first, second) = isFlipped ? (target, owner) : (owner, target)
+    let number = pairs.form == .joinTable ? "NULL" : "Z_ENT"
+    let orders = [pairs.ownerOrder, pairs.targetOrder].map { $0.map(SQL.identifier) ?? "NULL" }
+    statement = try source.prepare(
+      "SELECT \(owner), \(target), \(number), \(orders.joined(separator: ", ")) "
+        + "FROM \(SQL.identifier(pairs.table)) WHERE \(owner) IS NOT NULL AND \(target) IS NOT NULL "
+        + "ORDER BY \(first), \(second)")
+  }
+
+  var hasFirstOrder: Bool { (isFlipped ? pairs.targetOrder : pairs.ownerOrder) != nil }
+  var hasSecondOrder: Bool { (isFlipped ? pairs.ownerOrder : pairs.targetOrder) != nil }
+
+  func next(_ evaluator: CellEvaluator) throws -> Pair? {
+    while try statement.step() {
+      guard let owner = statement.integer(0), let target = statement.integer(1) else { continue }
+      var isOptional = false
+      guard
+        try lives(owner, pairs.owners, pairs.form == .ownerRows, evaluator, &isOptional),
+        try lives(target, pairs.targets, pairs.form == .targetRows, evaluator, &isOptional)
+      else { continue }
+      let ownerOrder = pairs.ownerOrder.map { _ in statement.value(3) }
+      let targetOrder = pairs.targetOrder.map { _ in statement.value(4) }
+      return isFlipped
+        ? Pair(
+          first: target, second: owner, firstOrder: targetOrder, secondOrder: ownerOrder,
+          isOptional: isOptional)
+        : Pair(
+          first: owner, second: target, firstOrder: ownerOrder, secondOrder: targetOrder,
+          isOptional: isOptional)
+    }
+    return nil
+  }
+
+  /// Whether an end of the present pair has a place in the destination.
+  private func lives(
+    _ key: Int64, _ family: StepReading.Family, _ isOwnRow: Bool, _ evaluator: CellEvaluator,
+    _ isOptional: inout Bool
+  ) throws -> Bool {
+    if isOwnRow { return statement.integer(2).map { family.kept[$0] != nil } ?? false }
+    guard family.mayLose else { return true }
+    guard let number = try evaluator.entityNumber(of: .integer(key), in: family.table) else {
+      isOptional = true
+      return true
+    }
+    return family.kept[number] != nil
+  }
+}

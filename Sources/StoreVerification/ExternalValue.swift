@@ -1,0 +1,92 @@
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// A value of an attribute that allows external storage: a tag, then the bytes or a file's name
+/// (docs/store-format.md, "External binary data").
+enum ExternalValue {
+  static let inlineTag: UInt8 = 1
+  static let fileTag: UInt8 = 2
+  private static let nameLength = 36
+
+  /// The file's name in the value of an attribute; nil where the bytes are in the value.
+  static func fileName(in bytes: [UInt8]) -> FilePath.Component? {
+    guard bytes.count > nameLength, bytes[0] == fileTag,
+      let name = FilePath.Component(
+        String(decoding: bytes[1...nameLength], as: UTF8.self)), name.kind == .regular
+    else { return nil }
+    return name
+  }
+}
+
+/// The folders in which the external files of a store may lie.
+struct ExternalFolders: Sendable {
+  private let folders: [FilePath]
+
+  /// Takes the support folders, those of the store itself first.
+  init(_ folders: [FilePath]) { self.folders = folders }
+
+  /// `.Shop_SUPPORT` beside `Shop.sqlite`.
+  static func support(of store: FilePath) -> FilePath {
+    let stem = store.lastComponent?.stem ?? ""
+    return store.removingLastComponent().appending(".\(stem)_SUPPORT")
+  }
+
+  /// Where a file of that name lies; nil where there is none.
+  func path(of name: FilePath.Component) throws -> FilePath? {
+    for folder in folders {
+      let path = folder.appending("_EXTERNAL_DATA").appending(name)
+      if try Files.fileStatusIfPresent(path)?.kind == .file { return path }
+    }
+    return nil
+  }
+}
+
+/// Compares files, or reads them.
+enum FileBytes {
+  private static let chunk = 1 << 20
+
+  static func areSame(_ first: FilePath, _ second: FilePath) throws -> Bool {
+    if try Files.fileStatus(first).isSameFile(as: Files.fileStatus(second)) { return true }
+    let one = try FileDescriptor.open(first, .readOnly, options: .closeOnExec)
+    return try one.closeAfter {
+      let other = try FileDescriptor.open(second, .readOnly, options: .closeOnExec)
+      return try other.closeAfter {
+        while true {
+          let (a, b) = (try read(one), try read(other))
+          if a != b { return false }
+          if a.isEmpty { return true }
+        }
+      }
+    }
+  }
+
+  static func all(of path: FilePath) throws -> [UInt8] {
+    let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    return try file.closeAfter {
+      var bytes: [UInt8] = []
+      while case let part = try read(file), !part.isEmpty { bytes += part }
+      return bytes
+    }
+  }
+
+  /// The first bytes of a file.
+  static func head(of path: FilePath, _ count: Int) throws -> [UInt8] {
+    let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    return try file.closeAfter { try read(file, count) }
+  }
+
+  /// So many bytes, or fewer at the end of the file only.
+  private static func read(_ file: FileDescriptor, _ wanted: Int = chunk) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: wanted)
+    var done = 0
+    while done < wanted {
+      let count = try bytes.withUnsafeMutableBytes {
+        try file.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[done...]))
+      }
+      if count == 0 { break }
+      done += count
+    }
+    return Array(bytes.prefix(done))
+  }
+}

@@ -1,0 +1,152 @@
+import ObjectModel
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+extension VerificationOrder {
+  /// Where external files of the old store may lie: after a migration in place both stores share
+  /// the folder of the new one.
+  var oldFolders: [FilePath] {
+    [ExternalFolders.support(of: old.path), ExternalFolders.support(of: new.path)]
+  }
+}
+
+/// Looks at the file itself, and at what lies beside it.
+extension VerificationRun {
+  func compareFiles(_ found: FoundSchema) throws {
+    try compareHeader()
+    for suffix in ["-wal", "-journal"] {
+      let path = FilePath(order.new.path.string + suffix)
+      if let size = try Files.fileStatusIfPresent(path)?.size, size > 0 {
+        note(.init(.leftover, table: path.string, expected: "nothing", actual: "\(size) bytes"))
+      }
+    }
+    try compareExternalFiles(found)
+  }
+
+  // MARK: Header
+
+  private struct Header {
+    var bytes: [UInt8]
+
+    init(_ path: FilePath) throws { bytes = try FileBytes.head(of: path, 100) }
+
+    func number(_ offset: Int) -> Int64 {
+      bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int64($1) }
+    }
+
+    var pageSize: Int64 {
+      let size = Int64(bytes[16]) << 8 | Int64(bytes[17])
+      return size == 1 ? 65536 : size
+    }
+    var usesWAL: Bool { bytes[18] == 2 || bytes[19] == 2 }
+    /// 0 for none, 1 for full, 2 for incremental.
+    var vacuum: Int64 { number(52) == 0 ? 0 : number(64) == 0 ? 1 : 2 }
+    var encoding: Int64 { number(56) }
+  }
+
+  func compareHeader() throws {
+    let (before, after) = (try Header(order.old.path), try Header(order.new.path))
+    let isCopy = order.steps.isEmpty
+    func compare(_ name: String, _ actual: Int64, _ expected: Int64...) {
+      if expected.contains(actual) { return }
+      note(
+        .init(
+          .header, table: order.new.path.string, column: name, expected: "\(expected[0])",
+          actual: "\(actual)"))
+    }
+    compare("page size", after.pageSize, isCopy ? before.pageSize : 4096)
+    compare(
+      "bytes kept free on each page", Int64(after.bytes[20]), Int64(isCopy ? before.bytes[20] : 0))
+    compare("auto-vacuum", after.vacuum, isCopy ? before.vacuum : 2)
+    compare("text encoding", after.encoding, before.encoding, isCopy ? before.encoding : 1)
+    compare("user version", after.number(60), isCopy ? before.number(60) : 0, before.number(60))
+    compare(
+      "application id", after.number(68), isCopy ? before.number(68) : 0, before.number(68))
+    let usesWAL = order.usesWAL ?? before.usesWAL
+    if after.usesWAL != usesWAL || after.bytes[18] != after.bytes[19] {
+      note(
+        .init(
+          .journalMode, table: order.new.path.string, expected: usesWAL ? "wal" : "delete",
+          actual: "\(after.bytes[18]), \(after.bytes[19])"))
+    }
+    let size = try Files.fileStatus(order.new.path).size
+    let hasLog = order.new.readable != order.new.path
+    if !hasLog, size != after.number(28) * after.pageSize, !isCopy {
+      note(
+        .init(
+          .header, table: order.new.path.string, column: "length of the file",
+          expected: "\(after.number(28) * after.pageSize)", actual: "\(size)"))
+    }
+  }
+
+  // MARK: External files
+
+  func compareExternalFiles(_ found: FoundSchema) throws {
+    let own = ExternalFolders([ExternalFolders.support(of: order.new.path)])
+    let others = ExternalFolders(order.oldFolders)
+    var missing: Int64 = 0
+    for table in found.tables {
+      for column in table.columns where found.schema.isExternal(column) {
+        guard catalog.hasColumn(column.name, in: table.name) else { continue }
+        try judge(table.name) {
+          let name = SQL.identifier(column.name)
+          // The length keeps SQLite from reading values that are in the store, which may be long.
+          let rows = try new.prepare(
+            "SELECT Z_PK, \(name) FROM \(SQL.identifier(table.name)) "
+              + "WHERE length(\(name)) < 64 AND substr(\(name), 1, 1) = x'02'")
+          while try rows.step() {
+            guard case .blob(let bytes) = rows.value(1),
+              let file = ExternalValue.fileName(in: bytes)
+            else { continue }
+            let (mine, theirs) = (try own.path(of: file), try others.path(of: file))
+            if let mine, let theirs {
+              if try FileBytes.areSame(mine, theirs) { continue }
+              note(
+                .init(
+                  .externalFile, table: table.name, key: "\(rows.value(0))", column: column.name,
+                  expected: "the bytes of \(theirs)", actual: "those of \(mine)"))
+            } else if let theirs {
+              note(
+                .init(
+                  .externalFileMissing, table: table.name, key: "\(rows.value(0))",
+                  column: column.name, expected: "a copy of \(theirs)"))
+            } else {
+              missing += 1
+            }
+          }
+        }
+      }
+    }
+    if missing > 0 {
+      report.remark("\(missing) external files are missing beside both stores")
+    }
+  }
+
+  // MARK: Pages
+
+  /// Has SQLite read every page and hold every index against its table.
+  func checkPages() throws {
+    try judge(nil) {
+      for row in try new.rows("PRAGMA integrity_check(100)") {
+        guard case .text(let bytes) = row[0] else { continue }
+        let message = String(decoding: bytes, as: UTF8.self)
+        if message == "ok" { continue }
+        for line in message.split(separator: "\n") where !line.hasPrefix("***") {
+          let isIndex = ["index "].contains { line.contains($0) }
+          note(.init(isIndex ? .indexEntry : .page, actual: RawValue.escaped(line.utf8)))
+        }
+      }
+    }
+  }
+}
+
+extension StoreSchema {
+  /// Whether the values of a column may be in files.
+  func isExternal(_ column: Column) -> Bool {
+    guard case .attribute(let entity, let name) = column.role else { return false }
+    return model.entity(entity)?.attributes.first { $0.name == name }?
+      .storesBinaryDataExternally == true
+  }
+}

@@ -1,0 +1,206 @@
+import KeyedArchives
+import ModelFiles
+import ObjectModel
+import Schema
+import StoreFormat
+
+/// Compares what a store says of itself.
+extension VerificationRun {
+  // MARK: Z_PRIMARYKEY
+
+  func comparePrimaryKeys(_ schema: StoreSchema, _ maxima: [String: Int64]) throws {
+    guard catalog.hasTable("Z_PRIMARYKEY") else { return }
+    var rows: [Int64: [RawValue]] = [:]
+    for row in try new.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1") {
+      if let number = row[0].integer { rows[number] = row }
+    }
+    for name in schema.numbers.names {
+      guard let entity = schema.model.entity(name), let number = schema.numbers[name]?.rawValue
+      else { continue }
+      let parent = entity.superentityName.flatMap { schema.numbers[$0]?.rawValue } ?? 0
+      let maximum = entity.superentityName == nil ? maxima[name] ?? 0 : 0
+      guard let row = rows.removeValue(forKey: number) else {
+        note(
+          .init(.entityRow, table: "Z_PRIMARYKEY", key: "\(number)", expected: "a row for \(name)"))
+        continue
+      }
+      let wanted: [(Difference.Kind, String, RawValue)] = [
+        (.entityRow, "Z_NAME", .text(name)), (.entityRow, "Z_SUPER", .integer(parent)),
+        (.highestKey, "Z_MAX", .integer(maximum)),
+      ]
+      for ((kind, column, value), actual) in zip(wanted, row.dropFirst()) where value != actual {
+        note(
+          .init(
+            kind, table: "Z_PRIMARYKEY", key: "\(number)", column: column, expected: "\(value)",
+            actual: "\(actual)"))
+      }
+    }
+    for (number, row) in rows.sorted(by: { $0.key < $1.key }) {
+      note(
+        .init(
+          .entityRow, table: "Z_PRIMARYKEY", key: "\(number)", expected: "no such row",
+          actual: "\(row[1])"))
+    }
+  }
+
+  // MARK: Z_METADATA
+
+  struct Metadata {
+    var version: RawValue
+    var uuid: RawValue
+    var plist: [String: PropertyList]
+  }
+
+  /// The metadata of a store; nil where they cannot be read.
+  func metadata(of store: RawStore) throws -> Metadata? {
+    let rows = try store.rows("SELECT Z_VERSION, Z_UUID, Z_PLIST FROM Z_METADATA")
+    guard rows.count == 1, case .blob(let bytes) = rows[0][2],
+      let plist = (try? PropertyList(decoding: bytes))?.dictionaryValue
+    else { return nil }
+    return Metadata(version: rows[0][0], uuid: rows[0][1], plist: plist)
+  }
+
+  func compareMetadata() throws {
+    guard let before = try metadata(of: old) else {
+      throw StoreError(.metadataUnreadable, store: order.old.path)
+    }
+    guard catalog.hasTable("Z_METADATA") else { return }
+    guard let after = try metadata(of: new) else {
+      note(
+        .init(
+          .metadata, table: "Z_METADATA", expected: "one row with a property list",
+          actual: "none that can be read"))
+      return
+    }
+    var wanted = before
+    if !order.steps.isEmpty { wanted.plist = restated(before.plist) }
+    compare(.metadata, "Z_VERSION", wanted.version, after.version)
+    compare(.uuid, "Z_UUID", wanted.uuid, after.uuid)
+    compareHashes(wanted.plist, after.plist)
+    let keys = Set(wanted.plist.keys).union(after.plist.keys)
+    for key in keys.sorted() where key != StoreMetadata.Key.hashes {
+      let (expected, actual) = (wanted.plist[key], after.plist[key])
+      if Self.bytes(expected) == Self.bytes(actual) { continue }
+      note(
+        .init(
+          Self.modelKeys.contains(key) ? .metadata : .metadataKey, table: "Z_METADATA",
+          column: RawValue.escaped(key.utf8), expected: Self.text(expected),
+          actual: Self.text(actual)))
+    }
+  }
+
+  private func compare(
+    _ kind: Difference.Kind, _ column: String, _ expected: RawValue, _ actual: RawValue
+  ) {
+    if expected == actual { return }
+    note(
+      .init(
+        kind, table: "Z_METADATA", column: column, expected: "\(expected)", actual: "\(actual)"))
+  }
+
+  /// The keys that tell of the model, whose values a migration changes.
+  private static let modelKeys: Set<String> = [
+    StoreMetadata.Key.hashesVersion, StoreMetadata.Key.hashesDigest, StoreMetadata.Key.checksum,
+    StoreMetadata.Key.identifiers, StoreMetadata.Key.type, StoreMetadata.Key.autoVacuum,
+    StoreMetadata.Key.deferredMigration,
+  ]
+
+  /// What the old store's property list becomes under the new version.
+  private func restated(_ plist: [String: PropertyList]) -> [String: PropertyList] {
+    var result = plist
+    result[StoreMetadata.Key.hashes] = .dictionary(order.hashes.mapValues { .data($0.bytes) })
+    result[StoreMetadata.Key.hashesVersion] = .integer(3)
+    result[StoreMetadata.Key.hashesDigest] = .string(order.hashes.digest)
+    result[StoreMetadata.Key.checksum] = .string(order.hashes.checksum)
+    result[StoreMetadata.Key.identifiers] = .array(
+      order.versionIdentifiers.map { .string($0) })
+    result[StoreMetadata.Key.type] = .string("SQLite")
+    result[StoreMetadata.Key.autoVacuum] = .string("2")
+    result[StoreMetadata.Key.deferredMigration] = nil
+    return result
+  }
+
+  private func compareHashes(
+    _ wanted: [String: PropertyList], _ found: [String: PropertyList]
+  ) {
+    let expected = wanted[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
+    let actual = found[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
+    for name in Set(expected.keys).union(actual.keys).sorted() {
+      if Self.bytes(expected[name]) == Self.bytes(actual[name]) { continue }
+      note(
+        .init(
+          .versionHash, table: "Z_METADATA", column: name, expected: Self.text(expected[name]),
+          actual: Self.text(actual[name])))
+    }
+  }
+
+  /// The bytes of a value, in which no two texts that look alike are the same.
+  private static func bytes(_ value: PropertyList?) -> [UInt8]? { value?.encoded() }
+
+  private static func text(_ value: PropertyList?) -> String {
+    switch value {
+    case nil: "no such key"
+    case .string(let text)?: "\(RawValue.text(text))"
+    case .data(let bytes)?: "\(RawValue.blob(bytes))"
+    case .integer(let number)?: "\(number)"
+    case .some(let value): RawValue.escaped("\(value)".utf8.prefix(200))
+    }
+  }
+
+  // MARK: Z_MODELCACHE
+
+  func compareModelCache(_ model: ManagedObjectModel) throws {
+    guard catalog.hasTable("Z_MODELCACHE") else { return }
+    func differs(_ expected: String, _ actual: String, _ column: String? = nil) {
+      note(
+        .init(
+          .modelCache, table: "Z_MODELCACHE", column: column, expected: expected, actual: actual))
+    }
+    let rows = try new.rows("SELECT Z_CONTENT FROM Z_MODELCACHE")
+    if rows.isEmpty {
+      do {
+        _ = try ModelArchive.encode(model)
+        differs("the model", "nothing")
+      } catch {
+        report.remark("the store carries no model of its own, since its model has no known archive")
+      }
+      return
+    }
+    guard rows.count == 1, case .blob(let bytes) = rows[0][0] else {
+      return differs("one archive", "\(rows.count) rows")
+    }
+    let cached: ManagedObjectModel
+    do {
+      cached = try CompiledModel.model(decoding: Deflate.inflate(bytes, limit: 256 << 20))
+    } catch {
+      return differs("an archive of the model", "what cannot be read")
+    }
+    let hashes = try? cached.versionHashes()
+    for (name, hash) in order.hashes.sorted(by: { $0.key < $1.key }) where hashes?[name] != hash {
+      differs(hash.hexadecimal, hashes?[name]?.hexadecimal ?? "no such entity", name)
+    }
+    for name in Set(cached.entities.map(\.name)).subtracting(model.entities.map(\.name)).sorted() {
+      differs("no such entity", "an entity", name)
+    }
+    compareDefaults(cached, model, differs)
+  }
+
+  /// Default values are no part of hashes.
+  private func compareDefaults(
+    _ cached: ManagedObjectModel, _ model: ManagedObjectModel,
+    _ differs: (String, String, String?) -> Void
+  ) {
+    for entity in cached.entities {
+      guard let wanted = model.entity(entity.name) else { continue }
+      for attribute in entity.attributes {
+        guard
+          let other = wanted.attributes.first(where: { $0.name == attribute.name }),
+          other.defaultValue != attribute.defaultValue
+        else { continue }
+        differs(
+          RawValue.escaped("\(other.defaultValue)".utf8),
+          RawValue.escaped("\(attribute.defaultValue)".utf8), "\(entity.name).\(attribute.name)")
+      }
+    }
+  }
+}

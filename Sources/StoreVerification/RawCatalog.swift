@@ -1,0 +1,117 @@
+import Schema
+import StoreFormat
+
+/// The tables, indexes, triggers and views of a store, as its schema has them.
+struct RawCatalog {
+  struct Entry: Hashable {
+    var type: String
+    var name: String
+    var table: String
+    var sql: String?
+  }
+
+  struct TableColumn: Hashable {
+    var name: String
+    var type: String
+    /// The place in the primary key, from 1; 0 where it is no part of it.
+    var keyPlace: Int64
+  }
+
+  private(set) var entries: [Entry] = []
+  private(set) var columns: [String: [TableColumn]] = [:]
+
+  init(_ store: RawStore) throws(StoreError) {
+    entries = try store.rows(
+      "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+    ).map {
+      Entry(
+        type: Self.text($0[0]) ?? "", name: Self.text($0[1]) ?? "", table: Self.text($0[2]) ?? "",
+        sql: Self.text($0[3]))
+    }
+    for entry in entries where entry.type == "table" {
+      columns[entry.name] = try store.rows(
+        "SELECT name, type, pk FROM pragma_table_xinfo(?)", [.text(entry.name)]
+      ).map {
+        TableColumn(
+          name: Self.text($0[0]) ?? "", type: Self.text($0[1]) ?? "", keyPlace: $0[2].integer ?? 0)
+      }
+    }
+  }
+
+  private static func text(_ value: RawValue) -> String? {
+    if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { nil }
+  }
+
+  func entries(_ type: String) -> [Entry] { entries.filter { $0.type == type } }
+
+  func hasTable(_ name: String) -> Bool { columns[name] != nil }
+
+  func hasColumn(_ column: String, in table: String) -> Bool {
+    columns[table]?.contains { $0.name == column } ?? false
+  }
+
+  /// The tables by the names of their columns.
+  var names: Catalog {
+    Catalog(tables: columns.mapValues { Set($0.map(\.name)) })
+  }
+}
+
+extension RawStore {
+  func catalog() throws(StoreError) -> Catalog { try RawCatalog(self).names }
+}
+
+/// The tables of a schema under the names that a store really uses.
+struct FoundSchema {
+  var schema: StoreSchema
+  /// Those that are there.
+  var tables: [EntityTable] = []
+  var missing: [String] = []
+  /// The join tables that are there, under their own names.
+  var joins: [(canonical: JoinTable, found: JoinTable)] = []
+  /// The canonical indexes, those of join tables under the names of the tables.
+  var indexes: [Index] = []
+}
+
+extension StoreSchema {
+  func found(in catalog: RawCatalog) -> FoundSchema {
+    var found = FoundSchema(schema: self)
+    let (resolved, _) = resolved(in: catalog.names)
+    for table in tables {
+      if catalog.hasTable(table.name) {
+        found.tables.append(table)
+      } else {
+        found.missing.append(table.name)
+      }
+    }
+    var renamed: [String: JoinTable] = [:]
+    for join in joinTables {
+      if let there = resolved.joinTables.first(where: { $0.isOf(join) }) {
+        found.joins.append((join, there))
+        renamed[join.name] = there
+      } else if catalog.hasTable(join.name) {
+        found.joins.append((join, join))
+      } else {
+        found.missing.append(join.name)
+      }
+    }
+    found.indexes = indexes.map { index in
+      guard let join = renamed[index.table] else { return index }
+      var parts: [Index.Part] = []
+      parts.append(.init(column: join.second.keyColumn))
+      parts.append(.init(column: join.first.keyColumn))
+      return Index(
+        name: "\(join.name)_\(join.second.keyColumn)_INDEX", table: join.name, parts: parts)
+    }
+    return found
+  }
+}
+
+extension JoinTable {
+  /// Whether both are of the same pair of relationships.
+  func isOf(_ other: JoinTable) -> Bool {
+    first.entityName == other.first.entityName
+      && first.relationshipName == other.first.relationshipName
+      && second.entityName == other.second.entityName
+      && second.relationshipName == other.second.relationshipName
+  }
+}

@@ -1,0 +1,230 @@
+import GRDBSQLite
+import StoreFormat
+import SystemPackage
+
+/// One SQLite file as its bytes are: values go in and out without any conversion.
+final class RawStore {
+  let path: FilePath
+  private let handle: OpaquePointer
+
+  /// Opens a file that nobody changes; nothing is left beside it.
+  init(reading path: FilePath) throws(StoreError) {
+    self.path = path
+    handle = try Self.open(
+      StoreConnection.uri(path) + "?immutable=1", SQLITE_OPEN_READONLY, path)
+  }
+
+  /// Makes a file that is thrown away in the end.
+  init(making path: FilePath, encoding: String) throws(StoreError) {
+    self.path = path
+    handle = try Self.open(
+      StoreConnection.uri(path), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path)
+    for pragma in [
+      "encoding = '\(encoding)'", "journal_mode = OFF", "synchronous = OFF",
+      "locking_mode = EXCLUSIVE",
+    ] {
+      try execute("PRAGMA \(pragma)")
+    }
+  }
+
+  /// Opens a database in memory.
+  init(inMemory path: FilePath) throws(StoreError) {
+    self.path = path
+    handle = try Self.open("file::memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path)
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  private static func open(
+    _ uri: String, _ flags: Int32, _ path: FilePath
+  ) throws(StoreError) -> OpaquePointer {
+    var handle: OpaquePointer?
+    let code = sqlite3_open_v2(uri, &handle, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nil)
+    guard code == SQLITE_OK, let handle else {
+      let failure = failure(code, handle, path)
+      sqlite3_close_v2(handle)
+      throw failure
+    }
+    return handle
+  }
+
+  private static func failure(
+    _ code: Int32, _ handle: OpaquePointer?, _ path: FilePath
+  ) -> StoreError {
+    let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "SQLite error \(code)"
+    let problem: StoreError.Problem =
+      switch code & 0xFF {
+      case SQLITE_BUSY, SQLITE_LOCKED: .inUse
+      case SQLITE_FULL, SQLITE_READONLY: .cannotWrite
+      case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH: .cannotRead
+      case SQLITE_NOTADB: .unrecognized
+      default: .damaged
+      }
+    return StoreError(problem, store: path, cause: SQLiteMessage(code: code, text: message))
+  }
+
+  func failure(_ code: Int32) -> StoreError { Self.failure(code, handle, path) }
+
+  func prepare(_ sql: String) throws(StoreError) -> RawStatement {
+    var statement: OpaquePointer?
+    let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
+    guard code == SQLITE_OK, let statement else { throw failure(code) }
+    return RawStatement(statement, self)
+  }
+
+  func execute(_ sql: String) throws(StoreError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
+  /// All rows of a query that has few.
+  func rows(_ sql: String, _ bindings: [RawValue] = []) throws(StoreError) -> [[RawValue]] {
+    let statement = try prepare(sql)
+    statement.bind(bindings)
+    var rows: [[RawValue]] = []
+    while try statement.step() { rows.append(statement.values) }
+    return rows
+  }
+
+  /// The only number of a query.
+  func number(_ sql: String) throws(StoreError) -> Int64 {
+    try rows(sql).first?.first?.integer ?? 0
+  }
+}
+
+/// What SQLite says of a failure.
+struct SQLiteMessage: Error, CustomStringConvertible {
+  var code: Int32
+  var text: String
+
+  var description: String { "SQLite error \(code): \(text)" }
+}
+
+/// One prepared statement; columns and parameters count from 0.
+final class RawStatement {
+  private let handle: OpaquePointer
+  private let store: RawStore
+
+  fileprivate init(_ handle: OpaquePointer, _ store: RawStore) {
+    self.handle = handle
+    self.store = store
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  /// Goes to the next row; false where there is none.
+  func step() throws(StoreError) -> Bool {
+    switch sqlite3_step(handle) {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    case let code: throw store.failure(code)
+    }
+  }
+
+  func reset() { sqlite3_reset(handle) }
+
+  var count: Int { Int(sqlite3_column_count(handle)) }
+
+  var values: [RawValue] { (0..<count).map(value) }
+
+  func value(_ column: Int) -> RawValue {
+    let column = Int32(column)
+    switch sqlite3_column_type(handle, column) {
+    case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
+    case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
+    case SQLITE_TEXT:
+      let start = UnsafeRawPointer(sqlite3_column_text(handle, column))
+      return .text(bytes(start, column))
+    case SQLITE_BLOB: return .blob(bytes(sqlite3_column_blob(handle, column), column))
+    default: return .null
+    }
+  }
+
+  private func bytes(_ start: UnsafeRawPointer?, _ column: Int32) -> [UInt8] {
+    guard let start else { return [] }
+    return Array(
+      UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+  }
+
+  /// The integer of a column; nil where it holds none.
+  func integer(_ column: Int) -> Int64? {
+    let column = Int32(column)
+    guard sqlite3_column_type(handle, column) == SQLITE_INTEGER else { return nil }
+    return sqlite3_column_int64(handle, column)
+  }
+
+  func isNull(_ column: Int) -> Bool {
+    sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL
+  }
+
+  /// Whether two columns hold the same value to the byte; texts of files of one encoding.
+  func isSame(_ column: Int, as other: RawStatement, _ otherColumn: Int) -> Bool {
+    let (mine, theirs) = (Int32(column), Int32(otherColumn))
+    let type = sqlite3_column_type(handle, mine)
+    guard type == sqlite3_column_type(other.handle, theirs) else { return false }
+    switch type {
+    case SQLITE_INTEGER:
+      return sqlite3_column_int64(handle, mine) == sqlite3_column_int64(other.handle, theirs)
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(handle, mine).bitPattern
+        == sqlite3_column_double(other.handle, theirs).bitPattern
+    case SQLITE_TEXT, SQLITE_BLOB:
+      // Of a text these are the bytes that the file holds, whatever its encoding.
+      let (first, second) = (
+        sqlite3_column_blob(handle, mine), sqlite3_column_blob(other.handle, theirs)
+      )
+      let size = sqlite3_column_bytes(handle, mine)
+      guard size == sqlite3_column_bytes(other.handle, theirs) else { return false }
+      guard size > 0, let first, let second else { return true }
+      return UnsafeRawBufferPointer(start: first, count: Int(size))
+        .elementsEqual(UnsafeRawBufferPointer(start: second, count: Int(size)))
+    default: return true
+    }
+  }
+
+  func bind(_ values: [RawValue]) {
+    for (index, value) in values.enumerated() { bind(value, at: index) }
+  }
+
+  func bind(_ value: RawValue, at place: Int) {
+    let place = Int32(place + 1)
+    // SQLite copies the bytes, since they live no longer than the call.
+    let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: sqlite3_bind_null(handle, place)
+    case .integer(let number): sqlite3_bind_int64(handle, place, number)
+    case .real(let bits): sqlite3_bind_double(handle, place, Double(bitPattern: bits))
+    case .text(let bytes):
+      bytes.withUnsafeBytes { bytes in
+        // Without an address it would be NULL.
+        guard let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else {
+          _ = sqlite3_bind_text(handle, place, "", 0, copies)
+          return
+        }
+        _ = sqlite3_bind_text(handle, place, start, Int32(bytes.count), copies)
+      }
+    case .blob(let bytes):
+      bytes.withUnsafeBytes { bytes in
+        guard let start = bytes.baseAddress else {
+          _ = sqlite3_bind_zeroblob(handle, place, 0)
+          return
+        }
+        _ = sqlite3_bind_blob(handle, place, start, Int32(bytes.count), copies)
+      }
+    }
+  }
+
+  /// Runs the statement once with these values.
+  func run(_ values: [RawValue]) throws(StoreError) {
+    bind(values)
+    defer { reset() }
+    _ = try step()
+  }
+
+  /// The first row of the statement with these values, or nil.
+  func row(_ values: [RawValue]) throws(StoreError) -> [RawValue]? {
+    bind(values)
+    defer { reset() }
+    return try step() ? self.values : nil
+  }
+}

@@ -1,0 +1,64 @@
+/// One value exactly as a row holds it.
+package enum RawValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  /// By its bits, since `-0.0 == 0.0` and no NaN equals another.
+  case real(UInt64)
+  /// The bytes of a text, which may hold anything, a NUL included.
+  case text([UInt8])
+  case blob([UInt8])
+
+  static func real(_ number: Double) -> Self { .real(number.bitPattern) }
+  static func text(_ text: String) -> Self { .text(Array(text.utf8)) }
+
+  /// The number, of an integer.
+  var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+}
+
+extension RawValue: CustomStringConvertible {
+  /// How many bytes of a text or a blob are told.
+  private static let bytesTold = 60
+
+  /// The value on one line without control characters, with the type where it could be mistaken.
+  package var description: String {
+    switch self {
+    case .null: "NULL"
+    case .integer(let number): "\(number)"
+    case .real(let bits): Self.describe(Double(bitPattern: bits))
+    case .text(let bytes): "\"\(Self.escaped(bytes.prefix(Self.bytesTold)))\"\(Self.rest(bytes))"
+    case .blob(let bytes):
+      "x'\(Self.hexadecimal(bytes.prefix(Self.bytesTold)))'\(Self.rest(bytes))"
+    }
+  }
+
+  private static func describe(_ number: Double) -> String {
+    if number.isNaN { return "NaN" }
+    return "\(number)"
+  }
+
+  private static func rest(_ bytes: [UInt8]) -> String {
+    bytes.count > bytesTold ? "… (\(bytes.count) bytes)" : ""
+  }
+
+  private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef")
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+
+  /// Printable characters of ASCII as they are, all others by their numbers: two texts that look
+  /// alike and are not are told apart, and nothing is an order to a terminal.
+  static func escaped(_ bytes: some Sequence<UInt8>) -> String {
+    let bytes = Array(bytes)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      return bytes.map { 32..<127 ~= $0 ? String(UnicodeScalar($0)) : "\\x\(hexadecimal([$0]))" }
+        .joined()
+    }
+    return text.unicodeScalars.map { scalar in
+      switch scalar.value {
+      case 34, 92: "\\\(scalar)"
+      case 32..<127: "\(scalar)"
+      default: "\\u{\(String(scalar.value, radix: 16))}"
+      }
+    }.joined()
+  }
+}

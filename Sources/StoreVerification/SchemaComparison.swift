@@ -1,0 +1,181 @@
+import Schema
+import StoreFormat
+
+/// Compares tables, columns, indexes and triggers with those that the model asks for.
+extension VerificationRun {
+  /// The columns of the tables that every store has besides those of its entities.
+  static let ownTables: [String: [RawCatalog.TableColumn]] = [
+    "Z_PRIMARYKEY": [
+      .init(name: "Z_ENT", type: "INTEGER", keyPlace: 1),
+      .init(name: "Z_NAME", type: "VARCHAR", keyPlace: 0),
+      .init(name: "Z_SUPER", type: "INTEGER", keyPlace: 0),
+      .init(name: "Z_MAX", type: "INTEGER", keyPlace: 0),
+    ],
+    "Z_METADATA": [
+      .init(name: "Z_VERSION", type: "INTEGER", keyPlace: 1),
+      .init(name: "Z_UUID", type: "VARCHAR(255)", keyPlace: 0),
+      .init(name: "Z_PLIST", type: "BLOB", keyPlace: 0),
+    ],
+    "Z_MODELCACHE": [.init(name: "Z_CONTENT", type: "BLOB", keyPlace: 0)],
+  ]
+
+  func compareSchema(_ found: FoundSchema) throws {
+    var wanted = Self.ownTables
+    for table in found.schema.tables {
+      wanted[table.name] = table.columns.map {
+        .init(
+          name: $0.name, type: $0.type.rawValue, keyPlace: $0.role == .primaryKey ? 1 : 0)
+      }
+    }
+    for (_, join) in found.joins {
+      let keys = [join.first.keyColumn, join.second.keyColumn]
+      wanted[join.name] = join.columnNames.map { name in
+        .init(
+          name: name, type: "INTEGER",
+          keyPlace: Int64(keys.firstIndex(of: name).map { $0 + 1 } ?? 0))
+      }
+    }
+    let missing = found.missing + Self.ownTables.keys.filter { !catalog.hasTable($0) }
+    for name in missing.sorted() { note(.init(.tableMissing, table: name)) }
+    for entry in catalog.entries("table") {
+      if let columns = wanted[entry.name] {
+        compareForm(entry, columns)
+      } else {
+        note(.init(.tableExtra, table: entry.name))
+      }
+    }
+    for entry in catalog.entries("trigger") {
+      note(.init(.trigger, table: entry.table, column: entry.name, actual: entry.sql))
+    }
+    for entry in catalog.entries("view") {
+      note(.init(.view, column: entry.name, actual: entry.sql))
+    }
+    try compareIndexes(found)
+  }
+
+  /// What a table of Core Data's never says.
+  private static let foreignWords = [
+    "WITHOUT", "STRICT", "CHECK", "DEFAULT", "NOT NULL", "COLLATE", "REFERENCES", "GENERATED",
+    "UNIQUE", "VIRTUAL", "AUTOINCREMENT",
+  ]
+
+  private func compareForm(
+    _ entry: RawCatalog.Entry, _ wanted: [RawCatalog.TableColumn]
+  ) {
+    let found = catalog.columns[entry.name] ?? []
+    for column in wanted {
+      guard let actual = found.first(where: { $0.name == column.name }) else {
+        note(.init(.columnMissing, table: entry.name, column: column.name))
+        continue
+      }
+      if actual.type != column.type {
+        note(
+          .init(
+            .columnType, table: entry.name, column: column.name, expected: column.type,
+            actual: actual.type))
+      }
+      if actual.keyPlace != column.keyPlace {
+        note(
+          .init(
+            .tableForm, table: entry.name, column: column.name,
+            expected: "place \(column.keyPlace) in the primary key",
+            actual: "place \(actual.keyPlace)"))
+      }
+    }
+    for column in found where !wanted.contains(where: { $0.name == column.name }) {
+      note(.init(.columnExtra, table: entry.name, column: column.name))
+    }
+    let words = Self.outsideNames(entry.sql ?? "")
+    if let word = Self.foreignWords.first(where: words.contains) {
+      note(.init(.tableForm, table: entry.name, expected: "no \(word)", actual: entry.sql))
+    }
+  }
+
+  /// The words of a statement without the names in quotes, each after a space.
+  private static func outsideNames(_ sql: String) -> String {
+    var result = ""
+    var quote: Character?
+    for character in sql {
+      if let open = quote {
+        if character == open { quote = nil }
+      } else if character == "\"" || character == "'" || character == "`" {
+        quote = character
+      } else {
+        result.append(character)
+      }
+    }
+    let words = result.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }
+    // Whole words, so that the name of a column is none of them.
+    return words.dropFirst(3).filter { !$0.hasPrefix("Z") }.joined(separator: " ")
+  }
+
+  // MARK: Indexes
+
+  private func compareIndexes(_ found: FoundSchema) throws {
+    var left = Dictionary(
+      uniqueKeysWithValues: catalog.entries("index").map { ($0.name, $0) })
+    for index in found.indexes {
+      guard let entry = left.removeValue(forKey: index.name) else {
+        note(
+          .init(
+            .indexMissing, table: index.table, column: index.name,
+            expected: index.createStatement))
+        continue
+      }
+      try compareForm(index, entry)
+    }
+    let joins = Set(found.joins.map(\.found.name))
+    for entry in left.values.sorted(by: { $0.name < $1.name }) {
+      // The primary key of a join table is an index without a statement of its own.
+      if entry.sql == nil, joins.contains(entry.table),
+        entry.name == "sqlite_autoindex_\(entry.table)_1"
+      {
+        continue
+      }
+      note(.init(.indexExtra, table: entry.table, column: entry.name, actual: entry.sql))
+    }
+  }
+
+  private func compareForm(_ index: Index, _ entry: RawCatalog.Entry) throws {
+    let parts = try new.rows(
+      "SELECT name, desc, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno",
+      [.text(entry.name)]
+    ).map { row in
+      "\(row[0]) \(row[1] == .integer(0) ? "ASC" : "DESC") \(row[2])"
+    }
+    let wanted = index.parts.map { part in
+      "\(RawValue.text(part.column)) \(part.isAscending ? "ASC" : "DESC") "
+        + "\(RawValue.text("BINARY"))"
+    }
+    let isUnique =
+      try new.rows(
+        "SELECT \"unique\" FROM pragma_index_list(?) WHERE name = ?",
+        [.text(entry.table), .text(entry.name)]
+      ).first?.first == .integer(1)
+    let condition = Self.condition(entry.sql ?? "")
+    guard
+      entry.table == index.table, parts == wanted, isUnique == index.isUnique,
+      condition == index.condition.map(Self.squeezed)
+    else {
+      note(
+        .init(
+          .indexForm, table: index.table, column: index.name, expected: index.createStatement,
+          actual: entry.sql))
+      return
+    }
+  }
+
+  /// What follows the columns of an index: the condition of a partial one.
+  private static func condition(_ sql: String) -> String? {
+    let squeezed = squeezed(sql)
+    // The condition begins after the first list in parentheses, in which none nest.
+    guard let end = squeezed.firstIndex(of: ")") else { return nil }
+    let rest = squeezed[squeezed.index(after: end)...].drop { $0 == " " }
+    guard rest.lowercased().hasPrefix("where ") else { return rest.isEmpty ? nil : String(rest) }
+    return String(rest.dropFirst("where ".count))
+  }
+
+  private static func squeezed(_ sql: String) -> String {
+    sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+}

@@ -1,0 +1,261 @@
+import Mapping
+import ObjectMigration
+import ObjectModel
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// Carries the steps of a route out one by one, each into a file of its own, to know what the new
+/// store should hold.
+///
+/// Inferred steps are read plainly, row by row; steps with mapping models run object by object.
+/// Neither knows the programs by which a migration makes rows or pages.
+final class Stages {
+  private let order: VerificationOrder
+  private let affinity: Affinity
+  /// The store that the next step begins with.
+  private(set) var store: RawStore
+  private(set) var schema: StoreSchema
+  private(set) var maxima: [String: Int64]
+  private(set) var notJudged: [String] = []
+  /// What each step began with, the first step first.
+  private(set) var history: [Stage] = []
+
+  /// What a step began with, and by what its entities continue those before.
+  struct Stage {
+    var store: RawStore
+    var schema: StoreSchema
+    var destination: StoreSchema
+    var origins: Origins
+  }
+
+  init(
+    order: VerificationOrder, old: RawStore, schema: StoreSchema, affinity: Affinity
+  ) throws {
+    self.order = order
+    self.affinity = affinity
+    self.schema = schema
+    store = old
+    maxima = try Self.maxima(old, schema)
+  }
+
+  /// Keys are never given twice: the highest one is what the store tells, or what a row has.
+  private static func maxima(
+    _ store: RawStore, _ schema: StoreSchema
+  ) throws -> [String: Int64] {
+    var told: [Int64: Int64] = [:]
+    for row in try store.rows("SELECT Z_ENT, Z_MAX FROM Z_PRIMARYKEY") {
+      if let number = row[0].integer, let maximum = row[1].integer { told[number] = maximum }
+    }
+    var result: [String: Int64] = [:]
+    for table in schema.tables {
+      let used = try store.number("SELECT max(Z_PK) FROM \(SQL.identifier(table.name))")
+      let number = schema.numbers[table.rootName]?.rawValue
+      result[table.rootName] = max(used, number.flatMap { told[$0] } ?? 0)
+    }
+    return result
+  }
+
+  func reading(_ step: VerificationOrder.Step) throws -> StepReading {
+    let inference = MappingInference(from: step.source, to: step.destination)
+    guard inference.obstacles.isEmpty else {
+      throw VerificationError.notInferable(
+        inference.obstacles.map { ($0.entity, $0.property) }.map { entity, property in
+          property.map { "\(entity).\($0)" } ?? entity
+        })
+    }
+    return StepReading(
+      source: schema, destination: try StoreSchema(step.destination), match: StepMatch(inference))
+  }
+
+  /// The highest keys that the root entities of a destination have given.
+  func maxima(after reading: StepReading) -> [String: Int64] {
+    var result: [String: Int64] = [:]
+    for table in reading.destination.tables {
+      let sources = table.entityNames.compactMap { reading.match.entities[$0] }
+      guard let first = sources.lazy.compactMap({ reading.source.model.entity($0) }).first else {
+        continue
+      }
+      result[table.rootName] = maxima[reading.source.model.root(of: first).name]
+    }
+    return result
+  }
+
+  /// `inspect` sees how an inferred step is read, while the store that it begins with is there.
+  func carryOut(
+    _ step: VerificationOrder.Step, inspect: (StepReading) throws -> Void
+  ) throws {
+    let path = order.scratch.appending("expected-\(history.count + 1).sqlite")
+    let before = Stage(
+      store: store, schema: schema, destination: try StoreSchema(step.destination),
+      origins: Origins(step))
+    if step.mappings.isEmpty {
+      let reading = try reading(step)
+      try inspect(reading)
+      let made = try RawStore(making: path, encoding: "UTF-8")
+      let files = ExternalFolders(order.oldFolders)
+      try Materialization(
+        reading: reading, source: store, made: made,
+        evaluator: CellEvaluator(source: store, affinity: affinity, files: files)
+      ).run()
+      maxima = maxima(after: reading)
+      store = made
+    } else {
+      maxima = try byObjects(step, into: path)
+      store = try RawStore(reading: path)
+    }
+    schema = before.destination
+    history.append(before)
+  }
+
+  private func byObjects(
+    _ step: VerificationOrder.Step, into path: FilePath
+  ) throws -> [String: Int64] {
+    let metadata = StoreMetadata(uuid: "", plist: [:])
+    var work = ObjectMigration.Order(
+      source: store.path, sourceSchema: schema,
+      destinationSchema: try StoreSchema(step.destination),
+      mappings: step.mappings, result: path, work: order.scratch, metadata: metadata,
+      now: order.now)
+    work.support = ExternalFolders.support(of: order.old.path)
+    work.maxima = maxima
+    // What a migration refuses or tells is none of this comparison's business.
+    work.validation = .off
+    work.memory = order.memory
+    work.policies = order.policies
+    return try ObjectMigration(work).run().maxima
+  }
+}
+
+/// Which source entity and properties a destination entity's objects come from, by any mapping.
+struct Origins {
+  /// By destination entity.
+  private var entities: [String: [Origin]] = [:]
+
+  struct Origin {
+    var entity: String
+    /// Source properties by destination properties, as far as they are plain.
+    var properties: [String: String]
+  }
+
+  init(_ step: VerificationOrder.Step) {
+    let mappings =
+      step.mappings.isEmpty
+      ? [MappingInference(from: step.source, to: step.destination).mapping] : step.mappings
+    for mapping in mappings.flatMap(\.entityMappings) {
+      guard let old = mapping.sourceEntityName, let new = mapping.destinationEntityName else {
+        continue
+      }
+      var properties: [String: String] = [:]
+      for property in mapping.attributeMappings + mapping.relationshipMappings {
+        switch property.origin {
+        case .attribute(let name, _): properties[property.name] = name
+        case .relationship(let name, _): properties[property.name] = name
+        default: break
+        }
+      }
+      entities[new, default: []].append(Origin(entity: old, properties: properties))
+    }
+  }
+
+  subscript(_ entity: String) -> [Origin] { entities[entity] ?? [] }
+}
+
+/// Writes what an inferred step makes of a store.
+struct Materialization {
+  let reading: StepReading
+  let source: RawStore
+  let made: RawStore
+  let evaluator: CellEvaluator
+
+  func run() throws {
+    try made.execute("BEGIN")
+    var newOrders: [TableRules.NewOrder] = []
+    let affinity = try Affinity()
+    for table in reading.destination.tables {
+      try made.execute(table.createStatement)
+      guard let rules = try TableRules(table, reading, affinity) else { continue }
+      newOrders += rules.newOrders
+      try fill(table, rules)
+    }
+    for join in reading.destination.joinTables {
+      try made.execute(join.createStatement)
+      try fill(join, &newOrders)
+    }
+    // The next step looks for the rows that lead to one.
+    for index in reading.destination.indexes where !index.isExplicit {
+      try made.execute(index.createStatement)
+    }
+    for order in newOrders { try number(order) }
+    try made.execute("COMMIT")
+  }
+
+  private func fill(_ table: EntityTable, _ rules: TableRules) throws {
+    let marks = table.columns.map { _ in "?" }.joined(separator: ", ")
+    let insert = try made.prepare("INSERT INTO \(SQL.identifier(table.name)) VALUES (\(marks))")
+    var rows = try ExpectedRows(rules, in: source)
+    while try rows.next() {
+      try insert.run(
+        table.columns.indices.map { place in
+          let cell = try rows.cell(place, evaluator)
+          // What stood in a cell of another entity's may stay there.
+          if case .null? = cell.value, case .stray = rows.entity.cells[place] {
+            return cell.alternative ?? .null
+          }
+          return cell.value ?? .null
+        })
+    }
+  }
+
+  private func fill(_ join: JoinTable, _ newOrders: inout [TableRules.NewOrder]) throws {
+    guard let pairs = try ExpectedPairs(join, reading, in: source) else { return }
+    let marks = join.columnNames.map { _ in "?" }.joined(separator: ", ")
+    let insert = try made.prepare(
+      "INSERT OR IGNORE INTO \(SQL.identifier(join.name)) VALUES (\(marks))")
+    while let pair = try pairs.next(evaluator) {
+      var values: [RawValue] = [.integer(pair.first), .integer(pair.second)]
+      if join.first.orderColumn != nil { values.append(pair.firstOrder ?? .null) }
+      if join.second.orderColumn != nil { values.append(pair.secondOrder ?? .null) }
+      try insert.run(values)
+    }
+    for (end, owner, isThere) in [
+      (join.first, join.second, pairs.hasFirstOrder),
+      (join.second, join.first, pairs.hasSecondOrder),
+    ] {
+      guard let column = end.orderColumn, !isThere else { continue }
+      newOrders.append(
+        .init(
+          table: join.name, ownerColumn: owner.keyColumn, keyColumn: end.keyColumn,
+          orderColumn: column))
+    }
+  }
+
+  /// Gives places by key among the rows of each owner.
+  private func number(_ order: TableRules.NewOrder) throws {
+    let table = SQL.identifier(order.table)
+    let owner = SQL.identifier(order.ownerColumn)
+    try made.execute("CREATE TEMP TABLE places (row INTEGER PRIMARY KEY, place INTEGER)")
+    let insert = try made.prepare("INSERT INTO places VALUES (?, ?)")
+    let rows = try made.prepare(
+      "SELECT rowid, \(owner) FROM \(table) WHERE \(owner) IS NOT NULL "
+        + "ORDER BY \(owner), \(SQL.identifier(order.keyColumn))")
+    var (last, place): (RawValue, Int64) = (.null, 0)
+    while try rows.step() {
+      place = rows.value(1) == last ? place + 1 : 1
+      last = rows.value(1)
+      try insert.run([rows.value(0), .integer(place)])
+    }
+    try made.execute(
+      "UPDATE \(table) SET \(SQL.identifier(order.orderColumn)) = "
+        + "(SELECT place FROM places WHERE row = \(table).rowid)")
+    rows.reset()
+    try made.execute("DROP TABLE places")
+  }
+}
+
+/// Why stores cannot be compared at all.
+package enum VerificationError: Error, Sendable {
+  /// The step that is taken to be inferred is none; the places of the obstacles.
+  case notInferable([String])
+}

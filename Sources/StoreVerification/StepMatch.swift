@@ -1,0 +1,51 @@
+import Mapping
+import ObjectModel
+
+/// Which entity and property of a source each one of a destination continues.
+struct StepMatch {
+  /// Source names by destination names.
+  private(set) var entities: [String: String] = [:]
+  /// By destination entity: source names by destination names.
+  private var properties: [String: [String: String]] = [:]
+  private var destinations: [String: String] = [:]
+
+  /// Takes the names that inference pairs; what becomes of values is none of its business here.
+  init(_ inference: MappingInference) {
+    for mapping in inference.mapping.entityMappings {
+      guard let old = mapping.sourceEntityName, let new = mapping.destinationEntityName else {
+        continue
+      }
+      pair(old, new)
+      for property in mapping.attributeMappings + mapping.relationshipMappings {
+        switch property.origin {
+        case .attribute(let name, _): properties[new, default: [:]][property.name] = name
+        case .relationship(let name, _): properties[new, default: [:]][property.name] = name
+        default: break
+        }
+      }
+    }
+  }
+
+  /// Each entity and each property continues itself.
+  init(identityOf model: ManagedObjectModel) {
+    for entity in model.entities {
+      pair(entity.name, entity.name)
+      for attribute in model.allAttributes(of: entity) {
+        properties[entity.name, default: [:]][attribute.name] = attribute.name
+      }
+      for relationship in model.allRelationships(of: entity) {
+        properties[entity.name, default: [:]][relationship.name] = relationship.name
+      }
+    }
+  }
+
+  private mutating func pair(_ old: String, _ new: String) {
+    entities[new] = old
+    destinations[old] = new
+  }
+
+  func destination(of sourceEntity: String) -> String? { destinations[sourceEntity] }
+
+  /// The source property that a property of a destination entity continues.
+  func origin(of property: String, in entity: String) -> String? { properties[entity]?[property] }
+}

@@ -1,0 +1,139 @@
+import Mapping
+import ObjectModel
+import Schema
+
+/// A plain reading of what one inferred step makes of a store: for each place in the destination,
+/// the place in the source that it comes from.
+///
+/// It knows nothing of how the engines go about it, and is written to be read.
+struct StepReading {
+  let source: StoreSchema
+  let destination: StoreSchema
+  let match: StepMatch
+
+  /// Objects of a source hierarchy: in which table they are, and which of them have a place in some
+  /// hierarchy of the destination.
+  struct Family {
+    var table: String
+    /// Destination numbers by source numbers.
+    var kept: [Int64: Int64]
+    /// Whether objects of some entity have no place.
+    var mayLose: Bool
+  }
+
+  func family(_ name: String, within: String) -> Family? {
+    guard let entity = source.model.entity(name), let table = source.table(of: entity) else {
+      return nil
+    }
+    let allowed = Set(destination.model.family(of: within).map(\.name))
+    var family = Family(table: table.name, kept: [:], mayLose: false)
+    for member in source.model.family(of: name) where !member.isAbstract {
+      guard let from = source.numbers[member.name]?.rawValue,
+        let new = match.destination(of: member.name), allowed.contains(new),
+        let to = destination.numbers[new]?.rawValue
+      else {
+        family.mayLose = true
+        continue
+      }
+      family.kept[from] = to
+    }
+    return family
+  }
+
+  /// Where the source keeps the pairs of a relationship: owner and target on one row each.
+  struct Pairs {
+    /// Whose rows hold the pairs.
+    enum Form { case ownerRows, targetRows, joinTable }
+
+    var form: Form
+    var table: String
+    var ownerColumn: String
+    var targetColumn: String
+    /// The owner's place in the target's inverse, and the target's place in the relationship.
+    var ownerOrder: String?
+    var targetOrder: String?
+    var owners: Family
+    var targets: Family
+  }
+
+  /// The pairs that a to-one or to-many relationship of the destination continues; nil where it is
+  /// new.
+  func pairs(of name: String, declaredBy entityName: String) -> Pairs? {
+    guard let entity = destination.model.entity(entityName),
+      let relationship = destination.model.allRelationships(of: entity).first(where: {
+        $0.name == name
+      })
+    else { return nil }
+    for member in destination.model.family(of: entityName) {
+      if let sourceName = match.entities[member.name],
+        let old = match.origin(of: name, in: member.name),
+        let found = pairs(
+          sourceName, old, owners: entityName, targets: relationship.destinationEntityName)
+      {
+        return found
+      }
+    }
+    return nil
+  }
+
+  private func pairs(
+    _ entityName: String, _ name: String, owners: String, targets: String
+  ) -> Pairs? {
+    guard let entity = source.model.entity(entityName),
+      let level = source.model.lineage(of: entity).first(where: {
+        $0.relationships.contains { $0.name == name }
+      }), let relationship = level.relationships.first(where: { $0.name == name }),
+      let ownerFamily = family(level.name, within: owners),
+      let targetFamily = family(relationship.destinationEntityName, within: targets)
+    else { return nil }
+    if !relationship.isToMany {
+      return onRows(
+        .ownerRows, of: level, .toOne(entity: level.name, name: name),
+        .toOneOrder(entity: level.name, name: name), ownerFamily, targetFamily)
+    }
+    guard let (other, inverse) = source.model.inverseWithOwner(of: relationship) else {
+      guard let declaring = source.model.entity(relationship.destinationEntityName) else {
+        return nil
+      }
+      return onRows(
+        .targetRows, of: declaring, .owner(entity: level.name, name: name),
+        .ownerOrder(entity: level.name, name: name), ownerFamily, targetFamily)
+    }
+    if !inverse.isToMany {
+      return onRows(
+        .targetRows, of: other, .toOne(entity: other.name, name: inverse.name),
+        .toOneOrder(entity: other.name, name: inverse.name), ownerFamily, targetFamily)
+    }
+    return joined(level.name, name, ownerFamily, targetFamily)
+  }
+
+  private func onRows(
+    _ form: Pairs.Form, of entity: Entity, _ key: Column.Role, _ order: Column.Role,
+    _ owners: Family, _ targets: Family
+  ) -> Pairs? {
+    guard let table = source.table(of: entity), let column = table.column(key)?.name else {
+      return nil
+    }
+    let place = table.column(order)?.name
+    let isOwner = form == .ownerRows
+    return Pairs(
+      form: form, table: table.name, ownerColumn: isOwner ? "Z_PK" : column,
+      targetColumn: isOwner ? column : "Z_PK", ownerOrder: isOwner ? place : nil,
+      targetOrder: isOwner ? nil : place, owners: owners, targets: targets)
+  }
+
+  private func joined(
+    _ entity: String, _ name: String, _ owners: Family, _ targets: Family
+  ) -> Pairs? {
+    for table in source.joinTables {
+      for (owner, target) in [(table.first, table.second), (table.second, table.first)]
+      where owner.entityName == entity && owner.relationshipName == name {
+        return Pairs(
+          form: .joinTable, table: table.name, ownerColumn: owner.keyColumn,
+          targetColumn: target.keyColumn, ownerOrder: owner.orderColumn,
+          targetOrder: target.orderColumn, owners: owners, targets: targets)
+      }
+    }
+    return nil
+  }
+}

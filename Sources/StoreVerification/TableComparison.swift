@@ -1,0 +1,202 @@
+import Schema
+import StoreFormat
+
+/// Walks the rows that a table should have and those that it has, side by side in key order.
+extension VerificationRun {
+  func compareTable(
+    _ table: EntityTable, _ reading: StepReading, _ source: RawStore,
+    _ evaluator: CellEvaluator, isCopy: Bool, _ tolerance: Tolerance?
+  ) throws {
+    let present = table.columns.map { catalog.hasColumn($0.name, in: table.name) }
+    let list = zip(table.columns, present).map { column, isThere in
+      isThere ? SQL.identifier(column.name) : "NULL"
+    }
+    let actual = try new.prepare(
+      "SELECT \(list.joined(separator: ", ")) FROM \(SQL.identifier(table.name)) ORDER BY Z_PK")
+    guard let rules = try TableRules(table, reading, affinity) else {
+      while try actual.step() { note(.init(.rowExtra, table: table.name, key: key(actual))) }
+      return
+    }
+    let walk = TableWalk(
+      table: table, present: present, evaluator: evaluator, tolerance: tolerance,
+      skipsOrders: isCopy)
+    var expected = try ExpectedRows(rules, in: source)
+    var (left, right) = (try expected.next(), try actual.step())
+    while left || right {
+      let actualKey = actual.integer(0)
+      count(table.name)
+      if left, !right || expected.key < actualKey ?? .max {
+        note(.init(.rowMissing, table: table.name, key: "\(expected.key)"))
+        left = try expected.next()
+      } else if right, !left || actualKey ?? .min < expected.key {
+        note(.init(.rowExtra, table: table.name, key: key(actual)))
+        right = try actual.step()
+      } else {
+        try compareCells(walk, expected, actual)
+        (left, right) = (try expected.next(), try actual.step())
+      }
+    }
+    for order in rules.newOrders where !isCopy { try compareNewOrder(order) }
+    if isCopy { try compareOrders(of: table, in: source) }
+  }
+
+  /// What stays the same for all rows of a table.
+  private struct TableWalk {
+    var table: EntityTable
+    var present: [Bool]
+    var evaluator: CellEvaluator
+    var tolerance: Tolerance?
+    /// Whether places are compared by the sequence that they give alone.
+    var skipsOrders: Bool
+  }
+
+  private func key(_ row: RawStatement) -> String { "\(row.value(0))" }
+
+  private func compareCells(
+    _ walk: TableWalk, _ expected: ExpectedRows, _ actual: RawStatement
+  ) throws {
+    for place in 1..<walk.table.columns.count where walk.present[place] {
+      let column = walk.table.columns[place]
+      if walk.skipsOrders && column.isOrder { continue }
+      if let same = expected.sameColumn(place), expected.row.isSame(same, as: actual, place) {
+        continue
+      }
+      let cell = try expected.cell(place, walk.evaluator)
+      guard let value = cell.value else { continue }
+      let found = actual.value(place)
+      if try isAlike(found, value, column.type) { continue }
+      if let other = cell.alternative, try isAlike(found, other, column.type) { continue }
+      if let tolerance = walk.tolerance,
+        try tolerance.allows(found, in: column, of: walk.table, key: expected.key)
+      {
+        continue
+      }
+      note(
+        Difference(
+          column.kind, table: walk.table.name, key: "\(expected.key)", column: column.name,
+          expected: "\(value)", actual: "\(found)"))
+    }
+  }
+
+  /// Whether a value is another one as a column of that type keeps it.
+  func isAlike(_ found: RawValue, _ expected: RawValue, _ type: DeclaredType) throws -> Bool {
+    if found == expected { return true }
+    return try affinity.applied(expected, type) == found
+  }
+
+  // MARK: Places in ordered relationships
+
+  /// Places that are given anew rise with the keys of each owner's rows.
+  private func compareNewOrder(_ order: TableRules.NewOrder) throws {
+    guard catalog.hasColumn(order.orderColumn, in: order.table),
+      catalog.hasColumn(order.ownerColumn, in: order.table)
+    else { return }
+    let (owner, place) = (SQL.identifier(order.ownerColumn), SQL.identifier(order.orderColumn))
+    let key = SQL.identifier(order.keyColumn)
+    let rows = try new.prepare(
+      "SELECT \(owner), \(place), \(key) FROM \(SQL.identifier(order.table)) "
+        + "WHERE \(owner) IS NOT NULL OR \(place) IS NOT NULL ORDER BY \(owner), \(key)")
+    var rising = RisingPlaces()
+    while try rows.step() {
+      guard !rising.accepts(rows.value(1), of: rows.value(0)) else { continue }
+      note(
+        Difference(
+          .order, table: order.table, key: "\(rows.value(2))", column: order.orderColumn,
+          expected: rising.wanted, actual: "\(rows.value(1))"))
+    }
+  }
+
+  func compareNewOrder(of join: JoinTable, _ end: JoinTable.End, owner: JoinTable.End) throws {
+    guard let column = end.orderColumn else { return }
+    try compareNewOrder(
+      .init(
+        table: join.name, ownerColumn: owner.keyColumn, keyColumn: end.keyColumn,
+        orderColumn: column))
+  }
+
+  /// The rows of an owner stand in the sequence in which they stand in the other store.
+  private func compareOrders(of table: EntityTable, in source: RawStore) throws {
+    for column in table.columns where catalog.hasColumn(column.name, in: table.name) {
+      let ownerRole: Column.Role
+      switch column.role {
+      case .toOneOrder(let entity, let name): ownerRole = .toOne(entity: entity, name: name)
+      case .ownerOrder(let entity, let name): ownerRole = .owner(entity: entity, name: name)
+      default: continue
+      }
+      guard let owner = table.column(ownerRole)?.name,
+        catalog.hasColumn(owner, in: table.name)
+      else { continue }
+      try compareSequence(
+        .init(table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
+        .init(table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
+        in: source)
+    }
+  }
+
+  func compareSequence(
+    _ expected: TableRules.NewOrder, _ found: TableRules.NewOrder, in source: RawStore
+  ) throws {
+    let owner = SQL.identifier(expected.ownerColumn)
+    let rows = try source.prepare(
+      "SELECT \(owner), \(SQL.identifier(expected.keyColumn)) "
+        + "FROM \(SQL.identifier(expected.table)) WHERE \(owner) IS NOT NULL "
+        + "ORDER BY \(owner), \(SQL.identifier(expected.orderColumn)), 2")
+    let actual = try new.prepare(
+      "SELECT \(SQL.identifier(found.orderColumn)) FROM \(SQL.identifier(found.table)) "
+        + "WHERE \(SQL.identifier(found.ownerColumn)) = ? AND \(SQL.identifier(found.keyColumn)) = ?"
+    )
+    var rising = RisingPlaces()
+    while try rows.step() {
+      let (owner, key) = (rows.value(0), rows.value(1))
+      // What is not there, or belongs to another owner, is named by the comparison of rows.
+      guard let place = try actual.row([owner, key])?.first else { continue }
+      if rising.accepts(place, of: owner) { continue }
+      note(
+        Difference(
+          .order, table: found.table, key: "\(key)", column: found.orderColumn,
+          expected: rising.wanted, actual: "\(place)"))
+    }
+  }
+}
+
+/// Holds the places of each owner's rows against the place before.
+private struct RisingPlaces {
+  private var owner: RawValue?
+  private var last: Int64?
+
+  /// What the place that was refused should have been.
+  private(set) var wanted = ""
+
+  mutating func accepts(_ place: RawValue, of owner: RawValue) -> Bool {
+    if owner == .null {
+      wanted = "NULL"
+      return place == .null
+    }
+    if owner != self.owner { (self.owner, last) = (owner, nil) }
+    wanted = last.map { "more than \($0)" } ?? "a number"
+    guard let number = place.integer, last.map({ number > $0 }) ?? true else { return false }
+    last = number
+    return true
+  }
+}
+
+extension Column {
+  var isOrder: Bool {
+    switch role {
+    case .toOneOrder, .ownerOrder: true
+    default: false
+    }
+  }
+
+  /// What a difference in the column is called.
+  fileprivate var kind: Difference.Kind {
+    switch role {
+    case .primaryKey, .attribute: .value
+    case .entityNumber: .entityNumber
+    case .optimisticLock: .saveCount
+    case .toOne, .owner: .reference
+    case .toOneEntity: .referenceEntity
+    case .toOneOrder, .ownerOrder: .order
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import ObjectModel
+import Schema
+
+/// What a migration by mapping models may leave in a cell besides what the objects make of it.
+///
+/// Objects are saved anew, and have nothing but their own properties; rows that are carried along
+/// keep how often they were saved, what stands in cells of other entities, and references to
+/// objects that are not there.
+struct Tolerance {
+  private let history: [Stages.Stage]
+
+  init(_ history: [Stages.Stage]) { self.history = history }
+
+  func allows(
+    _ found: RawValue, in column: Column, of table: EntityTable, key: Int64
+  ) throws -> Bool {
+    var places = table.entityNames.map { Place(entity: $0, role: column.role) }
+    for stage in history.reversed() {
+      places = places.flatMap { $0.before(stage) }
+      for place in places {
+        if try place.holds(found, in: stage, key: key) { return true }
+      }
+    }
+    return false
+  }
+
+  /// A property of an entity's objects, or how often they were saved.
+  private struct Place {
+    var entity: String
+    var role: Column.Role
+
+    /// The same in the store that a step began with.
+    func before(_ stage: Stages.Stage) -> [Place] {
+      stage.origins[entity].compactMap { origin in
+        switch role {
+        case .optimisticLock: return Place(entity: origin.entity, role: role)
+        case .attribute(_, let name):
+          return origin.properties[name].map {
+            Place(entity: origin.entity, role: .attribute(entity: origin.entity, name: $0))
+          }
+        case .toOne(_, let name):
+          return origin.properties[name].map {
+            Place(entity: origin.entity, role: .toOne(entity: origin.entity, name: $0))
+          }
+        default: return nil
+        }
+      }
+    }
+
+    func holds(_ value: RawValue, in stage: Stages.Stage, key: Int64) throws -> Bool {
+      let model = stage.schema.model
+      guard let entity = model.entity(entity), let table = stage.schema.table(of: entity) else {
+        return false
+      }
+      let columns = model.lineage(of: entity).compactMap { level -> Column? in
+        switch role {
+        case .optimisticLock: table.column(.optimisticLock)
+        case .attribute(_, let name): table.column(.attribute(entity: level.name, name: name))
+        case .toOne(_, let name): table.column(.toOne(entity: level.name, name: name))
+        default: nil
+        }
+      }
+      guard let column = columns.first,
+        let row = try stage.store.rows(
+          "SELECT \(SQL.identifier(column.name)), Z_ENT FROM \(SQL.identifier(table.name)) "
+            + "WHERE Z_PK = ?", [.integer(key)]
+        ).first, row[0] == value
+      else { return false }
+      let isOwn = row[1].integer == stage.schema.numbers[entity.name]?.rawValue
+      switch role {
+      case .optimisticLock: return isOwn
+      case .attribute: return !isOwn && isStray(column, row[1].integer, stage)
+      case .toOne: return try isDangling(value, column, stage)
+      default: return false
+      }
+    }
+
+    /// Whether the row's own entity has no such property.
+    private func isStray(_ column: Column, _ number: Int64?, _ stage: Stages.Stage) -> Bool {
+      let model = stage.schema.model
+      guard case .attribute(let declaring, _) = column.role,
+        let name = number.flatMap({ stage.schema.numbers[EntityNumber(rawValue: $0)] }),
+        let own = model.entity(name)
+      else { return false }
+      return !model.lineage(of: own).contains { $0.name == declaring }
+    }
+
+    /// Whether a key leads to no row.
+    private func isDangling(
+      _ key: RawValue, _ column: Column, _ stage: Stages.Stage
+    ) throws -> Bool {
+      let model = stage.schema.model
+      guard case .toOne(let declaring, let name) = column.role, key != .null,
+        let target = model.entity(declaring)?.relationships.first(where: { $0.name == name })?
+          .destinationEntityName, let entity = model.entity(target),
+        let table = stage.schema.table(of: entity)
+      else { return false }
+      return try stage.store.rows(
+        "SELECT 1 FROM \(SQL.identifier(table.name)) WHERE Z_PK = ?", [key]
+      ).isEmpty
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import Mapping
+import ObjectModel
+import Schema
+import StoreFormat
+import SystemPackage
+
+/// One verification while it runs.
+final class VerificationRun {
+  let order: VerificationOrder
+  let old: RawStore
+  let new: RawStore
+  let affinity: Affinity
+  let catalog: RawCatalog
+  var report: VerificationReport
+  private let progress: (VerificationProgress) -> Void
+  private var rowsExpected: Int64 = 0
+  private var told = 0.0
+
+  init(
+    _ order: VerificationOrder, _ progress: @escaping (VerificationProgress) -> Void
+  ) throws {
+    self.order = order
+    self.progress = progress
+    old = try RawStore(reading: order.old.readable)
+    new = try RawStore(reading: order.new.readable)
+    affinity = try Affinity()
+    report = VerificationReport(limit: order.limit)
+    catalog = try RawCatalog(new)
+  }
+
+  /// Does a part that reads the new store; what cannot be read of it is a difference.
+  func judge(_ table: String?, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let error as StoreError where error.store == new.path {
+      note(
+        Difference(
+          .page, table: table, actual: error.cause.map { "\($0)" } ?? "it cannot be read"))
+    }
+  }
+
+  func note(_ difference: Difference) { report.note(difference) }
+
+  // MARK: Progress
+
+  func expect(rows: Int64) { rowsExpected = max(1, rows) }
+
+  func count(_ table: String) {
+    report.rows += 1
+    if report.rows & 1023 == 0 {
+      tell("comparing \(table)", 0.9 * min(1, Double(report.rows) / Double(rowsExpected)))
+    }
+  }
+
+  func tell(_ what: String, _ fraction: Double) {
+    told = max(told, fraction)
+    progress(VerificationProgress(what: what, fraction: told))
+  }
+
+  // MARK: A migrated store
+
+  func compareMigrated() throws {
+    guard let last = order.steps.last else { return }
+    for feature in order.unsupported { report.cannotJudge(feature) }
+    tell("reading the schema", 0)
+    let schema = try StoreSchema(last.destination)
+    let found = schema.found(in: catalog)
+    try noteLostRows()
+    try judge("sqlite_schema") { try compareSchema(found) }
+    let maxima = try compareObjects(found)
+    tell("comparing metadata", 0.9)
+    try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima) }
+    try judge("Z_METADATA") { try compareMetadata() }
+    try judge("Z_MODELCACHE") { try compareModelCache(last.destination) }
+    try compareFiles(found)
+    tell("checking pages and indexes", 0.95)
+    try checkPages()
+    for omission in schema.omissions {
+      report.remark(
+        "index \(omission.index) of \(omission.entity) is left out: \(omission.reason)")
+    }
+  }
+
+  /// Compares all rows; gives the highest keys that the new store should know of.
+  private func compareObjects(_ found: FoundSchema) throws -> [String: Int64] {
+    let source = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
+    let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
+    expect(rows: rowCount(found))
+    if order.steps.count == 1, order.steps[0].mappings.isEmpty {
+      let reading = try stages.reading(order.steps[0])
+      try compareRows(found, reading, in: old, isCopy: false, tolerance: nil)
+      try noteRemovals(reading, in: old)
+      return stages.maxima(after: reading)
+    }
+    for (number, step) in order.steps.enumerated() {
+      tell("carrying step \(number + 1) of \(order.steps.count) out", 0)
+      try stages.carryOut(step) { try noteRemovals($0, in: stages.store) }
+    }
+    for what in stages.notJudged { report.cannotJudge(what) }
+    let reading = StepReading(
+      source: stages.schema, destination: stages.schema,
+      match: StepMatch(identityOf: stages.schema.model))
+    try compareRows(
+      found, reading, in: stages.store, isCopy: true, tolerance: Tolerance(stages.history))
+    return stages.maxima
+  }
+
+  private func compareRows(
+    _ found: FoundSchema, _ reading: StepReading, in source: RawStore, isCopy: Bool,
+    tolerance: Tolerance?
+  ) throws {
+    let files = ExternalFolders(order.oldFolders)
+    let evaluator = CellEvaluator(source: source, affinity: affinity, files: files)
+    for table in found.tables {
+      try judge(table.name) {
+        try compareTable(table, reading, source, evaluator, isCopy: isCopy, tolerance)
+      }
+    }
+    for (canonical, join) in found.joins {
+      try judge(join.name) {
+        try compareJoin(canonical, join, reading, source, evaluator, isCopy: isCopy)
+      }
+    }
+    if evaluator.missingFiles > 0 {
+      report.cannotJudge(
+        "\(evaluator.missingFiles) values whose external file is missing in the old store")
+    }
+  }
+
+  /// What cannot be counted is named by the comparison itself.
+  private func rowCount(_ found: FoundSchema) -> Int64 {
+    (found.tables.map(\.name) + found.joins.map(\.found.name)).reduce(0) { sum, name in
+      sum + ((try? new.number("SELECT count(*) FROM \(SQL.identifier(name))")) ?? 0)
+    }
+  }
+}
