@@ -55,6 +55,29 @@ extension MigrationFailure {
   }
 }
 
+extension MappingProblem {
+  /// What is named and not there, as a sentence.
+  package var sentence: String {
+    let place = [mapping, property].compactMap(\.self).joined(separator: ".")
+    return "\(place): \(text)"
+  }
+
+  private var text: String {
+    switch reason {
+    case .entityMissing(let side, let entity):
+      "the \(side.rawValue) model has no entity \(entity)."
+    case .propertyMissing(let entity): "\(entity) has no such property."
+    case .sourcePropertyMissing(let entity, let property):
+      "it reads \(property), which \(entity) of the source model does not have."
+    case .mappingMissing(let name):
+      "it asks for what the entity mapping \(name) made, and there is none."
+    case .predicateUnreadable(let error):
+      "its predicate cannot be read: \(error.problem), at column \(error.column) of: "
+        + "\(error.text)."
+    }
+  }
+}
+
 extension MappingMismatch {
   /// What does not fit, as a sentence.
   package var sentence: String {

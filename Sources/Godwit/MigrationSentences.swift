@@ -49,6 +49,11 @@ extension MigrationFailure {
         unused.map { "\($0.name): \($0.reason.sentence)." })
     case .mappingMismatch(let path, let mismatches):
       self.init(mapping: "\(path) was not made for these versions", mismatches.map(\.sentence))
+    case .mappingProblems(let files, let problems):
+      self.init(
+        .impossible,
+        ["\(files.map { "\($0)" }.joined(separator: ", ")): names that lead nowhere:"]
+          + problems.map(\.sentence))
     case .mappingSet(let problems):
       self.init(
         mapping: "the mapping models do not make one migration", problems.map(\.sentence))

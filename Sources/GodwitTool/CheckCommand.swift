@@ -7,15 +7,24 @@ struct CheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
     abstract: "Tells whether stores need a migration and can be migrated; writes nothing.",
-    discussion: "Ends with 78 if a store cannot be migrated; all reasons are listed.")
+    discussion: """
+      Ends with 0 if no store needs a migration or each that does can be migrated, with 78 if one \
+      cannot; all reasons are listed. With --exit-status it ends with 1 if one needs a migration \
+      and all that do can be migrated.
+      """)
+
+  /// What `--exit-status` tells of stores that need a migration and can be migrated.
+  static let neededStatus: Int32 = 1
 
   @Argument(help: "The SQLite stores to check.")
   var stores: [FilePath]
 
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
-
   @OptionGroup var loss: LossOptions
+
+  @Flag(help: "End with 1 if a migration is needed and possible.")
+  var exitStatus = false
 
   @Flag(help: "Print JSON.")
   var json = false
@@ -24,8 +33,13 @@ struct CheckCommand: ParsableCommand {
     var store: String
     var isNeeded: Bool?
     var isPossible: Bool
-    var reasons: [String]
-    var losses: [Loss]
+    /// The names of the versions that the store has and gets; empty where they have none.
+    var from: [String] = []
+    var to: [String] = []
+    /// Steps that begin with stores which are not there yet: their rows could not be looked at.
+    var stepsNotLookedAt = 0
+    var reasons: [String] = []
+    var losses: [Loss] = []
     var exitStatus: Int32
     var coreDataCode: Int?
   }
@@ -44,30 +58,48 @@ struct CheckCommand: ParsableCommand {
 
   private func answer(_ store: FilePath, _ target: TargetModel) -> Answer {
     var request = MigrationRequest(store: store, target: model.target, workers: 1, memory: 64 << 20)
+    request.configuration = model.configuration
     request.models = model.models
+    request.policies = GodwitTool.policies.factories
     request.take(route)
     request.take(loss)
+    var answer = Answer(store: "\(store)", isPossible: false, exitStatus: 0)
     do {
-      return try Preview.with(request, target) { preview in
-        try preview.requirePossible(request)
-        return Answer(
-          store: "\(store)", isNeeded: preview.isNeeded, isPossible: true, reasons: [],
-          losses: preview.losses, exitStatus: 0)
+      try Preview.with(request, target) { preview in
+        answer.isNeeded = preview.isNeeded
+        (answer.from, answer.to) = preview.prepared.versions ?? ([], [])
+        try preview.requirePossible()
+        answer.isPossible = true
+        answer.losses = preview.losses
+        answer.stepsNotLookedAt = preview.legs.dropFirst().reduce(0) { $0 + $1.steps.count }
+        answer.exitStatus = exitStatus && preview.isNeeded ? Self.neededStatus : 0
       }
     } catch {
       let failure = MigrationFailure(error)
-      return Answer(
-        store: "\(store)", isNeeded: nil, isPossible: false, reasons: failure.sentences,
-        losses: [], exitStatus: failure.exitStatus.rawValue, coreDataCode: failure.coreDataCode)
+      answer.reasons = failure.sentences
+      answer.exitStatus = failure.exitStatus.rawValue
+      answer.coreDataCode = failure.coreDataCode
     }
+    return answer
   }
 
   private func tell(_ answer: Answer) {
-    for reason in answer.reasons { Terminal.standardError.line("godwit: \(reason)") }
-    guard answer.isPossible, let isNeeded = answer.isNeeded else { return }
-    Terminal.standardOutput.line(
-      "\(answer.store): \(isNeeded ? "needs a migration, which is possible" : "has this model already")."
-    )
-    for loss in answer.losses { Terminal.standardOutput.line("  loses \(loss.sentence)") }
+    let out = Terminal.standardOutput
+    guard answer.isPossible else {
+      for reason in answer.reasons { out.line(reason) }
+      return
+    }
+    guard answer.isNeeded == true else {
+      return out.line("\(answer.store): has this model already.")
+    }
+    out.line(
+      "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
+        + "needs a migration, which is possible.")
+    for loss in answer.losses { out.line("  loses \(loss.sentence)") }
+    if answer.stepsNotLookedAt > 0 {
+      out.line(
+        "  \(answer.stepsNotLookedAt) later step\(answer.stepsNotLookedAt == 1 ? " begins" : "s begin") "
+          + "with a store that is not there yet: what its rows demand shows when it is made.")
+    }
   }
 }

@@ -31,7 +31,14 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(help: "Write the new store to this file and leave the old one alone.")
   var output: FilePath?
 
-  @Option(name: .customLong("work"), help: "The folder to work in, instead of STORE.godwit.")
+  @Flag(help: "Copy the store to the output if it has the model already.")
+  var copyIfCurrent = false
+
+  @Option(
+    name: .customLong("work"),
+    help: ArgumentHelp(
+      "Make the work folder below this folder, instead of beside the result as STORE.godwit.",
+      valueName: "folder"))
   var workFolder: FilePath?
 
   @Option(
@@ -73,9 +80,27 @@ struct MigrateCommand: AsyncParsableCommand {
     request.logsSQL = logSQL
     request.engine = engine
     request.keepsRecord = !noRecord
-    let result = try await Self.migrate(request)
-    if let report { try JSONOutput.write(result, to: report) }
-    Self.tell(result)
+    request.namesVersions = report != nil
+    request.copiesIfCurrent = copyIfCurrent
+    let file = try report.map { try ReportFile($0) }
+    let result: MigrationReport
+    do {
+      result = try await Self.migrate(request)
+    } catch {
+      try? file?.write(.of(MigrationFailure(error), request))
+      throw error
+    }
+    Self.tell(result, request)
+    try file?.write(result)
+  }
+
+  func validate() throws {
+    if copyIfCurrent && output == nil {
+      throw ValidationError("--copy-if-current copies to what --output names.")
+    }
+    if discardOld && output != nil {
+      throw ValidationError("--discard-old and --output leave nothing to remove: leave one out.")
+    }
   }
 
   /// Migrates until it is done or a signal asks to stop.
@@ -93,13 +118,17 @@ struct MigrateCommand: AsyncParsableCommand {
     return try await task.value
   }
 
-  private static func tell(_ report: MigrationReport) {
+  private static func tell(_ report: MigrationReport, _ request: MigrationRequest) {
     let out = Terminal.standardOutput
     let error = Terminal.standardError
     switch report.outcome {
-    case .migrated: break
+    case .migrated, .copied, .refused, .failed, .interrupted: break
     case .alreadyCurrent:
-      return out.line("\(report.store) has this model already: nothing to do.")
+      let made = request.output.map { ", and \($0) was not made" } ?? ""
+      return out.line("\(report.store) has this model already: nothing to do\(made).")
+    case .alreadyThere:
+      return out.line(
+        "\(report.destination) is there already, made of the same source: nothing to do.")
     case .finishedEarlier:
       return out.line("\(report.destination) was finished by an earlier run: nothing left to do.")
     }
@@ -143,6 +172,9 @@ struct MigrateCommand: AsyncParsableCommand {
     }
     if let reason = report.modelCacheOmitted {
       error.line("godwit: note: the store carries no model of its own: \(reason).")
+    }
+    if report.outcome == .copied {
+      return out.line("\(report.store) has this model already: copied to \(report.destination).")
     }
     out.line("\(report.destination): \(report.rows) rows migrated and verified.")
     if let old = report.oldStore { out.line("The old store is kept as \(old).") }

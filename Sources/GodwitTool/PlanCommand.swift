@@ -41,9 +41,10 @@ struct PlanCommand: ParsableCommand {
   func run() throws {
     let target = try TargetModel(model.target, configuration: model.configuration)
     var request = MigrationRequest(store: store, model, route, work)
+    request.policies = GodwitTool.policies.factories
     request.take(loss)
     try Preview.with(request, target) { preview in
-      try preview.requirePossible(request)
+      try preview.requirePossible()
       let seconds =
         Double(preview.plan?.bytes ?? 0)
         / (Self.pace(writingPages: preview.writesPages) * Double(work.workers)) + 0.05

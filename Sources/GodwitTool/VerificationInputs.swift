@@ -105,7 +105,7 @@ private struct NewVersion {
     } else if let cached {
       self.init(cached, try cached.versionHashes())
     } else {
-      throw MigrationError.sourceModelMissing(store: store, searched: models)
+      throw MigrationError.sourceModelMissing(store: store, searched: models, unreadable: [])
     }
   }
 

@@ -59,8 +59,7 @@ struct VerifyCommand: ParsableCommand {
   }
 
   func run() throws {
-    let scratch = try ScratchFolder()
-    defer { scratch.remove() }
+    let scratch = try TemporaryFolder()
     let line = ProgressLine()
     defer { line.clear() }
     let outcome = try compare(in: scratch.path, line)
@@ -128,19 +127,6 @@ struct VerificationOutcome {
   var steps: [MigrationRoute.Step]
 }
 
-/// A folder for temporary files that this process made, and whose files it removes by name.
-struct ScratchFolder {
-  let path: FilePath
-
-  init() throws {
-    path = FilePath(NSTemporaryDirectory()).appending("godwit-verify-\(UUID().uuidString)")
-    try Files.createDirectory(path, mode: .ownerReadWriteExecute)
-  }
-
-  /// Removes the folder, which is nobody else's: its name was made up here.
-  func remove() { try? Files.removeTree(path) }
-}
-
 /// One line on a terminal that tells how far something is; nothing anywhere else.
 final class ProgressLine {
   private let terminal = Terminal.standardError
@@ -151,12 +137,12 @@ final class ProgressLine {
     let percent = "\(Int(fraction * 100)) %"
     let text = String("\(percent)  \(what)".prefix(max(0, (width == 0 ? 80 : width) - 1)))
     if text == shown { return }
-    terminal.write("\r\u{1B}[K\(text)")
+    terminal.replaceLine(text)
     shown = text
   }
 
   func clear() {
-    if !shown.isEmpty { terminal.write("\r\u{1B}[K") }
+    if !shown.isEmpty { terminal.replaceLine("") }
     shown = ""
   }
 }

@@ -31,7 +31,6 @@ struct MappedMigration {
 
   /// Makes the result; nothing has its final name yet.
   func run(_ telling: Telling) async throws -> MigrationReport {
-    try check()
     telling.enter(.planning)
     let schema = try StoreSchema(target.model)
     let counted = CountedLosses(survey, mappings, to: schema)
@@ -56,14 +55,6 @@ struct MappedMigration {
   }
 
   // MARK: Before the first object is read
-
-  private func check() throws {
-    guard models.count > 1 else { return }
-    let set = MappingSet(
-      models.map { .init(name: $0.name, mapping: $0.mapping) }, source: survey.model,
-      destination: target.model)
-    guard set.problems.isEmpty else { throw MigrationError.mappingSet(set.problems) }
-  }
 
   /// What is lost whatever policies do.
   private func beforehand(_ counted: CountedLosses) throws -> [Loss] {

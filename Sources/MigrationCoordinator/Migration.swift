@@ -96,17 +96,16 @@ package struct Migration: Sendable {
     defer { telling.end() }
     do {
       let survey = try survey(target, workspace.paths)
-      if survey.metadata.versionHashes == target.hashes { return report(.alreadyCurrent) }
-      let found = try RouteFinder(request: request, target: target, survey: survey).find(
-        namesVersions: false)
-      try ObjectMigration.checkPolicies(
-        found.route.steps.flatMap(\.mappings).map(\.mapping), registered: request.policies.keys)
-      let planner = try LegPlanner(
-        found.route, source: survey.schema, isStepwise: request.isStepwise,
-        independentPolicies: request.independentPolicies)
-      try LossRules(request: request, survey: survey, legs: planner.legs).check()
-      var report = try await migrate(survey, planner.legs, workspace, telling)
-      report.note(found, planner.legs)
+      let prepared = try PreparedMigration(request, target, survey)
+      guard let found = prepared.route else { return try current(survey, workspace, keeper) }
+      var report: MigrationReport
+      do {
+        report = try await migrate(survey, prepared.legs, workspace, telling)
+      } catch {
+        throw prepared.explained(error)
+      }
+      if request.output != nil { try keeper.note(made(survey.access.fingerprint)) }
+      report.note(found, prepared.legs)
       report.seconds = telling.seconds
       report.peakMemory = telling.peakMemory
       telling.enter(.done)
@@ -117,14 +116,64 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Clears up after a migration that was cut off once its result had its name.
+  /// Ends a migration whose output is there: one that was cut off once its result had its name, or
+  /// one that an earlier run finished.
   private func finish(_ output: FilePath, _ paths: MigrationPaths) throws -> MigrationReport {
+    if let made = OutcomeKeeper.made(at: output),
+      try made == self.made(SourceFingerprint(of: request.store))
+    {
+      return report(.alreadyThere)
+    }
     let journal = SwapJournal(paths)
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
     let workspace = try Workspace.open(paths, store: request.store)
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
     try remove(workspace)
     return report(.finishedEarlier)
+  }
+
+  /// What the output was made of, and how it is known again.
+  private func made(_ source: SourceFingerprint) throws -> String {
+    let status = try Files.fileStatus(request.destination, followLinks: false)
+    let made = MadeOutput(
+      source: source, device: status.device, inode: status.inode, bytes: status.size,
+      modified: status.modified, options: request.resultOptions)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    return String(decoding: try encoder.encode(made), as: UTF8.self)
+  }
+
+  private struct MadeOutput: Encodable {
+    var source: SourceFingerprint
+    var device: UInt64
+    var inode: UInt64
+    var bytes: Int64
+    var modified: Int64
+    var options: [String]
+  }
+
+  /// Copies a store that has the model already, where that was asked for.
+  private func current(
+    _ survey: StoreSurvey, _ workspace: Workspace, _ keeper: OutcomeKeeper
+  ) throws -> MigrationReport {
+    guard request.copiesIfCurrent, let output = request.output else {
+      return report(.alreadyCurrent)
+    }
+    let result = workspace.paths.result
+    try Files.removeRegularFile(result)
+    try Files.cloneOrCopy(from: survey.access.readable, to: result)
+    if request.journalMode.map({ $0 == .wal }) ?? survey.access.usesWAL {
+      try StoreConnection.setWAL(result)
+    }
+    let files = ExternalFiles(schema: survey.schema, result: result, names: ExternalNames())
+    var report = report(.copied)
+    report.missingExternalFiles = try files.bring(from: request.store, to: output)
+    guard try SourceFingerprint(of: request.store) == survey.access.fingerprint else {
+      throw StoreError(.changedDuringMigration, store: request.store)
+    }
+    _ = try handOver(survey, files, workspace.paths)
+    try keeper.note(made(survey.access.fingerprint))
+    return report
   }
 
   /// The report of a run that had nothing to migrate.

@@ -29,6 +29,8 @@ package enum MigrationError: Error, Sendable {
   case noMappingFits([FilePath], [MigrationRoute.Unused])
   /// A mapping model was made for other versions than those of the store and the target.
   case mappingMismatch(FilePath, [MappingMismatch])
+  /// Mapping models of one step name what there is not.
+  case mappingProblems([FilePath], [MappingProblem])
   /// Several mapping models do not make one migration together.
   case mappingSet([MappingSetProblem])
   /// Data would be lost that nobody has allowed to be lost.

@@ -2,7 +2,7 @@ import Mapping
 package import ModelFiles
 package import ObjectModel
 package import Planning
-import SystemPackage
+package import SystemPackage
 package import Schema
 
 /// What a migration did.
@@ -11,6 +11,12 @@ package struct MigrationReport: Codable, Sendable {
     case migrated, alreadyCurrent
     /// An earlier run had made the result and given it its name, and was cut off then.
     case finishedEarlier
+    /// The output is there, made of the same source in the same way.
+    case alreadyThere
+    /// The store had the model already and was copied to the output.
+    case copied
+    /// Nothing was done or replaced, for the reasons in `failure`.
+    case refused, failed, interrupted
   }
 
   package struct Order: Codable, Sendable {
@@ -72,7 +78,21 @@ package struct MigrationReport: Codable, Sendable {
     }
   }
 
+  /// Why there is no result.
+  package struct Failure: Codable, Sendable {
+    package var exitStatus: Int32
+    package var coreDataCode: Int?
+    package var sentences: [String]
+
+    package init(exitStatus: Int32, coreDataCode: Int?, sentences: [String]) {
+      self.exitStatus = exitStatus
+      self.coreDataCode = coreDataCode
+      self.sentences = sentences
+    }
+  }
+
   package var outcome: Outcome
+  package var failure: Failure?
   package var store: String
   package var destination: String
   /// Where the old store is kept, if it is.
@@ -114,6 +134,16 @@ package struct MigrationReport: Codable, Sendable {
 }
 
 extension MigrationReport {
+  /// The report of a migration without a result.
+  package static func without(
+    result outcome: Outcome, store: FilePath, destination: FilePath, _ failure: Failure
+  ) -> MigrationReport {
+    var report = MigrationReport(
+      outcome: outcome, store: store.string, destination: destination.string)
+    report.failure = failure
+    return report
+  }
+
   /// Notes the route that was taken and what was left aside.
   mutating func note(_ found: FoundRoute, _ legs: [Leg]) {
     steps = Step.steps(of: legs)

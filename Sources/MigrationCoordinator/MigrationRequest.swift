@@ -63,6 +63,10 @@ package struct MigrationRequest: Sendable {
   /// The names of versions in the order in which they followed each other; empty has the versions'
   /// identifiers or names tell it.
   package var versionOrder: [String] = []
+  /// Finds out the names of versions, which takes a look at all of them.
+  package var namesVersions = false
+  /// Copies a store that has the model already to the output, which else stays away.
+  package var copiesIfCurrent = false
   /// Makes a store of every version on the way, even where steps could run at once.
   package var isStepwise = false
   package var validation = ValidationMode.strict
@@ -92,6 +96,18 @@ package struct MigrationRequest: Sendable {
         ? Files.resolvedFolder(of: folder) : Files.resolved(folder)
     }
     return request
+  }
+
+  /// All that the result depends on besides the store, as far as the request names it.
+  var resultOptions: [String] {
+    var options = target.map(\.string) + [configuration ?? "", "models"]
+    options += models.map(\.string) + ["mappings"]
+    options += (mappings + mappingFolders).map(\.string) + ["versions"] + versionOrder
+    options += [
+      "\(isProgressive) \(infersOnly) \(infers)", journalMode?.rawValue ?? "",
+      validation.rawValue,
+    ]
+    return options
   }
 
   /// Every path of the migration; the request has to be resolved.

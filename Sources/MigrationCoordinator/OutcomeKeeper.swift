@@ -63,17 +63,29 @@ final class OutcomeKeeper: Sendable {
     for file in files { write(record, to: file) }
   }
 
+  /// The run has made an output that will be known again by that text.
+  func note(_ made: String) { state.withLock { $0?.record.made = made } }
+
+  /// The text by which a run that has finished knows the output that it made.
+  static func made(at output: FilePath) -> String? {
+    guard let record = try? OutcomeFile(beside: output).read(), record.state == .done,
+      record.destination == output.string
+    else { return nil }
+    return record.made
+  }
+
   /// The run has made its result, or found that there is none to make.
   func end(_ report: MigrationReport) {
     guard request.keepsRecord else { return }
     let said: [String] =
       switch report.outcome {
+      case .copied: ["The store had the model already and was copied."]
       case .migrated: report.oldStore.map { ["The old store is kept as \($0)."] } ?? []
       default: ["There was nothing left to do."]
       }
     let losses = words.losses(report)
     let rows = report.outcome == .migrated ? report.rows : nil
-    end(isNew: report.outcome == .migrated) { record in
+    end(isNew: [.migrated, .copied].contains(report.outcome)) { record in
       record.end(exitStatus: 0, sentences: said, losses: losses)
       record.rows = rows
     }

@@ -8,13 +8,7 @@ import SystemPackage
 
 /// What a migration would do, found out without writing anything beside the store.
 package struct Preview: Sendable {
-  package let survey: StoreSurvey
-  /// Whether the store's model is another one than the target's.
-  package let isNeeded: Bool
-  /// The way to the target; nil where none is needed.
-  package let route: FoundRoute?
-  /// The steps of the route that run at once.
-  package let legs: [Leg]
+  package let prepared: PreparedMigration
   /// Of the first leg, where its rows are made by programs: those of others begin with stores that
   /// are not there yet.
   package let assessment: Assessment?
@@ -25,31 +19,25 @@ package struct Preview: Sendable {
   package let writesPages: Bool
   package let diskNeed: DiskNeed
 
+  package var survey: StoreSurvey { prepared.survey }
+  package var isNeeded: Bool { prepared.isNeeded }
+  package var route: FoundRoute? { prepared.route }
+  package var legs: [Leg] { prepared.legs }
+
   /// Surveys the store of a request and hands the preview over while its files are there.
   ///
   /// A store whose latest changes are still in its `-wal` is copied to a temporary folder.
   package static func with<Result>(
     _ request: MigrationRequest, _ target: TargetModel, _ body: (Preview) throws -> Result
   ) throws -> Result {
-    let request = try request.resolved()
+    var request = try request.resolved()
+    request.namesVersions = true
     let access = try SourceAccess.open(request.store)
     let survey = try StoreSurvey(opening: request, access: access, target: target)
-    let isNeeded = survey.metadata.versionHashes != target.hashes
-    let isPossible = isNeeded && survey.unsupported.isEmpty
-    let route =
-      isPossible
-      ? try RouteFinder(request: request, target: target, survey: survey).find(namesVersions: true)
-      : nil
-    let legs =
-      try route.map {
-        try LegPlanner(
-          $0.route, source: survey.schema, isStepwise: request.isStepwise,
-          independentPolicies: request.independentPolicies
-        ).legs
-      } ?? []
+    let prepared = try PreparedMigration(request, target, survey)
     var assessment: Assessment?
     var losses: [Loss] = []
-    switch legs.first?.work {
+    switch prepared.legs.first?.work {
     case .rows(let steps):
       let made = try Assessment(survey, steps, scansAll: true)
       (assessment, losses) = (made, made.losses)
@@ -59,10 +47,11 @@ package struct Preview: Sendable {
     let moves = try assessment.flatMap { try TreeMoves(request, survey, $0) }
     return try body(
       Preview(
-        survey: survey, isNeeded: isNeeded, route: route, legs: legs, assessment: assessment,
+        prepared: prepared, assessment: assessment,
         plan: try assessment.flatMap { try MigrationPlan(request, survey, $0, moves: moves) },
         losses: losses, writesPages: moves != nil,
-        diskNeed: DiskNeed(sourceBytes: access.fingerprint.bytes, legs: legs.count)))
+        diskNeed: DiskNeed(
+          sourceBytes: access.fingerprint.bytes, legs: prepared.legs.count)))
   }
 
   private static func losses(_ survey: StoreSurvey, _ step: MigrationRoute.Step) throws -> [Loss] {
@@ -72,14 +61,14 @@ package struct Preview: Sendable {
       + StrayRows(survey: survey, scansAll: true).losses()
   }
 
-  /// Throws what would keep the migration from being done.
-  package func requirePossible(_ request: MigrationRequest) throws {
-    guard survey.unsupported.isEmpty || !isNeeded else {
-      throw MigrationError.unsupported(store: survey.store, survey.unsupported)
-    }
+  /// Throws what would keep the migration from being done, as far as it is known now.
+  package func requirePossible() throws {
     try assessment?.requirePossible(store: survey.store)
     guard isNeeded else { return }
-    try LossRules(request: request, survey: survey, legs: legs).check()
-    _ = try request.lossDecision.require(losses, of: survey, store: survey.store)
+    do {
+      _ = try prepared.request.lossDecision.require(losses, of: survey, store: survey.store)
+    } catch {
+      throw prepared.explained(error)
+    }
   }
 }

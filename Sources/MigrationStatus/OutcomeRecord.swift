@@ -43,6 +43,8 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
   package var rows: Int64?
   /// What was lost, a sentence for each.
   package var losses: [String] = []
+  /// What a finished run knows its output by, opaque here.
+  package var made: String?
 
   /// A run of this process that starts now.
   package init(run: Identifier, source: FilePath, destination: FilePath, work: FilePath) {
@@ -92,7 +94,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
 extension OutcomeRecord {
   private enum CodingKeys: CodingKey {
     case format, version, run, source, destination, work, state, process, processStart, boot
-    case started, ended, exitStatus, sentences, rows, losses
+    case started, ended, exitStatus, sentences, rows, losses, made
   }
 
   /// Takes only what this version wrote or might have written.

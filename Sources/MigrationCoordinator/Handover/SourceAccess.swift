@@ -46,12 +46,11 @@ package final class SourceAccess: Sendable {
   /// What belongs to a store lies beside the file itself, also where a link leads to it.
   package static func open(_ store: FilePath) throws -> SourceAccess {
     _ = try StoreHeader(of: store)
-    let name: FilePath.Component = "source.sqlite"
     var folder: TemporaryFolder?
     return try open(try Files.resolved(store), folder: { folder }) {
-      let made = try TemporaryFolder(databases: [name])
+      let made = try folder ?? TemporaryFolder()
       folder = made
-      return made.path.appending(name)
+      return made.path.appending("source.sqlite")
     }
   }
 

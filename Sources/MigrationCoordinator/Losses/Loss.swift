@@ -89,6 +89,8 @@ package struct LossRefusal: Hashable, Sendable {
   package var refused: [Loss]
   /// Whether it is the request that forbids losses, even those that go with the model.
   package var isForbidden: Bool
+  /// Why the one step that would keep what a detour loses cannot be inferred.
+  package var directObstacles: [Obstacle] = []
 }
 
 /// Decides which losses are allowed.

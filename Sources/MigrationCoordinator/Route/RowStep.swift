@@ -27,8 +27,8 @@ package struct RowStep: Sendable {
     let inference = MappingInference(from: step.source.model, to: step.destination.model)
     try self.init(
       step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
-      conditions: inference.conditions, possibleLosses: inference.possibleLosses, openLosses: [],
-      calls: nil)
+      conditions: inference.conditions,
+      possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [], calls: nil)
   }
 
   /// Compiles the mapping model of the step; nil where it does not go row by row.

@@ -70,6 +70,17 @@ package struct MigrationRoute: Sendable {
     package var mappings: [RouteMapping]
     /// What the step loses although the first and the last version of the route both have it.
     package var detourLosses: Set<PossibleLoss> = []
+    /// Whether the step is one of a way to an older version.
+    package var isDowngrade = false
+
+    /// The loss with its cause, as the route tells it: of what goes with the model.
+    package func marked(_ loss: PossibleLoss) -> PossibleLoss {
+      guard loss.cause == .removed else { return loss }
+      var marked = loss
+      if isDowngrade { marked.cause = .downgrade }
+      if detourLosses.contains(loss) { marked.cause = .detour }
+      return marked
+    }
 
     package init(
       from source: RouteVersion, to destination: RouteVersion, by mappings: [RouteMapping] = []
@@ -164,6 +175,7 @@ package struct MigrationRoute: Sendable {
       var step = Step(
         from: order.versions[edge.from], to: order.versions[edge.to], by: assigned[edge] ?? [])
       step.detourLosses = losses
+      step.isDowngrade = order.isDowngrade
       return step
     }
     if steps.count > 1, infers, assigned[direct] == nil { directObstacles = obstaclesOf(direct) }

@@ -1,0 +1,149 @@
+package import ObjectModel
+package import ValueExpressions
+
+/// Something that a mapping model names and the models or the mapping model itself do not have.
+package struct MappingProblem: Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
+    case entityMissing(MappingSide, String)
+    /// The destination entity has no such attribute or relationship.
+    case propertyMissing(entity: String)
+    /// An expression reads a property that the source entity does not have.
+    case sourcePropertyMissing(entity: String, property: String)
+    /// An expression asks for what a mapping made that does not exist.
+    case mappingMissing(String)
+    /// A predicate cannot be read.
+    case predicateUnreadable(FormatError)
+  }
+
+  /// The name of the entity mapping.
+  package var mapping: String
+  /// The destination property.
+  package var property: String?
+  package var reason: Reason
+}
+
+/// Looks in mapping models for names that lead nowhere, before anything is migrated by them.
+///
+/// Of a mapping with a policy only its entities are looked at: what the policy makes of the rest is
+/// its own business.
+package struct MappingCheck {
+  /// All problems, in the order of the mappings.
+  package private(set) var problems: [MappingProblem] = []
+
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+
+  /// Checks the mapping models of one step.
+  package init(
+    _ models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    self.source = source
+    self.destination = destination
+    let mappings = models.flatMap(\.entityMappings)
+    for mapping in mappings { check(mapping) }
+    let policies = Set(mappings.filter { $0.ownPolicyClassName != nil }.map(\.name))
+    let links = MappingLinks(mappings, source: source, destination: destination)
+    for link in links.missing where !policies.contains(link.mapping) {
+      problems.append(
+        MappingProblem(
+          mapping: link.mapping, property: link.property, reason: .mappingMissing(link.other)))
+    }
+  }
+
+  private mutating func check(_ mapping: EntityMapping) {
+    func entity(_ side: MappingSide, _ model: ManagedObjectModel) -> Entity? {
+      guard let name = mapping.entityName(side) else { return nil }
+      if let found = model.entity(name) { return found }
+      problems.append(MappingProblem(mapping: mapping.name, reason: .entityMissing(side, name)))
+      return nil
+    }
+    let old = entity(.source, source)
+    let new = entity(.destination, destination)
+    guard mapping.ownPolicyClassName == nil, let new else { return }
+    let attributes = Set(destination.allAttributes(of: new).map(\.name))
+    let relationships = Set(destination.allRelationships(of: new).map(\.name))
+    for (properties, names) in [
+      (mapping.attributeMappings, attributes), (mapping.relationshipMappings, relationships),
+    ] {
+      for property in properties {
+        if !names.contains(property.name) {
+          problems.append(
+            MappingProblem(
+              mapping: mapping.name, property: property.name,
+              reason: .propertyMissing(entity: new.name)))
+        }
+        if let old, let expression = property.valueExpression {
+          check(expression, of: old, mapping.name, property.name)
+        }
+      }
+    }
+    if let old, let predicate = mapping.filter { check(predicate, of: old, mapping.name) }
+  }
+
+  /// The predicate by which a mapping chooses its source objects.
+  private mutating func check(_ predicate: String, of entity: Entity, _ mapping: String) {
+    do throws(FormatError) {
+      let parsed = try ValuePredicate(format: predicate)
+      for expression in parsed.expressions { checkKeys(expression, of: entity, mapping) }
+    } catch {
+      problems.append(MappingProblem(mapping: mapping, reason: .predicateUnreadable(error)))
+    }
+  }
+
+  /// Keys of the evaluated object in a predicate.
+  private mutating func checkKeys(
+    _ expression: ValueExpression, of entity: Entity, _ mapping: String
+  ) {
+    switch expression {
+    case .keyPath(nil, let path), .keyPath(.evaluatedObject?, let path):
+      note(path, of: entity, mapping, property: nil)
+    // Within a subquery a key is that of another object.
+    case .subquery: break
+    default: for part in expression.parts { checkKeys(part, of: entity, mapping) }
+    }
+  }
+
+  /// Keys of `$source` in a value expression.
+  private mutating func check(
+    _ expression: ValueExpression, of entity: Entity, _ mapping: String, _ property: String
+  ) {
+    if case .keyPath(.variable("source")?, let path) = expression {
+      note(path, of: entity, mapping, property: property)
+    }
+    for part in expression.parts { check(part, of: entity, mapping, property) }
+  }
+
+  private mutating func note(
+    _ path: String, of entity: Entity, _ mapping: String, property: String?
+  ) {
+    guard let (owner, name) = missing(path, of: entity) else { return }
+    problems.append(
+      MappingProblem(
+        mapping: mapping, property: property,
+        reason: .sourcePropertyMissing(entity: owner, property: name)))
+  }
+
+  /// Keys that every object has.
+  private static let ofAnyObject: Set<String> = ["self", "SELF", "objectID", "entity"]
+
+  /// The first key of a path that no object can have, with its entity.
+  private func missing(_ path: String, of entity: Entity) -> (entity: String, key: String)? {
+    // An object of a relationship may be of a subentity.
+    var family = [entity]
+    for key in path.split(separator: ".").map(String.init) {
+      if key.hasPrefix("@") || Self.ofAnyObject.contains(key) { return nil }
+      let found = family.flatMap { source.allRelationships(of: $0) }.filter { $0.name == key }
+      if let relationship = found.first {
+        family = source.family(of: relationship.destinationEntityName)
+        continue
+      }
+      let known = family.contains { entity in
+        source.allAttributes(of: entity).contains { $0.name == key }
+          || source.lineage(of: entity).flatMap(\.fetchedProperties).contains { $0.name == key }
+      }
+      // What an attribute's value answers to is not known here.
+      return known ? nil : family.first.map { ($0.name, key) }
+    }
+    return nil
+  }
+}

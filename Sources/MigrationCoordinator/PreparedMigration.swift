@@ -1,0 +1,85 @@
+import Mapping
+import ModelFiles
+import ObjectMigration
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemPackage
+
+/// A migration whose way is decided: what `check` and `plan` tell and `migrate` does.
+package struct PreparedMigration: Sendable {
+  package let request: MigrationRequest
+  package let survey: StoreSurvey
+  /// Whether the store's model is another one than the target's.
+  package let isNeeded: Bool
+  /// The way to the target; nil where none is needed.
+  package let route: FoundRoute?
+  /// The steps of the route that run at once.
+  package let legs: [Leg]
+
+  /// Finds the way of a resolved request, and whether all that it names is there; writes nothing.
+  init(_ request: MigrationRequest, _ target: TargetModel, _ survey: StoreSurvey) throws {
+    self.request = request
+    self.survey = survey
+    isNeeded = survey.metadata.versionHashes != target.hashes
+    guard isNeeded else {
+      (route, legs) = (nil, [])
+      return
+    }
+    guard survey.unsupported.isEmpty else {
+      throw MigrationError.unsupported(store: request.store, survey.unsupported)
+    }
+    let found = try RouteFinder(request: request, target: target, survey: survey).find(
+      namesVersions: request.namesVersions)
+    route = found
+    let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
+    try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
+    for step in found.route.steps { try Self.check(step) }
+    legs = try LegPlanner(
+      found.route, source: survey.schema, isStepwise: request.isStepwise,
+      independentPolicies: request.independentPolicies
+    ).legs
+    try LossRules(request: request, survey: survey, legs: legs).check()
+  }
+
+  /// Throws where the mapping models of a step name what there is not, or contradict each other.
+  private static func check(_ step: MigrationRoute.Step) throws {
+    guard !step.mappings.isEmpty else { return }
+    let (source, destination) = (step.source.model, step.destination.model)
+    let problems = MappingCheck(
+      step.mappings.map(\.mapping), source: source, destination: destination
+    ).problems
+    guard problems.isEmpty else {
+      throw MigrationError.mappingProblems(step.mappings.map { FilePath($0.name) }, problems)
+    }
+    guard step.mappings.count > 1 else { return }
+    let set = MappingSet(
+      step.mappings.map { .init(name: $0.name, mapping: $0.mapping) }, source: source,
+      destination: destination)
+    // Entities that nobody mentions stay empty, and whoever had objects there hears of it.
+    let conflicts = set.problems.filter {
+      if case .notCovered = $0.reason { false } else { true }
+    }
+    guard conflicts.isEmpty else { throw MigrationError.mappingSet(conflicts) }
+  }
+
+  /// The error with what else is known of its reason: why the way goes over versions that lose
+  /// something.
+  func explained(_ error: any Error) -> any Error {
+    guard case MigrationError.losses(let store, var refusal) = error,
+      refusal.refused.contains(where: { $0.cause == .detour })
+    else { return error }
+    refusal.directObstacles = route?.route.directObstacles ?? []
+    return MigrationError.losses(store: store, refusal)
+  }
+
+  /// The names of the versions that the store has and gets.
+  package var versions: (from: [String], to: [String])? {
+    guard let first = route?.route.steps.first, let last = route?.route.steps.last else {
+      return nil
+    }
+    return (first.source.names, last.destination.names)
+  }
+}

@@ -1,0 +1,76 @@
+import Mapping
+import ObjectModel
+import TestSupport
+import Testing
+import ValueExpressions
+
+struct MappingCheckTests {
+  private let old: ManagedObjectModel
+  private let new: ManagedObjectModel
+
+  init() throws {
+    old = try ManagedObjectModel(
+      Entity("Item", [.optional("code")], [.toOne("owner", "Person", inverse: nil)]),
+      Entity("Person", [.optional("name")]), Entity("Child", in: "Person", [.optional("age")]))
+    new = try ManagedObjectModel(
+      Entity("Item", [.optional("code")], [.toOne("owner", "Person", inverse: nil)]),
+      Entity("Person", [.optional("name")]))
+  }
+
+  private func mapping(
+    _ attributes: [PropertyMapping] = [], _ relationships: [PropertyMapping] = [],
+    filter: String? = nil, policy: String? = nil, destination: String = "Item"
+  ) -> MappingModel {
+    var mapping = EntityMapping(
+      name: "ItemToItem", kind: .transform, source: "Item", destination: destination)
+    mapping.attributeMappings = attributes
+    mapping.relationshipMappings = relationships
+    mapping.migrationPolicyClassName = policy
+    if let filter { mapping.sourceExpression = .sourceObjects(of: "Item", where: filter) }
+    return MappingModel(entityMappings: [mapping])
+  }
+
+  private func reasons(_ mapping: MappingModel) -> [MappingProblem.Reason] {
+    MappingCheck([mapping], source: old, destination: new).problems.map(\.reason)
+  }
+
+  @Test func `names that exist are no problem`() {
+    let sound = mapping(
+      [
+        PropertyMapping("code", .source("code")), PropertyMapping("code", .source("owner.age")),
+        PropertyMapping("code", .source("owner.@count")), PropertyMapping("code", nil),
+      ], [PropertyMapping("owner", .destinations(ofRelationship: "owner"))],
+      filter: "code != nil AND owner.name == 'x'")
+    #expect(reasons(sound).isEmpty)
+  }
+
+  @Test func `every name that leads nowhere is found`() {
+    #expect(
+      reasons(mapping([PropertyMapping("cod", .source("code"))]))
+        == [.propertyMissing(entity: "Item")])
+    #expect(
+      reasons(mapping([PropertyMapping("code", .source("kode"))]))
+        == [.sourcePropertyMissing(entity: "Item", property: "kode")])
+    #expect(
+      reasons(mapping([PropertyMapping("code", .source("owner.nam"))]))
+        == [.sourcePropertyMissing(entity: "Person", property: "nam")])
+    #expect(
+      reasons(
+        mapping([], [
+          PropertyMapping(
+            "owner", .destinations(ofRelationship: "owner", mapping: "PersonToPerson"))
+        ])) == [.mappingMissing("PersonToPerson")])
+    #expect(reasons(mapping(destination: "Thing")) == [.entityMissing(.destination, "Thing")])
+    #expect(
+      reasons(mapping(filter: "kode == 1"))
+        == [.sourcePropertyMissing(entity: "Item", property: "kode")])
+    #expect(reasons(mapping(filter: "code ==")).count == 1)
+  }
+
+  @Test func `what a policy makes of its mapping is its own business`() {
+    #expect(reasons(mapping([PropertyMapping("cod", .source("kode"))], policy: "P")).isEmpty)
+    #expect(
+      reasons(mapping(policy: "P", destination: "Thing"))
+        == [.entityMissing(.destination, "Thing")])
+  }
+}
