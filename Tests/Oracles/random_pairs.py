@@ -149,7 +149,8 @@ def check(tool, seed, folder):
                 found.append(f"{name}: the rows are written by {told['engine']}, and why is told "
                              "nowhere")
         # What goes with the model goes unasked; anything else is refused until it is allowed.
-        if refused.returncode != (78 if any(l["cause"] != "removed" for l in told["losses"]) else 0):
+        asked = any(loss["cause"] != "removed" for loss in told["losses"])
+        if refused.returncode != (78 if asked else 0):
             found.append(f"{name}: exit {refused.returncode} without consent: {told['losses']}")
         for account in (a for leg in told["accounts"] for a in leg["entities"]):
             if account["rowsIn"] != account["rowsOut"] + sum(
