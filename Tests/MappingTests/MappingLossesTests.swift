@@ -42,7 +42,7 @@ import ValueExpressions
     #expect(one.possible.isEmpty)
     let none = try losses {
       $0.entityMappings[0].relationshipMappings = []
-      $0.entityMappings[1].relationshipMappings = []
+      $0.entityMappings[2].relationshipMappings = []
     }
     #expect(
       Set(none.possible) == [
@@ -54,8 +54,8 @@ import ValueExpressions
   @Test func `what another mapping reads along a key path is no loss`() throws {
     let losses = try losses {
       $0.entityMappings[0].attributeMappings = []
-      $0.entityMappings[2].attributeMappings = []
-      $0.entityMappings[1].attributeMappings.append(
+      $0.entityMappings[1].attributeMappings = []
+      $0.entityMappings[2].attributeMappings.append(
         PropertyMapping(
           "who", .keyPath(operand: .variable("source"), "customer.name")))
     }
@@ -64,15 +64,15 @@ import ValueExpressions
 
   @Test func `filters divide an entity, and a policy leaves open what it reads`() throws {
     let divided = try losses {
-      $0.entityMappings[2].sourceExpression = .sourceObjects(of: "Log", where: "text != nil")
-      $0.entityMappings[2].attributeMappings = []
+      $0.entityMappings[1].sourceExpression = .sourceObjects(of: "Log", where: "text != nil")
+      $0.entityMappings[1].attributeMappings = []
     }
     #expect(divided.divisions.map(\.entity) == ["Log"])
     #expect(divided.divisions.first?.filters == ["text != nil"])
     #expect(divided.divisions.first?.properties.map(\.attribute) == ["text"])
     let open = try losses {
-      $0.entityMappings[2].migrationPolicyClassName = "P"
-      $0.entityMappings[2].attributeMappings = []
+      $0.entityMappings[1].migrationPolicyClassName = "P"
+      $0.entityMappings[1].attributeMappings = []
     }
     #expect(open.possible.isEmpty)
     #expect(
@@ -128,11 +128,11 @@ import ValueExpressions
   @Test func `what a copy lists stays, and so does what no copy is`() throws {
     let listed = try completed {
       $0.entityMappings[0].attributeMappings = [PropertyMapping("name", nil)]
-      $0.entityMappings[2].kind = .transform
-      $0.entityMappings[2].attributeMappings = []
+      $0.entityMappings[1].kind = .transform
+      $0.entityMappings[1].attributeMappings = []
     }
     #expect(listed.entityMappings[0].attributeMappings == [PropertyMapping("name", nil)])
-    #expect(listed.entityMappings[2].attributeMappings.isEmpty)
+    #expect(listed.entityMappings[1].attributeMappings.isEmpty)
   }
 
   @Test func `a copy follows renaming identifiers and leaves alone what does not convert`() throws {
