@@ -28,6 +28,22 @@ extension MigrationFailure {
     self.init(.impossible, sentences)
   }
 
+  /// A consent that names what there is not.
+  init(unknown names: [String], known: [String]) {
+    self.init(
+      .usage,
+      "--allow-loss names \(names.joined(separator: ", ")), which no version on the way has; "
+        + "there \(known.count == 1 ? "is" : "are") \(known.joined(separator: ", ")).")
+  }
+
+  /// Accounts that do not add up.
+  init(_ mismatches: [AccountMismatch]) {
+    self.init(
+      .bug,
+      ["rows that were read are neither written nor known to be lost: nothing was replaced."]
+        + mismatches.map(\.sentence))
+  }
+
   /// The hashes of both sides, one entity a line, as Core Data prints them.
   init(
     _ store: FilePath, _ hashes: [String: VersionHash], _ target: [FilePath],

@@ -58,18 +58,10 @@ extension MigrationFailure {
       self.init(
         mapping: "the mapping models do not make one migration", problems.map(\.sentence))
     case .losses(let store, let refusal): self.init(store, refusal)
-    case .consentUnknown(let names, let known):
-      self.init(
-        .usage,
-        "--allow-loss names \(names.joined(separator: ", ")), which no version on the way has; "
-          + "there \(known.count == 1 ? "is" : "are") \(known.joined(separator: ", ")).")
+    case .consentUnknown(let names, let known): self.init(unknown: names, known: known)
     case .foreignModel(let store, let hashes, let target, let others):
       self.init(store, hashes, target, others)
-    case .accountsDiffer(let mismatches):
-      self.init(
-        .bug,
-        ["rows that were read are neither written nor known to be lost: nothing was replaced."]
-          + mismatches.map(\.sentence))
+    case .accountsDiffer(let mismatches): self.init(mismatches)
     case .alreadyRunning(let store, _):
       self.init(
         .inUse,

@@ -137,7 +137,9 @@ struct MigrateCommand: AsyncParsableCommand {
     }
     for loss in report.losses { error.line("godwit: note: \(loss.sentence)") }
     for accounts in report.accounts {
-      for account in accounts.entities where account.rowsIn != account.rowsOut {
+      // Where nothing is kept, the loss says it all.
+      for account in accounts.entities
+      where account.rowsOut > 0 && account.rowsIn != account.rowsOut {
         error.line("godwit: note: \(account.sentence)")
       }
     }

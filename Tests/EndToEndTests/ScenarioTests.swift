@@ -27,10 +27,19 @@ import Testing
     let scenario = Self.folder.appending(claim)
     try await make(scenario)
     let before = try Data(contentsOf: URL(filePath: store.string))
-    let outcome = try await BuiltTool.run([
+    let allowed = try? String(
+      contentsOfFile: scenario.appending("allowed.txt").string, encoding: .utf8)
+    let arguments = [
       "migrate", store.string, "--to", scenario.appending("destination.xcdatamodel").string,
       "--output", output.string, "--engine", engine,
-    ])
+    ]
+    if allowed != nil {
+      // What is lost beyond the model's own removals is refused until it is named.
+      let refused = try await BuiltTool.run(arguments)
+      #expect(refused.status == 78, "\(refused.standardError)")
+    }
+    let names = allowed?.split(separator: "\n").flatMap { ["--allow-loss", "\($0)"] } ?? []
+    let outcome = try await BuiltTool.run(arguments + names)
     var found = "exit \(outcome.status)\n" + scrubbed(outcome.standardError)
     if outcome.status == 0 { found += try StoreDump.text(of: output) }
     let expected = URL(filePath: scenario.appending("expected.txt").string)

@@ -47,7 +47,8 @@ def make_models(r, folder):
         added = new.add_attribute(entity.name)
         added.optional, added.transient, added.default, added.type = True, False, None, "String"
         added.external = added.indexed = False
-    paths = [os.path.join(folder, "Random.xcdatamodeld", n + ".xcdatamodel") for n in ("Old", "New")]
+    bundle = os.path.join(folder, "Random.xcdatamodeld")
+    paths = [os.path.join(bundle, n + ".xcdatamodel") for n in ("Old", "New")]
     old.write(paths[0])
     new.write(paths[1])
     return paths, Model(paths[0]), Model(paths[1])

@@ -1,0 +1,155 @@
+import Mapping
+import ObjectModel
+import TestSupport
+import Testing
+import ValueExpressions
+
+/// What mappings leave behind, and what a mapping of kind `copy` adds to its file.
+@Suite struct MappingLossesTests {
+  private func losses(
+    _ change: (inout MappingModel) throws -> Void,
+    to change2: (inout [Entity]) -> Void = { _ in }
+  ) throws -> MappingLosses {
+    var mapping = ShopModels.mapping()
+    try change(&mapping)
+    return MappingLosses(
+      [mapping], source: try ShopModels.model(), destination: try ShopModels.model(change2))
+  }
+
+  @Test func `a mapping that reads everything leaves nothing`() throws {
+    let losses = try losses { _ in }
+    #expect(losses.possible.isEmpty && losses.divisions.isEmpty && losses.open.isEmpty)
+  }
+
+  @Test func `what the model lacks goes with it, what it has was forgotten`() throws {
+    let forgotten = try losses { $0.entityMappings[0].attributeMappings = [] }
+    #expect(
+      forgotten.possible == [
+        PossibleLoss(entity: "Customer", .attribute("name"), cause: .unmappedProperty)
+      ])
+    let removed = try losses {
+      $0.entityMappings[0].attributeMappings = []
+    } to: {
+      $0[0].attributes = []
+    }
+    #expect(removed.possible == [PossibleLoss(entity: "Customer", .attribute("name"))])
+    let unmapped = try losses { $0.entityMappings.removeAll { $0.name == "LogToLog" } }
+    #expect(unmapped.possible == [PossibleLoss(entity: "Log", .entity, cause: .unmappedEntity)])
+  }
+
+  @Test func `a relationship is kept by either of its ends`() throws {
+    let one = try losses { $0.entityMappings[0].relationshipMappings = [] }
+    #expect(one.possible.isEmpty)
+    let none = try losses {
+      $0.entityMappings[0].relationshipMappings = []
+      $0.entityMappings[2].relationshipMappings = []
+    }
+    #expect(
+      Set(none.possible) == [
+        PossibleLoss(entity: "Customer", .relationship("orders"), cause: .unmappedProperty),
+        PossibleLoss(entity: "Order", .relationship("customer"), cause: .unmappedProperty),
+      ])
+  }
+
+  @Test func `what another mapping reads along a key path is no loss`() throws {
+    let losses = try losses {
+      $0.entityMappings[0].attributeMappings = []
+      $0.entityMappings[1].attributeMappings = []
+      $0.entityMappings[2].attributeMappings.append(
+        PropertyMapping(
+          "who", .keyPath(operand: .variable("source"), "customer.name")))
+    }
+    #expect(losses.possible.map(\.entity) == ["Log"])
+  }
+
+  @Test func `filters divide an entity, and a policy leaves open what it reads`() throws {
+    let divided = try losses {
+      $0.entityMappings[1].sourceExpression = .sourceObjects(of: "Log", where: "text != nil")
+      $0.entityMappings[1].attributeMappings = []
+    }
+    #expect(divided.divisions.map(\.entity) == ["Log"])
+    #expect(divided.divisions.first?.filters == ["text != nil"])
+    #expect(divided.divisions.first?.properties.map(\.attribute) == ["text"])
+    let open = try losses {
+      $0.entityMappings[1].migrationPolicyClassName = "P"
+      $0.entityMappings[1].attributeMappings = []
+    }
+    #expect(open.possible.isEmpty)
+    #expect(
+      open.open == [PossibleLoss(entity: "Log", .attribute("text"), cause: .unmappedProperty)])
+  }
+
+  @Test func `numbers are asked about where their type becomes a smaller one`() throws {
+    func change(_ type: AttributeType, _ new: AttributeType) throws -> [PossibleLoss] {
+      let (old, wanted) = (Attribute.optional("n", type), Attribute.optional("n", new))
+      return try MappingInference(
+        from: ManagedObjectModel(Entity("E", [old])),
+        to: ManagedObjectModel(Entity("E", [wanted]))
+      ).possibleLosses
+    }
+    let loss = PossibleLoss(
+      entity: "E", .conversion("n", to: .integer32), cause: .conversion)
+    #expect(try change(.double, .integer32) == [loss])
+    #expect(try change(.integer16, .integer32).isEmpty)
+    #expect(try change(.integer64, .double).count == 1)
+    #expect(try change(.integer32, .boolean).count == 1)
+    #expect(try change(.double, .decimal).isEmpty)
+  }
+
+  // MARK: Copies
+
+  private func completed(
+    _ change: (inout MappingModel) throws -> Void,
+    to change2: (inout [Entity]) -> Void = { _ in }
+  ) throws -> MappingModel {
+    var mapping = ShopModels.mapping()
+    try change(&mapping)
+    return mapping.completingCopies(
+      from: try ShopModels.model(), to: try ShopModels.model(change2))
+  }
+
+  @Test func `a copy that lists nothing is the mapping that lists all`() throws {
+    let completed = try completed {
+      for index in $0.entityMappings.indices {
+        $0.entityMappings[index].attributeMappings = []
+        $0.entityMappings[index].relationshipMappings = []
+      }
+    }
+    let losses = MappingLosses(
+      [completed], source: try ShopModels.model(), destination: try ShopModels.model())
+    #expect(losses.possible.isEmpty)
+    #expect(
+      completed.entityMappings[0].attributeMappings == [
+        PropertyMapping("name", .source("name"))
+      ])
+    #expect(completed.entityMappings[0].relationshipMappings.map(\.name) == ["orders"])
+  }
+
+  @Test func `what a copy lists stays, and so does what no copy is`() throws {
+    let listed = try completed {
+      $0.entityMappings[0].attributeMappings = [PropertyMapping("name", nil)]
+      $0.entityMappings[1].kind = .transform
+      $0.entityMappings[1].attributeMappings = []
+    }
+    #expect(listed.entityMappings[0].attributeMappings == [PropertyMapping("name", nil)])
+    #expect(listed.entityMappings[1].attributeMappings.isEmpty)
+  }
+
+  @Test func `a copy follows renaming identifiers and leaves alone what does not convert`() throws {
+    let renamed = try completed {
+      $0.entityMappings[0].attributeMappings = []
+    } to: {
+      $0[0].attributes = [.optional("title", was: "name")]
+    }
+    #expect(
+      renamed.entityMappings[0].attributeMappings == [
+        PropertyMapping("title", .source("name"))
+      ])
+    let changed = try completed {
+      $0.entityMappings[0].attributeMappings = []
+    } to: {
+      $0[0].attributes = [.optional("name", .date)]
+    }
+    #expect(changed.entityMappings[0].attributeMappings.isEmpty)
+  }
+}
