@@ -70,40 +70,11 @@ extension MigrationFailure {
         .bug,
         ["rows that were read are neither written nor known to be lost: nothing was replaced."]
           + mismatches.map(\.sentence))
-    case .alreadyRunning(let store, _):
-      self.init(
-        .inUse,
-        "\(store) is being migrated by another godwit: wait for it, or watch it with "
-          + "`godwit status`.")
-    case .outputExists(let output):
-      self.init(.cannotCreate, "\(output) exists already: name another file or remove it.")
-    case .folderNotWritable(let folder, _):
-      self.init(
-        .cannotCreate,
-        "\(folder) cannot be written: make it writable, or name another work folder with --work.")
-    case .workFolderForeign(let folder, let fault):
-      self.init(.cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
-    case .diskFull(let folder, let needed, let available):
-      self.init(
-        .cannotWrite,
-        "\(folder) has \(ByteText(available)) free and \(ByteText(needed)) are needed: "
-          + "free space, or name a work folder on another disk with --work.")
-    case .workOrderFailed(let order, let attempts, let reason):
-      self.init(
-        .cannotWrite,
-        "work order \(order) failed after \(attempts == 1 ? "one attempt" : "\(attempts) attempts"): "
-          + "\(reason)\(reason.hasSuffix(".") ? "" : ".")")
-    case .manifestForeign(let path):
-      self.init(.bug, "\(path) belongs to another plan: remove the work folder and try again.")
-    case .verificationFailed(let table, let expected, let rows):
-      self.init(
-        .bug,
-        "\(table) should hold \(expected) rows and holds \(rows), or others: nothing was replaced.")
-    case .resultDamaged(let answers):
-      self.init(
-        .cannotWrite,
-        "the new store is damaged (\(answers.joined(separator: "; "))): nothing was replaced; "
-          + "check the disk.")
+    case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull:
+      self.init(place: error)
+    case .workOrderFailed, .workerNotStarted, .manifestForeign, .manifestUnreadable,
+      .verificationFailed, .resultDamaged:
+      self.init(work: error)
     case .interrupted:
       self.init(.interrupted, "interrupted: start the same command again to go on.")
     }
