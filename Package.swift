@@ -103,7 +103,7 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "ExpressionEvaluation", "Generation", "LMDB", "Mapping", "MappingFiles",
+        "ExpressionEvaluation", "Generation", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
         "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
         "ObjectMigration", "ObjectModel",
         "Planning", "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions",

@@ -54,6 +54,8 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     default:
       if let error = StoreError(ofSQLite: error) {
         self.init(error)
+      } else if let failure = MigrationFailure(ofPart: error) {
+        self = failure
       } else {
         self.init(.bug, "unexpected error, please report it: \(error)")
       }

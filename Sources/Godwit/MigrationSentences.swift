@@ -120,7 +120,7 @@ extension MigrationFailure {
 
 extension WorkFolderFault {
   /// The rest of a sentence that begins with the folder.
-  fileprivate var sentence: String {
+  var sentence: String {
     let advice = "move it away, or name another folder to work in with --work"
     return switch self {
     case .noFolder: "is no folder, and a work folder of that name is needed; \(advice)"

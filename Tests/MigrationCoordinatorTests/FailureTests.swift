@@ -5,12 +5,14 @@ import Godwit
 @testable import MigrationCoordinator
 @testable import MigrationStatus
 import MigrationWorker
+import ObjectModel
 import StoreFormat
 import StorePages
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+import ValueExpressions
 
 /// What failures say, and with which exit status.
 @Suite struct FailureTests {
@@ -121,6 +123,20 @@ import Testing
     ] {
       let failure = failure(StatusError(problem: problem, path: "/data/status.mdb"))
       #expect(failure.exitStatus != .bug && failure.sentences[0].contains("/data/status.mdb"))
+    }
+  }
+
+  @Test func `a part of a file that cannot be read is none either`() {
+    struct Wanted: Decodable { var name: String }
+    let decoding = #expect(throws: DecodingError.self) {
+      try JSONDecoder().decode(Wanted.self, from: Data(#"{"name": 3}"#.utf8))
+    }
+    for error in [
+      decoding, ModelError(.entityDefinedTwice, entity: "Item"),
+      FormatError(.tooComplex, text: "x", column: 1),
+    ] as [(any Error)?] {
+      guard let error else { continue }
+      #expect(failure(error).exitStatus != .bug, "\(error)")
     }
   }
 
