@@ -103,10 +103,11 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "ExpressionEvaluation", "Generation", "Mapping", "MappingFiles", "MigrationCoordinator",
-        "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel",
-        "Planning", "Schema", "StoreFormat", "SystemCalls", "ValueExpressions", .logging,
-        .systemPackage,
+        "ExpressionEvaluation", "Generation", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
+        "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
+        "ObjectMigration", "ObjectModel",
+        "Planning", "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions",
+        .logging, .systemPackage,
       ]),
     .module(
       "GodwitTool",
@@ -191,10 +192,11 @@ let package = Package(
     .tests(
       of: "MigrationCoordinator",
       [
-        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationStatus", "MigrationWorker",
-        "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema", "StoreFormat",
-        "SystemCalls", "TestPolicies", "TestSupport", "ValueExpressions", .grdb, .logging,
-        .systemPackage,
+        "Generation", "Godwit", "LMDB", "Mapping", "MappingFiles", "MigrationStatus",
+        "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema",
+        "StoreFormat",
+        "StorePages", "SystemCalls", "TestPolicies", "TestSupport", "ValueExpressions", .grdb,
+        .logging, .systemPackage,
       ]),
     .tests(
       of: "MigrationWorker",

@@ -9,6 +9,9 @@ public enum ExitStatus: Int32, Sendable {
   case inUse = 69
   /// A fault of Godwit itself.
   case bug = 70
+  /// The system has too little memory, or too few processes or open files.
+  case system = 71
+  /// A permission is missing, or something has the name.
   case cannotCreate = 73
   case cannotWrite = 74
   /// The migration was interrupted and goes on when it is started again.

@@ -42,23 +42,24 @@ public enum GodwitWorker {
       let order = try Worker.decode(Files.readToEnd(.standardInput, limit: 1 << 30))
       // The status file is a courtesy: without it the work goes on untold.
       let status = order.status.flatMap { try? StatusFile.openForWriting(FilePath($0)) }
-      try Worker(order, status: status, policies: policies.factories).run()
+      try Worker(order, status: status, policies: policies.factories) {
+        MigrationFailure($0).description
+      }.run()
       return 0
     } catch let error as ObjectMigrationError {
       return tell(error, answers)
     } catch {
-      tell(MigrationFailure.sentence(ofWorker: error), answers)
-      return isFinal(error) ? WorkerProtocol.refused : 74
+      return tell(failure(error), answers)
     }
   }
 
-  /// Whether another attempt would end alike.
-  private static func isFinal(_ error: any Error) -> Bool {
-    switch error {
-    case let error as WorkerError: error.problem != .coordinatorGone
-    case let error as StoreError: error.problem == .damaged
-    default: false
-    }
+  /// A failure in words, and whether another attempt may end otherwise: where the system lacked
+  /// something that comes and goes.
+  private static func failure(_ error: any Error) -> WorkerFailure {
+    let failure = MigrationFailure(error)
+    return WorkerFailure(
+      exitStatus: failure.exitStatus.rawValue, sentences: failure.sentences,
+      coreDataCode: failure.coreDataCode, isPassing: failure.exitStatus == .system)
   }
 
   /// Hands over a failure as facts, of which the coordinator makes the same error.
@@ -67,8 +68,17 @@ public enum GodwitWorker {
       tell(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers)
       return WorkerProtocol.objectsFailed
     } catch {
+      return tell(failure(error), answers)
+    }
+  }
+
+  private static func tell(_ failure: WorkerFailure, _ answers: FileDescriptor) -> Int32 {
+    do {
+      tell(try failure.told(), answers)
+      return WorkerProtocol.failed
+    } catch {
       tell("\(error)", answers)
-      return WorkerProtocol.refused
+      return ExitStatus.bug.rawValue
     }
   }
 

@@ -1,12 +1,14 @@
 import Generation
 import MappingFiles
 import MigrationCoordinator
+import MigrationStatus
 import MigrationWorker
 import ModelFiles
 import ObjectMigration
 import ObjectModel
 import Schema
 import StoreFormat
+import StorePages
 import SystemCalls
 import SystemPackage
 
@@ -40,40 +42,23 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as ObjectMigrationError: self.init(error)
     case let error as MigrationError: self.init(error)
     case let error as SystemCallError: self.init(error)
+    case let error as Errno: self.init(error)
+    case let error as PageError: self.init(error)
+    case let error as WorkerError: self.init(error)
+    case let error as StatusError: self.init(error)
     case let error as UnknownVersionHash: self.init(error)
     case let error as SchemaError: self.init(error)
     case let error as GenerationError: self.init(generating: error)
     case is CancellationError:
       self.init(.interrupted, "interrupted: start the same command again to go on.")
-    default: self.init(.bug, "unexpected error, please report it: \(error)")
-    }
-  }
-
-  /// The text in which a worker hands its failure to the coordinator.
-  static func sentence(ofWorker error: any Error) -> String {
-    guard let worker = error as? WorkerError else { return MigrationFailure(error).description }
-    let place = worker.table.map { " in \($0)" } ?? ""
-    switch worker.problem {
-    case .orderUnreadable(let reason): return "the work order cannot be read: \(reason)"
-    case .orderIncomplete: return "the work order lacks a program\(place)"
-    case .digestsDiffer(let read, let written):
-      return "\(read) rows were read and \(written) written\(place), and they are not the same"
-    case .externalNameDamaged: return "a value that should name an external file does not\(place)"
-    case .coordinatorGone: return "the coordinator is gone"
-    }
-  }
-
-  private init(_ error: SystemCallError) {
-    let file = error.path.map { "\($0)" } ?? "a file"
-    switch error.errno {
-    case .noSuchFileOrDirectory: self.init(.notFound, "\(file) is not there: check the path.")
-    case .noSpace:
-      self.init(.cannotWrite, "\(file) does not fit on the disk: free space and try again.")
-    case .permissionDenied, .readOnlyFileSystem, .notPermitted:
-      self.init(
-        .cannotCreate, "\(file) cannot be written or read (\(error.errno)): check permissions.")
     default:
-      self.init(.cannotWrite, "\(error.operation.rawValue) of \(file) failed: \(error.errno).")
+      if let error = StoreError(ofSQLite: error) {
+        self.init(error)
+      } else if let failure = MigrationFailure(ofPart: error) {
+        self = failure
+      } else {
+        self.init(.bug, "unexpected error, please report it: \(error)")
+      }
     }
   }
 

@@ -62,40 +62,11 @@ extension MigrationFailure {
     case .foreignModel(let store, let hashes, let target, let others):
       self.init(store, hashes, target, others)
     case .accountsDiffer(let mismatches): self.init(mismatches)
-    case .alreadyRunning(let store, _):
-      self.init(
-        .inUse,
-        "\(store) is being migrated by another godwit: wait for it, or watch it with "
-          + "`godwit status`.")
-    case .outputExists(let output):
-      self.init(.cannotCreate, "\(output) exists already: name another file or remove it.")
-    case .folderNotWritable(let folder, _):
-      self.init(
-        .cannotCreate,
-        "\(folder) cannot be written: make it writable, or name another work folder with --work.")
-    case .workFolderForeign(let folder, let fault):
-      self.init(.cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
-    case .diskFull(let folder, let needed, let available):
-      self.init(
-        .cannotWrite,
-        "\(folder) has \(ByteText(available)) free and \(ByteText(needed)) are needed: "
-          + "free space, or name a work folder on another disk with --work.")
-    case .workOrderFailed(let order, let attempts, let reason):
-      self.init(
-        .cannotWrite,
-        "work order \(order) failed after \(attempts == 1 ? "one attempt" : "\(attempts) attempts"): "
-          + "\(reason)\(reason.hasSuffix(".") ? "" : ".")")
-    case .manifestForeign(let path):
-      self.init(.bug, "\(path) belongs to another plan: remove the work folder and try again.")
-    case .verificationFailed(let table, let expected, let rows):
-      self.init(
-        .bug,
-        "\(table) should hold \(expected) rows and holds \(rows), or others: nothing was replaced.")
-    case .resultDamaged(let answers):
-      self.init(
-        .cannotWrite,
-        "the new store is damaged (\(answers.joined(separator: "; "))): nothing was replaced; "
-          + "check the disk.")
+    case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull:
+      self.init(place: error)
+    case .workOrderFailed, .workerNotStarted, .manifestForeign, .manifestUnreadable,
+      .verificationFailed, .resultDamaged:
+      self.init(work: error)
     case .interrupted:
       self.init(.interrupted, "interrupted: start the same command again to go on.")
     }
@@ -141,7 +112,7 @@ extension MigrationFailure {
 
 extension WorkFolderFault {
   /// The rest of a sentence that begins with the folder.
-  fileprivate var sentence: String {
+  var sentence: String {
     let advice = "move it away, or name another folder to work in with --work"
     return switch self {
     case .noFolder: "is no folder, and a work folder of that name is needed; \(advice)"

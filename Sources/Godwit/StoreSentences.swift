@@ -1,4 +1,5 @@
 import StoreFormat
+import SystemPackage
 
 extension MigrationFailure {
   init(_ error: StoreError) {
@@ -45,26 +46,47 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) carries a model that cannot be read: name its own model with --models.")
-    case .inUse:
-      self.init(
-        .inUse, "\(file) is in use by another process: close whatever has it open and try again.")
-    case .cannotRead:
-      self.init(
-        .notFound, "\(file) cannot be read\(Self.cause(error)): check its permissions.")
-    case .cannotWrite:
-      self.init(
-        .cannotWrite,
-        "\(file) cannot be written\(Self.cause(error)): check the disk's space and permissions.")
     case .columnsMissing(let columns):
       self.init(
         .damaged,
         "\(file) lacks columns that its model asks for (\(columns.joined(separator: ", "))): "
           + "open it with Core Data once, or restore it from a backup.")
+    case .inUse, .cannotRead, .cannotWrite, .notPermitted, .diskFull, .outOfMemory,
+      .changedDuringMigration:
+      self.init(access: error)
+    }
+  }
+
+  /// What keeps a store from being read or written.
+  private init(access error: StoreError) {
+    let file = "\(error.store)"
+    switch error.problem {
+    case .inUse:
+      self.init(
+        .inUse, "\(file) is in use by another process: close whatever has it open and try again.")
+    case .cannotRead:
+      let isForbidden = (error.cause as? Errno).map(MigrationFailure.isPermission) ?? false
+      self.init(
+        isForbidden ? .cannotCreate : .notFound,
+        "\(file) cannot be read\(Self.cause(error)): check its permissions.")
+    case .cannotWrite:
+      self.init(
+        .cannotWrite,
+        "\(file) cannot be written\(Self.cause(error)): check the disk's space and permissions.")
+    case .notPermitted:
+      self.init(
+        .cannotCreate,
+        "\(file) cannot be opened\(Self.cause(error)): check its permissions and its folder's.")
+    case .diskFull: self.init(diskOf: error.store)
+    case .outOfMemory:
+      self.init(
+        .system, "\(file) needs more memory than there is: free memory, or take fewer --workers.")
     case .changedDuringMigration:
       self.init(
         .inUse,
         "\(file) was changed while it was migrated, and is left as it is: "
           + "close whatever has it open and try again.")
+    default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
   }
 

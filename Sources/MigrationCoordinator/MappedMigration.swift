@@ -126,6 +126,7 @@ struct MappedMigration {
       manifest: paths.manifest(order.number).string, status: paths.status.string, tables: [],
       joins: [], createStatements: [:], memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
+    document.store = survey.store.string
     document.objects = ObjectWork(
       source: survey.model, destination: target.model, mappings: mappings,
       group: objects.groups.groups[order.partition - 1], maxima: survey.maxima,

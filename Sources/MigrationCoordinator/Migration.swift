@@ -183,7 +183,10 @@ package struct Migration: Sendable {
   }
 
   private func survey(_ target: TargetModel, _ paths: MigrationPaths) throws -> StoreSurvey {
-    let access = try SourceAccess.open(request.store) { paths.snapshot }
+    let access = try SourceAccess.open(request.store) {
+      try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+      return paths.snapshot
+    }
     return try StoreSurvey(opening: request, access: access, target: target)
   }
 

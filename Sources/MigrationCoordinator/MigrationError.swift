@@ -47,9 +47,13 @@ package enum MigrationError: Error, Sendable {
   case folderNotWritable(FilePath, cause: any Error)
   /// The folder to work in is not one that Godwit made.
   case workFolderForeign(FilePath, WorkFolderFault)
-  case diskFull(FilePath, needed: Int64, available: Int64)
-  case workOrderFailed(order: Int, attempts: Int, reason: String)
+  /// File systems with too little room for what is to be written.
+  case diskFull([DiskShortage])
+  case workOrderFailed(order: Int, attempts: Int, WorkerLifecycle.Reason)
+  /// The system starts no process.
+  case workerNotStarted(cause: any Error)
   case manifestForeign(FilePath)
+  case manifestUnreadable(FilePath)
   case verificationFailed(table: String, expectedRows: Int64, rows: Int64)
   case resultDamaged([String])
   case interrupted(work: FilePath)

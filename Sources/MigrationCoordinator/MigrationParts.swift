@@ -84,6 +84,7 @@ extension WorkOrderDocument {
       joins: saved.plan.program.joins.filter { wanted.contains($0.destinationTable) },
       createStatements: statements, memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
+    store = survey.store.string
     if let step = assessment.steps.first(where: \.isComputed) {
       calls = RowWork(
         source: step.source.model, destination: step.destination.model, mapping: step.mapping,
@@ -137,16 +138,5 @@ extension MigrationReport.Order {
       rows: result.manifest.pieces.reduce(0) { $0 + $1.rowsWritten },
       bytes: result.manifest.bytes, peakMemory: result.manifest.peakMemory,
       seconds: result.manifest.seconds)
-  }
-}
-
-/// The bytes of disk that a migration takes at its peak.
-package struct DiskNeed: Hashable, Codable, Sendable {
-  /// Shards and result together hold the data twice, and sorting an index takes its size again.
-  package let bytes: Int64
-
-  /// From the second leg on the store that the leg before made is there as well.
-  package init(sourceBytes: Int64, legs: Int = 1) {
-    bytes = sourceBytes * (legs > 1 ? 7 : 5) / 2 + (8 << 20)
   }
 }

@@ -51,7 +51,8 @@ package struct Preview: Sendable {
         plan: try assessment.flatMap { try MigrationPlan(request, survey, $0, moves: moves) },
         losses: losses, writesPages: moves != nil,
         diskNeed: DiskNeed(
-          sourceBytes: access.fingerprint.bytes, legs: prepared.legs.count)))
+          sourceBytes: access.fingerprint.bytes, legs: prepared.legs.count,
+          writesPages: moves != nil)))
   }
 
   private static func losses(_ survey: StoreSurvey, _ step: MigrationRoute.Step) throws -> [Loss] {

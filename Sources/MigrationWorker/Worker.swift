@@ -3,6 +3,8 @@ import Mapping
 package import MigrationStatus
 package import ObjectMigration
 package import Planning
+import StoreFormat
+import StorePages
 import SystemCalls
 import SystemPackage
 
@@ -19,11 +21,18 @@ package struct Worker {
   /// Makes the policy of a class name that a mapping model holds.
   package typealias Policies = [String: @Sendable () -> any MigrationPolicy]
 
+  /// Puts a failure into the words that the status file tells.
+  private let words: @Sendable (any Error) -> String
+
   /// Takes the status file to tell progress to, where there is one.
-  package init(_ document: WorkOrderDocument, status: StatusFile?, policies: Policies = [:]) {
+  package init(
+    _ document: WorkOrderDocument, status: StatusFile?, policies: Policies = [:],
+    words: @escaping @Sendable (any Error) -> String = { "\($0)" }
+  ) {
     self.document = document
     self.status = status
     self.policies = policies
+    self.words = words
   }
 
   /// Reads a work order, as the coordinator hands it over.
@@ -63,11 +72,32 @@ package struct Worker {
       }
       return manifest
     } catch {
+      let placed = placed(error)
+      let text = words(placed)
       flusher?.change { record in
         record.state = .failed
-        record.error = "\(error)"
+        record.error = text
       }
-      throw error
+      throw placed
+    }
+  }
+
+  /// What SQLite finds damaged while it reads the source and writes a new file is the source,
+  /// though it tells of the file that it has open.
+  private func placed(_ error: any Error) -> any Error {
+    let source = FilePath(document.store ?? document.source)
+    switch error {
+    case var error as StoreError:
+      if [.damaged, .unrecognized].contains(error.problem) || error.store.string == document.source
+      {
+        error.store = source
+      }
+      return error
+    case var error as PageError:
+      if error.file?.string == document.source { error.file = nil }
+      // What has no place yet was found in reading.
+      return error.at(file: source)
+    default: return error
     }
   }
 

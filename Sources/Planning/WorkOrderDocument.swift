@@ -11,6 +11,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var planID: String
   /// The store to read; nobody changes it while the worker runs.
   package var source: String
+  /// The store as its user names it; nil where that is the source itself.
+  package var store: String?
   /// The folder with the source's external binary files.
   package var support: String
   package var shard: String

@@ -75,15 +75,19 @@ package struct StoreConnection: Sendable {
     guard let error = error as? DatabaseError else {
       return StoreError(.damaged, store: path, cause: error)
     }
-    let problem: StoreError.Problem =
-      switch error.resultCode {
-      case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
-      case .SQLITE_FULL, .SQLITE_READONLY, .SQLITE_IOERR: .cannotWrite
-      case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: .cannotRead
-      case .SQLITE_NOTADB: .unrecognized
-      default: .damaged
-      }
-    return StoreError(problem, store: path, cause: error)
+    return StoreError(Self.problem(error), store: path, cause: error)
+  }
+
+  fileprivate static func problem(_ error: DatabaseError) -> StoreError.Problem {
+    switch error.resultCode {
+    case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
+    case .SQLITE_FULL: .diskFull
+    case .SQLITE_IOERR: .cannotWrite
+    case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH: .notPermitted
+    case .SQLITE_NOMEM: .outOfMemory
+    case .SQLITE_NOTADB: .unrecognized
+    default: .damaged
+    }
   }
 
   private static func open(
@@ -108,6 +112,10 @@ package struct StoreConnection: Sendable {
     case .SQLITE_NOTADB: return StoreError(.unrecognized, store: path, cause: error)
     case .SQLITE_CORRUPT: return StoreError(.damaged, store: path, cause: error)
     case .SQLITE_BUSY: return StoreError(.inUse, store: path, cause: error)
+    case .SQLITE_FULL: return StoreError(.diskFull, store: path, cause: error)
+    case .SQLITE_NOMEM: return StoreError(.outOfMemory, store: path, cause: error)
+    case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY:
+      return StoreError(.notPermitted, store: path, cause: error)
     default: return StoreError(.cannotRead, store: path, cause: error)
     }
   }
@@ -124,6 +132,14 @@ package struct StoreConnection: Sendable {
       }
     }
     return result
+  }
+}
+
+extension StoreError {
+  /// An error of SQLite that no connection of this module has put into a fact; nil of any other.
+  package init?(ofSQLite error: any Error) {
+    guard let error = error as? DatabaseError else { return nil }
+    self.init(StoreConnection.problem(error), store: "the database", cause: error)
   }
 }
 

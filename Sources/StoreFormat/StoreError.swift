@@ -24,6 +24,10 @@ package struct StoreError: Error, Sendable {
     case inUse
     case cannotRead
     case cannotWrite
+    /// The file cannot be opened or written for a lack of permissions.
+    case notPermitted
+    case diskFull
+    case outOfMemory
     /// Columns that the model asks for and the store lacks.
     case columnsMissing([String])
     case changedDuringMigration

@@ -97,7 +97,7 @@ package final class IndexWriter {
   private func completeLeaf() throws(PageError) -> UInt32 {
     close()
     guard PageCheck.isIndexLeaf(memory, cells: cells) else {
-      throw PageError(.damaged(page: root))
+      throw PageError(.miswritten(page: root))
     }
     let (page, target) = try writer.reserve()
     target.copyMemory(from: memory, byteCount: PageGeometry.pageSize)

@@ -270,7 +270,7 @@ package struct KeyMerge {
       return
     }
     let count = Int(at.loadUnaligned(as: UInt32.self))
-    guard let bytes = try readers[index].next(count) else { throw PageError(.read(0)) }
+    guard let bytes = try readers[index].next(count) else { throw PageError(.endOfFile) }
     heads[index] = Array(UnsafeRawBufferPointer(start: bytes, count: count))
   }
 
@@ -288,7 +288,7 @@ package struct KeyMerge {
         last = key
       }
       let isKey = key.withUnsafeBytes { KeyEncoder.record($0, descending: descending, &record) }
-      guard isKey else { throw PageError(.read(0)) }
+      guard isKey else { throw PageError(.endOfFile) }
       try record.withUnsafeBytes { raw in
         Result { () throws(PageError) in try body(raw) }
       }.get()

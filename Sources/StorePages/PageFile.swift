@@ -1,3 +1,4 @@
+import SystemCalls
 package import SystemPackage
 
 /// The open file whose pages are written: whole pages and entries of the pointer map.
@@ -15,9 +16,14 @@ package struct PageFile: Sendable {
         done += try descriptor.write(
           toAbsoluteOffset: offset + Int64(done), UnsafeRawBufferPointer(rebasing: bytes[done...]))
       } catch {
-        throw PageError(.write((error as? Errno)?.rawValue ?? 0))
+        throw failure(PageError.Problem.write, error)
       }
     }
+  }
+
+  private func failure(_ problem: (Int32) -> PageError.Problem, _ error: any Error) -> PageError {
+    PageError(
+      problem((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
   }
 
   /// Reads exactly so many bytes as there is room for.
@@ -32,9 +38,9 @@ package struct PageFile: Sendable {
           fromAbsoluteOffset: offset + Int64(done),
           into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
       } catch {
-        throw PageError(.read((error as? Errno)?.rawValue ?? 0))
+        throw failure(PageError.Problem.read, error)
       }
-      if count == 0 { throw PageError(.read(0)) }
+      if count == 0 { throw PageError(.endOfFile, file: Files.path(of: descriptor)) }
       done += count
     }
   }
@@ -111,7 +117,8 @@ package final class ClaimLog: ExtentSource {
       let bytes = try descriptor.seek(offset: 0, from: .end)
       claim = Claim(order: order, serial: UInt32(clamping: bytes / Int64(Self.recordSize)))
     } catch {
-      throw PageError(.read((error as? Errno)?.rawValue ?? 0))
+      throw PageError(
+        .read((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
     }
   }
 
@@ -120,10 +127,11 @@ package final class ClaimLog: ExtentSource {
     let end: Int64
     do {
       let written = try withUnsafeBytes(of: &record) { try descriptor.write($0) }
-      guard written == Self.recordSize else { throw PageError(.write(0)) }
+      guard written == Self.recordSize else { throw Errno.noSpace }
       end = try descriptor.seek(offset: 0, from: .current)
     } catch {
-      throw error as? PageError ?? PageError(.write((error as? Errno)?.rawValue ?? 0))
+      throw PageError(
+        .write((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
     }
     return try Self.extent(Int(end) / Self.recordSize - 1, firstPage: firstPage)
   }

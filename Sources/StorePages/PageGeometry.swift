@@ -1,3 +1,5 @@
+package import SystemPackage
+
 /// Where things lie in a store: pages of 4096 bytes, none reserved, with incremental vacuum.
 ///
 /// The rules are those of docs/store-pages.md.
@@ -58,8 +60,12 @@ package struct PageError: Error, Hashable, Sendable {
   package enum Problem: Hashable, Sendable {
     case read(Int32)
     case write(Int32)
-    /// A page that this program wrote is not as it was written.
+    /// A page that was read is not as the format has it; 0 where its number is not known.
     case damaged(page: UInt32)
+    /// A page that this program made is not as it was made.
+    case miswritten(page: UInt32)
+    /// A file ends before what it should hold.
+    case endOfFile
     /// Keys that do not rise, in a table.
     case keysOutOfOrder
     /// Rows that agree in the columns of a unique index.
@@ -75,6 +81,21 @@ package struct PageError: Error, Hashable, Sendable {
   }
 
   package var problem: Problem
+  /// The file that was read or written, as far as it is known.
+  package var file: FilePath?
+  /// The table whose pages they were, as far as it is known.
+  package var table: String?
 
-  package init(_ problem: Problem) { self.problem = problem }
+  package init(_ problem: Problem, file: FilePath? = nil) {
+    self.problem = problem
+    self.file = file
+  }
+
+  /// The same error with the places that are still open filled in.
+  package func at(file: FilePath, table: String? = nil) -> PageError {
+    var result = self
+    result.file = self.file ?? file
+    result.table = self.table ?? table
+    return result
+  }
 }

@@ -1,3 +1,4 @@
+import SystemCalls
 import Synchronization
 import SystemPackage
 
@@ -44,7 +45,7 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
     while let entry = try list.next(PointerList.Entry.size) {
       let entry = entry.loadUnaligned(as: PointerList.Entry.self)
       guard let kind = PagePointer(rawValue: UInt8(truncatingIfNeeded: entry.kind)) else {
-        throw PageError(.damaged(page: entry.page))
+        throw PageError(.miswritten(page: entry.page))
       }
       try set(entry.page, kind, parent: entry.parent)
     }
@@ -79,7 +80,8 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
         if count == 0 { return }
         done += count
       } catch {
-        throw PageError(.read(0))
+        throw PageError(
+          .read((error as? Errno ?? .ioError).rawValue), file: Files.path(of: file.descriptor))
       }
     }
   }

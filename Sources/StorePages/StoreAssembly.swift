@@ -31,7 +31,7 @@ package struct Skeleton {
       try file.read(entry, at: PageGeometry.mapOffset(number))
       guard let base = entry.baseAddress,
         let kind = PagePointer(rawValue: base.load(as: UInt8.self))
-      else { throw PageError(.damaged(page: number)) }
+      else { throw PageError(.miswritten(page: number)) }
       try stitcher.place(page: number, page, kind: kind, parent: Bytes.get32(base + 1))
     }
   }

@@ -41,7 +41,7 @@ package final class TableStitcher {
       let page = head.loadUnaligned(as: UInt32.self)
       let count = Int(head.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
       if count > 0 {
-        guard let cell = try moved.next(count) else { throw PageError(.read(0)) }
+        guard let cell = try moved.next(count) else { throw PageError(.endOfFile) }
         try tree.add(child: page, key: UnsafeRawBufferPointer(start: cell, count: count))
       } else if tree.isEmpty {
         try move(page, to: root)
@@ -63,7 +63,7 @@ package final class TableStitcher {
       try file.read(page: leaf.page, page)
       try LeafReader.forEach(page) { (key, payload, overflow) throws(PageError) in
         // Rows of join tables are a few integers long.
-        guard overflow == nil else { throw PageError(.damaged(page: leaf.page)) }
+        guard overflow == nil else { throw PageError(.miswritten(page: leaf.page)) }
         try table.add(key: key + offset, payload: payload)
       }
       pool.retire(leaf.page)
@@ -141,18 +141,18 @@ enum LeafReader {
     let size = PageGeometry.pageSize
     let cells = Bytes.get16(page + 3)
     guard page.load(as: UInt8.self) == 13, 8 + 2 * cells <= size else {
-      throw PageError(.damaged(page: 0))
+      throw PageError(.miswritten(page: 0))
     }
     for cell in 0..<cells {
       let offset = Bytes.get16(page + 8 + 2 * cell)
       guard let payload = Bytes.varint(page, offset, size), payload.value < 1 << 31,
         let key = Bytes.varint(page, payload.end, size)
-      else { throw PageError(.damaged(page: 0)) }
+      else { throw PageError(.miswritten(page: 0)) }
       let total = Int(payload.value)
       let local = PageGeometry.localSize(total, limit: PageGeometry.tableLocalLimit)
       let hasOverflow = local < total
       guard key.end + local + (hasOverflow ? 4 : 0) <= size else {
-        throw PageError(.damaged(page: 0))
+        throw PageError(.miswritten(page: 0))
       }
       try body(
         Int64(bitPattern: key.value),

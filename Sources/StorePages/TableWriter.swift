@@ -141,7 +141,7 @@ package final class TableWriter {
     Bytes.put16(cells, memory + 3)
     Bytes.put16(content, memory + 5)
     guard PageCheck.isTableLeaf(memory, cells: cells, above: keyBefore, last: lastKey) else {
-      throw PageError(.damaged(page: page))
+      throw PageError(.miswritten(page: page))
     }
     keyBefore = lastKey
     if memory == aside { try writer.write(page, aside) }

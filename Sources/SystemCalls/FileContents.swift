@@ -19,6 +19,17 @@ extension Files {
     }
   }
 
+  /// Opens a file, which is closed with the process's next program; a failure names the file.
+  package static func open(
+    _ path: FilePath, _ mode: FileDescriptor.AccessMode,
+    options: FileDescriptor.OpenOptions = [], permissions: FilePermissions? = nil
+  ) throws(SystemCallError) -> FileDescriptor {
+    try calling(.open, path) {
+      try FileDescriptor.open(
+        path, mode, options: options.union(.closeOnExec), permissions: permissions)
+    }
+  }
+
   /// All bytes that follow in a descriptor; `.fileTooLarge` when there are more than `limit`.
   package static func readToEnd(_ descriptor: FileDescriptor, limit: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []

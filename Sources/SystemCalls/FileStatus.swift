@@ -86,6 +86,15 @@ extension Files {
     return path.lastComponent.map { folder.appending($0) } ?? folder
   }
 
+  /// The path under which a file was opened, where the system tells it.
+  package static func path(of descriptor: FileDescriptor) -> FilePath? {
+    #if os(Linux)
+      return try? resolved(FilePath("/proc/self/fd/\(descriptor.rawValue)"))
+    #else
+      return nil
+    #endif
+  }
+
   package static func fileStatus(
     of descriptor: FileDescriptor
   ) throws(SystemCallError) -> FileStatus {

@@ -2,6 +2,7 @@ import ValueExpressions
 import Generation
 import Mapping
 import Foundation
+import Godwit
 import GRDB
 @testable import MigrationCoordinator
 import ModelFiles
@@ -209,18 +210,38 @@ import Testing
       return
     }
     #expect(attempts == 3)
-    #expect(reason.contains("signal 9"))
+    #expect(reason == .killed(signal: 9))
     #expect(launcher.starts == ["1.1", "1.2", "1.3"])
   }
 
   @Test func `a worker that says that its order is at fault is not tried again`() async throws {
     let given = try GivenMigration()
-    let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.refused, message: "no way") }
-    guard case .workOrderFailed(_, 1, "no way")? = try await refusal(given, nil, launcher) else {
-      Issue.record("the failure was not told")
+    let failure = WorkerFailure(
+      exitStatus: 65, sentences: ["Shop.sqlite is damaged."], isPassing: false)
+    let told = try failure.told()
+    let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
+    let error = try #require(try await refusal(given, nil, launcher))
+    guard case .workOrderFailed(_, 1, .failed(failure)) = error else {
+      Issue.record("\(error)")
       return
     }
     #expect(launcher.starts == ["1.1"])
+    let shown = MigrationFailure(error)
+    #expect(shown.exitStatus == .damaged && shown.sentences == failure.sentences)
+  }
+
+  @Test func `a worker that lacked what comes and goes is tried again, and its status stays`()
+    async throws
+  {
+    let given = try GivenMigration()
+    let told = try WorkerFailure(
+      exitStatus: 71, sentences: ["no memory."], isPassing: true
+    ).told()
+    let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
+    let error = try #require(try await refusal(given, nil, launcher))
+    #expect(launcher.starts == ["1.1", "1.2", "1.3"])
+    let shown = MigrationFailure(error)
+    #expect(shown.exitStatus == .system && shown.sentences.count == 2)
   }
 
   @Test func `a store that is being migrated is left to the one who does it`() async throws {
@@ -273,11 +294,6 @@ import Testing
       return
     }
     #expect(found == [feature])
-  }
-
-  @Test func `twice the data and room to sort have to fit on the disk`() {
-    #expect(DiskNeed(sourceBytes: 0).bytes == 8 << 20)
-    #expect(DiskNeed(sourceBytes: 100 << 20).bytes == 258 << 20)
   }
 }
 

@@ -120,7 +120,7 @@ struct WorkerLifecycleTests {
     #expect(lifecycle.begin() == 1)
     #expect(lifecycle.workerEnded(.killed(9)) == .start(attempt: 2))
     #expect(lifecycle.workerEnded(.exited(74, "disk")) == .start(attempt: 3))
-    #expect(lifecycle.workerEnded(.exited(74, "disk")) == .abandon(reason: "disk"))
+    #expect(lifecycle.workerEnded(.exited(74, "disk")) == .abandon(.exited(74, "disk")))
   }
 
   @Test func `the last attempt may succeed`() {
@@ -131,19 +131,26 @@ struct WorkerLifecycleTests {
     #expect(lifecycle.workerEnded(.done) == .finish)
   }
 
-  @Test func `an order that was refused is given up at once`() {
+  @Test func `an order that would fail again is given up at once`() {
     var lifecycle = WorkerLifecycle()
     _ = lifecycle.begin()
-    #expect(lifecycle.workerEnded(.refused("damaged")) == .abandon(reason: "damaged"))
+    let failure = WorkerFailure(exitStatus: 74, sentences: ["disk full"], isPassing: false)
+    #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))
   }
 
-  @Test func `a worker that says nothing is told by its exit status`() {
+  @Test func `what passes is tried three times`() {
+    var lifecycle = WorkerLifecycle()
+    _ = lifecycle.begin()
+    let failure = WorkerFailure(exitStatus: 71, sentences: ["no memory"], isPassing: true)
+    #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 2))
+    #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 3))
+    #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))
+  }
+
+  @Test func `a worker that says nothing is told by how it ended`() {
     var lifecycle = WorkerLifecycle()
     for _ in 0..<3 { _ = lifecycle.begin() }
-    #expect(
-      lifecycle.workerEnded(.exited(3, ""))
-        == .abandon(reason: "its worker ended with exit status 3"))
-    #expect(
-      lifecycle.workerEnded(.killed(11)) == .abandon(reason: "its worker was ended by signal 11"))
+    #expect(lifecycle.workerEnded(.exited(3, "")) == .abandon(.exited(3, "")))
+    #expect(lifecycle.workerEnded(.killed(11)) == .abandon(.killed(signal: 11)))
   }
 }

@@ -96,7 +96,7 @@ struct ExternalNames: Sendable {
   func forEach(of table: String, _ body: (String) throws -> Void) throws -> Bool {
     guard let lists = lists[table] else { return false }
     for list in lists where !list.sections.isEmpty {
-      let file = try FileDescriptor.open(list.shard, .readOnly, options: .closeOnExec)
+      let file = try Files.open(list.shard, .readOnly)
       try file.closeAfter {
         let reader = SectionReader(file, list.sections)
         while let name = try reader.nextName() { try body(name.text) }

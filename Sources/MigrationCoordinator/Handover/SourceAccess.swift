@@ -152,7 +152,7 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
   }
 
   private static func head(of path: FilePath) throws -> [UInt8] {
-    let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    let file = try Files.open(path, .readOnly)
     return try file.closeAfter {
       var bytes = [UInt8](repeating: 0, count: 32)
       let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }

@@ -51,7 +51,7 @@ struct LegMigration {
   private func byObjects(
     _ step: MigrationRoute.Step, _ telling: Telling
   ) async throws -> MigrationReport {
-    try checkSpace()
+    try checkSpace(writesPages: false)
     return try await MappedMigration(
       request: request, survey: survey, target: TargetModel(target), models: step.mappings,
       workspace: workspace, launcher: launcher, logger: logger
@@ -61,12 +61,14 @@ struct LegMigration {
   private func byRows(_ steps: [RowStep], _ telling: Telling) async throws -> Outcome {
     let assessment = try assess(steps)
     telling.enter(.planning)
-    try checkSpace()
     do {
       return try await carryOut(assessment, telling, moving: true)
     } catch let error as PageError where error.problem == .unmovable {
       logger.notice("a b-tree of the store cannot be moved as it is: migrating all rows")
       return try await carryOut(assessment, Telling(), moving: false)
+    } catch let error as PageError {
+      // What was read was the store, whatever copy of it.
+      throw error.at(file: request.store)
     }
   }
 
@@ -75,6 +77,7 @@ struct LegMigration {
     _ assessment: Assessment, _ telling: Telling, moving: Bool
   ) async throws -> Outcome {
     let saved = try plan(assessment, moving: moving)
+    try checkSpace(writesPages: saved.pages != nil)
     let results = try await migrate(saved, assessment, telling)
     return Outcome(
       report: try finish(results, saved, assessment, telling),
@@ -117,9 +120,12 @@ struct LegMigration {
     return saved
   }
 
-  /// Shards, result and the sorting of indexes take about twice the source at their peak.
-  private func checkSpace() throws {
-    try workspace.requireSpace(DiskNeed(sourceBytes: survey.access.fingerprint.bytes))
+  private func checkSpace(writesPages: Bool) throws {
+    let copies = request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store)
+    try workspace.requireSpace(
+      DiskNeed(
+        sourceBytes: survey.access.fingerprint.bytes, writesPages: writesPages,
+        externalBytes: copies))
   }
 
   // MARK: Workers
@@ -217,15 +223,5 @@ extension Assessment {
     }
     throw MigrationError.stepImpossible(
       store: store, from: step.source.names, to: step.destination.names, hindrances)
-  }
-}
-
-extension Workspace {
-  /// Throws where the disk has too little room.
-  func requireSpace(_ need: DiskNeed) throws {
-    let available = Int64(clamping: try Files.freeSpace(at: paths.work))
-    guard need.bytes <= available else {
-      throw MigrationError.diskFull(paths.work, needed: need.bytes, available: available)
-    }
   }
 }

@@ -46,7 +46,10 @@ struct LegsMigration {
   /// Makes the result of the last leg; it has no name yet.
   func run(_ telling: Telling) async throws -> Outcome {
     try workspace.requireSpace(
-      DiskNeed(sourceBytes: survey.access.fingerprint.bytes, legs: legs.count))
+      DiskNeed(
+        sourceBytes: survey.access.fingerprint.bytes, legs: legs.count,
+        writesPages: PageLayout.isWanted(request, survey) && legs.allSatisfy(\.isByRows),
+        externalBytes: MigrationPaths.externalBytes(of: request.store)))
     var done = try finishedLegs()
     if done.isEmpty {
       // A leg that was interrupted knows by itself whether it can go on.
@@ -203,5 +206,12 @@ extension Workspace {
     var copy = self
     copy.paths.result = result
     return copy
+  }
+}
+
+extension Leg {
+  /// Whether its rows are made by programs.
+  fileprivate var isByRows: Bool {
+    if case .rows = work { true } else { false }
   }
 }

@@ -3,6 +3,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// Finds out how the bytes of the source lie along the keys of each destination table.
@@ -51,8 +52,8 @@ struct StatisticsReader {
     if rows == 0 { return TableStatistics(slices: []) }
     let root = try survey.reader.number(
       "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(table))")
-    let file = try FileDescriptor.open(
-      survey.access.readable, .readOnly, options: .closeOnExec)
+    let file = try Files.open(
+      survey.access.readable, .readOnly)
     let outline = try file.closeAfter {
       TableOutline(
         file: file, pageSize: survey.header.pageSize, root: UInt32(clamping: root))

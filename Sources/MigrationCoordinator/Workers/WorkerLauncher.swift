@@ -20,8 +20,8 @@ package enum WorkerEnding: Hashable, Sendable {
 package enum WorkerProtocol {
   /// The first argument of a worker; the second is the coordinator's process number.
   package static let argument = "godwit-worker"
-  /// Ends a worker whose order cannot be carried out by any attempt (`EX_DATAERR`).
-  package static let refused: Int32 = 65
+  /// Ends a worker that could not carry out its order; its message is a `WorkerFailure` in JSON.
+  package static let failed: Int32 = 65
   /// Ends a worker that a mapping or a policy failed; its message is an `ObjectMigrationError`
   /// in JSON.
   package static let objectsFailed: Int32 = 66
@@ -37,16 +37,26 @@ package struct ProcessLauncher: WorkerLauncher {
     options.teardownSequence = [.gracefulShutDown(allowedDurationToNextStep: .seconds(2))]
     // The order goes as a file: a worker that dies with unread input in a pipe would take the
     // coordinator with it.
-    let result = try await Subprocess.run(
-      .path("/proc/self/exe"),
-      arguments: [WorkerProtocol.argument, "\(Processes.own)"],
-      environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
-      input: .fileDescriptor(order, closeAfterSpawningProcess: true),
-      output: .string(limit: 4 << 20), error: .currentStandardError)
+    let result = try await starting {
+      try await Subprocess.run(
+        .path("/proc/self/exe"),
+        arguments: [WorkerProtocol.argument, "\(Processes.own)"],
+        environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
+        input: .fileDescriptor(order, closeAfterSpawningProcess: true),
+        output: .string(limit: 4 << 20), error: .currentStandardError)
+    }
     switch result.terminationStatus {
     case .exited(0): return .done
     case .exited(let code): return .exited(code, message: result.standardOutput)
     case .signaled(let number): return .killed(signal: number)
+    }
+  }
+  /// Runs what starts a process; the system may have none left.
+  private func starting<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+      return try await body()
+    } catch let error as SubprocessError {
+      throw MigrationError.workerNotStarted(cause: error.underlyingError ?? error)
     }
   }
 }

@@ -1,18 +1,36 @@
 /// Decides what becomes of a work order when its worker ends; knows no process and no clock.
-struct WorkerLifecycle: Hashable, Sendable {
+package struct WorkerLifecycle: Hashable, Sendable {
   /// How a worker ended.
   enum Ending: Hashable, Sendable {
     case done
-    /// Another attempt would fail alike: the data or the order are at fault.
-    case refused(String)
+    /// The worker has told why.
+    case failed(WorkerFailure)
     case exited(Int32, String)
     case killed(Int32)
+
+    /// What a log says of it.
+    var text: String {
+      switch self {
+      case .done: "done"
+      case .failed(let failure): failure.sentences.joined(separator: " ")
+      case .exited(let code, let message): "exit status \(code) \(message)"
+      case .killed(let signal): "signal \(signal)"
+      }
+    }
   }
 
   enum Action: Hashable, Sendable {
     case finish
     case start(attempt: Int)
-    case abandon(reason: String)
+    case abandon(Reason)
+  }
+
+  /// Why no further attempt is made.
+  package enum Reason: Hashable, Sendable {
+    case failed(WorkerFailure)
+    /// The worker ended without a word of its own making.
+    case exited(Int32, String)
+    case killed(signal: Int32)
   }
 
   static let attempts = 3
@@ -28,14 +46,15 @@ struct WorkerLifecycle: Hashable, Sendable {
   mutating func workerEnded(_ ending: Ending) -> Action {
     switch ending {
     case .done: return .finish
-    case .refused(let reason): return .abandon(reason: reason)
-    case .exited(let code, let reason):
-      return again(reason.isEmpty ? "its worker ended with exit status \(code)" : reason)
-    case .killed(let signal): return again("its worker was ended by signal \(signal)")
+    // Another attempt would fail alike: the data, the disk or the order are at fault.
+    case .failed(let failure) where !failure.isPassing: return .abandon(.failed(failure))
+    case .failed(let failure): return again(.failed(failure))
+    case .exited(let code, let message): return again(.exited(code, message))
+    case .killed(let signal): return again(.killed(signal: signal))
     }
   }
 
-  private mutating func again(_ reason: String) -> Action {
-    attempt < Self.attempts ? .start(attempt: begin()) : .abandon(reason: reason)
+  private mutating func again(_ reason: Reason) -> Action {
+    attempt < Self.attempts ? .start(attempt: begin()) : .abandon(reason)
   }
 }

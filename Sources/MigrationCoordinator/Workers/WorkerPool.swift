@@ -57,14 +57,15 @@ struct WorkerPool {
         logger.warning(
           "work order starts again",
           metadata: [
-            "order": "\(document.order.number)", "attempt": "\(attempt)", "ending": "\(ending)",
+            "order": "\(document.order.number)", "attempt": "\(attempt)",
+            "ending": "\(ending.text)",
           ])
         try Files.remove(FilePath(document.shard))
         document.attempt = attempt
         document.shard = document.shard(attempt: attempt)
       case .abandon(let reason):
         throw MigrationError.workOrderFailed(
-          order: document.order.number, attempts: document.attempt, reason: reason)
+          order: document.order.number, attempts: document.attempt, reason)
       }
     }
   }
@@ -72,9 +73,17 @@ struct WorkerPool {
   private func ended(_ document: WorkOrderDocument) async throws -> WorkerLifecycle.Ending {
     switch try await launcher.run(document) {
     case .done: return .done
-    case .exited(WorkerProtocol.refused, let message): return .refused(message)
+    case .exited(WorkerProtocol.failed, let message):
+      guard let failure = WorkerFailure(told: message) else {
+        return .exited(WorkerProtocol.failed, message)
+      }
+      return .failed(failure)
     case .exited(WorkerProtocol.objectsFailed, let message):
-      throw try JSONDecoder().decode(ObjectMigrationError.self, from: Data(message.utf8))
+      guard
+        let error = try? JSONDecoder().decode(
+          ObjectMigrationError.self, from: Data(message.utf8))
+      else { return .exited(WorkerProtocol.objectsFailed, message) }
+      throw error
     case .exited(let code, let message): return .exited(code, message)
     case .killed(let signal):
       noteDeath(of: document, signal)
@@ -91,11 +100,14 @@ struct WorkerPool {
   }
 
   static func manifest(of document: WorkOrderDocument) throws -> ShardManifest {
-    let bytes = try Files.readFile(FilePath(document.manifest), limit: 64 << 20)
-    let manifest = try JSONDecoder().decode(ShardManifest.self, from: Data(bytes))
+    let path = FilePath(document.manifest)
+    let bytes = try Files.readFile(path, limit: 64 << 20)
+    guard let manifest = try? JSONDecoder().decode(ShardManifest.self, from: Data(bytes)) else {
+      throw MigrationError.manifestUnreadable(path)
+    }
     guard manifest.planID == document.planID, manifest.order == document.order.number,
       manifest.pieces.map(\.piece) == document.order.pieces.map(\.number)
-    else { throw MigrationError.manifestForeign(FilePath(document.manifest)) }
+    else { throw MigrationError.manifestForeign(path) }
     return manifest
   }
 }

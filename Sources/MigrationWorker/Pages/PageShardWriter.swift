@@ -52,16 +52,16 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     }
     let caller = try document.caller(connection, policies)
     try Files.remove(FilePath(document.shard))
-    let shard = try FileDescriptor.open(
-      FilePath(document.shard), .readWrite, options: [.create, .exclusiveCreate, .closeOnExec],
+    let shard = try Files.open(
+      FilePath(document.shard), .readWrite, options: [.create, .exclusiveCreate],
       permissions: .ownerReadWrite)
-    let result = try FileDescriptor.open(
-      FilePath(work.file), .readWrite, options: .closeOnExec)
+    let result = try Files.open(
+      FilePath(work.file), .readWrite)
     let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
-    let log = try FileDescriptor.open(
-      FilePath(work.claims), .writeOnly, options: [.append, .closeOnExec])
-    let source = try FileDescriptor.open(
-      FilePath(document.source), .readOnly, options: .closeOnExec)
+    let log = try Files.open(
+      FilePath(work.claims), .writeOnly, options: [.append])
+    let source = try Files.open(
+      FilePath(document.source), .readOnly)
     let claims = try ClaimLog(
       log, firstPage: work.firstPage, order: UInt32(document.order.number))
     self.source = source
@@ -102,6 +102,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       pieces.append(
         PagePiece(
           piece: piece.number, leaves: [], spans: [], rowsBefore: 0, indexes: [:], names: nil))
+    } catch var error as PageError {
+      error.table = error.table ?? piece.destinationTable
+      throw error
     }
     return result
   }

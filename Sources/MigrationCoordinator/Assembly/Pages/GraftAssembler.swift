@@ -23,7 +23,7 @@ struct GraftAssembler: Assembler {
   ) throws -> AssemblyReport {
     let roots = try makeSkeleton(order)
     let placed = try PlacedPages(order)
-    let result = try FileDescriptor.open(order.result, .readWrite, options: .closeOnExec)
+    let result = try Files.open(order.result, .readWrite)
     var report = AssemblyReport()
     var left: [IndexJob] = []
     var suspects: Set<String> = []
@@ -74,7 +74,7 @@ struct GraftAssembler: Assembler {
   }
 
   private func skeleton(_ stitcher: TableStitcher) throws -> (Skeleton, FileDescriptor) {
-    let file = try FileDescriptor.open(paths.skeleton, .readOnly, options: .closeOnExec)
+    let file = try Files.open(paths.skeleton, .readOnly)
     guard let skeleton = try Skeleton(file), skeleton.pageCount < layout.firstPage else {
       throw PageError(.fileFull)
     }
@@ -94,7 +94,7 @@ struct GraftAssembler: Assembler {
       })
     var holes = order.manifests.flatMap { $0.pages?.unused ?? [] }
     var end = layout.firstPage
-    let log = try FileDescriptor.open(paths.claims, .readOnly, options: .closeOnExec)
+    let log = try Files.open(paths.claims, .readOnly)
     try log.closeAfter {
       let bytes = try Files.fileStatus(of: log).size
       try ClaimLog.forEach(log, bytes: bytes, firstPage: layout.firstPage) { claim, extent in
@@ -118,13 +118,13 @@ struct GraftAssembler: Assembler {
   ) throws -> Int64 {
     try progress(.merging(tables: placed.tables.count))
     var rows: Int64 = 0
-    let listed = try FileDescriptor.open(
-      paths.renumbered, .readWrite, options: [.create, .truncate, .closeOnExec],
+    let listed = try Files.open(
+      paths.renumbered, .readWrite, options: [.create, .truncate],
       permissions: .ownerReadWrite)
     defer { try? listed.close() }
     let lists = RunFile(listed)
     for (name, pieces) in placed.tables {
-      guard let root = roots[name] else { throw PageError(.damaged(page: 0)) }
+      guard let root = roots[name] else { throw PageError(.miswritten(page: 0)) }
       var sections: [(FileDescriptor, Section)] = []
       for piece in pieces {
         let leaves = piece.pages.leaves.map { (piece.shard, $0) }
@@ -153,7 +153,7 @@ struct GraftAssembler: Assembler {
     var jobs: [IndexJob] = []
     for (table, pieces) in placed.tables {
       for index in layout.pageIndexes(of: table, order.schema) where index.root == nil {
-        guard let root = roots[index.name] else { throw PageError(.damaged(page: 0)) }
+        guard let root = roots[index.name] else { throw PageError(.miswritten(page: 0)) }
         let reference = order.reference(index, table)
         jobs.append(
           IndexJob(

@@ -39,7 +39,7 @@ struct MovedIndexes: ~Copyable {
   func stitch(_ roots: [String: UInt32], _ stitcher: TableStitcher) throws -> Set<String> {
     var suspects: Set<String> = []
     for entry in entries {
-      guard let root = roots[entry.index.name] else { throw PageError(.damaged(page: 0)) }
+      guard let root = roots[entry.index.name] else { throw PageError(.miswritten(page: 0)) }
       guard isWhole(entry) else { throw PageError(.unmovable) }
       try stitcher.stitch(
         index: root, SectionReader(entry.shard, entry.moved.leaves, bufferBytes: 1 << 18))

@@ -36,13 +36,16 @@ struct PageLayout: Hashable, Codable, Sendable {
   static func isPossible(
     _ request: MigrationRequest, _ survey: StoreSurvey, _ program: MigrationProgram
   ) -> Bool {
-    let isWanted =
-      switch request.engine {
-      case .sql: false
-      case .pages: true
-      case .auto, .objects: survey.access.fingerprint.bytes >= worthwhileBytes
-      }
-    return isWanted && hindrance(survey, program) == nil
+    isWanted(request, survey) && hindrance(survey, program) == nil
+  }
+
+  /// Whether a request wants rows to be written as pages.
+  static func isWanted(_ request: MigrationRequest, _ survey: StoreSurvey) -> Bool {
+    switch request.engine {
+    case .sql: false
+    case .pages: true
+    case .auto, .objects: survey.access.fingerprint.bytes >= worthwhileBytes
+    }
   }
 
   /// Why the rows of a store cannot be written as pages, if they cannot (docs/store-pages.md).
@@ -73,8 +76,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// bytes.
   mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
     for path in [paths.result, paths.claims] {
-      let file = try FileDescriptor.open(
-        path, .readWrite, options: [.create, .closeOnExec], permissions: .ownerReadWrite)
+      let file = try Files.open(
+        path, .readWrite, options: [.create], permissions: .ownerReadWrite)
       try file.close()
     }
     guard let file = try Files.openDirect(paths.result) else { return }

@@ -2,6 +2,7 @@ import RowPrograms
 import Schema
 import Planning
 import StorePages
+import SystemCalls
 import SystemPackage
 
 /// One piece of a table, with the open shard that tells where its pages are.
@@ -33,8 +34,8 @@ struct PlacedPages: ~Copyable {
         guard let shard = manifest.pages else {
           throw MigrationError.manifestForeign(order.folder.appending(manifest.shard))
         }
-        let file = try FileDescriptor.open(
-          order.folder.appending(manifest.shard), .readOnly, options: .closeOnExec)
+        let file = try Files.open(
+          order.folder.appending(manifest.shard), .readOnly)
         files.append(file)
         if shard.isUnmovable { throw PageError(.unmovable) }
         pointers.append((file, shard.pointers))

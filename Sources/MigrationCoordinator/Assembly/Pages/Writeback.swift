@@ -17,7 +17,7 @@ final class Writeback: Sendable {
   private let ended = DispatchSemaphore(value: 0)
 
   init(_ path: FilePath) throws {
-    file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    file = try Files.open(path, .readOnly)
     Thread { self.follow() }.start()
   }
 

@@ -1,0 +1,48 @@
+import ExpressionEvaluation
+import Foundation
+import KeyedArchives
+import ObjectModel
+import ValueExpressions
+
+// Parts of files, where nobody said of which file: those who know put them into errors of their own.
+extension MigrationFailure {
+  /// nil of any error that is none of these.
+  init?(ofPart error: any Error) {
+    switch error {
+    case let error as ModelError:
+      let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
+      self.init(
+        .damaged, "a model is not sound at \(place) (\(error.problem)): check its file.")
+    case let error as KeyedArchiveError:
+      self.init(
+        .damaged,
+        "an archive in a model or a store cannot be read (\(error.problem), at object "
+          + "\(error.object)): restore the file from a backup.")
+    case let error as PropertyListError:
+      self.init(
+        .damaged,
+        "a property list in a model or a store cannot be read (\(error.problem), at "
+          + "\(error.place)): restore the file from a backup.")
+    case let error as EvaluationError:
+      self.init(.impossible, "an expression of a mapping model has no value: \(error)")
+    case let error as FormatError:
+      self.init(.impossible, "an expression cannot be read: \(error)")
+    case let error as DecodingError:
+      self.init(.damaged, "a file in JSON is not as it should be\(Self.place(of: error)).")
+    default: return nil
+    }
+  }
+
+  private static func place(of error: DecodingError) -> String {
+    let context: DecodingError.Context? =
+      switch error {
+      case .typeMismatch(_, let context), .valueNotFound(_, let context),
+        .keyNotFound(_, let context), .dataCorrupted(let context):
+        context
+      @unknown default: nil
+      }
+    guard let context else { return "" }
+    let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+    return (path.isEmpty ? "" : " at \(path)") + ": \(context.debugDescription)"
+  }
+}

@@ -1,0 +1,58 @@
+import MigrationCoordinator
+import SystemCalls
+import SystemPackage
+
+extension MigrationFailure {
+  /// What is wrong with the places that a migration writes to.
+  init(place error: MigrationError) {
+    switch error {
+    case .alreadyRunning(let store, _):
+      self.init(
+        .inUse,
+        "\(store) is being migrated by another godwit: wait for it, or watch it with "
+          + "`godwit status`.")
+    case .outputExists(let output):
+      self.init(.cannotCreate, "\(output) exists already: name another file or remove it.")
+    case .folderNotWritable(let folder, let cause as SystemCallError)
+    where [.noSpace, .diskQuotaExceeded].contains(cause.errno):
+      self.init(diskOf: folder)
+    case .folderNotWritable(let folder, _):
+      self.init(
+        .cannotCreate,
+        "\(folder) cannot be written: make it writable, or name another work folder with --work.")
+    case .workFolderForeign(let folder, let fault):
+      self.init(.cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
+    case .diskFull(let shortages): self.init(.cannotWrite, shortages.map(\.sentence))
+    default: self.init(.bug, "unexpected error, please report it: \(error)")
+    }
+  }
+
+  /// What went wrong while workers and the assembler were at work.
+  init(work error: MigrationError) {
+    switch error {
+    case .workOrderFailed(let order, let attempts, let reason):
+      self.init(order: order, attempts: attempts, reason)
+    case .workerNotStarted(let cause):
+      self.init(
+        .system,
+        "no worker process can be started (\(cause)): free memory or end other processes, or take "
+          + "fewer --workers, and start the same command again.")
+    case .manifestForeign(let path):
+      self.init(.bug, "\(path) belongs to another plan: remove the work folder and try again.")
+    case .manifestUnreadable(let path):
+      self.init(
+        .cannotWrite,
+        "\(path) is not as it was written: check the disk, and start the same command again.")
+    case .verificationFailed(let table, let expected, let rows):
+      self.init(
+        .bug,
+        "\(table) should hold \(expected) rows and holds \(rows), or others: nothing was replaced.")
+    case .resultDamaged(let answers):
+      self.init(
+        .cannotWrite,
+        "the new store is damaged (\(answers.joined(separator: "; "))): nothing was replaced; "
+          + "check the disk.")
+    default: self.init(.bug, "unexpected error, please report it: \(error)")
+    }
+  }
+}

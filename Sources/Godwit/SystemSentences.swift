@@ -1,0 +1,178 @@
+import LMDB
+import MigrationCoordinator
+import MigrationStatus
+import MigrationWorker
+import StorePages
+import SystemCalls
+import SystemPackage
+
+// What the system answers, of which file.
+extension MigrationFailure {
+  init(_ error: SystemCallError) { self.init(error.errno, error.operation.rawValue, error.path) }
+
+  init(_ error: Errno) { self.init(error, "an access", nil) }
+
+  fileprivate init(_ errno: Errno, _ operation: String, _ path: FilePath?) {
+    let file = path.map { "\($0)" } ?? "a file"
+    switch errno {
+    case .noSuchFileOrDirectory: self.init(.notFound, "\(file) is not there: check the path.")
+    case .noSpace, .diskQuotaExceeded: self.init(diskOf: path)
+    case let errno where Self.isPermission(errno):
+      self.init(
+        .cannotCreate, "\(file) cannot be written or read (\(errno)): check permissions.")
+    case .fileExists, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels:
+      self.init(
+        .cannotCreate, "\(file) is not what it should be (\(errno)): check the path.")
+    case .noMemory, .resourceTemporarilyUnavailable, .tooManyOpenFiles,
+      .tooManyOpenFilesInSystem:
+      self.init(
+        .system,
+        "the system refuses memory, processes or open files (\(errno), at \(file)): free some, or "
+          + "take fewer --workers, and try again.")
+    case .resourceBusy:
+      self.init(.inUse, "\(file) is in use (\(errno)): close whatever has it and try again.")
+    case .ioError:
+      self.init(.cannotWrite, "\(operation) of \(file) failed: the disk reports a fault: check it.")
+    case .fileTooLarge:
+      self.init(
+        .cannotWrite, "\(file) is larger than its file system or a limit allows: use another one.")
+    default: self.init(.cannotWrite, "\(operation) of \(file) failed: \(errno).")
+    }
+  }
+
+  static func isPermission(_ errno: Errno) -> Bool {
+    [.permissionDenied, .readOnlyFileSystem, .notPermitted].contains(errno)
+  }
+
+  /// A disk that became full while it was written.
+  init(diskOf path: FilePath?) {
+    guard let path else {
+      self.init(.cannotWrite, "a disk is full: free space and try again.")
+      return
+    }
+    let left = try? Files.freeSpace(at: Files.parent(of: path))
+    let room = left.map { ", \(ByteText(Int64(clamping: $0))) are free" } ?? ""
+    self.init(
+      .cannotWrite,
+      "\(path) does not fit on its disk\(room): free space there, or name another place with "
+        + "--work or --output.")
+  }
+}
+
+// Pages, of which file and table.
+extension MigrationFailure {
+  init(_ error: PageError) {
+    let file = error.file.map { "\($0)" } ?? "the store"
+    let table = error.table.map { " in table \($0)" } ?? ""
+    switch error.problem {
+    case .read(let code): self.init(Errno(rawValue: code), "reading", error.file)
+    case .write(let code): self.init(Errno(rawValue: code), "writing", error.file)
+    case .damaged(let page):
+      let place = page == 0 ? "" : ", page \(page)"
+      self.init(
+        .damaged,
+        "\(file) is damaged\(table)\(place): restore it from a backup, or try to recover it.")
+    case .endOfFile:
+      self.init(
+        .damaged, "\(file) ends before its time\(table): copy it again from a backup.")
+    case .keysOutOfOrder:
+      self.init(
+        .damaged,
+        "\(file) has keys that do not rise\(table): restore it from a backup, or try to recover it."
+      )
+    case .duplicateKeys:
+      self.init(
+        .damaged,
+        "\(file) has objects\(table) that agree in what an index says differs: remove the "
+          + "duplicates first.")
+    case .miswritten(let page):
+      let name = error.file.map { "\($0)" } ?? "the new store"
+      self.init(
+        .cannotWrite,
+        "\(name) is not as it was written (page \(page)): nothing was replaced; check the disk.")
+    case .fileFull:
+      self.init(.impossible, "the new store would be larger than an SQLite file can be.")
+    case .valueTooLong:
+      self.init(.impossible, "\(file) holds a value\(table) that is longer than SQLite allows.")
+    case .keyUnsupported, .unmovable:
+      self.init(
+        .bug, "unexpected error, please report it, and try --engine sql: \(error.problem)\(table)")
+    }
+  }
+}
+
+// Workers and the status file.
+extension MigrationFailure {
+  init(_ error: WorkerError) {
+    let place = error.table.map { " in \($0)" } ?? ""
+    switch error.problem {
+    case .orderUnreadable(let reason):
+      self.init(.bug, "the work order cannot be read: \(reason)")
+    case .orderIncomplete: self.init(.bug, "the work order lacks a program\(place).")
+    case .digestsDiffer(let read, let written):
+      self.init(
+        .bug,
+        "\(read) rows were read and \(written) written\(place), and they are not the same: nothing "
+          + "was replaced; please report it.")
+    case .externalNameDamaged:
+      self.init(
+        .damaged,
+        "a value that should name an external file does not\(place): restore the store from a backup."
+      )
+    case .coordinatorGone: self.init(.interrupted, "the coordinator is gone.")
+    }
+  }
+
+  /// What became of a work order that no further attempt is made at.
+  init(order: Int, attempts: Int, _ reason: WorkerLifecycle.Reason) {
+    let tries = attempts == 1 ? "one attempt" : "\(attempts) attempts"
+    let order = "work order \(order) failed after \(tries)"
+    switch reason {
+    case .failed(let failure):
+      let status = ExitStatus(rawValue: failure.exitStatus) ?? .bug
+      self.init(
+        status, failure.sentences + (attempts == 1 ? [] : ["\(order)."]),
+        code: failure.coreDataCode)
+    case .exited(let code, let message):
+      let said = message.isEmpty ? "its worker ended with exit status \(code)." : message
+      self.init(.bug, "\(order): \(said)")
+    case .killed(9):
+      self.init(
+        .system,
+        "\(order): its worker was killed (signal 9), most likely for a lack of memory: free some, "
+          + "or take fewer --workers, and start the same command again.")
+    case .killed(let signal):
+      self.init(.bug, "\(order): its worker was ended by signal \(signal); please report it.")
+    }
+  }
+
+  init(_ error: StatusError) {
+    switch error.problem {
+    case .networkFileSystem:
+      self.init(.cannotCreate, "\(error.path) is on another machine, where nothing is told.")
+    case .empty: self.init(.notFound, "\(error.path) tells nothing yet: try again.")
+    case .unsupportedVersion(let version):
+      self.init(
+        .impossible, "\(error.path) is of version \(version), and 1 is known: update Godwit.")
+    case .damagedRecord:
+      self.init(.damaged, "\(error.path) is damaged: the migration itself does not depend on it.")
+    case .database(.system(let errno), _): self.init(errno, "reading", error.path)
+    case .database(.alreadyOpen, _), .database(.readersFull, _), .database(.busy, _):
+      self.init(.inUse, "\(error.path) cannot be read just now: try again.")
+    case .database:
+      self.init(
+        .damaged,
+        "\(error.path) is no status file, or damaged: the migration itself does not depend on it.")
+    }
+  }
+}
+
+extension DiskShortage {
+  fileprivate var uses: String { purposes.joined(separator: ", ") }
+
+  /// Where too little room is, for what.
+  package var sentence: String {
+    "\(path) has \(ByteText(available)) free and \(ByteText(needed)) are needed (\(uses)): free space "
+      + "there, or name another place with --work or --output."
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Planning
+import SystemCalls
+package import SystemPackage
+
+/// The bytes of disk that a migration takes at its peak, by the places where they go.
+///
+/// The shares were measured (docs/performance.md, "Disk"); a model that adds much to each object
+/// takes more.
+package struct DiskNeed: Hashable, Codable, Sendable {
+  /// What workers leave for the assembler, and what is thrown away on the way.
+  package var work: Int64
+  package var result: Int64
+  /// External binary files that are copied to the destination.
+  package var external: Int64
+
+  package var bytes: Int64 { Self.sum([work, result, external]) }
+
+  /// - Parameters:
+  ///   - writesPages: whether workers write pages of the result, and not tables of their own.
+  ///   - legs: from the second one on, the store that the leg before made is there as well.
+  ///   - externalBytes: external files of the source, where the result gets copies of them.
+  package init(
+    sourceBytes: Int64, legs: Int = 1, writesPages: Bool = false, externalBytes: Int64 = 0
+  ) {
+    // What adds attributes and renumbers grows a little.
+    result = Self.share(sourceBytes, 11, of: 10)
+    work = Self.share(sourceBytes, writesPages ? 1 : 14, of: 10) + (24 << 20)
+    external = externalBytes
+    guard legs > 1 else { return }
+    // The store that a leg begins with has its external files beside it, and so has the next one.
+    work = Self.sum([work, result, externalBytes, externalBytes])
+  }
+
+  private static func share(_ bytes: Int64, _ tenths: Int64, of whole: Int64) -> Int64 {
+    let (product, overflow) = bytes.multipliedReportingOverflow(by: tenths)
+    return overflow ? .max / 8 : product / whole
+  }
+
+  private static func sum(_ numbers: [Int64]) -> Int64 {
+    numbers.reduce(0) { sum, next in
+      let (result, overflow) = sum.addingReportingOverflow(next)
+      return overflow ? .max : result
+    }
+  }
+}
+
+/// A file system that has too little room.
+package struct DiskShortage: Hashable, Sendable {
+  /// One of the folders on it that are written to.
+  package var path: FilePath
+  package var needed: Int64
+  package var available: Int64
+  /// What was to go there.
+  package var purposes: [String]
+
+  /// The file systems on which the places do not fit, all that go to one of them taken together.
+  static func find(
+    _ wanted: [(folder: FilePath, bytes: Int64, purpose: String)],
+    device: (FilePath) throws -> UInt64 = { try Files.fileStatus($0).device },
+    room: (FilePath) throws -> Int64 = { Int64(clamping: try Files.freeSpace(at: $0)) }
+  ) rethrows -> [DiskShortage] {
+    var disks: [(device: UInt64, shortage: DiskShortage)] = []
+    for (folder, bytes, purpose) in wanted where bytes > 0 {
+      let device = try device(folder)
+      if let index = disks.firstIndex(where: { $0.device == device }) {
+        let (sum, overflow) = disks[index].shortage.needed.addingReportingOverflow(bytes)
+        disks[index].shortage.needed = overflow ? .max : sum
+        disks[index].shortage.purposes.append(purpose)
+      } else {
+        let shortage = DiskShortage(
+          path: folder, needed: bytes, available: try room(folder), purposes: [purpose])
+        disks.append((device, shortage))
+      }
+    }
+    return disks.map(\.shortage).filter { $0.needed > $0.available }
+  }
+}
+
+extension Workspace {
+  /// Throws where a disk has too little room for what is still to be written.
+  func requireSpace(_ need: DiskNeed) throws {
+    // What an interrupted migration left is taken over, or removed first.
+    let there = Self.bytes(in: paths.work, but: paths.snapshot)
+    let isInside = Files.parent(of: paths.result) == paths.work
+    let made = isInside ? 0 : (try Files.fileStatusIfPresent(paths.result))?.size ?? 0
+    let inside = isInside ? need.work + need.result : need.work
+    let shortages = try DiskShortage.find([
+      (paths.work, max(0, inside - there), isInside ? "work and the new store" : "work"),
+      (Files.parent(of: paths.result), isInside ? 0 : max(0, need.result - made), "the new store"),
+      (Files.parent(of: paths.destination), need.external, "external files"),
+    ])
+    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+  }
+
+  private static func bytes(in folder: FilePath, but left: FilePath) -> Int64 {
+    let names = (try? Files.listDirectory(folder)) ?? []
+    return names.reduce(0) { sum, name in
+      let path = folder.appending(name)
+      let status = try? Files.fileStatusIfPresent(path, followLinks: false)
+      return path == left || status?.kind != .file ? sum : sum + (status?.size ?? 0)
+    }
+  }
+}
+
+extension SourceAccess {
+  /// Throws where there is no room for a copy of a store with the changes that lie beside it.
+  static func requireSpace(forCopyOf store: FilePath, in folder: FilePath) throws {
+    var bytes: Int64 = 0
+    for suffix in ["", "-wal", "-journal"] {
+      bytes += try Files.fileStatusIfPresent(FilePath(store.string + suffix))?.size ?? 0
+    }
+    let shortages = try DiskShortage.find([(folder, bytes, "a copy of the store with its -wal")])
+    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+  }
+}
+
+extension MigrationPaths {
+  /// The bytes of the external files beside a store.
+  static func externalBytes(of store: FilePath) -> Int64 {
+    let folder = support(of: store).appending("_EXTERNAL_DATA")
+    let names = (try? Files.listDirectory(folder)) ?? []
+    return names.reduce(0) { sum, name in
+      sum + ((try? Files.fileStatusIfPresent(folder.appending(name)))?.size ?? 0)
+    }
+  }
+}
