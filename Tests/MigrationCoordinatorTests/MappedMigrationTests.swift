@@ -216,14 +216,29 @@ struct GivenMapping {
     given.change("Lonely") { mapping in
       let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
       mapping.attributeMappings[index].valueExpression = .keyPath(
-        operand: .variable("source"), "wrod")
+        operand: .variable("source"), "word.wrod")
     }
     let error = try await given.failure() as? ObjectMigrationError
     #expect(error?.problem == .expressionFailed)
     #expect(error?.property == "shout")
     #expect(error?.key == 1)
-    let sentence = MigrationFailure(error ?? MigrationFailure(.bug, "")).description
-    #expect(sentence.contains("Lonely has no property wrod"), "\(sentence)")
+  }
+
+  @Test func `names that lead nowhere are told before anything is migrated`() async throws {
+    var given = try GivenMapping()
+    given.change("Lonely") { mapping in
+      let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
+      mapping.attributeMappings[index].valueExpression = .keyPath(
+        operand: .variable("source"), "wrod")
+    }
+    let error = try await given.failure()
+    guard case MigrationError.mappingProblems(_, let problems)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(problems.map(\.reason) == [.sourcePropertyMissing(entity: "Lonely", property: "wrod")])
+    let sentence = error.map { MigrationFailure($0).description } ?? ""
+    #expect(sentence.contains("it reads wrod, which Lonely"), "\(sentence)")
   }
 
   @Test func `a mapping model for a model that changed since is refused`() async throws {
@@ -236,7 +251,7 @@ struct GivenMapping {
     #expect(mismatches.map(\.entity) == ["Card"])
   }
 
-  @Test func `mapping models that overlap or leave entities out are refused`() async throws {
+  @Test func `mapping models that overlap are refused`() async throws {
     let given = try GivenMapping()
     var request = try given.request()
     let half = given.given.folder.appending("Half.json")
@@ -249,14 +264,24 @@ struct GivenMapping {
       return
     }
     #expect(twice.contains { if case .coveredTwice = $0.reason { true } else { false } })
-    let again = given.given.folder.appending("Again.json")
-    try Files.cloneOrCopy(from: half, to: again)
-    request.mappings = [half, again]
-    guard case MigrationError.mappingSet(let left)? = try await given.failure(request) else {
-      Issue.record("another error")
+  }
+
+  @Test func `objects of entities that no mapping model mentions are not dropped unasked`()
+    async throws
+  {
+    let given = try GivenMapping()
+    var request = try given.request()
+    let half = given.given.folder.appending("Half.json")
+    let lonely = given.mapping.entityMappings.filter { $0.sourceEntityName == "Lonely" }
+    try Files.writeFileAtomically(
+      Array(MappingText.text(MappingModel(entityMappings: lonely)).utf8), to: half)
+    request.mappings = [half]
+    let error = try await given.failure(request)
+    guard case MigrationError.losses(_, let refusal)? = error else {
+      Issue.record("\(String(describing: error))")
       return
     }
-    #expect(left.contains { $0.reason == .notCovered(.source, entity: "Other") })
+    #expect(refusal.refused.contains { $0.entity == "Other" && $0.cause == .unmappedEntity })
   }
 
   @Test func `a killed worker is tried again, a policy's error is not`() async throws {
