@@ -5,7 +5,6 @@ Apple's own last store of the lineage is compared as well, and the routes that m
 
 usage: chains.py --godwit P --corpus D --compare compare-stores.py [--starts N] [--scratch S]
 """
-import json
 import os
 import sqlite3
 import types
