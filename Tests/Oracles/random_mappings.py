@@ -309,8 +309,11 @@ def kept_too_many(told):
 
 
 def lost_too_little(told):
-    told["losses"] = told["losses"][1:] or [
-        {"entity": "None", "property": None, "cause": "filter", "count": 1}]
+    counted = [loss for loss in told["losses"] if loss["kind"] in ("entity", "attribute")]
+    if counted:
+        told["losses"].remove(counted[0])
+    else:
+        told["losses"].append({"entity": "None", "cause": "filter", "count": 1})
     return told
 
 
