@@ -16,6 +16,8 @@ final class ObjectTally {
   private var used: [String: KeySet] = [:]
   private var takenBy: [String: Int64] = [:]
   private var accounts = ObjectAccounts()
+  /// What came in since the mapping or the entity was another one.
+  private var recent = (mapping: "", facts: EntityFacts?.none, keys: KeySet(), count: Int64(0))
 
   init(
     _ db: Database, _ source: ObjectContext, _ models: [MappingModel], _ scope: MappingScope,
@@ -30,12 +32,24 @@ final class ObjectTally {
 
   /// Notes that the mapping's hook of creation gets the object.
   func take(_ object: ManagedObject, _ mapping: EntityMapping) {
-    taken[object.entityName, default: KeySet()].insert(object.primaryKey)
-    takenBy[mapping.name, default: 0] += 1
+    if object.facts !== recent.facts || mapping.name != recent.mapping {
+      noteRecent()
+      recent = (mapping.name, object.facts, KeySet(), 0)
+    }
+    recent.keys.insert(object.primaryKey)
+    recent.count += 1
+  }
+
+  private func noteRecent() {
+    guard let facts = recent.facts else { return }
+    taken[facts.name, default: KeySet()].formUnion(recent.keys)
+    takenBy[recent.mapping, default: 0] += recent.count
+    recent = ("", nil, KeySet(), 0)
   }
 
   /// Closes the accounts of one mapping model, before its associations go.
   func close(model index: Int, _ associations: Associations, numbers: [String: Int64]) throws {
+    noteRecent()
     for mapping in scope.own[index] where mapping.makesObjects {
       guard let source = mapping.sourceEntityName, let number = numbers[mapping.name] else {
         continue

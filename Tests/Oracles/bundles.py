@@ -49,7 +49,8 @@ def check_step(tool, bundle, name, version, rows, folder):
         if set(mapping.refusals()) != reasons:
             found = [f"the models give the reasons {mapping.refusals()}"]
     else:
-        tool.run("migrate", source, "--to", bundle.path, "--infer-only", "--output", result)
+        tool.migrate(source, "--to", bundle.path, "--infer-only", "--output", result,
+                     report=os.path.join(folder, "report.json"))
         content = mapping.apply(read_content(store, layout))
         migrated = Store(result)
         found = differences(migrated, content, Layout(new)) + identity(store, migrated)

@@ -5,7 +5,6 @@ Apple's own last store of the lineage is compared as well, and the routes that m
 
 usage: chains.py --godwit P --corpus D --compare compare-stores.py [--starts N] [--scratch S]
 """
-import json
 import os
 import sqlite3
 import types
@@ -29,11 +28,10 @@ def chain(tool, source, target, bundle, folder):
     for number, way in enumerate(WAYS.values()):
         results.append(os.path.join(folder, f"result-{number}.sqlite"))
         report = os.path.join(folder, f"report-{number}.json")
-        tool.run("migrate", store, "--to", target, "--models", bundle, "--progressive",
-                 "--infer-only", *way, "--output", results[-1], "--report", report)
+        told = tool.migrate(store, "--to", target, "--models", bundle, "--progressive",
+                            "--infer-only", *way, "--output", results[-1], report=report)
         unchanged(before, os.path.dirname(store))
-        with open(report) as file:
-            route.append(json.load(file)["steps"])
+        route.append(told["steps"])
     for name, result in list(zip(WAYS, results))[1:]:
         same_bytes(results[0], result, f"{name} and all steps at once")
     out = []

@@ -30,8 +30,8 @@ def migrate(tool, source, target, mappings, folder, *more, **options):
         result = os.path.join(folder, f"result-{workers}.sqlite")
         report = os.path.join(folder, f"report-{workers}.json")
         arguments = [part for m in mappings for part in ("--mapping", m)]
-        tool.run("migrate", source, "--to", target, *arguments, "--output", result, "--workers",
-                 workers, "--report", report, *more, **options)
+        tool.migrate(source, "--to", target, *arguments, "--output", result, "--workers", workers,
+                     *more, report=report, **options)
         results.append(result)
     unchanged(before, os.path.dirname(source))
     same_bytes(*results, os.path.basename(source))

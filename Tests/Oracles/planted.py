@@ -26,8 +26,8 @@ def check(tool, wire, source, expected, folder):
     results = []
     for name, flags in (("one", ("--workers", 1)), ("ranges", ("--workers", 2, "--range-rows", 5))):
         results.append(os.path.join(folder, name + ".sqlite"))
-        tool.run("migrate", store, "--to", new.path, "--models", wire.bundle.path, "--output",
-                 results[-1], *flags)
+        tool.migrate(store, "--to", new.path, "--models", wire.bundle.path, "--output",
+                     results[-1], *flags, report=os.path.join(folder, name + ".json"))
     unchanged(before, os.path.dirname(store))
     given, result = Store(store), Store(results[0])
     content = Mapping(old, new).apply(read_content(given, Layout(old)))

@@ -54,6 +54,28 @@ class Tool:
                           f"expected {expect}: {(done.stderr or done.stdout).strip()[-400:]}")
         return done
 
+    def migrate(self, *arguments, report, **options):
+        """Migrates; what is lost beyond what the model removes has to be refused with its counts
+        before it is allowed. The report."""
+        command = ("migrate", *arguments, "--report", report)
+        done = self.call(*command, **options)
+        refused = done.returncode == 78 and "nothing says that it may" in done.stderr
+        if refused:
+            self.run(*command, "--allow-loss", **options)
+        elif done.returncode:
+            raise Failure(f"godwit {' '.join(map(str, command))}: exit {done.returncode}, "
+                          f"expected 0: {(done.stderr or done.stdout).strip()[-400:]}")
+        with open(report, encoding="utf-8") as file:
+            told = json.load(file)
+        asked = [loss for loss in told["losses"] if loss["cause"] != "removed"]
+        if bool(asked) != refused:
+            raise Failure(f"{'refused' if refused else 'migrated'} with the losses {asked}")
+        names = [".".join(filter(None, (a["entity"], a.get("property")))) for a in asked]
+        for name, loss in zip(names, asked):
+            if f"{name}: {loss['count']} " not in done.stderr:
+                raise Failure(f"the refusal does not tell {loss}: {done.stderr[-600:]}")
+        return told
+
     def json(self, *arguments, **options):
         out = self.run(*arguments, **options).stdout
         try:
