@@ -4,7 +4,7 @@ import KeyedArchives
 import ObjectModel
 import ValueExpressions
 
-// Parts of files, where nobody said of which file: those who know put them into errors of their own.
+// Parts of files, where nobody said of which file: those who know have errors of their own.
 extension MigrationFailure {
   /// nil of any error that is none of these.
   init?(ofPart error: any Error) {
