@@ -10,9 +10,17 @@ import SystemPackage
 
 /// What `verify` finds out before it compares anything.
 struct VerificationInputs {
-  var order: VerificationOrder
   /// The versions that the store went through; empty where both are of one version.
-  var steps: [MigrationRoute.Step] = []
+  private(set) var steps: [MigrationRoute.Step] = []
+  private let old: VerificationOrder.Store
+  private let new: VerificationOrder.Store
+  private let hashes: [String: VersionHash]
+  private var source: ManagedObjectModel?
+  private var destination: ManagedObjectModel?
+  private var copyModel: ManagedObjectModel?
+  private var unsupported: [String] = []
+  private let scratch: TemporaryFolder
+  /// Keep writers away, and copies for as long as they are read.
   private let access: [SourceAccess]
 
   /// What `verify` was asked for, besides the two stores.
@@ -23,13 +31,16 @@ struct VerificationInputs {
     var configuration: String?
   }
 
+  /// A new store that cannot be opened, or does not say what it is.
+  struct Unreadable: Error {
+    var cause: StoreError
+  }
+
   /// Opens both stores in a way that leaves them as they are.
-  init(
-    old: FilePath, new: FilePath, _ request: Request, scratch: FilePath
-  ) throws {
+  init(old: FilePath, new: FilePath, _ request: Request) throws {
     let (old, new) = (try Self.resolved(old), try Self.resolved(new))
-    let before = try SourceAccess.open(old) { scratch.appending("old.sqlite") }
-    let after = try SourceAccess.open(new) { scratch.appending("new.sqlite") }
+    let before = try SourceAccess.open(old)
+    let after = try Self.ofNew { try SourceAccess.open(new) }
     access = [before, after]
     let target =
       request.target.isEmpty
@@ -40,38 +51,64 @@ struct VerificationInputs {
     let oldReader = try StoreReader(immutable: before.readable)
     let told = try oldReader.metadata().versionHashes
     let places = migration.models + request.target.filter(Self.isBundle)
-    // A store whose own word cannot be read is judged by the model that it should have.
-    let newReader = target == nil ? try StoreReader(immutable: after.readable) : nil
-    if try told == target?.hashes ?? newReader?.metadata().versionHashes {
-      // Copies are compared as they are, whether or not their model is known.
-      let model = try? OwnModel.find(told, in: places, reader: oldReader)
-      order = VerificationOrder(
-        old: .init(path: old, readable: before.readable),
-        new: .init(path: new, readable: after.readable), steps: [], hashes: told,
-        versionIdentifiers: [], scratch: scratch)
-      order.copyModel = model
-      return
-    }
-    let survey = try StoreSurvey(store: old, access: before, models: places)
-    let version =
+    let version = try Self.ofNew {
       try target.map { NewVersion($0) }
-      ?? NewVersion(StoreReader(immutable: after.readable), new, models: migration.models)
-    steps = try FoundRoute(
-      ofResult: migration, survey: survey, model: version.model, hashes: version.hashes
-    ).route.steps
-    order = VerificationOrder(
-      old: .init(path: old, readable: before.readable),
-      new: .init(path: new, readable: after.readable),
+        ?? NewVersion(StoreReader(immutable: after.readable), new, told, migration.models)
+    }
+    if told == version.hashes {
+      // Copies are compared as they are, whether or not their model is known.
+      copyModel = version.model ?? (try? OwnModel.find(told, in: places, reader: oldReader))
+      source = copyModel
+    } else {
+      guard let model = version.model else {
+        throw MigrationError.sourceModelMissing(
+          store: new, searched: migration.models, unreadable: [])
+      }
+      let survey = try StoreSurvey(store: old, access: before, models: places)
+      steps = try FoundRoute(
+        ofResult: migration, survey: survey, model: model, hashes: version.hashes
+      ).route.steps
+      (source, destination) = (survey.model, model)
+      unsupported = survey.unsupported.map { "\($0.rawValue) of the old store" }
+    }
+    (self.old, self.new) = (
+      .init(path: old, readable: before.readable), .init(path: new, readable: after.readable)
+    )
+    hashes = version.hashes
+    let files = steps.indices.flatMap { index in
+      ["expected-\(index + 1).sqlite", "expected-\(index + 1).links"]
+        .compactMap { FilePath.Component($0) }
+    }
+    scratch = try TemporaryFolder(databases: files)
+  }
+
+  private static func ofNew<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as StoreError {
+      throw Unreadable(cause: error)
+    }
+  }
+
+  /// What is to be compared.
+  var order: VerificationOrder {
+    var order = VerificationOrder(
+      old: old, new: new,
       steps: steps.map {
         .init(
           source: $0.source.model, destination: $0.destination.model,
           mappings: $0.mappings.map(\.mapping))
       },
-      hashes: version.hashes, versionIdentifiers: version.identifiers, scratch: scratch)
-    // The tables are those of the model that was found, under its own names.
-    order.steps[0].source = survey.model
-    order.steps[order.steps.count - 1].destination = version.model
-    order.unsupported = survey.unsupported.map { "\($0.rawValue) of the old store" }
+      hashes: hashes, versionIdentifiers: destination?.versionIdentifiers ?? [],
+      scratch: scratch.path)
+    order.copyModel = copyModel
+    order.unsupported = unsupported
+    // The models of both stores themselves, of which a route may know others that hash alike.
+    if let source, let destination, !order.steps.isEmpty {
+      order.steps[0].source = source
+      order.steps[order.steps.count - 1].destination = destination
+    }
+    return order
   }
 
   private static func resolved(_ path: FilePath) throws -> FilePath {
@@ -84,34 +121,32 @@ struct VerificationInputs {
 
 /// The version that a new store should be of.
 private struct NewVersion {
-  var model: ManagedObjectModel
+  /// nil where nobody knows it.
+  var model: ManagedObjectModel?
   var hashes: [String: VersionHash]
-  var identifiers: [String]
 
   init(_ target: TargetModel) {
-    self.init(target.model, target.hashes)
+    model = target.model
+    hashes = target.hashes
   }
 
   /// Takes a store at its word: the model with the hashes of its metadata, or, where there is none,
   /// the one that it carries.
-  init(_ reader: StoreReader, _ store: FilePath, models: [FilePath]) throws {
-    let told = try reader.metadata().versionHashes
+  init(
+    _ reader: StoreReader, _ store: FilePath, _ before: [String: VersionHash],
+    _ models: [FilePath]
+  ) throws {
+    hashes = try reader.metadata().versionHashes
+    if hashes == before { return }
     // A cache that cannot be read is named by the comparison, where the model is found elsewhere.
     let cached = try? reader.cachedModel()
-    if let cached, (try? cached.versionHashes()) == told {
-      self.init(cached, told)
-    } else if let found = try? OwnModel.find(told, in: models, reader: reader) {
-      self.init(found, told)
-    } else if let cached {
-      self.init(cached, try cached.versionHashes())
-    } else {
-      throw MigrationError.sourceModelMissing(store: store, searched: models, unreadable: [])
+    let own = cached.flatMap { try? $0.versionHashes() }
+    if own == hashes {
+      model = cached
+    } else if let found = try? OwnModel.find(hashes, in: models, reader: reader) {
+      model = found
+    } else if let cached, let own, own != before {
+      (model, hashes) = (cached, own)
     }
-  }
-
-  private init(_ model: ManagedObjectModel, _ hashes: [String: VersionHash]) {
-    self.model = model
-    self.hashes = hashes
-    identifiers = model.versionIdentifiers
   }
 }

@@ -5,7 +5,6 @@ import MigrationCoordinator
 import Planning
 import StoreFormat
 import StoreVerification
-import SystemCalls
 import SystemPackage
 
 struct VerifyCommand: ParsableCommand {
@@ -59,10 +58,9 @@ struct VerifyCommand: ParsableCommand {
   }
 
   func run() throws {
-    let scratch = try TemporaryFolder()
     let line = ProgressLine()
     defer { line.clear() }
-    let outcome = try compare(in: scratch.path, line)
+    let outcome = try compare(line)
     line.clear()
     let text = VerificationText(old: old, new: new, outcome)
     let out = Terminal.standardOutput
@@ -76,37 +74,40 @@ struct VerifyCommand: ParsableCommand {
     if !json { out.line(text.verdict) }
   }
 
-  private func compare(in scratch: FilePath, _ line: ProgressLine) throws -> VerificationOutcome {
+  private func compare(_ line: ProgressLine) throws -> VerificationOutcome {
     var migration = MigrationRequest(store: old, target: [new], workers: 1, memory: 256 << 20)
     migration.configuration = configuration
     migration.models = models
     migration.take(route)
     migration.policies = GodwitTool.policies.factories
     do {
-      var inputs = try VerificationInputs(
+      let inputs = try VerificationInputs(
         old: old, new: new,
-        .init(migration: migration, target: target, configuration: configuration),
-        scratch: scratch)
-      inputs.order.limit = limit
-      inputs.order.usesWAL = journalMode.map { $0 == .wal }
-      inputs.order.policies = GodwitTool.policies.factories
-      inputs.order.now = Date().timeIntervalSinceReferenceDate
-      let report = try Verification.run(inputs.order) { line.show($0.what, $0.fraction) }
-      return VerificationOutcome(report: report, steps: inputs.steps)
-    } catch let error as StoreError where isNew(error.store) {
+        .init(migration: migration, target: target, configuration: configuration))
+      var order = inputs.order
+      order.limit = limit
+      order.usesWAL = journalMode.map { $0 == .wal }
+      order.policies = GodwitTool.policies.factories
+      order.now = Date().timeIntervalSinceReferenceDate
+      return try withExtendedLifetime(inputs) {
+        VerificationOutcome(
+          report: try Verification.run(order) { line.show($0.what, $0.fraction) },
+          steps: inputs.steps)
+      }
+    } catch VerificationError.notInferable(let places) {
+      throw MigrationFailure(
+        .impossible,
+        "\(new) cannot have come from \(old) by inference (\(places.joined(separator: ", "))): name "
+          + "the mapping models with --mapping, or the versions between with --progressive.")
+    } catch let error as VerificationInputs.Unreadable {
       // A new store that cannot be opened at all differs as much as one can.
       var report = VerificationReport(limit: max(1, limit))
       report.note(
         Difference(
-          error.kind, table: "\(new)",
-          actual: MigrationFailure(error).sentences.joined(separator: " ")))
+          error.cause.kind, table: "\(new)",
+          actual: MigrationFailure(error.cause).sentences.joined(separator: " ")))
       return VerificationOutcome(report: report, steps: [])
     }
-  }
-
-  private func isNew(_ path: FilePath) -> Bool {
-    path == new || path.lastComponent == "new.sqlite"
-      || path == (try? Files.resolved(new)) && path != (try? Files.resolved(old))
   }
 }
 

@@ -82,12 +82,21 @@ package enum Verification {
   package static func run(
     _ order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void = { _ in }
   ) throws -> VerificationReport {
-    let run = try VerificationRun(order, progress)
-    if order.steps.isEmpty {
-      try run.compareCopies()
-    } else {
-      try run.compareMigrated()
+    do {
+      let run = try VerificationRun(order, progress)
+      if order.steps.isEmpty {
+        try run.compareCopies()
+      } else {
+        try run.compareMigrated()
+      }
+      return run.report
+    } catch let error as StoreError
+      where error.store == order.new.readable && error.store != order.old.readable
+    {
+      // Not even the schema can be read.
+      var report = VerificationReport(limit: order.limit)
+      report.note(Difference(.page, actual: error.cause.map { "\($0)" } ?? "it cannot be read"))
+      return report
     }
-    return run.report
   }
 }
