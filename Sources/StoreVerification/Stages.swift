@@ -103,7 +103,12 @@ final class Stages {
       store = made
     } else {
       maxima = try byObjects(step, into: path)
-      store = try RawStore(reading: path)
+      let made = try RawStore(making: path, encoding: "UTF-8")
+      try PlainCopies(
+        step: step, source: store, sourceSchema: schema, made: made,
+        destination: before.destination
+      ).apply()
+      store = made
     }
     schema = before.destination
     history.append(before)
