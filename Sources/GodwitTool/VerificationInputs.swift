@@ -1,4 +1,5 @@
 import Foundation
+import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
@@ -92,10 +93,11 @@ struct VerificationInputs {
   var order: VerificationOrder {
     var order = VerificationOrder(
       old: old, new: new,
-      steps: steps.map {
-        .init(
-          source: $0.source.model, destination: $0.destination.model,
-          mappings: $0.mappings.map(\.mapping))
+      steps: steps.map { step in
+        let (from, to) = (step.source.model, step.destination.model)
+        return .init(
+          source: from, destination: to,
+          mappings: step.mappings.map { $0.mapping.completingCopies(from: from, to: to) })
       },
       hashes: hashes, versionIdentifiers: destination?.versionIdentifiers ?? [],
       scratch: scratch.path)
