@@ -87,6 +87,7 @@ final class Stages {
     _ step: VerificationOrder.Step, inspect: (StepReading) throws -> Void
   ) throws {
     let path = order.scratch.appending("expected-\(history.count + 1).sqlite")
+    try Files.remove(path)
     let before = Stage(
       store: store, schema: schema, destination: try StoreSchema(step.destination),
       origins: Origins(step))
