@@ -199,6 +199,12 @@ let package = Package(
         .logging, .systemPackage,
       ]),
     .tests(
+      of: "StoreVerification",
+      [
+        "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
+        "ValueExpressions", .grdb, .systemPackage,
+      ]),
+    .tests(
       of: "MigrationWorker",
       [
         "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", "TestSupport", .grdb,

@@ -1,4 +1,5 @@
 import Foundation
+import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
@@ -15,6 +16,7 @@ struct VerificationInputs {
   private let old: VerificationOrder.Store
   private let new: VerificationOrder.Store
   private let hashes: [String: VersionHash]
+  private let isOwnWord: Bool
   private var source: ManagedObjectModel?
   private var destination: ManagedObjectModel?
   private var copyModel: ManagedObjectModel?
@@ -75,6 +77,7 @@ struct VerificationInputs {
       .init(path: old, readable: before.readable), .init(path: new, readable: after.readable)
     )
     hashes = version.hashes
+    isOwnWord = version.isOwnWord
     scratch = try TemporaryFolder()
   }
 
@@ -90,15 +93,17 @@ struct VerificationInputs {
   var order: VerificationOrder {
     var order = VerificationOrder(
       old: old, new: new,
-      steps: steps.map {
-        .init(
-          source: $0.source.model, destination: $0.destination.model,
-          mappings: $0.mappings.map(\.mapping))
+      steps: steps.map { step in
+        let (from, to) = (step.source.model, step.destination.model)
+        return .init(
+          source: from, destination: to,
+          mappings: step.mappings.map { $0.mapping.completingCopies(from: from, to: to) })
       },
       hashes: hashes, versionIdentifiers: destination?.versionIdentifiers ?? [],
       scratch: scratch.path)
     order.copyModel = copyModel
     order.unsupported = unsupported
+    order.takesNewAtItsWord = isOwnWord
     // The models of both stores themselves, of which a route may know others that hash alike.
     if let source, let destination, !order.steps.isEmpty {
       order.steps[0].source = source
@@ -120,6 +125,8 @@ private struct NewVersion {
   /// nil where nobody knows it.
   var model: ManagedObjectModel?
   var hashes: [String: VersionHash]
+  /// Whether the model is what the store itself carries.
+  var isOwnWord = false
 
   init(_ target: TargetModel) {
     model = target.model
@@ -132,15 +139,20 @@ private struct NewVersion {
     _ reader: StoreReader, _ store: FilePath, _ before: [String: VersionHash],
     _ models: [FilePath]
   ) throws {
-    hashes = try reader.metadata().versionHashes
+    let metadata = try reader.metadata()
+    hashes = metadata.versionHashes
     if hashes == before { return }
     // A cache that cannot be read is named by the comparison, where the model is found elsewhere.
     let cached = try? reader.cachedModel()
     let own = cached.flatMap { try? $0.versionHashes() }
-    if own == hashes {
-      model = cached
-    } else if let found = try? OwnModel.find(hashes, in: models, reader: reader) {
+    let found = try? OwnModel.find(hashes, in: models, reader: reader)
+    // A file tells more than a cache, but of versions that hash alike it may be another one.
+    let tells = found.map { Set($0.versionIdentifiers) } == Set(metadata.versionIdentifiers)
+    if let found, found != cached, tells || own != hashes {
       model = found
+    } else if own == hashes {
+      model = cached
+      isOwnWord = true
     } else if let cached, let own, own != before {
       (model, hashes) = (cached, own)
     }

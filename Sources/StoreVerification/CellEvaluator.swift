@@ -64,7 +64,7 @@ final class CellEvaluator {
     case (.integer, .integer16), (.integer, .integer32), (.integer, .integer64): return value
     case (_, .integer16), (_, .integer32), (_, .integer64): return try affinity.asInteger(value)
     case (.integer(let number), .double), (.integer(let number), .float):
-      return .real(Double(number))
+      return .double(Double(number))
     case (.real, .double), (.real, .float): return value
     case (_, .double), (_, .float): return try affinity.asReal(value)
     default: return value

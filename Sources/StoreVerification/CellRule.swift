@@ -205,8 +205,8 @@ private struct RuleBuilder {
     case .boolean(let flag): .integer(flag ? 1 : 0)
     case .integer(let number):
       [.double, .float, .date].contains(attribute.type)
-        ? .real(Double(number)) : .integer(number)
-    case .real(let number), .date(let number): .real(number)
+        ? .double(Double(number)) : .integer(number)
+    case .real(let number), .date(let number): .double(number)
     case .decimal(let text), .string(let text), .uri(let text): .text(text)
     case .data(let bytes):
       .blob(attribute.storesBinaryDataExternally ? [ExternalValue.inlineTag] + bytes : bytes)

@@ -77,9 +77,9 @@ extension VerificationRun {
         gone.append((.attribute, "\(entity.name).\(attribute.name)", column.name))
       }
       for relationship in level.relationships where !kept.contains(relationship.name) {
-        guard let column = table.column(.toOne(entity: level.name, name: relationship.name)) else {
-          continue
-        }
+        guard !continues(inverseOf: relationship, reading),
+          let column = table.column(.toOne(entity: level.name, name: relationship.name))
+        else { continue }
         gone.append((.relationship, "\(entity.name).\(relationship.name)", column.name))
       }
     }
@@ -89,6 +89,19 @@ extension VerificationRun {
     for (what, count) in zip(gone, row) {
       guard let count = count.integer, count > 0 else { continue }
       report.removed.append(.init(what.0, what.1, count: count))
+    }
+  }
+
+  /// Whether the other end of a relationship goes on, which keeps what this end held.
+  private func continues(inverseOf relationship: Relationship, _ reading: StepReading) -> Bool {
+    let (model, after) = (reading.source.model, reading.destination.model)
+    guard let (owner, inverse) = model.inverseWithOwner(of: relationship) else { return false }
+    return model.family(of: owner.name).contains { member in
+      guard let name = reading.match.destination(of: member.name), let entity = after.entity(name)
+      else { return false }
+      return after.allRelationships(of: entity).contains {
+        reading.match.origin(of: $0.name, in: name) == inverse.name
+      }
     }
   }
 }

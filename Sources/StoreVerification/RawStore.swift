@@ -131,7 +131,7 @@ final class RawStatement {
     let column = Int32(column)
     switch sqlite3_column_type(handle, column) {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
-    case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
+    case SQLITE_FLOAT: return .double(sqlite3_column_double(handle, column))
     case SQLITE_TEXT:
       let start = UnsafeRawPointer(sqlite3_column_text(handle, column))
       return .text(bytes(start, column))

@@ -116,6 +116,7 @@ extension VerificationRun {
       uniqueKeysWithValues: catalog.entries("index").map { ($0.name, $0) })
     for index in found.indexes {
       guard let entry = left.removeValue(forKey: index.name) else {
+        if index.isSaid(by: found.indexes) { continue }
         note(
           .init(
             .indexMissing, table: index.table, column: index.name,
@@ -130,6 +131,12 @@ extension VerificationRun {
       if entry.sql == nil, joins.contains(entry.table),
         entry.name == "sqlite_autoindex_\(entry.table)_1"
       {
+        continue
+      }
+      if order.takesNewAtItsWord, let sql = entry.sql, Self.condition(sql) != nil {
+        report.remark(
+          "index \(entry.name) has a condition, which the model in the store does not tell: "
+            + "name the model with --to to have it judged")
         continue
       }
       note(.init(.indexExtra, table: entry.table, column: entry.name, actual: entry.sql))
@@ -177,5 +184,17 @@ extension VerificationRun {
 
   private static func squeezed(_ sql: String) -> String {
     sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+}
+
+extension Index {
+  /// Whether another index says the same: archives of models list an index of several properties
+  /// twice, once in the form of older frameworks and without its directions.
+  fileprivate func isSaid(by others: [Index]) -> Bool {
+    !isUnique && condition == nil && parts.count > 1 && parts.allSatisfy(\.isAscending)
+      && others.contains { other in
+        other.name != name && other.table == table && other.isExplicit
+          && other.parts.map(\.column) == parts.map(\.column)
+      }
   }
 }

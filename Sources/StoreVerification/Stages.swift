@@ -87,6 +87,7 @@ final class Stages {
     _ step: VerificationOrder.Step, inspect: (StepReading) throws -> Void
   ) throws {
     let path = order.scratch.appending("expected-\(history.count + 1).sqlite")
+    try Files.remove(path)
     let before = Stage(
       store: store, schema: schema, destination: try StoreSchema(step.destination),
       origins: Origins(step))
@@ -103,7 +104,12 @@ final class Stages {
       store = made
     } else {
       maxima = try byObjects(step, into: path)
-      store = try RawStore(reading: path)
+      let made = try RawStore(making: path, encoding: "UTF-8")
+      try PlainCopies(
+        step: step, source: store, sourceSchema: schema, made: made,
+        destination: before.destination
+      ).apply()
+      store = made
     }
     schema = before.destination
     history.append(before)

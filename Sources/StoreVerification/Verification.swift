@@ -49,6 +49,9 @@ package struct VerificationOrder: Sendable {
   package var memory: Int64 = 128 << 20
   /// What of the old store cannot be judged, in words.
   package var unsupported: [String] = []
+  /// Whether the last model is the one that the new store carries, which may leave indexes out that
+  /// no archive is known to hold.
+  package var takesNewAtItsWord = false
   /// The model of both stores where they are of one version.
   package var copyModel: ManagedObjectModel?
   /// Makes the policy of a class name.

@@ -3,9 +3,9 @@ import os
 import shutil
 
 from damaging import (
-    FISH, FLYER, Damage, beside, both, broken_leaf, cell, ddl, external, flip_hash, hashes, key_gone,
-    key_set, longer, lost_null, lost_row, negative_zero, neighbours, old_cache, one_byte, patched,
-    plist, schema, shorter, sql, stale_index, wal, wrong_free)
+    FISH, FLYER, Damage, beside, both, broken_leaf, cell, ddl, external, flip_hash, hashes,
+    key_gone, key_set, longer, lost_null, lost_row, negative_zero, neighbours, old_cache, one_byte,
+    patched, plist, schema, shorter, sql, stale_index, wal, wrong_free)
 from menagerie import COMPOSED
 
 PAIR = "rowid = (select min(rowid) from Z_2FRIENDS)"

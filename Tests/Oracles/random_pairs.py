@@ -139,6 +139,7 @@ def check(tool, seed, folder):
         report = os.path.join(folder, f"report-{len(results)}.json")
         tool.run("migrate", store, "--to", target, "--models", bundle, "--output", result,
                  "--report", report, "--allow-loss", *flags)
+        verified(tool, store, result, bundle)
         unchanged(before, os.path.dirname(store))
         with open(report, encoding="utf-8") as file:
             told = json.load(file)
@@ -173,6 +174,13 @@ def check(tool, seed, folder):
     for name, path, _ in results[1:2] + results[3:]:
         found += [f"{name}, {line}" for line in usable(path, random.Random(seed))]
     return [f"[{form}] {line}" for line in found]
+
+
+def verified(tool, store, result, bundle):
+    """The tool's own judge must find nothing where the others do not."""
+    done = tool.call("verify", store, result, "--models", bundle, "--limit", 5)
+    if done.returncode:
+        raise Failure(f"verify ends with {done.returncode}: {done.stdout[-600:]}")
 
 
 def different(first, second):

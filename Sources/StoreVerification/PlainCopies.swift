@@ -1,0 +1,122 @@
+import Mapping
+import ObjectModel
+import Schema
+import ValueExpressions
+
+/// Holds what objects made of values that a mapping model merely copies against the values
+/// themselves, byte by byte, and puts the values in their place where they differ.
+///
+/// Whatever carries objects along must not change such values, so what it makes of them is not
+/// taken at its word either. Values that a policy may have set are left alone.
+struct PlainCopies {
+  let step: VerificationOrder.Step
+  let source: RawStore
+  let sourceSchema: StoreSchema
+  let made: RawStore
+  let destination: StoreSchema
+
+  func apply() throws {
+    let mappings = step.mappings.flatMap(\.entityMappings).filter {
+      $0.sourceEntityName != nil && $0.destinationEntityName != nil
+    }
+    guard !step.mappings.flatMap(\.entityMappings).contains(where: { $0.ownPolicyClassName != nil })
+    else { return }
+    for mapping in mappings {
+      guard let place = Place(mapping, self), keepsKeys(place, mappings) else { continue }
+      try apply(place)
+    }
+  }
+
+  /// One mapping with the columns that it copies.
+  private struct Place {
+    var old: Entity
+    var from: EntityTable
+    var to: EntityTable
+    var number: Int64
+    var newNumber: Int64
+    var columns: [(source: String, destination: String)]
+
+    init?(_ mapping: EntityMapping, _ copies: PlainCopies) {
+      let (before, after) = (copies.sourceSchema, copies.destination)
+      guard let old = mapping.sourceEntityName.flatMap({ before.model.entity($0) }),
+        let new = mapping.destinationEntityName.flatMap({ after.model.entity($0) }),
+        let from = before.table(of: old), let to = after.table(of: new),
+        let number = before.numbers[old.name]?.rawValue,
+        let newNumber = after.numbers[new.name]?.rawValue
+      else { return nil }
+      (self.old, self.from, self.to) = (old, from, to)
+      (self.number, self.newNumber) = (number, newNumber)
+      columns = mapping.attributeMappings.compactMap { property in
+        guard case .attribute(let name, .null) = property.origin,
+          let one = Self.column(name, of: old, before, from),
+          let other = Self.column(property.name, of: new, after, to),
+          one.attribute.type == other.attribute.type,
+          one.attribute.storesBinaryDataExternally == other.attribute.storesBinaryDataExternally
+        else { return nil }
+        return (one.name, other.name)
+      }
+    }
+
+    private static func column(
+      _ name: String, of entity: Entity, _ schema: StoreSchema, _ table: EntityTable
+    ) -> (name: String, attribute: Attribute)? {
+      for level in schema.model.lineage(of: entity) {
+        if let attribute = level.attributes.first(where: { $0.name == name }),
+          let column = table.column(.attribute(entity: level.name, name: name))
+        {
+          return (column.name, attribute)
+        }
+      }
+      return nil
+    }
+  }
+
+  /// Whether a row of the table has the key of the one row that it comes from.
+  private func keepsKeys(_ place: Place, _ mappings: [EntityMapping]) -> Bool {
+    let sharing = mappings.filter { mapping in
+      mapping.destinationEntityName.flatMap { destination.model.entity($0) }
+        .flatMap { destination.table(of: $0) }?.name == place.to.name
+    }
+    let roots = Set(
+      sharing.compactMap { $0.sourceEntityName.flatMap { sourceSchema.model.entity($0) } }
+        .map { sourceSchema.model.root(of: $0).name })
+    return roots.count == 1
+      && sharing.count { $0.sourceEntityName == place.old.name } == 1
+      && sharing.allSatisfy { $0.sourceExpression == nil || $0.filter != nil }
+  }
+
+  private func apply(_ place: Place) throws {
+    if place.columns.isEmpty { return }
+    let before = try source.prepare(
+      query(place.from.name, place.columns.map(\.source), place.number))
+    let after = try made.prepare(
+      query(place.to.name, place.columns.map(\.destination), place.newNumber))
+    let updates = try place.columns.map {
+      try made.prepare(
+        "UPDATE \(SQL.identifier(place.to.name)) SET \(SQL.identifier($0.destination)) = ? "
+          + "WHERE Z_PK = ?")
+    }
+    // Rows are changed once all have been looked at.
+    var changes: [(column: Int, value: RawValue, key: RawValue)] = []
+    var hasBefore = try before.step()
+    while hasBefore, try after.step() {
+      let key = after.integer(0) ?? 0
+      while hasBefore, before.integer(0) ?? 0 < key { hasBefore = try before.step() }
+      guard hasBefore, before.integer(0) == key else { continue }
+      for column in place.columns.indices where !before.isSame(column + 1, as: after, column + 1) {
+        changes.append((column, before.value(column + 1), .integer(key)))
+      }
+      if changes.count >= Self.changesKept { break }
+    }
+    after.reset()
+    for change in changes { try updates[change.column].run([change.value, change.key]) }
+  }
+
+  /// Values that objects change are rare: so many are enough to tell that they do.
+  private static let changesKept = 10_000
+
+  private func query(_ table: String, _ columns: [String], _ number: Int64) -> String {
+    "SELECT \((["Z_PK"] + columns.map(SQL.identifier)).joined(separator: ", ")) "
+      + "FROM \(SQL.identifier(table)) WHERE Z_ENT = \(number) ORDER BY Z_PK"
+  }
+}

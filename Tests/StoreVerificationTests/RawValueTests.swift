@@ -1,0 +1,49 @@
+import Schema
+@testable import StoreVerification
+import Testing
+
+struct RawValueTests {
+  @Test func `values that look alike are told apart`() {
+    #expect(RawValue.double(0.0) != .double(-0.0))
+    #expect(RawValue.double(.nan) == .double(.nan))
+    #expect(RawValue.text("é") != .text("e\u{301}"))
+    #expect(RawValue.text([97, 0, 98]) != .text([97, 0, 99]))
+    #expect(RawValue.text("a") != .blob([97]))
+    #expect(RawValue.integer(1) != .double(1))
+  }
+
+  @Test func `a description shows what differs and obeys no terminal`() {
+    #expect(RawValue.text("é").description == #""\u{e9}""#)
+    #expect(RawValue.text("e\u{301}").description == #""e\u{301}""#)
+    #expect(RawValue.text([97, 0, 255]).description == #""a\x00\xff""#)
+    #expect(RawValue.text("\u{1B}]0;x").description == #""\u{1b}]0;x""#)
+    #expect(RawValue.double(-0.0).description == "-0.0")
+    #expect(RawValue.blob([0, 255]).description == "x'00ff'")
+    #expect(
+      RawValue.blob([UInt8](repeating: 1, count: 100)).description
+        == "x'\(String(repeating: "01", count: 60))'… (100 bytes)")
+  }
+
+  @Test func `affinity is what SQLite says`() throws {
+    let affinity = try Affinity()
+    #expect(try affinity.applied(.double(5), .timestamp) == .integer(5))
+    #expect(try affinity.applied(.double(5.5), .timestamp) == .double(5.5))
+    #expect(try affinity.applied(.integer(5), .float) == .double(5))
+    #expect(try affinity.applied(.double(-0.0), .float) == .double(0))
+    #expect(try affinity.applied(.text("1.50"), .decimal) == .double(1.5))
+    #expect(try affinity.applied(.text([97, 0, 98]), .varchar) == .text([97, 0, 98]))
+    #expect(try affinity.applied(.blob([1]), .integer) == .blob([1]))
+  }
+
+  @Test func `keys stand in the order in which SQLite sorts them`() {
+    let sorted: [RawValue] = [
+      .null, .integer(-1), .double(0.5), .integer(2), .text("a"), .blob([0]),
+    ]
+    for (index, value) in sorted.enumerated() {
+      for other in sorted[(index + 1)...] {
+        #expect(RawValue.precedes([value], [other]))
+        #expect(!RawValue.precedes([other], [value]))
+      }
+    }
+  }
+}
