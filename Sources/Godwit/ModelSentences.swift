@@ -1,6 +1,9 @@
+import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import RowPrograms
+import SystemPackage
 
 extension MigrationFailure {
   init(_ error: ModelFileError) {
@@ -48,6 +51,38 @@ extension MigrationFailure {
       self.init(
         .damaged, "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
     }
+  }
+}
+
+extension MigrationFailure {
+  /// No model that could be read has the store's hashes; those that could not be are named.
+  init(sourceModelOf store: FilePath, _ searched: [FilePath], _ unreadable: [ModelFileError]) {
+    let places = searched.map { "\($0)" }.joined(separator: ", ")
+    self.init(
+      .impossible,
+      [
+        "\(store) was made with a model that is neither in \(places) nor in the store: "
+          + "name the folder that holds it with --models."
+      ] + unreadable.flatMap { MigrationFailure($0).sentences },
+      code: CoreDataCode.migrationMissingSourceModel.rawValue)
+  }
+}
+
+extension MigrationFailure {
+  init(joinTable text: String) {
+    self.init(
+      .usage,
+      "\(text) is none of two to-many relationships that join an entity of the model with itself, so it "
+        + "names no table: write --join-table Entity.relationship.")
+  }
+}
+
+extension JoinContinuation.Choice {
+  /// How a join table was named although nothing proves it, as a note.
+  package var sentence: String {
+    let why = reason == .kept ? "as in the source" : "as in most new stores"
+    return "the table of \(entity).\(relationship) and \(entity).\(other) is named after "
+      + "\(relationship), \(why); if Core Data does not find it, use --join-table \(entity).\(other)."
   }
 }
 
