@@ -118,6 +118,13 @@ class Maker:
                        "mappings": self.mappings}, file, indent=1)
 
 
+class LowFiller(Filler):
+    """Leaves the highest key free: a second object made of one needs a key above all others."""
+
+    def make_keys(self, count):
+        return [pk for pk in super().make_keys(count) if pk < 2**63 - 1]
+
+
 def make_case(tool, seed, folder):
     r = random.Random(seed)
     while True:
@@ -135,8 +142,8 @@ def make_case(tool, seed, folder):
     form.encoding = "UTF-8"
     form.tame, form.odd, form.short, form.defaults = True, False, False, False
     support = os.path.join(folder, "source", ".Random_SUPPORT", "_EXTERNAL_DATA")
-    filler = Filler(r, form, Layout(old),
-                    Values(r, form, value_limits(mapping), set(), support))
+    filler = LowFiller(r, form, Layout(old),
+                       Values(r, form, value_limits(mapping), set(), support))
     make_store(template, store, filler, alone(mapping))
     path = os.path.join(folder, "Random.json")
     maker.write(path)
