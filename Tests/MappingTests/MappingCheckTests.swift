@@ -56,10 +56,12 @@ struct MappingCheckTests {
         == [.sourcePropertyMissing(entity: "Person", property: "nam")])
     #expect(
       reasons(
-        mapping([], [
-          PropertyMapping(
-            "owner", .destinations(ofRelationship: "owner", mapping: "PersonToPerson"))
-        ])) == [.mappingMissing("PersonToPerson")])
+        mapping(
+          [],
+          [
+            PropertyMapping(
+              "owner", .destinations(ofRelationship: "owner", mapping: "PersonToPerson"))
+          ])) == [.mappingMissing("PersonToPerson")])
     #expect(reasons(mapping(destination: "Thing")) == [.entityMissing(.destination, "Thing")])
     #expect(
       reasons(mapping(filter: "kode == 1"))
