@@ -7,14 +7,7 @@ extension MigrationFailure {
   init(_ error: MigrationError) {
     switch error {
     case .sourceModelMissing(let store, let searched, let unreadable):
-      let places = searched.map { "\($0)" }.joined(separator: ", ")
-      self.init(
-        .impossible,
-        [
-          "\(store) was made with a model that is neither in \(places) nor in the store: "
-            + "name the folder that holds it with --models."
-        ] + unreadable.flatMap { MigrationFailure($0).sentences },
-        code: CoreDataCode.migrationMissingSourceModel.rawValue)
+      self.init(sourceModelOf: store, searched, unreadable)
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
     case .impossible(let store, let hindrances):

@@ -1,6 +1,8 @@
+import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import SystemPackage
 
 extension MigrationFailure {
   init(_ error: ModelFileError) {
@@ -48,6 +50,20 @@ extension MigrationFailure {
       self.init(
         .damaged, "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
     }
+  }
+}
+
+extension MigrationFailure {
+  /// No model that could be read has the store's hashes; those that could not be are named.
+  init(sourceModelOf store: FilePath, _ searched: [FilePath], _ unreadable: [ModelFileError]) {
+    let places = searched.map { "\($0)" }.joined(separator: ", ")
+    self.init(
+      .impossible,
+      [
+        "\(store) was made with a model that is neither in \(places) nor in the store: "
+          + "name the folder that holds it with --models."
+      ] + unreadable.flatMap { MigrationFailure($0).sentences },
+      code: CoreDataCode.migrationMissingSourceModel.rawValue)
   }
 }
 

@@ -5,7 +5,7 @@ import Schema
 extension RowCaller {
   /// Makes `godwit_call` known to a connection, which must not outlive the caller.
   ///
-  /// SQLite calls it on the thread that runs the statement, which is the caller's own. It is not one
+  /// SQLite calls it on the thread that runs the statement, which is the caller's own. It is none
   /// of GRDB's functions, because those can only return texts that are well-formed.
   package func install(in db: Database) {
     sqlite3_create_function_v2(

@@ -201,8 +201,8 @@ def main():
         run_cases(options, [case(seed) for seed in seeds(options.seeds)], "pairs of models")
     finally:
         print(f"{MIGRATED['pairs']} paired as the rule says, {MIGRATED['moved']} of them with "
-              f"moved values, {MIGRATED['refused']} refused by name, {MIGRATED['migrated']} migrated"
-              )
+              f"moved values, {MIGRATED['refused']} refused by name,"
+              f" {MIGRATED['migrated']} migrated")
 
 
 if __name__ == "__main__":

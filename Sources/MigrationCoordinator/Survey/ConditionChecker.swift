@@ -29,7 +29,8 @@ struct ConditionChecker {
   /// nil where nothing can break the condition.
   func question(_ condition: Condition) -> Question? {
     switch condition.demand {
-    case .noObjects, .noObjectsForDefault, .noObjectsOfAbstract: return offenders(condition) { _ in "1" }
+    case .noObjects, .noObjectsForDefault, .noObjectsOfAbstract:
+      return offenders(condition) { _ in "1" }
     case .noMissingValues(let attribute):
       return offenders(condition) { self.column(attribute, $0).map { "\($0) IS NULL" } }
     case .valuesFit(let attribute, let type):

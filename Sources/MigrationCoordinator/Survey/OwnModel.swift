@@ -77,8 +77,9 @@ extension ModelBundle {
       return own.versions
     }
     let named = own.versions
-    return named + whole.versions.filter { version in
-      !named.contains { $0.path.lastComponent == version.path.lastComponent }
-    }
+    return named
+      + whole.versions.filter { version in
+        !named.contains { $0.path.lastComponent == version.path.lastComponent }
+      }
   }
 }
