@@ -8,6 +8,7 @@ extension MigrationFailure {
     switch error {
     case .sourceModelMissing(let store, let searched, let unreadable):
       self.init(sourceModelOf: store, searched, unreadable)
+    case .joinTableUnknown(let text): self.init(joinTable: text)
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
     case .impossible(let store, let hindrances):

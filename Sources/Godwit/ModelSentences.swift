@@ -2,6 +2,7 @@ import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import RowPrograms
 import SystemPackage
 
 extension MigrationFailure {
@@ -64,6 +65,24 @@ extension MigrationFailure {
           + "name the folder that holds it with --models."
       ] + unreadable.flatMap { MigrationFailure($0).sentences },
       code: CoreDataCode.migrationMissingSourceModel.rawValue)
+  }
+}
+
+extension MigrationFailure {
+  init(joinTable text: String) {
+    self.init(
+      .usage,
+      "\(text) is none of two to-many relationships that join an entity of the model with itself, so it "
+        + "names no table: write --join-table Entity.relationship.")
+  }
+}
+
+extension JoinContinuation.Choice {
+  /// How a join table was named although nothing proves it, as a note.
+  package var sentence: String {
+    let why = reason == .kept ? "as in the source" : "as in most new stores"
+    return "the table of \(entity).\(relationship) and \(entity).\(other) is named after "
+      + "\(relationship), \(why); if Core Data does not find it, use --join-table \(entity).\(other)."
   }
 }
 

@@ -169,6 +169,9 @@ struct MigrateCommand: AsyncParsableCommand {
         error.line("godwit: note: \(violation.sentence)")
       }
     }
+    for choice in report.joinTables {
+      error.line("godwit: note: \(choice.sentence)")
+    }
     for part in report.modelCacheLeftOut {
       error.line("godwit: note: \(part.sentence)")
     }

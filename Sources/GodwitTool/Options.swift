@@ -87,6 +87,13 @@ struct RouteOptions: ParsableArguments {
         + "their identifiers nor their names tell it: Zulu,Alpha,Mike.", valueName: "names"))
   var order: VersionNames = VersionNames(names: [])
 
+  @Option(
+    name: .customLong("join-table"),
+    help: ArgumentHelp(
+      "The relationship that names the table which joins its entity with itself, where Core Data has "
+        + "named it so: Entity.relationship. May be repeated.", valueName: "name"))
+  var joinTables: [String] = []
+
   @Flag(help: .hidden)
   var stepwise = false
 
@@ -196,6 +203,7 @@ extension MigrationRequest {
     infersOnly = route.inferOnly
     infers = !route.noInfer
     versionOrder = route.order.names
+    joinTables = route.joinTables
     isStepwise = route.stepwise
   }
 }

@@ -20,6 +20,7 @@ struct MappedMigration {
   let request: MigrationRequest
   let survey: StoreSurvey
   let target: TargetModel
+  let destination: StoreSchema
   /// In running order.
   let models: [RouteMapping]
   let workspace: Workspace
@@ -32,7 +33,7 @@ struct MappedMigration {
   /// Makes the result; nothing has its final name yet.
   func run(_ telling: Telling) async throws -> MigrationReport {
     telling.enter(.planning)
-    let schema = try StoreSchema(target.model)
+    let schema = destination
     let counted = CountedLosses(survey, mappings, to: schema)
     let beforehand = try self.beforehand(counted)
     _ = try request.lossDecision.require(beforehand, of: survey, store: request.store)
@@ -63,11 +64,12 @@ struct MappedMigration {
   }
 
   private func plan(_ schema: StoreSchema, undivided: Bool) throws -> SavedPlan {
-    let inputs = PlanInputs(
+    var inputs = PlanInputs(
       fingerprint: survey.access.fingerprint,
       sourceModel: survey.metadata.versionHashes.checksum,
       destinationModel: target.hashes.checksum, rangeRows: nil, engine: request.engine,
       objects: .init(mappings: mappings, validates: request.validation != .off))
+    inputs.joinTables = request.joinTables
     if let saved = try workspace.savedPlan(inputs), saved.objects != nil,
       !undivided || saved.plan.partitions.count == 1
     {
@@ -127,10 +129,12 @@ struct MappedMigration {
       joins: [], createStatements: [:], memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
     document.store = survey.store.string
-    document.objects = ObjectWork(
+    var work = ObjectWork(
       source: survey.model, destination: target.model, mappings: mappings,
       group: objects.groups.groups[order.partition - 1], maxima: survey.maxima,
       validates: request.validation != .off, now: saved.now)
+    work.naming = destination.joinNaming
+    document.objects = work
     return document
   }
 

@@ -11,6 +11,9 @@ package import SystemPackage
 package enum MigrationError: Error, Sendable {
   /// No version has the hashes that the store's metadata name (Core Data's 134130).
   case sourceModelMissing(store: FilePath, searched: [FilePath], unreadable: [ModelFileError])
+  /// `Entity.relationship` is none of two that join an entity with itself, of which one names the
+  /// table.
+  case joinTableUnknown(String)
   /// The store holds what migrating would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature])
   case impossible(store: FilePath, [Hindrance])

@@ -2,6 +2,7 @@ import Mapping
 package import ModelFiles
 package import ObjectModel
 package import Planning
+package import RowPrograms
 package import SystemPackage
 package import Schema
 
@@ -114,6 +115,8 @@ package struct MigrationReport: Codable, Sendable {
   package var modelCacheOmitted: String?
   /// Parts of the model that the result's own model lacks; no version hash covers them.
   package var modelCacheLeftOut: [CachePart] = []
+  /// Names of join tables that nothing proves.
+  package var joinTables: [JoinContinuation.Choice] = []
   package var danglingReferences: [DanglingReference] = []
   /// External files that the store names and that are not there.
   package var missingExternalFiles: [String] = []

@@ -67,6 +67,9 @@ package struct MigrationRequest: Sendable {
   package var namesVersions = false
   /// Copies a store that has the model already to the output, which else stays away.
   package var copiesIfCurrent = false
+  /// The relationships that name the tables which join their entities with themselves, each as
+  /// `Entity.relationship`.
+  package var joinTables: [String] = []
   /// Makes a store of every version on the way, even where steps could run at once.
   package var isStepwise = false
   package var validation = ValidationMode.strict

@@ -39,7 +39,8 @@ package struct PreparedMigration: Sendable {
     for step in found.route.steps { try Self.check(step) }
     legs = try LegPlanner(
       found.route, source: survey.schema, isStepwise: request.isStepwise,
-      independentPolicies: request.independentPolicies
+      independentPolicies: request.independentPolicies,
+      joins: try JoinChoices(request, target: target.model)
     ).legs
     try LossRules(request: request, survey: survey, legs: legs).check()
   }

@@ -109,6 +109,8 @@ struct PlanInputs: Hashable, Codable, Sendable {
   }
   /// What the steps between are, where there are several.
   var steps: [String] = []
+  /// What was asked of the names of join tables.
+  var joinTables: [String] = []
 }
 
 /// A plan with what it takes to resume it.

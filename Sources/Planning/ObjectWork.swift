@@ -1,5 +1,6 @@
 package import Mapping
 package import ObjectModel
+package import Schema
 
 /// What a worker needs to migrate a group of entity mappings object by object.
 package struct ObjectWork: Hashable, Codable, Sendable {
@@ -15,6 +16,8 @@ package struct ObjectWork: Hashable, Codable, Sendable {
   package var validates: Bool
   /// Seconds since 2001: every attempt at every group sees the same time.
   package var now: Double
+  /// What the destination model leaves open of the names of join tables.
+  package var naming = JoinNaming()
 
   package init(
     source: ManagedObjectModel, destination: ManagedObjectModel, mappings: [MappingModel],

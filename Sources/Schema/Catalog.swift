@@ -33,7 +33,7 @@ extension StoreSchema {
       return true
     }
     resolved.joinTables = joinTables.compactMap { table in
-      guard let found = table.found(in: catalog) else {
+      guard let found = self.found(table, in: catalog) else {
         differences.missingTables.append(table.name)
         return nil
       }
@@ -60,16 +60,17 @@ extension StoreSchema {
   private static let ownTables: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
 }
 
-extension JoinTable {
-  /// The table under whichever of its two names a store has it.
-  fileprivate func found(in catalog: Catalog) -> JoinTable? {
-    for name in [name, alternateName] {
-      guard let columns = catalog.tables[name],
-        columns.contains(first.keyColumn), columns.contains(second.keyColumn)
-      else { continue }
-      var found = self
+extension StoreSchema {
+  /// The table under whichever of its two names a store has it, with the store's own columns.
+  fileprivate func found(_ table: JoinTable, in catalog: Catalog) -> JoinTable? {
+    for name in [table.name, table.alternateName] {
+      guard let columns = catalog.tables[name] else { continue }
+      var found = table
       found.name = name
-      return found
+      if columns.contains(table.first.keyColumn), columns.contains(table.second.keyColumn) {
+        return found
+      }
+      if let other = renumbered(found, columns: columns) { return other }
     }
     return nil
   }

@@ -21,11 +21,15 @@ package struct StoreSchema: Sendable {
   }
 
   /// Lays out the tables of a model; throws where the model holds what no real store shows.
-  package init(_ model: ManagedObjectModel) throws(SchemaError) {
+  ///
+  /// `naming` says what the model leaves open; what it leaves open too is as in a fresh store.
+  package init(
+    _ model: ManagedObjectModel, naming: JoinNaming = JoinNaming()
+  ) throws(SchemaError) {
     self.model = model
     numbers = EntityNumbers(model)
     try Self.checkSupported(model)
-    let layout = TableLayout(model: model, numbers: numbers)
+    let layout = TableLayout(model: model, numbers: numbers, naming: naming)
     tables = model.roots.map { layout.table(root: $0) }
     joinTables = layout.joinTables()
     (indexes, omissions) = IndexLayout(

@@ -4,15 +4,17 @@ import ObjectModel
 struct TableLayout {
   let model: ManagedObjectModel
   let numbers: EntityNumbers
+  let naming: JoinNaming
 
   /// The runs in which a table lists its columns, in this order.
   private enum Run: Int, CaseIterable {
     case integer, order, float, decimal, string, uri, uuid, transformable, binary
   }
 
-  init(model: ManagedObjectModel, numbers: EntityNumbers) {
+  init(model: ManagedObjectModel, numbers: EntityNumbers, naming: JoinNaming) {
     self.model = model
     self.numbers = numbers
+    self.naming = naming
   }
 
   func table(root: Entity) -> EntityTable {
@@ -143,8 +145,10 @@ struct TableLayout {
       var names = UniqueNames()
       for relationship in entity.relationships.sorted(by: { $0.name < $1.name }) {
         guard let (_, inverse) = manyToMany(relationship, of: entity) else { continue }
-        result[RelationshipPlace(entity.name, relationship.name)] = names.unique(
-          "\(number.rawValue)\(inverse.name.uppercased())")
+        let base = "\(number.rawValue)\(inverse.name.uppercased())"
+        let suffix = naming.suffixes[entity.name]?[relationship.name]
+        result[RelationshipPlace(entity.name, relationship.name)] =
+          suffix.map { base + $0 } ?? names.unique(base)
       }
     }
     return result
@@ -161,13 +165,18 @@ struct TableLayout {
     return (owner, inverse)
   }
 
-  /// The end with the smaller entity number comes first; of one entity, the larger name: every real
-  /// store in reach has `Z_18IGNOREDCLIENTS` for `ignoredByClients` and `ignoredClients`.
+  /// The end with the smaller entity number comes first; of one entity, the one that is known to name
+  /// the table, else the larger name, as most fresh stores have it.
   private func isFirst(
     _ relationship: Relationship, of entity: Entity, inverse: (Entity, Relationship)
   ) -> Bool {
     guard let mine = numbers[entity.name], let other = numbers[inverse.0.name] else { return false }
-    return mine == other ? relationship.name >= inverse.1.name : mine < other
+    guard mine == other else { return mine < other }
+    let known = naming.relationships[entity.name] ?? []
+    if known.contains(relationship.name) != known.contains(inverse.1.name) {
+      return known.contains(relationship.name)
+    }
+    return relationship.name >= inverse.1.name
   }
 
   private static func run(of type: AttributeType) -> Run {

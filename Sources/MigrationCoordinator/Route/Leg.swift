@@ -61,20 +61,27 @@ struct LegPlanner {
   ///   - isStepwise: makes each step a leg.
   ///   - independentPolicies: those that declare it; nil has mapping models carried out object by
   ///     object whatever they say.
+  ///   - joins: what is known of the names of join tables.
   init(
     _ route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
-    independentPolicies: Set<String>?
+    independentPolicies: Set<String>?, joins: JoinChoices
   ) throws {
-    for (index, given) in route.steps.enumerated() {
+    var schema = source
+    for given in route.steps {
       let step = given.completingCopies()
-      let schema = index == 0 ? source : try StoreSchema(step.source.model)
       if step.mappings.isEmpty {
-        add(try RowStep(step, source: schema), isStepwise: isStepwise)
+        let next = try RowStep(step, source: schema, joins: joins)
+        schema = next.destination
+        add(next, isStepwise: isStepwise)
       } else if let independentPolicies,
-        let next = try RowStep(step, source: schema, independentPolicies: independentPolicies)
+        let next = try RowStep(
+          step, source: schema, independentPolicies: independentPolicies, joins: joins)
       {
+        schema = next.destination
         add(next, isStepwise: isStepwise)
       } else {
+        schema = try joins.destination(of: step, by: step.mappings.map(\.mapping), from: schema)
+          .schema
         close(before: .mappingModel)
         if legs.isEmpty { cut = nil }
         legs.append(Leg(work: .objects(step), cut: cut))

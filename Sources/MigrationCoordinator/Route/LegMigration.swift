@@ -52,10 +52,14 @@ struct LegMigration {
     _ step: MigrationRoute.Step, _ telling: Telling
   ) async throws -> MigrationReport {
     try checkSpace(writesPages: false)
-    return try await MappedMigration(
-      request: request, survey: survey, target: TargetModel(target), models: step.mappings,
-      workspace: workspace, launcher: launcher, logger: logger
+    let (destination, choices) = try JoinChoices(request, target: target.model).destination(
+      of: step, by: step.mappings.map(\.mapping), from: survey.schema)
+    var report = try await MappedMigration(
+      request: request, survey: survey, target: TargetModel(target), destination: destination,
+      models: step.mappings, workspace: workspace, launcher: launcher, logger: logger
     ).run(telling)
+    report.joinTables = choices
+    return report
   }
 
   private func byRows(_ steps: [RowStep], _ telling: Telling) async throws -> Outcome {
@@ -79,8 +83,10 @@ struct LegMigration {
     let saved = try plan(assessment, moving: moving)
     try checkSpace(writesPages: saved.pages != nil)
     let results = try await migrate(saved, assessment, telling)
+    var report = try finish(results, saved, assessment, telling)
+    report.joinTables = assessment.steps.last?.joinChoices ?? []
     return Outcome(
-      report: try finish(results, saved, assessment, telling),
+      report: report,
       externalNames: ExternalNames(results.map(\.manifest), in: paths.work))
   }
 
@@ -94,7 +100,7 @@ struct LegMigration {
   }
 
   private func plan(_ assessment: Assessment, moving: Bool) throws -> SavedPlan {
-    let inputs = PlanInputs(
+    var inputs = PlanInputs(
       fingerprint: survey.access.fingerprint,
       sourceModel: survey.metadata.versionHashes.checksum,
       destinationModel: target.hashes.checksum, rangeRows: request.rangeRows,
@@ -102,6 +108,7 @@ struct LegMigration {
       objects: leg.mappings.isEmpty
         ? nil : .init(mappings: leg.mappings, validates: request.validation != .off),
       steps: leg.steps.dropFirst().map(\.source.hashes.checksum))
+    inputs.joinTables = request.joinTables
     if moving, let saved = try workspace.savedPlan(inputs), saved.objects == nil {
       logger.notice("taking up an interrupted migration")
       return saved

@@ -21,19 +21,25 @@ package struct RowStep: Sendable {
   package let calls: RowCalls?
   /// The relationships whose form in the source cannot become the one in the destination.
   let unmakeable: [CompileError.Place]
+  /// Names of join tables that nothing proves.
+  let joinChoices: [JoinContinuation.Choice]
 
   /// Infers and compiles; `source` has the names that the store really uses.
-  init(_ step: MigrationRoute.Step, source: StoreSchema) throws {
+  init(
+    _ step: MigrationRoute.Step, source: StoreSchema, joins: JoinChoices = .none
+  ) throws {
     let inference = MappingInference(from: step.source.model, to: step.destination.model)
     try self.init(
       step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
       conditions: inference.conditions,
-      possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [], calls: nil)
+      possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [],
+      calls: nil, joins: joins)
   }
 
   /// Compiles the mapping model of the step; nil where it does not go row by row.
   init?(
-    _ step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>
+    _ step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
+    joins: JoinChoices
   ) throws {
     guard step.mappings.count == 1 else { return nil }
     let mapping = step.mappings[0].mapping
@@ -47,18 +53,19 @@ package struct RowStep: Sendable {
     }
     try self.init(
       step, source: source, mapping: mapping, obstacles: [], conditions: calls.conditions,
-      possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls)
+      possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls,
+      joins: joins)
     if program == nil { return nil }
   }
 
   private init(
     _ step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
     obstacles: [Obstacle], conditions: [Condition], possibleLosses: [PossibleLoss],
-    openLosses: [PossibleLoss], calls: RowCalls?
+    openLosses: [PossibleLoss], calls: RowCalls?, joins: JoinChoices
   ) throws {
     self.step = step
     self.source = source
-    destination = try StoreSchema(step.destination.model)
+    (destination, joinChoices) = try joins.destination(of: step, by: [mapping], from: source)
     self.mapping = mapping
     self.obstacles = obstacles
     self.conditions = conditions

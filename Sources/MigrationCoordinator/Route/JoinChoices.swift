@@ -1,0 +1,87 @@
+import Mapping
+import ModelFiles
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemPackage
+
+/// What is known of the names of a destination's join tables, besides what the source says.
+struct JoinChoices {
+  /// The relationships that the request has name their tables, by entity.
+  private var asked: [String: Set<String>] = [:]
+  /// Stores whose entities say how their tables are named.
+  private var seen: [(hashes: [String: VersionHash], naming: JoinNaming)] = []
+
+  static let none = JoinChoices()
+
+  private init() {}
+
+  /// Reads the stores among the places that the request names.
+  ///
+  /// Throws where the request asks for a name that the target's model leaves no choice of.
+  init(_ request: MigrationRequest, target: ManagedObjectModel) throws {
+    for text in request.joinTables {
+      let parts = text.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2, Self.isOpen(parts[1], of: parts[0], in: target) else {
+        throw MigrationError.joinTableUnknown(text)
+      }
+      asked[parts[0], default: []].insert(parts[1])
+    }
+    for path in request.target + request.models where (try? StoreHeader(of: path)) != nil {
+      // A store that cannot be read as one of a model says nothing of names.
+      guard let reader = try? StoreReader(immutable: path),
+        let hashes = try? reader.metadata().versionHashes,
+        let model = try? OwnModel.find(hashes, in: [], reader: reader),
+        let catalog = try? reader.catalog(), let schema = try? StoreSchema(model)
+      else { continue }
+      seen.append((hashes, schema.resolved(in: catalog).schema.joinNaming))
+    }
+  }
+
+  /// Whether the relationship is one of two that join an entity with itself.
+  private static func isOpen(
+    _ name: String, of entity: String, in model: ManagedObjectModel
+  ) -> Bool {
+    guard let entity = model.entity(entity),
+      let relationship = entity.relationships.first(where: { $0.name == name }),
+      let (owner, inverse) = model.inverseWithOwner(of: relationship)
+    else { return false }
+    return owner.name == entity.name && inverse.name != name && relationship.isToMany
+      && inverse.isToMany
+  }
+
+  /// The tables of a step's destination, and the names among them that nothing proves.
+  func destination(
+    of step: MigrationRoute.Step, by mappings: [MappingModel], from source: StoreSchema
+  ) throws -> (schema: StoreSchema, choices: [JoinContinuation.Choice]) {
+    let model = step.destination.model
+    let continuation = JoinContinuation(
+      from: source, to: model, by: mappings, known: known(of: step.destination))
+    return (try StoreSchema(model, naming: continuation.naming), continuation.choices)
+  }
+
+  private func known(of version: RouteVersion) -> JoinNaming {
+    var result = JoinNaming()
+    for entity in version.model.entities {
+      guard let hash = try? version.model.versionHash(of: entity),
+        let store = seen.first(where: { $0.hashes[entity.name] == hash })
+      else { continue }
+      result.relationships[entity.name] = store.naming.relationships[entity.name]
+      result.suffixes[entity.name] = store.naming.suffixes[entity.name]
+    }
+    for (entity, names) in asked {
+      let model = version.model
+      let open = names.filter { Self.isOpen($0, of: entity, in: model) }
+      // What was asked for stands in the place of the pair that a store shows.
+      let pairs = Set(
+        open.compactMap { name in
+          model.entity(entity)?.relationships.first { $0.name == name }?.inverseName
+        })
+      result.relationships[entity, default: []].subtract(pairs)
+      result.relationships[entity, default: []].formUnion(open)
+    }
+    return result
+  }
+}
