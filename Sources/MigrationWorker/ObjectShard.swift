@@ -44,7 +44,8 @@ struct ObjectShard {
     let shard = FilePath(document.shard)
     var order = ObjectMigration.Order(
       source: source, sourceSchema: try StoreSchema(work.source).resolved(in: catalog).schema,
-      destinationSchema: try StoreSchema(work.destination, naming: work.naming), mappings: work.mappings, result: shard,
+      destinationSchema: try StoreSchema(work.destination, naming: work.naming),
+      mappings: work.mappings, result: shard,
       work: shard.removingLastComponent(), metadata: nil, now: work.now)
     order.group = work.group
     order.support = FilePath(document.support)

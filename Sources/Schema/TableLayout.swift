@@ -165,8 +165,8 @@ struct TableLayout {
     return (owner, inverse)
   }
 
-  /// The end with the smaller entity number comes first; of one entity, the one that is known to name
-  /// the table, else the larger name, as most fresh stores have it.
+  /// The end with the smaller entity number comes first; of one entity, the one that is known to
+  /// name the table, else the larger name, as most fresh stores have it.
   private func isFirst(
     _ relationship: Relationship, of entity: Entity, inverse: (Entity, Relationship)
   ) -> Bool {

@@ -295,8 +295,8 @@ def fetched_expression(a, model, r):
     predicate = a.equal(a.key_path("x"), a.of("ODDExpression", NSExpressionType=99)[0])
     request = a.request(plistlib.UID(0), predicate)
     found = a.of("NSFetchedPropertyDescription", NSPropertyName=a.put("found"),
-                 NSFetchRequest=request, NSRenamingIdentifier=a.put("found"), NSIsOptional=True, NSIsTransient=True,
-                 _P=255, _NSFetchRequestEntityName=a.put(place))[0]
+                 NSFetchRequest=request, NSRenamingIdentifier=a.put("found"),
+                 NSIsOptional=True, NSIsTransient=True, _P=255, _NSFetchRequestEntityName=a.put(place))[0]
     own = {n: ref for n, ref in zip(
         [a.objects[k.data] for k in a.objects[e["NSProperties"].data]["NS.keys"]],
         a.objects[e["NSProperties"].data]["NS.objects"])}

@@ -115,6 +115,26 @@ class Explained:
         return False
 
 
+def namings(store, layout):
+    """{(entity, both relationships): the one that names the table} of entities joined with
+    themselves."""
+    out = {}
+    for join in layout.joins:
+        if len(join.names) > 1:
+            name = re.sub(r"^Z_\d+", "", store.join_table(join) or "")
+            pair = frozenset({join.relationship.name, join.inverse.name})
+            out[join.relationship.owner, pair] = name
+    return out
+
+
+def renamed_joins(old, new):
+    """Where both relationships go on, the table keeps the name that the source's store has,
+    whatever Apple's own later store calls it."""
+    return [f"the table of {' and '.join(sorted(pair))} is named after {new[entity, pair]}, in the "
+            f"source after {name}" for (entity, pair), name in old.items()
+            if new.get((entity, pair), name) != name]
+
+
 def check_pair(tool, wire, compare, variants, source, expected, folder):
     store = copy_store(source, os.path.join(folder, "source"))
     before, model = fingerprint(os.path.dirname(store)), wire.models[expected]
@@ -133,7 +153,9 @@ def check_pair(tool, wire, compare, variants, source, expected, folder):
     options = types.SimpleNamespace(order=True, identity=True, schema=True)
     found, skipped, _, _ = compare.compare(compare.Store(apple), compare.Store(results[0]), options)
     explained = Explained(store, expected, Store(results[0]), Layout(model))
-    return [line for line in found if not explained(line)] + [
+    names = renamed_joins(namings(Store(store), Layout(wire.models[source])),
+                          namings(explained.result, explained.layout))
+    return names + [line for line in found if not explained(line)] + [
         f"not compared: {s}" for s in skipped] + identity(Store(store), explained.result)
 
 
