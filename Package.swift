@@ -105,8 +105,8 @@ let package = Package(
       [
         "ExpressionEvaluation", "Generation", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
         "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
-        "ObjectMigration", "ObjectModel",
-        "Planning", "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions",
+        "ObjectMigration", "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat",
+        "StorePages", "SystemCalls", "ValueExpressions",
         .logging, .systemPackage,
       ]),
     .module(

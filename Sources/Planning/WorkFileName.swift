@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// What a name in a work folder stands for: Godwit removes what it gives names to, and nothing else.
+/// What a name in a work folder stands for: Godwit removes what it gives names to, and no more.
 package enum WorkFileName: Hashable, Sendable {
   /// A file of the migration.
   case file

@@ -26,7 +26,8 @@ DONE, USAGE, CANNOT_CREATE, CANNOT_WRITE, INTERRUPTED, IMPOSSIBLE = 0, 64, 73, 7
 STORE = "Library.sqlite"
 # What a migration may leave beside its store or output.
 PRODUCTS = {
-    "in place": [r"Library\.sqlite\.before-\d{8}-\d{6}(\.\d+)?", r"\.Library\.sqlite_SUPPORT(/.*)?"],
+    "in place": [r"Library\.sqlite\.before-\d{8}-\d{6}(\.\d+)?",
+                 r"\.Library\.sqlite_SUPPORT(/.*)?"],
     "output": [r"New\.sqlite", r"\.New_SUPPORT(/.*)?"],
 }
 RECORDS = [r"[^/]*\.godwit-status\.json"]
@@ -67,7 +68,8 @@ def differences(before, folder, changes=(), additions=()):
 
 def database(path, text):
     db = sqlite3.connect(path)
-    db.executescript(f"pragma journal_mode=wal; create table t (a); insert into t values ('{text}')")
+    db.executescript(
+        f"pragma journal_mode=wal; create table t (a); insert into t values ('{text}')")
     db.close()
 
 

@@ -296,7 +296,8 @@ def fetched_expression(a, model, r):
     request = a.request(plistlib.UID(0), predicate)
     found = a.of("NSFetchedPropertyDescription", NSPropertyName=a.put("found"),
                  NSFetchRequest=request, NSRenamingIdentifier=a.put("found"),
-                 NSIsOptional=True, NSIsTransient=True, _P=255, _NSFetchRequestEntityName=a.put(place))[0]
+                 NSIsOptional=True, NSIsTransient=True, _P=255,
+                 _NSFetchRequestEntityName=a.put(place))[0]
     own = {n: ref for n, ref in zip(
         [a.objects[k.data] for k in a.objects[e["NSProperties"].data]["NS.keys"]],
         a.objects[e["NSProperties"].data]["NS.objects"])}

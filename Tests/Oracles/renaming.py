@@ -178,7 +178,7 @@ def migrate(tool, mapping, folder):
     os.makedirs(os.path.dirname(result))
     tool.run("generate", old.path, "--rows", 3, "--output", source)
     done = tool.run("migrate", source, "--to", new.path, "--models", os.path.dirname(old.path),
-                    "--output", result)
+                    "--output", result, "--allow-loss")
     content = mapping.apply(read_content(Store(source), Layout(old)))
     if not os.path.exists(result):
         if old.hashes() != new.hashes():

@@ -57,7 +57,7 @@ struct SwapJournal {
     return try? JSONDecoder().decode(Entry.self, from: Data(bytes))
   }
 
-  /// Whether a new store may have that name before the swap: a journal is a file, and says anything.
+  /// Whether a new store may have that name before the swap: a journal may say anything.
   private func isOwnName(_ name: String) -> Bool {
     name.hasPrefix("\(destination).before-")
       && Files.parent(of: FilePath(name)) == Files.parent(of: destination)
