@@ -29,9 +29,11 @@ struct RouteFinder {
   func find(namesVersions: Bool) throws -> FoundRoute {
     let search = try MappingSearch(request)
     let isPlain = search.mappings.isEmpty && !request.isProgressive
-    if isPlain && !namesVersions {
+    if isPlain && !namesVersions && request.infers {
+      let inference = MappingInference(from: store.model, to: end.model)
       let isSound = InferredStep.obstacles(from: store.model, to: end.model).isEmpty
-      if request.infers, request.infersOnly || isSound {
+      // Where something goes, the versions tell whether it is an older one that lacks it.
+      if inference.possibleLosses.isEmpty, request.infersOnly || isSound {
         try requireReadable(search)
         return FoundRoute(
           route: MigrationRoute(steps: [.init(from: store, to: end)]),
@@ -42,8 +44,7 @@ struct RouteFinder {
     do {
       var route: MigrationRoute
       if isPlain && request.infersOnly {
-        // Nothing but the one step, with the names of its ends.
-        route = MigrationRoute(steps: [.init(from: named(store, known), to: named(end, known))])
+        route = MigrationRoute(inferredFrom: store, to: end, bundles: known)
       } else {
         route = try MigrationRoute(
           from: store, to: end, bundles: known, mappings: search.mappings,
@@ -62,13 +63,6 @@ struct RouteFinder {
     guard search.unreadable.isEmpty else {
       throw MigrationError.mappingsUnreadable(search.unreadable)
     }
-  }
-
-  private func named(_ version: RouteVersion, _ known: [VersionNumbering]) -> RouteVersion {
-    var version = version
-    version.names = known.flatMap(\.versions).filter { $0.hashes == version.hashes }
-      .flatMap(\.names)
-    return version
   }
 
   private func failure(

@@ -125,6 +125,18 @@ package struct MigrationRoute: Sendable {
   /// A route of steps that are known already.
   package init(steps: [Step]) { self.steps = steps }
 
+  /// One inferred step, with the names and the order of its versions.
+  package init(
+    inferredFrom store: RouteVersion, to target: RouteVersion, bundles: [VersionNumbering]
+  ) {
+    let order = VersionOrder(store: store, target: target, bundles: bundles)
+    var step = Step(from: order.versions[order.start], to: order.versions[order.end])
+    step.isDowngrade = order.isDowngrade
+    steps = [step]
+    isDowngrade = order.isDowngrade
+    orderEvidence = order.evidence
+  }
+
   /// Finds the route from the store's version to the target's.
   ///
   /// - Parameters:
