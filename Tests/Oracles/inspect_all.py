@@ -62,12 +62,17 @@ def compare_entities(store, model, said):
         n: row[0] for n, row in parents.items()}
     counts = {}
     for table, columns in store.tables.items():
-        if "Z_PK" in columns and table.startswith("Z"):
+        # Search indexes and the like have keys and no entities.
+        if {"Z_PK", "Z_ENT"} <= set(columns):
             for number, count in store.rows(f'select Z_ENT, count(*) from "{table}" group by 1'):
                 counts[number] = counts.get(number, 0) + count
+    # The entities of persistent history are none of the model's.
+    names = {n: names.get(n, row[0]) for n, row in parents.items()}
+    hashes = {n: store.hashes[name].hex() if name in store.hashes else None
+              for n, name in names.items()}
     expected = {names[n]: {
         "number": n, "superentity": names.get(parent), "rows": counts.get(n, 0),
-        "versionHash": store.hashes[names[n]].hex()} for n, (_, parent, _) in parents.items()}
+        "versionHash": hashes[n]} for n, (_, parent, _) in parents.items()}
     found = {e["name"]: {k: e.get(k) for k in ("number", "superentity", "rows", "versionHash")}
              for e in said.get("entities", [])}
     return [f"entity {n}: SQL says {expected.get(n)}, inspect says {found.get(n)}"

@@ -50,8 +50,11 @@ package struct TargetModel: Sendable {
 
   /// The model that a store carries, checked against what its metadata say.
   private static func model(ofStore path: FilePath) throws -> ManagedObjectModel {
-    let reader = try StoreReader(immutable: path)
+    // What was last written to the store may still be in its log.
+    let access = try SourceAccess.open(path)
+    let reader = try StoreReader(immutable: access.readable)
     let hashes = try reader.metadata().versionHashes
+    defer { access.release() }
     guard let model = try OwnModel.find(hashes, in: [], reader: reader) else {
       throw MigrationError.sourceModelMissing(store: path, searched: [path], unreadable: [])
     }
