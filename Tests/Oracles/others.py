@@ -10,7 +10,7 @@ import types
 from checks import identity
 from coredata import Layout, bundles
 from expectation import Mapping, differences
-from run import Tool, fingerprint, parser, run_cases, unchanged
+from run import Failure, Tool, fingerprint, parser, run_cases, unchanged
 from store import Store, copy_store, read_content
 from wire_pairs import load_compare
 
@@ -18,14 +18,19 @@ BOOKMARKS = "BookmarksModel"
 TOP_LEVEL, UNDER_3, FAVOURITES = [1, 2, 3, 4, 5], [31, 32, 33], [5, 4, 33, 32, 2]
 
 
-def migrate(tool, path, bundle, model, folder):
-    """Migrates a copy; gives the source (opened from another copy) and the result."""
+def migrate(tool, path, bundle, model, folder, downgrade=()):
+    """Migrates a copy; a downgrade needs a consent to what it loses, which it names. Gives the source (opened from another copy) and the result."""
     source = copy_store(path, os.path.join(folder, "source"))
     if os.path.exists(path + "-shm"):
         shutil.copyfile(path + "-shm", source + "-shm")
     before, result = fingerprint(os.path.dirname(source)), os.path.join(folder, "result.sqlite")
-    tool.run("migrate", source, "--to", model.path, "--models", bundle.path, "--infer-only",
-             "--output", result)
+    call = ("migrate", source, "--to", model.path, "--models", bundle.path, "--infer-only",
+            "--output", result)
+    if downgrade:
+        refused = tool.run(*call, expect=78)
+        if not all(name in refused.stderr for name in downgrade):
+            raise Failure(f"a downgrade is refused without naming {downgrade}: {refused.stderr}")
+    tool.run(*call, *(word for name in downgrade for word in ("--allow-loss", name)))
     unchanged(before, os.path.dirname(source))
     left = [n for n in os.listdir(folder) if n not in ("source", "result.sqlite")
             and not n.startswith("result.sqlite-")]
@@ -102,7 +107,7 @@ def wal(tool, corpus, folder):
     bundle = bundles(corpus)["wal-example"]
     new = bundle.models["CoreDataMigration_Example 3"]
     path = os.path.join(corpus, "wal-example", "CoreDataMigration_Example_WAL.sqlite")
-    source, result, out = migrate(tool, path, bundle, new, folder)
+    source, result, out = migrate(tool, path, bundle, new, folder, downgrade=["Post.hide"])
     out += follow_models(source, result, source_model(bundle, source), new)
     for table in ("ZPOST", "ZCOLOR"):
         count = result.rows(f"select count(*) from {table}")[0][0]
