@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""Runs the commands of README.md and docs as they stand there, and looks whether the options that
+these pages name are those of the tool.
+
+Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
+in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
+such a folder. A command ends with 0 unless a comment behind it says `ends with N`. The files are
+made from docs/sample, and where .xcmappingmodel files are named, from the corpus as well.
+
+usage: documented.py --godwit P [--corpus D] [--scratch S]
+"""
+import argparse
+import ast
+import glob
+import importlib.util
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+from apps import apps
+from run import Failure, Tool
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
+COMMANDS = ("check", "plan", "migrate", "status", "verify", "inspect", "map", "generate")
+# Options of other programs that the pages name.
+FOREIGN = {"--static-swift-stdlib": "swift build"}
+# Options that every program has.
+ALWAYS = {"--help"}
+PATIENCE = 300
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+
+
+class Command(NamedTuple):
+    text: str
+    line: int
+    status: int
+
+    @property
+    def words(self):
+        return shlex.split(self.text, comments=True)
+
+
+class Page:
+    """A page, with what it has its readers do."""
+
+    def __init__(self, name, text):
+        self.name, self.text = name, text
+
+    def blocks(self, language):
+        """(rest of the first line, number of the first line within, text) of each."""
+        for match in BLOCK.finditer(self.text):
+            kind, _, rest = match[1].partition(" ")
+            if kind == language:
+                yield rest, self.text.count("\n", 0, match.start()) + 2, match[2]
+
+    def scenes(self):
+        """Lists of commands, each of which wants a folder of its own."""
+        for rest, line, text in self.blocks("sh"):
+            commands = []
+            for number, whole in joined(text):
+                if whole.strip() and not whole.lstrip().startswith("#"):
+                    status = re.search(r"#.*ends with (\d+)", whole)
+                    commands.append(
+                        Command(whole, line + number, int(status[1]) if status else 0))
+            yield from ([c] for c in commands) if rest == "alternatives" else [commands]
+
+    def prose(self):
+        """(line number, line) outside of the blocks that are run."""
+        def blank(match):
+            return re.sub(r"[^\n]", "", match[0]) if match[1].startswith("sh") else match[0]
+        return enumerate(BLOCK.sub(blank, self.text).split("\n"), 1)
+
+
+def joined(text):
+    """(number, line), with lines that a backslash continues as one."""
+    start, whole = 0, ""
+    for number, line in enumerate(text.split("\n")):
+        if not whole:
+            start = number
+        whole += line
+        if whole.endswith("\\"):
+            whole = whole[:-1]
+            continue
+        yield start, whole
+        whole = ""
+
+
+# What the pages name
+
+class Vocabulary:
+    """The commands of the tool with their options."""
+
+    def __init__(self, tool):
+        self.shown = {c: self._options(tool.run("help", c).stdout) for c in COMMANDS}
+        self.all = {c: self.shown[c] | self._options(tool.run(c, "--help-hidden").stdout)
+                    for c in COMMANDS}
+        listed = re.findall(r"^  ([a-z]+) {3,}", tool.run("help").stdout, re.M)
+        if sorted(listed) != sorted(COMMANDS):
+            raise Failure(f"the tool's commands are {listed}, and this script knows {COMMANDS}")
+
+    @staticmethod
+    def _options(text):
+        return set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", text, re.M))
+
+    def wrong(self, words):
+        """What is wrong with the words after `godwit`."""
+        if words[0] in ("help", "--help", "--version"):
+            return []
+        if words[0] not in self.all:
+            return [f"`godwit {words[0]}` is no command"]
+        named = {w.partition("=")[0] for w in words if w.startswith("--")}
+        return [f"`godwit {words[0]}` has no option {o}"
+                for o in sorted(named - self.all[words[0]])]
+
+    def every(self):
+        return set().union(*self.all.values()) | set(FOREIGN)
+
+
+def check_names(pages, vocabulary):
+    """Options, commands and scripts that the pages name and there are not."""
+    found = []
+    scripts = set(re.findall(r'"(--[a-z-]+)"', "".join(
+        open(p, encoding="utf-8").read() for p in glob.glob(f"{ROOT}/Tests/Oracles/*.py"))))
+    for page in pages:
+        known = vocabulary.every()
+        if page.name.startswith("Tests/"):
+            known |= scripts
+        for number, line in page.prose():
+            where = f"{page.name}:{number}"
+            found += [f"{where}: no command has an option {o}"
+                      for o in sorted(set(OPTION.findall(line)) - known)]
+            for span in re.findall(r"`([^`]+)`", line):
+                words = span.split()
+                if words[:1] == ["godwit"] and len(words) > 1:
+                    words = words[1:]
+                elif words[:1] and words[0] in COMMANDS and len(words) > 1:
+                    pass
+                else:
+                    continue
+                found += [f"{where}: {w}" for w in vocabulary.wrong(words)]
+            for path in re.findall(
+                    r"(?<![\w/])(?:scripts/[a-z]+|Tests/Oracles/\w+\.py)\b", line):
+                if not os.access(os.path.join(ROOT, path), os.R_OK):
+                    found.append(f"{where}: {path} is not there")
+    return found
+
+
+def check_mentions(pages, vocabulary):
+    """Options of the tool that no page names."""
+    named = {o for page in pages if page.name != "Tests/Oracles/README.md"
+             for o in OPTION.findall(page.text)}
+    return [f"no page names {o} of `godwit {c}`" for c in COMMANDS
+            for o in sorted(vocabulary.shown[c] - named - ALWAYS)]
+
+
+# What the pages have their readers run
+
+class Runner:
+    """Runs commands in fresh copies of an app's files."""
+
+    def __init__(self, tool, vocabulary, corpus, scratch):
+        self.tool, self.vocabulary, self.scratch = tool, vocabulary, scratch
+        self.apps = apps(tool, corpus, scratch)
+        self.programs = os.path.join(scratch, "bin")
+        os.makedirs(self.programs)
+        os.symlink(tool.path, os.path.join(self.programs, "godwit"))
+        self.ran, self.skipped = 0, []
+
+    def run(self, page):
+        found = []
+        for commands in page.scenes():
+            if not any(c.words[:1] == ["godwit"] for c in commands):
+                found += self._others(page, commands)
+                continue
+            ran = set()
+            names_real = any(".xcmappingmodel" in c.text for c in commands)
+            for app in self.apps if names_real else self.apps[:1]:
+                folder = app.copy(tempfile.mkdtemp(dir=self.scratch) + "/scene")
+                for line in self._scene(page, commands, folder, ran):
+                    if line not in found:
+                        found.append(line)
+            self.ran += len(ran)
+            self.skipped += [f"{page.name}:{c.line}: needs a mapping model of the corpus"
+                             for c in commands if c not in ran]
+        return found
+
+    def _scene(self, page, commands, folder, ran):
+        """What is wrong with commands that run one after another in one folder."""
+        missing = set()
+        for command in commands:
+            where = f"{page.name}:{command.line}"
+            words = command.words
+            if words[:1] == ["mkdir"]:
+                os.mkdir(os.path.join(folder, words[1]))
+                ran.add(command)
+                continue
+            if words[:1] != ["godwit"]:
+                yield f"{where}: `{command.text}` is no command of godwit's"
+                continue
+            wrong = self.vocabulary.wrong(words[1:])
+            yield from (f"{where}: {w}" for w in wrong)
+            if wrong:
+                ran.add(command)
+                continue
+            paths = [os.path.join(folder, w) for w in words[2:]]
+            if any(w.endswith((".xcmappingmodel", ".cdm")) and not os.path.exists(p)
+                   or any(w == m or w.startswith(m + "/") for m in missing)
+                   for w, p in zip(words[2:], paths)):
+                missing |= {words[n + 1] for n, w in enumerate(words) if w == "--output"}
+                continue
+            ran.add(command)
+            yield from (f"{where}: `{command.text.strip()}` {w}"
+                        for w in self._outcome(command, folder))
+
+    def _outcome(self, command, folder):
+        path = self.programs + os.pathsep + os.environ["PATH"]
+        try:
+            done = subprocess.run(
+                ["bash", "-c", command.text], cwd=folder, stdin=subprocess.DEVNULL,
+                capture_output=True, timeout=PATIENCE, env={**os.environ, "PATH": path})
+        except subprocess.TimeoutExpired:
+            return [f"is still running after {PATIENCE} s"]
+        if done.returncode == command.status:
+            return []
+        said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
+        return [f"ends with {done.returncode}, not with {command.status}: {said[-500:]}"]
+
+    def _others(self, page, commands):
+        """Scripts and examples, which CI runs by themselves."""
+        for command in commands:
+            program = command.words[0]
+            where = f"{page.name}:{command.line}"
+            if program.startswith("scripts/"):
+                if not os.access(os.path.join(ROOT, program), os.X_OK):
+                    yield f"{where}: {program} is no script that can be run"
+            elif program.startswith(".build/debug/"):
+                with open(os.path.join(ROOT, "docs/examples/Package.swift")) as file:
+                    if f'"{os.path.basename(program)}"' not in file.read():
+                        yield f"{where}: the package has no product {program}"
+                yield from (f"{where}: {w}" for w in self.vocabulary.wrong(command.words[1:]))
+            elif command.words[:2] != ["swift", "build"]:
+                yield f"{where}: `{command.text}` is not known to this script"
+
+    def run_python(self, page):
+        """Programs in Python, which read the status file of a migration that was killed."""
+        found = []
+        for _, line, text in page.blocks("python"):
+            modules = {a.name for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import)
+                       for a in n.names}
+            missing = [m for m in sorted(modules) if importlib.util.find_spec(m) is None]
+            if missing:
+                self.skipped.append(f"{page.name}:{line}: needs the module {', '.join(missing)}")
+                continue
+            folder = self.apps[0].copy(tempfile.mkdtemp(dir=self.scratch) + "/scene")
+            done = subprocess.run([sys.executable, "-c", text], cwd=self._killed(folder),
+                                  capture_output=True, timeout=PATIENCE)
+            self.ran += 1
+            if done.returncode or not re.match(rb"phase \d+, \d+ of [1-9]\d* rows", done.stdout):
+                found.append(f"{page.name}:{line}: {(done.stdout + done.stderr).decode()[-400:]}")
+        return found
+
+    def _killed(self, folder):
+        """The work folder of a migration that was killed while its workers ran."""
+        process = self.tool.start(
+            "migrate", os.path.join(folder, "Old.sqlite"), "--to",
+            os.path.join(folder, "Shop.xcdatamodeld"), "--workers", "1", "--range-rows", "20",
+            environment={"GODWIT_SLOW": "200"})
+        end = time.monotonic() + 60
+        while time.monotonic() < end and process.poll() is None:
+            told = self.tool.call("status", os.path.join(folder, "Old.sqlite"), "--json")
+            if told.returncode == 0 and any(
+                    p["state"] == "running" for p in json.loads(told.stdout).get("parts", [])):
+                break
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+        return os.path.join(folder, "Old.sqlite.godwit")
+
+
+# The judge of this judge
+
+PLANTED = {
+    "a command that there is not": ("```sh\ngodwit migrat A.sqlite\n```", "`godwit migrat` is no"),
+    "an option in a command": (
+        "```sh\ngodwit plan Shop.sqlite --to Shop.momd --into X\n```", "no option --into"),
+    "an option of another command": (
+        "```sh\ngodwit plan Shop.sqlite --to Shop.momd --output X\n```", "no option --output"),
+    "an option in a text": ("Give `--workerz 4`.", "has an option --workerz"),
+    "an option of another command in a text": ("`verify --workers 4`", "no option --workers"),
+    "a command in a text": ("`godwit repair STORE`", "`godwit repair` is no command"),
+    "a store that is not there": ("```sh\ngodwit inspect Gone.sqlite\n```", "ends with 66, not"),
+    "a command that builds on one that did not run": (
+        "```sh\ngodwit inspect New.sqlite --json\n```", "ends with 66, not with 0"),
+    "an exit status": ("```sh\ngodwit inspect Shop.sqlite  # ends with 78\n```", "ends with 0, no"),
+    "a script": ("```sh\nscripts/tests\n```", "scripts/tests is no script"),
+    "a script in a text": ("`scripts/benches` measures", "scripts/benches is not there"),
+    "a line of alternatives": (
+        "```sh alternatives\ngodwit migrate Shop.sqlite --to Shop.momd\n"
+        "godwit verify Shop.sqlite.before-* Shop.sqlite\n```", "ends with 66, not with 0"),
+}
+
+
+def check_self(runner, vocabulary, pages):
+    """Plants errors in a page, and complains of each that is not seen."""
+    found = []
+    base = next(p for p in pages if p.name == "docs/verification.md")
+    prose = BLOCK.sub("", base.text)
+    for name, (text, sentence) in PLANTED.items():
+        page = Page("copy.md", f"{prose}\n\n{text}\n")
+        told = check_names([page], vocabulary) + runner.run(page)
+        if len(told) != 1 or sentence not in told[0]:
+            found.append(f"self-test: {name} gives {told}")
+    without = [Page(p.name, p.text.replace("--no-record", "")) for p in pages]
+    if check_mentions(without, vocabulary) != ["no page names --no-record of `godwit migrate`"]:
+        found.append("self-test: an option that no page names is not noticed")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--godwit", required=True)
+    parser.add_argument("--corpus")
+    parser.add_argument("--scratch")
+    options = parser.parse_args()
+    pages = []
+    for path in sorted(p for pattern in PAGES for p in glob.glob(os.path.join(ROOT, pattern))):
+        with open(path, encoding="utf-8") as file:
+            pages.append(Page(os.path.relpath(path, ROOT), file.read()))
+    if options.scratch:
+        os.makedirs(options.scratch, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="godwit-documented-", dir=options.scratch) as scratch:
+        tool = Tool(options.godwit)
+        try:
+            vocabulary = Vocabulary(tool)
+            runner = Runner(tool, vocabulary, options.corpus, scratch)
+            found = check_names(pages, vocabulary) + check_mentions(pages, vocabulary)
+            for page in pages:
+                found += [*runner.run(page), *runner.run_python(page)]
+            ran, skipped = runner.ran, list(runner.skipped)
+            found += check_self(runner, vocabulary, pages)
+        except Failure as failure:
+            found, ran, skipped = [str(failure)], 0, []
+    for line in skipped:
+        print(f"skipped: {line}")
+    for line in found:
+        print(line)
+    print(f"{ran} commands run, {len(skipped)} skipped, {len(found)} findings")
+    return 1 if found or not ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
