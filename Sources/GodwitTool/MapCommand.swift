@@ -81,7 +81,26 @@ struct MapCommand: ParsableCommand {
 
   private func write(_ text: String) throws {
     guard let output else { return Terminal.standardOutput.line(JSONText(String(text.dropLast()))) }
-    try Files.writeFileAtomically(Array(text.utf8), to: output)
+    try Self.write(text, to: output)
+  }
+
+  /// Writes a mapping model where there is nothing yet, or an earlier one.
+  private static func write(_ text: String, to path: FilePath) throws {
+    if let status = try Files.fileStatusIfPresent(path, followLinks: false) {
+      let isEarlier = status.kind == .file && MappingFile.claimsToBeMapping(path)
+      guard isEarlier || (status.kind == .file && status.size == 0) || status.kind == .other else {
+        throw MigrationFailure(
+          .cannotCreate,
+          "\(path) is not an earlier mapping model, and this one would take its place: name another "
+            + "file.")
+      }
+      if status.kind == .other {
+        let stream = try FileDescriptor.open(path, .writeOnly, options: .closeOnExec)
+        _ = try stream.closeAfter { try stream.writeAll(Array(text.utf8)) }
+        return
+      }
+    }
+    try Files.writeFileAtomically(Array(text.utf8), to: path)
   }
 
   private func pieces(of file: MappingFile) throws -> MappingSplit {
@@ -103,7 +122,7 @@ struct MapCommand: ParsableCommand {
       var title = "piece \(index + 1)"
       if let output {
         let path = output.appending("\(file.path.stem ?? "mapping")-\(index + 1).json")
-        try Files.writeFileAtomically(Array(try MappingText.text(piece).utf8), to: path)
+        try Self.write(MappingText.text(piece), to: path)
         title = "\(path)"
       }
       Terminal.standardOutput.line("\(title): \(names.joined(separator: ", "))")

@@ -82,7 +82,7 @@ struct MigrateCommand: AsyncParsableCommand {
     request.keepsRecord = !noRecord
     request.namesVersions = report != nil
     request.copiesIfCurrent = copyIfCurrent
-    let file = try report.map { try ReportFile($0) }
+    let file = try report.map { try ReportFile($0, for: request) }
     let result: MigrationReport
     do {
       result = try await Self.migrate(request)

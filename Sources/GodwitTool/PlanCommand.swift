@@ -39,6 +39,18 @@ struct PlanCommand: ParsableCommand {
   private static func pace(writingPages: Bool) -> Double { writingPages ? 800e6 : 40e6 }
 
   func run() throws {
+    do {
+      try plan()
+    } catch {
+      // What stands in the way is what was asked for.
+      let failure = MigrationFailure(error)
+      guard failure.exitStatus == .impossible, !json else { throw failure }
+      for sentence in failure.sentences { Terminal.standardOutput.line(sentence) }
+      throw ExitCode(failure.exitStatus.rawValue)
+    }
+  }
+
+  private func plan() throws {
     let target = try TargetModel(model.target, configuration: model.configuration)
     var request = MigrationRequest(store: store, model, route, work)
     request.policies = GodwitTool.policies.factories

@@ -1,26 +1,18 @@
 import Foundation
 import Godwit
 import MigrationCoordinator
+import MigrationStatus
 import SystemCalls
 import SystemPackage
 
 /// The file that a migration's report goes to.
 struct ReportFile {
   private let path: FilePath
-  /// Whether something other than a file has the name, such as a pipe or a terminal.
-  private let isStream: Bool
-
-  /// Makes sure that the report can be written, before anything else is.
-  init(_ path: FilePath) throws {
+  /// Makes sure that the report can be written and takes nothing's place but an earlier report's,
+  /// before anything else is written.
+  init(_ path: FilePath, for request: MigrationRequest) throws {
     self.path = path
-    if let status = try Files.fileStatusIfPresent(path) {
-      guard !status.isDirectory else {
-        throw MigrationFailure(.cannotCreate, "\(path) is a folder: name a file for the report.")
-      }
-      isStream = status.kind != .file
-    } else {
-      isStream = false
-    }
+    try requireFree(request)
     guard !isStream else { return }
     let probe = FilePath("\(try resolved()).\(UUID().uuidString).tmp")
     do {
@@ -35,6 +27,39 @@ struct ReportFile {
           + "is there and can be written.")
     }
     try Files.remove(probe)
+  }
+
+  /// Whether something other than a file has the name, such as a pipe or a terminal.
+  private var isStream: Bool {
+    let kind = (try? Files.fileStatusIfPresent(path))?.kind
+    return kind == .other
+  }
+
+  /// Throws where the name is that of anything but an earlier report.
+  private func requireFree(_ request: MigrationRequest) throws {
+    let taken = MigrationFailure(
+      .cannotCreate,
+      "\(path) is not an earlier report, and a report would take its place: name another file.")
+    if let status = try Files.fileStatusIfPresent(path) {
+      if status.isDirectory { throw taken }
+      if status.kind == .file, try !isReport(status.size) { throw taken }
+      return
+    }
+    let own = try resolved()
+    for store in [request.store, request.output].compactMap(\.self) {
+      guard let store = try? Files.resolvedFolder(of: store) else { continue }
+      let suffixes = ["", "-wal", "-shm", "-journal", ".godwit", OutcomeFile.suffix]
+      if suffixes.contains(where: { own.string == store.string + $0 }) { throw taken }
+    }
+  }
+
+  /// Whether the file is empty or says of itself what a report says.
+  private func isReport(_ size: Int64) throws -> Bool {
+    if size == 0 { return true }
+    guard size < 64 << 20, let bytes = try? Files.readFile(path, limit: 64 << 20),
+      let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+    else { return false }
+    return ["outcome", "store", "destination"].allSatisfy { object[$0] is String }
   }
 
   /// The file itself, also where a link leads to it.

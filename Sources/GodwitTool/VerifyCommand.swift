@@ -5,6 +5,7 @@ import MigrationCoordinator
 import Planning
 import StoreFormat
 import StoreVerification
+import SystemCalls
 import SystemPackage
 
 struct VerifyCommand: ParsableCommand {
@@ -58,6 +59,9 @@ struct VerifyCommand: ParsableCommand {
   }
 
   func run() throws {
+    guard try Files.fileStatusIfPresent(new) != nil else {
+      throw MigrationFailure(.notFound, "\(new) is not there: check the path.")
+    }
     let line = ProgressLine()
     defer { line.clear() }
     let outcome = try compare(line)

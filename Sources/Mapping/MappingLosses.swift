@@ -109,6 +109,8 @@ package struct MappingLosses: Hashable, Sendable {
   /// Whether something reads a relationship, from this end or from the other.
   private func isRead(_ relationship: Relationship, of entity: Entity) -> Bool {
     if read.contains(relationship.name, of: entity.name) { return true }
+    // The other end knows the objects and not their order.
+    if relationship.isOrdered { return false }
     guard let (owner, inverse) = source.inverseWithOwner(of: relationship) else { return false }
     return source.family(of: owner.name).contains { read.contains(inverse.name, of: $0.name) }
   }
@@ -140,6 +142,8 @@ package struct MappingLosses: Hashable, Sendable {
     case (.double, .boolean), (.float, .boolean), (.decimal, .boolean), (.integer16, .boolean),
       (.integer32, .boolean), (.integer64, .boolean):
       true
+    // A whole decimal is kept as an integer.
+    case (.decimal, .double), (.decimal, .float): true
     case (.double, _), (.float, _), (.decimal, _): old.isNumeric && new.integerRange != nil
     case (.integer64, .double), (.integer64, .float): true
     default: false

@@ -117,6 +117,16 @@ private struct RowCheck {
     where !continues(property, of: old, as: new) {
       throw fail(.relationship, property.name)
     }
+    for relationship in destination.allRelationships(of: new)
+    where relationship.isOrdered && destination.inverse(of: relationship) != nil {
+      // Filled from its other end alone, it has the order in which the objects come.
+      let isMapped = entityMapping.relationshipMappings.contains {
+        $0.name == relationship.name && $0.sourceRelationshipName != nil
+      }
+      if !isMapped, isFilledFromOtherEnd(relationship) {
+        throw fail(.relationship, relationship.name)
+      }
+    }
     return try narrowings(entityMapping, old, new) + constraints(entityMapping, old, new)
   }
 
@@ -225,6 +235,19 @@ private struct RowCheck {
       case .relationship(let back, _): back == relationship.inverseName
       default: false
       }
+    }
+  }
+
+  private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
+    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else {
+      return false
+    }
+    let family = Set(destination.family(of: owner.name).map(\.name))
+    return mapping.entityMappings.contains { other in
+      other.destinationEntityName.map(family.contains) ?? false
+        && other.relationshipMappings.contains {
+          $0.name == inverse.name && $0.sourceRelationshipName != nil
+        }
     }
   }
 

@@ -61,6 +61,7 @@ package struct Migration: Sendable {
     {
       return try finish(output, paths)
     }
+    try requireFreeOutput(paths)
     let target = try TargetModel(request.target, configuration: request.configuration)
     let workspace = try Workspace.open(paths, store: request.store)
     do {
@@ -75,6 +76,30 @@ package struct Migration: Sendable {
       // Only an interrupted migration leaves something to take up again.
       try? remove(workspace)
       throw error
+    }
+  }
+
+  /// Throws where something lies beside the output that SQLite or Core Data would take for its own.
+  private func requireFreeOutput(_ paths: MigrationPaths) throws {
+    guard let output = request.output else { return }
+    try requireFreeLogs(of: output)
+    let support = MigrationPaths.support(of: output)
+    // An interrupted run of the same migration may have made it.
+    if support != MigrationPaths.support(of: request.store),
+      try Files.fileStatusIfPresent(support, followLinks: false) != nil,
+      try Files.fileStatusIfPresent(paths.mark, followLinks: false) == nil
+    {
+      throw MigrationError.outputExists(support)
+    }
+  }
+
+  /// Throws where a log lies at a store's name, which SQLite would replay into it.
+  private func requireFreeLogs(of store: FilePath) throws {
+    for suffix in ["-wal", "-journal", "-shm"] {
+      let beside = FilePath("\(store)\(suffix)")
+      if try Files.fileStatusIfPresent(beside, followLinks: false) != nil {
+        throw MigrationError.outputExists(beside)
+      }
     }
   }
 
@@ -226,13 +251,14 @@ package struct Migration: Sendable {
     _ = try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
     if let output = request.output {
+      try requireFreeLogs(of: output)
       try SwapJournal(paths).begin(paths.result, named: output, isLast: true)
       try Files.renameNoReplace(paths.result, to: output)
       try Files.syncDirectory(Files.parent(of: output))
       FaultPoint.reached("coordinator:output")
       return nil
     }
-    let kept = FilePath("\(request.store).before-\(Self.timestamp())")
+    let kept = try nameOfKept()
     let swapper = StoreSwapper(
       store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
       journal: SwapJournal(paths))
@@ -248,6 +274,18 @@ package struct Migration: Sendable {
     }
     try old.remove(obsolete)
     return request.discardsOld ? nil : kept
+  }
+
+  /// `STORE.before-TIME`; within one second with a number.
+  private func nameOfKept() throws -> FilePath {
+    let plain = "\(request.store).before-\(Self.timestamp())"
+    var name = FilePath(plain)
+    var number = 1
+    while try Files.fileStatusIfPresent(name, followLinks: false) != nil {
+      number += 1
+      name = FilePath("\(plain).\(number)")
+    }
+    return name
   }
 
   private static func timestamp() -> String {

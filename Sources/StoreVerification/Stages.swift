@@ -125,6 +125,8 @@ final class Stages {
       mappings: step.mappings, result: path, work: order.scratch, metadata: metadata,
       now: order.now)
     work.support = ExternalFolders.support(of: order.old.path)
+    // SQLite joins no two files of different encodings.
+    work.textEncoding = try StoreHeader(of: store.path).textEncoding
     work.maxima = maxima
     // What a migration refuses or tells is none of this comparison's business.
     work.validation = .off

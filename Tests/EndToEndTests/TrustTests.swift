@@ -93,6 +93,44 @@ import Testing
     #expect(steps.map { $0["to"] as? [String] } == [["M 2"]])
   }
 
+  @Test func `a report takes the place of nothing but an earlier report`() async throws {
+    try await makePlainStep()
+    let contents = bundle.appending("M 2.xcdatamodel/contents")
+    let link = folder.appending("link.json")
+    try FileManager.default.createSymbolicLink(
+      atPath: link.string, withDestinationPath: store.string)
+    func refused(_ path: String) async throws {
+      let before = FileManager.default.contents(atPath: path)
+      let outcome = try await run("migrate", "--output", output.string, "--report", path)
+      #expect(outcome.status == 73, "\(path): \(outcome.standardError)")
+      #expect(FileManager.default.contents(atPath: path) == before)
+      #expect(!FileManager.default.fileExists(atPath: output.string))
+    }
+    for path in [
+      store, contents, link, output, FilePath("\(output)-wal"), FilePath("\(store).godwit"),
+    ] {
+      try await refused(path.string)
+    }
+    #expect(try await run("migrate", "--report", report.string).status == 0)
+    #expect(try await run("migrate", "--report", report.string).status == 0)
+  }
+
+  @Test func `map takes the place of nothing but an earlier mapping model`() async throws {
+    try await makePlainStep()
+    func map(_ path: FilePath) async throws -> Int32 {
+      try await BuiltTool.run([
+        "map", "--from", bundle.appending("M.xcdatamodel").string, "--to",
+        bundle.appending("M 2.xcdatamodel").string, "--output", path.string,
+      ]).status
+    }
+    let before = try Data(contentsOf: URL(filePath: store.string))
+    #expect(try await map(store) == 73)
+    #expect(try await map(bundle.appending("M.xcdatamodel/contents")) == 73)
+    #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
+    #expect(try await map(folder.appending("map.json")) == 0)
+    #expect(try await map(folder.appending("map.json")) == 0)
+  }
+
   // MARK: Outputs
 
   @Test func `a second run with the same output finds it there`() async throws {
@@ -113,6 +151,23 @@ import Testing
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: store.string)
     #expect(try await migrate().status == 73, "another source must not be taken for the same")
+  }
+
+  @Test func `a log or a support folder at the output's name is not adopted`() async throws {
+    try await makePlainStep()
+    for name in ["New.sqlite-wal", "New.sqlite-journal", ".New_SUPPORT/_EXTERNAL_DATA/x"] {
+      let path = folder.appending(name)
+      try FileManager.default.createDirectory(
+        atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
+      try "foreign".write(toFile: path.string, atomically: true, encoding: .utf8)
+      let outcome = try await run("migrate", "--output", output.string)
+      #expect(outcome.status == 73, "\(name): \(outcome.standardError)")
+      #expect(!FileManager.default.fileExists(atPath: output.string))
+      #expect(FileManager.default.contents(atPath: path.string) == Data("foreign".utf8))
+      let top = name.hasPrefix(".New") ? folder.appending(".New_SUPPORT") : path
+      try FileManager.default.removeItem(atPath: top.string)
+    }
+    #expect(try await run("migrate", "--output", output.string).status == 0)
   }
 
   @Test func `a store that has the model is copied only where that is asked for`() async throws {
@@ -200,8 +255,8 @@ import Testing
     #expect(plan.standardOutput.contains("Alpha to Mike"))
     let none = try await run("plan", "--no-infer")
     #expect(none.status == 78)
-    #expect(none.standardError.contains("from Zulu to Mike"), "\(none.standardError)")
-    #expect(none.standardError.contains("134140"))
+    #expect(none.standardOutput.contains("from Zulu to Mike"), "\(none.standardOutput)")
+    #expect(none.standardOutput.contains("134140"))
   }
 
   @Test func `names that tell no order have to be put in one`() async throws {

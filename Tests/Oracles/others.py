@@ -19,7 +19,9 @@ TOP_LEVEL, UNDER_3, FAVOURITES = [1, 2, 3, 4, 5], [31, 32, 33], [5, 4, 33, 32, 2
 
 
 def migrate(tool, path, bundle, model, folder, downgrade=()):
-    """Migrates a copy; a downgrade needs a consent to what it loses, which it names. Gives the source (opened from another copy) and the result."""
+    """Migrates a copy; a downgrade needs a consent to what it loses, which it names.
+
+    Gives the source (opened from another copy) and the result."""
     source = copy_store(path, os.path.join(folder, "source"))
     if os.path.exists(path + "-shm"):
         shutil.copyfile(path + "-shm", source + "-shm")

@@ -86,6 +86,15 @@ struct DetourTests {
     #expect(found.steps.allSatisfy { $0.detourLosses.isEmpty })
   }
 
+  @Test func `a name that changed twice is found again from version to version`() throws {
+    let found = try route([
+      version("V1", [.optional("a")]), version("V2", [.optional("b", was: "a")]),
+      version("V3", [.optional("c", was: "b")]),
+    ])
+    #expect(names(found) == ["V2", "V3"])
+    #expect(found.steps.allSatisfy { $0.detourLosses.isEmpty })
+  }
+
   @Test func `a name that is kept under another one on the way is not lost`() throws {
     let versions = try [
       version("V1", [.optional("a")]), version("V2", [.optional("b", was: "a")]),

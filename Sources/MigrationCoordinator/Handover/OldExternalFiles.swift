@@ -81,7 +81,8 @@ struct OldExternalFiles {
   /// The files that the old store names and the result does not.
   func obsolete(_ survey: StoreSurvey, _ files: ExternalFiles) throws -> [FilePath.Component] {
     let columns = survey.schema.externalColumns
-    guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store))
+    guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store)),
+      try !isShared
     else { return [] }
     var named: Set<String> = []
     try survey.reader.connection.run { db in
@@ -95,6 +96,17 @@ struct OldExternalFiles {
     }
     if !named.isEmpty { try files.forEachName { named.remove($0) } }
     return named.sorted().compactMap { FilePath.Component($0) }.filter(Self.isName)
+  }
+
+  /// Whether another file beside the store would look for its external files in the same folder.
+  private var isShared: Bool {
+    get throws {
+      let own = store.lastComponent?.string ?? ""
+      let logs = ["", "-wal", "-shm", "-journal"].map { own + $0 }
+      return try Files.listDirectory(Files.parent(of: store)).contains { name in
+        name.stem == store.lastComponent?.stem && !logs.contains(name.string)
+      }
+    }
   }
 
   private func isFolder(_ path: FilePath) throws -> Bool {

@@ -211,7 +211,9 @@ struct ConditionChecker {
     switch type {
     case .boolean: "\(column) NOT IN (0, 1)"
     case .double, .float:
-      "typeof(\(column)) = 'integer' AND CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column)"
+      // The largest integers become 2^63, which the way back cuts to one of them.
+      "typeof(\(column)) = 'integer' AND (CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column) "
+        + "OR \(column) > 9223372036854775295)"
     default: "CAST(\(column) AS INTEGER) <> \(column)"
     }
   }

@@ -42,6 +42,17 @@ struct Detours {
     return result
   }
 
+  /// How many entities and properties of the first version the last one has on a way.
+  mutating func keptCount(on way: [Int]) -> Int {
+    guard let first = way.first else { return 0 }
+    var alive: Set<Item>?
+    for (from, to) in zip(way, way.dropFirst()) {
+      let kept = kept(by: .init(from: from, to: to))
+      alive = Set((alive ?? Set(kept.keys)).compactMap { kept[$0] })
+    }
+    return alive?.count ?? versions[first].model.entities.count
+  }
+
   /// The loss of an item; nil where its entity is lost with all that it has.
   private func loss(
     _ item: Item, in model: ManagedObjectModel, without entities: Set<String>

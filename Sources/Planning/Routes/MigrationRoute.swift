@@ -179,8 +179,16 @@ package struct MigrationRoute: Sendable {
         }, unknown: assigned.unused(besides: []).filter(\.isUnknown), infers: infers)
     }
     var detours = Detours(versions: order.versions, assigned: assigned)
-    let (way, losses) = Self.leastLossy(cheapest, &detours) { avoided in
+    var (way, losses) = Self.leastLossy(cheapest, &detours) { avoided in
       search.way(from: direct.from, to: direct.to, avoiding: avoided, isSound: isSound).way
+    }
+    // A name that changed twice is found again only from version to version.
+    let chain = order.chain
+    if way == [direct.from, direct.to], assigned[direct] == nil, chain.count > 2,
+      detours.keptCount(on: chain) > detours.keptCount(on: way),
+      zip(chain, chain.dropFirst()).allSatisfy({ isSound(.init(from: $0, to: $1)) })
+    {
+      (way, losses) = (chain, detours.losses(on: chain))
     }
     let edges = zip(way, way.dropFirst()).map { RouteSearch.Edge(from: $0, to: $1) }
     steps = zip(edges, losses).map { edge, losses in
