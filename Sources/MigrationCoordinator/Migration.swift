@@ -61,7 +61,7 @@ package struct Migration: Sendable {
     {
       return try finish(output, paths)
     }
-    try requireFreeOutput(paths)
+    if let output = request.output { try requireFreeLogs(of: output) }
     let target = try TargetModel(request.target, configuration: request.configuration)
     let workspace = try Workspace.open(paths, store: request.store)
     do {
@@ -76,20 +76,6 @@ package struct Migration: Sendable {
       // Only an interrupted migration leaves something to take up again.
       try? remove(workspace)
       throw error
-    }
-  }
-
-  /// Throws where something lies beside the output that SQLite or Core Data would take for its own.
-  private func requireFreeOutput(_ paths: MigrationPaths) throws {
-    guard let output = request.output else { return }
-    try requireFreeLogs(of: output)
-    let support = MigrationPaths.support(of: output)
-    // An interrupted run of the same migration may have made it.
-    if support != MigrationPaths.support(of: request.store),
-      try Files.fileStatusIfPresent(support, followLinks: false) != nil,
-      try Files.fileStatusIfPresent(paths.mark, followLinks: false) == nil
-    {
-      throw MigrationError.outputExists(support)
     }
   }
 

@@ -153,19 +153,16 @@ import Testing
     #expect(try await migrate().status == 73, "another source must not be taken for the same")
   }
 
-  @Test func `a log or a support folder at the output's name is not adopted`() async throws {
+  @Test func `a log at the output's name is not adopted`() async throws {
     try await makePlainStep()
-    for name in ["New.sqlite-wal", "New.sqlite-journal", ".New_SUPPORT/_EXTERNAL_DATA/x"] {
+    for name in ["New.sqlite-wal", "New.sqlite-journal", "New.sqlite-shm"] {
       let path = folder.appending(name)
-      try FileManager.default.createDirectory(
-        atPath: path.removingLastComponent().string, withIntermediateDirectories: true)
       try "foreign".write(toFile: path.string, atomically: true, encoding: .utf8)
       let outcome = try await run("migrate", "--output", output.string)
       #expect(outcome.status == 73, "\(name): \(outcome.standardError)")
       #expect(!FileManager.default.fileExists(atPath: output.string))
       #expect(FileManager.default.contents(atPath: path.string) == Data("foreign".utf8))
-      let top = name.hasPrefix(".New") ? folder.appending(".New_SUPPORT") : path
-      try FileManager.default.removeItem(atPath: top.string)
+      try FileManager.default.removeItem(atPath: path.string)
     }
     #expect(try await run("migrate", "--output", output.string).status == 0)
   }

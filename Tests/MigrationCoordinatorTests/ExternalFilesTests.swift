@@ -23,6 +23,29 @@ import Testing
       .map(\.string).sorted()
   }
 
+  @Test func `a file of the same name at the output is neither taken nor replaced`() async throws {
+    let given = try GivenMigration(
+      from: Self.model(), to: Self.model(.optional("color")), rows: 90)
+    let output = given.folder.appending("New.sqlite")
+    let request = given.request(output: output)
+    let name = try #require(try files(of: "Shop", in: given.folder).first)
+    let folder = given.folder.appending(".New_SUPPORT").appending("_EXTERNAL_DATA")
+    try Files.createDirectory(folder.removingLastComponent())
+    try Files.createDirectory(folder)
+    let size = try given.bytes(
+      given.folder.appending(".Shop_SUPPORT").appending("_EXTERNAL_DATA").appending(name)
+    ).count
+    for foreign in [[UInt8](repeating: 7, count: size), [1]] {
+      try Files.writeFileAtomically(foreign, to: folder.appending(name))
+      await #expect(throws: MigrationError.self) { try await given.run(request) }
+      #expect(try given.bytes(folder.appending(name)) == foreign)
+      #expect(try Files.fileStatusIfPresent(output) == nil)
+    }
+    try Files.remove(folder.appending(name))
+    _ = try await given.run(request)
+    #expect(try files(of: "New", in: given.folder).contains(name))
+  }
+
   @Test(
     arguments: [MigrationRequest.Engine.sql, .pages],
     [

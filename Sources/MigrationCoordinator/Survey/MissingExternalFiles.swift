@@ -22,7 +22,7 @@ struct MissingExternalFiles {
         guard let name = column.operations.lazy.compactMap(\.untaggedColumn).first else {
           continue
         }
-        try reader.connection.run { db in
+        try reader.connection.perform { db in
           let files = ExternalReferences(table: table.sourceTable, column: name)
           try files.forEach(in: db) { file in
             let status = try FilePath.Component(file).flatMap {
