@@ -62,15 +62,8 @@ private struct CopyCompletion {
 
   /// Whether the mapping of the objects says what they are related to, and may say otherwise.
   private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
-    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else {
-      return false
-    }
-    let family = Set(destination.family(of: owner.name).map(\.name))
-    return mapping.entityMappings.contains { other in
-      other.destinationEntityName.map(family.contains) ?? false
-        && other.relationshipMappings.contains {
-          $0.name == inverse.name && $0.valueExpression != nil
-        }
+    mapping.mappings(ofOtherEnd: relationship, in: destination).contains {
+      $0.valueExpression != nil
     }
   }
 }

@@ -18,6 +18,17 @@ package struct MappingModel: Hashable, Sendable, Codable {
     entityMappings.first { $0.sourceEntityName == name }?.destinationEntityName
   }
 
+  /// The property mappings of the inverse of a destination relationship, in all entities that have
+  /// it; empty where there is no inverse.
+  func mappings(
+    ofOtherEnd relationship: Relationship, in destination: ManagedObjectModel
+  ) -> [PropertyMapping] {
+    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else { return [] }
+    let family = Set(destination.family(of: owner.name).map(\.name))
+    return entityMappings.filter { $0.destinationEntityName.map(family.contains) ?? false }
+      .flatMap(\.relationshipMappings).filter { $0.name == inverse.name }
+  }
+
   /// The mapping of that name, by which value expressions refer to it.
   package func mapping(named name: String) -> EntityMapping? {
     entityMappings.first { $0.name == name }

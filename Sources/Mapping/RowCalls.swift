@@ -239,15 +239,8 @@ private struct RowCheck {
   }
 
   private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
-    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else {
-      return false
-    }
-    let family = Set(destination.family(of: owner.name).map(\.name))
-    return mapping.entityMappings.contains { other in
-      other.destinationEntityName.map(family.contains) ?? false
-        && other.relationshipMappings.contains {
-          $0.name == inverse.name && $0.sourceRelationshipName != nil
-        }
+    mapping.mappings(ofOtherEnd: relationship, in: destination).contains {
+      $0.sourceRelationshipName != nil
     }
   }
 
