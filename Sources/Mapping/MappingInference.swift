@@ -11,8 +11,10 @@ package struct MappingInference {
   package private(set) var obstacles: [Obstacle] = []
   /// All demands on the objects of the store.
   package private(set) var conditions: [Condition] = []
-  /// All that the destination has no place for.
-  package private(set) var possibleLosses: [PossibleLoss] = []
+  /// All that the destination has no place for; computed anew with each call.
+  package var possibleLosses: [PossibleLoss] {
+    MappingLosses([mapping], source: source, destination: destination).possible
+  }
 
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
@@ -48,8 +50,6 @@ package struct MappingInference {
           name: "IEM_Remove_\(entity.name)", kind: .remove, source: entity.name, destination: nil))
     }
     obstacles = obstacles.uniqued()
-    possibleLosses =
-      MappingLosses([mapping], source: source, destination: destination).possible
   }
 
   /// Objects keep their keys, so two tables of the source cannot become one.

@@ -53,6 +53,38 @@ struct Detours {
     return alive?.count ?? versions[first].model.entities.count
   }
 
+  /// Whether a version on a way renames what one step from end to end drops; comparing every two
+  /// versions of a long way takes seconds.
+  mutating func mayKeepMore(on way: [Int]) -> Bool {
+    guard let first = way.first, let last = way.last else { return false }
+    let kept = kept(by: .init(from: first, to: last))
+    var dropped: Set<String> = []
+    for item in Self.items(of: versions[first].model) where kept[item.item] == nil {
+      if item.identifier != item.name { return true }
+      dropped.insert(item.name)
+    }
+    return way.dropFirst().contains { version in
+      Self.items(of: versions[version].model).contains {
+        $0.identifier != $0.name && dropped.contains($0.identifier)
+      }
+    }
+  }
+
+  /// The entities of a model and their stored properties, each with its renaming identifier.
+  private static func items(
+    of model: ManagedObjectModel
+  ) -> [(item: Item, name: String, identifier: String)] {
+    model.entities.flatMap { entity in
+      [(Item(entity: entity.name), entity.name, entity.renamingIdentifier ?? entity.name)]
+        + model.allAttributes(of: entity).filter { !$0.isTransient }.map {
+          (Item(entity: entity.name, property: $0.name), $0.name, $0.renamingIdentifier ?? $0.name)
+        }
+        + model.allRelationships(of: entity).filter { !$0.isTransient }.map {
+          (Item(entity: entity.name, property: $0.name), $0.name, $0.renamingIdentifier ?? $0.name)
+        }
+    }
+  }
+
   /// The loss of an item; nil where its entity is lost with all that it has.
   private func loss(
     _ item: Item, in model: ManagedObjectModel, without entities: Set<String>

@@ -185,6 +185,7 @@ package struct MigrationRoute: Sendable {
     // A name that changed twice is found again only from version to version.
     let chain = order.chain
     if way == [direct.from, direct.to], assigned[direct] == nil, chain.count > 2,
+      detours.mayKeepMore(on: chain),
       detours.keptCount(on: chain) > detours.keptCount(on: way),
       zip(chain, chain.dropFirst()).allSatisfy({ isSound(.init(from: $0, to: $1)) })
     {
