@@ -27,27 +27,20 @@ let package = Package(
   ],
   targets: [
     // What a migration is about: values only, no files, no processes.
-    .module("ValueExpressions"),
-    .module("ExpressionEvaluation", ["ValueExpressions"]),
-    .module("ObjectModel", ["ValueExpressions", .crypto]),
-    .module("Schema", ["ObjectModel", "ValueExpressions"]),
-    .module("Mapping", ["ObjectModel", "ValueExpressions"]),
-    .module("RowPrograms", ["Mapping", "ObjectModel", "Schema", "ValueExpressions"]),
-    .module("StorePages", ["SystemCalls", .systemPackage]),
+    .module("Expressions"),
+    .module("ObjectModel", ["Expressions", .crypto]),
+    .module("Schema", ["Expressions", "ObjectModel"]),
+    .module("Mapping", ["Expressions", "ObjectModel"]),
+    .module("RowPrograms", ["Expressions", "Mapping", "ObjectModel", "Schema"]),
     .module(
-      "Planning",
-      ["Mapping", "ObjectModel", "RowPrograms", "Schema", "StorePages", .systemPackage]),
+      "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", .systemPackage]),
 
     // What lies on disk.
-    .module("KeyedArchives", []),
-    .module(
-      "ModelFiles", ["KeyedArchives", "ObjectModel", "ValueExpressions", .systemPackage]),
+    .module("KeyedArchives"),
+    .module("ModelFiles", ["Expressions", "KeyedArchives", "ObjectModel", .systemPackage]),
     .module(
       "MappingFiles",
-      [
-        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "ValueExpressions",
-        .systemPackage,
-      ]),
+      ["Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", .systemPackage]),
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "CSystemShims",
@@ -59,70 +52,103 @@ let package = Package(
     .module(
       "StoreFormat",
       [
-        "CZlib", "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "SystemCalls",
-        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+        "CZlib", "Expressions", "KeyedArchives", "ModelFiles", "ObjectModel", "Schema",
+        "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
     .module("LMDB", ["CLMDB", .systemPackage]),
     .module("MigrationStatus", ["LMDB", "SystemCalls", .systemPackage]),
-
-    // What runs. The worker and the coordinator never import each other.
     .module(
-      "Generation",
+      "Survey",
       [
-        "KeyedArchives", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+        "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", .grdb,
+        .systemPackage,
       ]),
     .module(
       "ObjectMigration",
       [
-        "ExpressionEvaluation", "Mapping", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+        "Expressions", "Mapping", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", .grdb,
+        .grdbSQLite, .systemPackage,
+      ]),
+
+    // The engines: each plans a stage, writes its shards and puts them together.
+    .module(
+      "MigrationEngine",
+      [
+        "Mapping", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms", "Schema",
+        "StoreFormat", "Survey", "SystemCalls", .grdb, .systemPackage,
+      ]),
+    .module(
+      "SQLEngine",
+      [
+        "Mapping", "MigrationEngine", "ObjectMigration", "Planning", "RowPrograms", "Schema",
+        "StoreFormat", "SystemCalls", .grdb, .systemPackage,
+      ]),
+    .module(
+      "PageEngine",
+      [
+        "Mapping", "MigrationEngine", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
+        "Schema", "StoreFormat", "Survey", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+      ]),
+    .module(
+      "ObjectEngine",
+      [
+        "Mapping", "MigrationEngine", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
+        "Schema", "SQLEngine", "StoreFormat", "Survey", "SystemCalls", .systemPackage,
+      ]),
+    .module(
+      "EngineList",
+      ["MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine", "Survey"]),
+
+    // What runs. The worker and the coordinator never import each other.
+    .module(
+      "StoreGenerator",
+      [
+        "Expressions", "KeyedArchives", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "StoreVerification",
       [
-        "KeyedArchives", "Mapping", "ModelFiles", "ObjectMigration", "ObjectModel", "Schema",
-        "StoreFormat", "SystemCalls", "ValueExpressions", .grdb, .grdbSQLite, .systemPackage,
+        "Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectMigration", "ObjectModel",
+        "Schema", "StoreFormat", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "MigrationWorker",
       [
-        "Mapping", "MigrationStatus", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
-        "Schema", "StoreFormat", "StorePages", "SystemCalls", .grdb, .grdbSQLite, .logging,
-        .systemPackage,
+        "EngineList", "MigrationEngine", "MigrationStatus", "Planning", "StoreFormat",
+        "SystemCalls", .systemPackage,
       ], faults: true),
     .module(
       "MigrationCoordinator",
       [
-        "Mapping", "MappingFiles", "MigrationStatus", "ModelFiles", "ObjectMigration",
-        "ObjectModel", "Planning", "RowPrograms",
-        "Schema", "StoreFormat", "StorePages", "SystemCalls", "ValueExpressions", .grdb,
-        .grdbSQLite, .logging, .subprocess, .systemPackage,
+        "EngineList", "Expressions", "Mapping", "MappingFiles", "MigrationEngine",
+        "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning",
+        "RowPrograms", "Schema", "StoreFormat", "Survey", "SystemCalls", .grdb, .grdbSQLite,
+        .logging, .subprocess, .systemPackage,
       ], faults: true),
     .module(
       "Godwit",
       [
-        "ExpressionEvaluation", "Generation", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
-        "MigrationCoordinator", "MigrationStatus", "MigrationWorker", "ModelFiles",
-        "ObjectMigration", "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat",
-        "StorePages", "SystemCalls", "ValueExpressions",
-        .logging, .systemPackage,
+        "Expressions", "KeyedArchives", "LMDB", "Mapping", "MappingFiles", "MigrationCoordinator",
+        "MigrationEngine", "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration",
+        "ObjectModel", "PageEngine", "Planning", "RowPrograms", "Schema", "StoreFormat",
+        "StoreGenerator", "Survey", "SystemCalls", .logging, .systemPackage,
       ]),
     .module(
       "GodwitTool",
       [
-        "Generation", "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator",
-        "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema",
-        "StoreFormat", "StoreVerification", "SystemCalls",
-        .argumentParser, .logging, .systemPackage,
+        "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus",
+        "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema", "StoreFormat",
+        "StoreGenerator", "StoreVerification", "Survey", "SystemCalls", .argumentParser, .logging,
+        .systemPackage,
       ]),
     .executableTarget(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
 
     .target(
       name: "TestSupport",
-      dependencies: ["ObjectModel", "ValueExpressions", .grdb, .systemPackage],
+      dependencies: ["ObjectModel", "Expressions", .grdb, .systemPackage],
       path: "Tests/TestSupport",
       swiftSettings: strict),
     .target(
@@ -133,44 +159,43 @@ let package = Package(
       name: "PolicyTool", dependencies: ["Godwit", "GodwitTool", "TestPolicies"],
       path: "Tests/PolicyTool", swiftSettings: strict),
     .tests(
-      of: "Generation",
+      of: "StoreGenerator",
       [
         "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", "TestSupport",
-        "ValueExpressions", .grdb, .systemPackage,
+        "Expressions", .grdb, .systemPackage,
       ]),
     .tests(of: "KeyedArchives", ["TestSupport"]),
-    .tests(of: "Mapping", ["ObjectModel", "TestSupport", "ValueExpressions"]),
+    .tests(of: "Mapping", ["ObjectModel", "TestSupport", "Expressions"]),
     .tests(
       of: "ModelFiles",
       [
-        "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "ValueExpressions", .grdb,
+        "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "Expressions", .grdb,
         .systemPackage,
       ]),
     .tests(
       of: "MappingFiles",
       [
         "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "TestSupport",
-        "ValueExpressions", .systemPackage,
+        "Expressions", .systemPackage,
       ]),
-    .tests(of: "ObjectModel", ["ValueExpressions"]),
+    .tests(of: "ObjectModel", ["Expressions"]),
     .tests(
       of: "Planning",
       [
-        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport", "ValueExpressions",
+        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport", "Expressions",
         .grdb, .systemPackage,
       ]),
     .tests(
       of: "RowPrograms",
-      ["Mapping", "ObjectModel", "Schema", "TestSupport", "ValueExpressions", .grdb]),
-    .tests(of: "Schema", ["ObjectModel", "TestSupport", "ValueExpressions"]),
-    .tests(of: "ValueExpressions"),
-    .tests(of: "ExpressionEvaluation", ["ValueExpressions"]),
+      ["Mapping", "ObjectModel", "Schema", "TestSupport", "Expressions", .grdb]),
+    .tests(of: "Schema", ["ObjectModel", "TestSupport", "Expressions"]),
+    .tests(of: "Expressions"),
     .tests(
       of: "ObjectMigration",
       [
-        "ExpressionEvaluation", "Generation", "Godwit", "Mapping", "MappingFiles", "ModelFiles",
+        "StoreGenerator", "Godwit", "Mapping", "MappingFiles", "ModelFiles",
         "ObjectModel",
-        "Schema", "StoreFormat", "TestPolicies", "TestSupport", "ValueExpressions", .grdb,
+        "Schema", "StoreFormat", "TestPolicies", "TestSupport", "Expressions", .grdb,
         .systemPackage,
       ]),
     .tests(
@@ -186,29 +211,32 @@ let package = Package(
       ], exclude: ["Scenarios"], swiftSettings: strict),
     .tests(
       of: "GodwitTool", ["MigrationStatus", "SystemCalls", .systemPackage]),
-    .tests(of: "StorePages", ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
+    .tests(
+      of: "PageEngine",
+      ["StoreFormat", "SystemCalls", "TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
       of: "MigrationCoordinator",
       [
-        "Generation", "Godwit", "LMDB", "Mapping", "MappingFiles", "MigrationStatus",
-        "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema",
+        "StoreGenerator", "Godwit", "LMDB", "Mapping", "MappingFiles", "MigrationStatus",
+        "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",
+        "Planning", "Schema",
         "StoreFormat",
-        "StorePages", "SystemCalls", "TestPolicies", "TestSupport", "ValueExpressions", .grdb,
+        "Survey", "SystemCalls", "TestPolicies", "TestSupport", "Expressions", .grdb,
         .logging, .systemPackage,
       ]),
     .tests(
       of: "StoreVerification",
       [
         "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
-        "ValueExpressions", .grdb, .systemPackage,
+        "Expressions", .grdb, .systemPackage,
       ]),
     .tests(
       of: "MigrationWorker",
       [
-        "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", "TestSupport", .grdb,
-        .systemPackage,
+        "MigrationEngine", "Planning", "RowPrograms", "Schema", "SQLEngine", "StoreFormat",
+        "SystemCalls", "TestSupport", .grdb, .systemPackage,
       ]),
     .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),
   ],

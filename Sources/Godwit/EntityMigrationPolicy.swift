@@ -1,4 +1,4 @@
-import ExpressionEvaluation
+import Expressions
 import Mapping
 package import ObjectMigration
 

@@ -1,4 +1,4 @@
-package import Generation
+package import StoreGenerator
 
 extension MigrationFailure {
   /// Puts a failure of the generator into a sentence.

@@ -127,7 +127,7 @@ extension AccountMismatch {
   }
 }
 
-extension LegAccounts.OfEntity {
+extension StageAccounts.OfEntity {
   /// What went in and what became of it.
   package var sentence: String {
     let drops = dropped.map { "\($0.objects) \($0.cause.words)" }

@@ -1,4 +1,4 @@
-import ValueExpressions
+import Expressions
 package import Mapping
 import MappingFiles
 import ModelFiles

@@ -1,4 +1,5 @@
-import Generation
+import MigrationEngine
+import StoreGenerator
 import MappingFiles
 import MigrationCoordinator
 import MigrationStatus
@@ -8,7 +9,7 @@ import ObjectMigration
 import ObjectModel
 import Schema
 import StoreFormat
-import StorePages
+import PageEngine
 import SystemCalls
 import SystemPackage
 
@@ -44,7 +45,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as SystemCallError: self.init(error)
     case let error as Errno: self.init(error)
     case let error as PageError: self.init(error)
-    case let error as WorkerError: self.init(error)
+    case let error as ShardError: self.init(error)
     case let error as StatusError: self.init(error)
     case let error as UnknownVersionHash: self.init(error)
     case let error as SchemaError: self.init(error)

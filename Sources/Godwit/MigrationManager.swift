@@ -1,7 +1,6 @@
-import ExpressionEvaluation
+import Expressions
 import Mapping
 import ObjectMigration
-import ValueExpressions
 
 /// What a mapping model says of one entity, as `NSEntityMapping` does.
 public struct EntityMapping: Sendable {

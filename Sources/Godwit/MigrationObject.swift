@@ -1,4 +1,4 @@
-import ExpressionEvaluation
+import Expressions
 import ObjectMigration
 
 /// An object of the source or the destination store, while a migration runs.

@@ -1,3 +1,4 @@
+import Survey
 import Mapping
 import MigrationCoordinator
 import Planning

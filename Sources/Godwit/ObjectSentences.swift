@@ -1,7 +1,6 @@
 import ObjectModel
-import ExpressionEvaluation
+import Expressions
 import ObjectMigration
-import ValueExpressions
 
 extension MigrationFailure {
   /// The most violations that are told one by one.

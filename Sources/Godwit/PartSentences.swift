@@ -1,8 +1,7 @@
-import ExpressionEvaluation
+import Expressions
 import Foundation
 import KeyedArchives
 import ObjectModel
-import ValueExpressions
 
 // Parts of files, where nobody said of which file: those who know have errors of their own.
 extension MigrationFailure {

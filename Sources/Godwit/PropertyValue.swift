@@ -1,6 +1,5 @@
-import ExpressionEvaluation
+import Expressions
 public import Foundation
-import ValueExpressions
 
 /// The value of an attribute.
 public enum PropertyValue: Hashable, Sendable {

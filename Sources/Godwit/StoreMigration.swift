@@ -101,7 +101,7 @@ public struct StoreMigration: Sendable {
     /// Objects dropped, by cause: `removed`, `filter`, `policy`, `unmappedEntity` and the like.
     public var dropped: [String: Int64]
     /// Which part of the migration it is of, from 1, where the store goes over others.
-    public var leg: Int
+    public var stage: Int
   }
 
   /// What a migration did.
@@ -159,13 +159,13 @@ public struct StoreMigration: Sendable {
     }
   }
 
-  private static func accounts(of leg: LegAccounts) -> [Account] {
-    leg.entities.map { entity in
+  private static func accounts(of stage: StageAccounts) -> [Account] {
+    stage.entities.map { entity in
       Account(
         entity: entity.entity, objectsIn: entity.rowsIn, objectsOut: entity.rowsOut,
         dropped: Dictionary(
           entity.dropped.map { ($0.cause.rawValue, $0.objects) }, uniquingKeysWith: +),
-        leg: leg.leg)
+        stage: stage.stage)
     }
   }
 }

@@ -1,8 +1,9 @@
+import MigrationEngine
 import LMDB
 import MigrationCoordinator
 import MigrationStatus
 import MigrationWorker
-import StorePages
+import PageEngine
 import SystemCalls
 import SystemPackage
 
@@ -103,7 +104,7 @@ extension MigrationFailure {
 
 // Workers and the status file.
 extension MigrationFailure {
-  init(_ error: WorkerError) {
+  init(_ error: ShardError) {
     let place = error.table.map { " in \($0)" } ?? ""
     switch error.problem {
     case .orderUnreadable(let reason):

@@ -65,13 +65,13 @@ struct CheckCommand: ParsableCommand {
     request.take(loss)
     var answer = Answer(store: "\(store)", isPossible: false, exitStatus: 0)
     do {
-      try Preview.with(request, target) { preview in
+      try MigrationPreview.with(request, target) { preview in
         answer.isNeeded = preview.isNeeded
         (answer.from, answer.to) = preview.prepared.versions ?? ([], [])
         try preview.requirePossible()
         answer.isPossible = true
         answer.losses = preview.losses
-        answer.stepsNotLookedAt = preview.legs.dropFirst().reduce(0) { $0 + $1.steps.count }
+        answer.stepsNotLookedAt = preview.stages.dropFirst().reduce(0) { $0 + $1.steps.count }
         answer.exitStatus = exitStatus && preview.isNeeded ? Self.neededStatus : 0
       }
     } catch {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Generation
+import StoreGenerator
 import Godwit
 import MigrationCoordinator
 import ModelFiles

@@ -2,6 +2,7 @@ import ArgumentParser
 import Godwit
 import Logging
 import MigrationCoordinator
+import MigrationEngine
 import ObjectMigration
 import Schema
 import SystemCalls

@@ -55,13 +55,13 @@ struct PlanCommand: ParsableCommand {
     var request = MigrationRequest(store: store, model, route, work)
     request.policies = GodwitTool.policies.factories
     request.take(loss)
-    try Preview.with(request, target) { preview in
+    try MigrationPreview.with(request, target) { preview in
       try preview.requirePossible()
       let seconds =
         Double(preview.plan?.bytes ?? 0)
         / (Self.pace(writingPages: preview.writesPages) * Double(work.workers)) + 0.05
       let output = Output(
-        isNeeded: preview.isNeeded, route: MigrationReport.Step.steps(of: preview.legs),
+        isNeeded: preview.isNeeded, route: MigrationReport.Step.steps(of: preview.stages),
         unusedMappings: preview.route?.unusedMappings ?? [], plan: preview.plan,
         losses: preview.losses,
         rows: preview.plan?.rows ?? 0, bytes: preview.plan?.bytes ?? 0,
@@ -74,7 +74,7 @@ struct PlanCommand: ParsableCommand {
     }
   }
 
-  private func text(_ output: Output, _ preview: Preview) -> String {
+  private func text(_ output: Output, _ preview: MigrationPreview) -> String {
     guard output.isNeeded else { return "\(store) has this model already: nothing to do." }
     var lines = output.route.map(Self.text)
     for mapping in output.unusedMappings {
@@ -101,7 +101,7 @@ struct PlanCommand: ParsableCommand {
       case .notComposable: "this step needs the store before it"
       case .stepwise: "step by step"
       }
-    return "leg \(step.leg): \(VersionText(step.from)) to \(VersionText(step.to)), \(by)"
+    return "stage \(step.stage): \(VersionText(step.from)) to \(VersionText(step.to)), \(by)"
       + (cut.map { "; begins with a store of its own: \($0)" } ?? "")
   }
 

@@ -1,3 +1,4 @@
+import Survey
 import Foundation
 import Godwit
 import MigrationCoordinator

@@ -1,3 +1,4 @@
+import Survey
 import Foundation
 import Mapping
 import MigrationCoordinator

@@ -1,5 +1,5 @@
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 extension MappingModel {
   /// The mapping model with all that its mappings of kind `copy` leave unsaid: such a mapping

@@ -1,5 +1,5 @@
 package import ObjectModel
-package import ValueExpressions
+package import Expressions
 
 /// The value expressions that a mapping document leaves out, as Xcode's compiler writes them.
 package struct ImplicitExpressions {

@@ -1,5 +1,5 @@
 package import ObjectModel
-package import ValueExpressions
+package import Expressions
 
 /// Something that a mapping model names and the models or the mapping model itself do not have.
 package struct MappingProblem: Hashable, Sendable {

@@ -1,5 +1,5 @@
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Infers what Core Data calls a lightweight mapping between two models.
 ///

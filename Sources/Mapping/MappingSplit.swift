@@ -1,5 +1,5 @@
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// A mapping model in independent pieces: no relationship crosses from one to another.
 package struct MappingSplit {

@@ -1,5 +1,5 @@
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Properties of source entities that something reads.
 package struct PropertiesRead: Hashable, Codable, Sendable {

@@ -1,5 +1,5 @@
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// The stored properties of a source and a destination entity, inherited ones included, in pairs.
 struct PropertyMatch {

@@ -1,4 +1,4 @@
-package import ValueExpressions
+package import Expressions
 
 /// What a value expression of a mapping amounts to.
 package enum PropertyOrigin: Hashable, Sendable {

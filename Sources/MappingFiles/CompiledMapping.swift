@@ -2,7 +2,7 @@ import KeyedArchives
 package import Mapping
 import ModelFiles
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Reads compiled mapping models, the `.cdm` files of an application.
 package enum CompiledMapping {

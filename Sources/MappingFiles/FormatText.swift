@@ -1,4 +1,4 @@
-import ValueExpressions
+import Expressions
 
 /// Expressions and predicates as the strings of a mapping file.
 enum FormatText {

@@ -2,7 +2,7 @@ import KeyedArchives
 package import Mapping
 import ModelFiles
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Reads the source of a mapping model, `xcmapping.xml` in an `.xcmappingmodel` folder.
 ///

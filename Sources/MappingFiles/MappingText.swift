@@ -1,6 +1,6 @@
 package import Mapping
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Writes a mapping model as the JSON file that docs/mapping-file.md describes.
 package enum MappingText {

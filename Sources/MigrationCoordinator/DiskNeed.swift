@@ -1,3 +1,4 @@
+import Survey
 import Foundation
 import Planning
 import SystemCalls
@@ -17,18 +18,18 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   package var bytes: Int64 { Self.sum([work, result, external]) }
 
   /// - Parameters:
-  ///   - writesPages: whether workers write pages of the result, and not tables of their own.
-  ///   - legs: from the second one on, the store that the leg before made is there as well.
+  ///   - stages: from the second one on, the store that the stage before made is there as well.
+  ///   - shardTenths: what shards take, in tenths of the source (`MigrationEngine.shardTenths`).
   ///   - externalBytes: external files of the source, where the result gets copies of them.
   package init(
-    sourceBytes: Int64, legs: Int = 1, writesPages: Bool = false, externalBytes: Int64 = 0
+    sourceBytes: Int64, stages: Int = 1, shardTenths: Int64 = 14, externalBytes: Int64 = 0
   ) {
     // What adds attributes and renumbers grows a little.
     result = Self.share(sourceBytes, 11, of: 10)
-    work = Self.share(sourceBytes, writesPages ? 1 : 14, of: 10) + (24 << 20)
+    work = Self.share(sourceBytes, shardTenths, of: 10) + (24 << 20)
     external = externalBytes
-    guard legs > 1 else { return }
-    // The store that a leg begins with has its external files beside it, and so has the next one.
+    guard stages > 1 else { return }
+    // The store that a stage begins with has its external files beside it, and so has the next one.
     work = Self.sum([work, result, externalBytes, externalBytes])
   }
 

@@ -1,3 +1,5 @@
+import MigrationEngine
+import Survey
 import Foundation
 package import Logging
 package import MigrationStatus
@@ -61,7 +63,7 @@ package struct Migration: Sendable {
     {
       return try finish(output, paths)
     }
-    if let output = request.output { try requireFreeLogs(of: output) }
+    if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
     let target = try TargetModel(request.target, configuration: request.configuration)
     let workspace = try Workspace.open(paths, store: request.store)
     do {
@@ -79,16 +81,6 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Throws where a log lies at a store's name, which SQLite would replay into it.
-  private func requireFreeLogs(of store: FilePath) throws {
-    for suffix in ["-wal", "-journal", "-shm"] {
-      let beside = FilePath("\(store)\(suffix)")
-      if try Files.fileStatusIfPresent(beside, followLinks: false) != nil {
-        throw MigrationError.outputExists(beside)
-      }
-    }
-  }
-
   private func remove(_ workspace: Workspace) throws {
     for path in try workspace.remove() {
       logger.warning(
@@ -103,26 +95,28 @@ package struct Migration: Sendable {
     _ target: TargetModel, _ workspace: Workspace, _ keeper: OutcomeKeeper,
     _ progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
-    let telling = Telling(workspace.paths, run: keeper.run, logger: logger, progress)
-    defer { telling.end() }
+    let reporter = ProgressReporter(workspace.paths, run: keeper.run, logger: logger, progress)
+    defer { reporter.end() }
     do {
       let survey = try survey(target, workspace.paths)
       let prepared = try PreparedMigration(request, target, survey)
       guard let found = prepared.route else { return try current(survey, workspace, keeper) }
       var report: MigrationReport
       do {
-        report = try await migrate(survey, prepared.legs, workspace, telling)
+        report = try await migrate(survey, prepared.stages, workspace, reporter)
       } catch {
         throw prepared.explained(error)
       }
-      if request.output != nil { try keeper.note(made(survey.access.fingerprint)) }
-      report.note(found, prepared.legs)
-      report.seconds = telling.seconds
-      report.peakMemory = telling.peakMemory
-      telling.enter(.done)
+      if request.output != nil {
+        try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
+      }
+      report.note(found, prepared.stages)
+      report.seconds = reporter.seconds
+      report.peakMemory = reporter.peakMemory
+      reporter.enter(.done)
       return report
     } catch {
-      telling.fail(words.failure(error))
+      reporter.fail(words.failure(error))
       throw error
     }
   }
@@ -131,7 +125,7 @@ package struct Migration: Sendable {
   /// one that an earlier run finished.
   private func finish(_ output: FilePath, _ paths: MigrationPaths) throws -> MigrationReport {
     if let made = OutcomeKeeper.made(at: output),
-      try made == self.made(SourceFingerprint(of: request.store))
+      try made == MadeOutput(of: request, from: SourceFingerprint(of: request.store)).text()
     {
       return report(.alreadyThere)
     }
@@ -141,26 +135,6 @@ package struct Migration: Sendable {
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
     try remove(workspace)
     return report(.finishedEarlier)
-  }
-
-  /// What the output was made of, and how it is known again.
-  private func made(_ source: SourceFingerprint) throws -> String {
-    let status = try Files.fileStatus(request.destination, followLinks: false)
-    let made = MadeOutput(
-      source: source, device: status.device, inode: status.inode, bytes: status.size,
-      modified: status.modified, options: request.resultOptions)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys]
-    return String(decoding: try encoder.encode(made), as: UTF8.self)
-  }
-
-  private struct MadeOutput: Encodable {
-    var source: SourceFingerprint
-    var device: UInt64
-    var inode: UInt64
-    var bytes: Int64
-    var modified: Int64
-    var options: [String]
   }
 
   /// Copies a store that has the model already, where that was asked for.
@@ -182,8 +156,10 @@ package struct Migration: Sendable {
     guard try SourceFingerprint(of: request.store) == survey.access.fingerprint else {
       throw StoreError(.changedDuringMigration, store: request.store)
     }
-    _ = try handOver(survey, files, workspace.paths)
-    try keeper.note(made(survey.access.fingerprint))
+    _ = try ResultHandover(
+      request: request, survey: survey, files: files, paths: workspace.paths
+    ).run()
+    try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
     return report
   }
 
@@ -201,84 +177,24 @@ package struct Migration: Sendable {
     return try StoreSurvey(opening: request, access: access, target: target)
   }
 
-  /// Makes the result by one leg or by several, and puts it where it belongs.
+  /// Makes the result stage by stage, and puts it where it belongs.
   private func migrate(
-    _ survey: StoreSurvey, _ legs: [Leg], _ workspace: Workspace, _ telling: Telling
+    _ survey: StoreSurvey, _ stages: [Stage], _ workspace: Workspace, _ reporter: ProgressReporter
   ) async throws -> MigrationReport {
-    let outcome: LegMigration.Outcome
-    var lastStore = request.store
-    if legs.count == 1 {
-      outcome = try await LegMigration(
-        request: request, survey: survey, leg: legs[0], workspace: workspace, launcher: launcher,
-        logger: logger
-      ).run(telling)
-    } else {
-      let all = try await LegsMigration(
-        request: request, survey: survey, legs: legs, workspace: workspace, launcher: launcher,
-        logger: logger
-      ).run(telling)
-      (outcome, lastStore) = (all.last, all.lastStore)
-    }
-    var report = outcome.report
-    telling.enter(.swapping)
+    let made = try await StageSequence(
+      request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
+      logger: logger
+    ).run(reporter)
+    var report = made.last.report
+    reporter.enter(.swapping)
     let files = ExternalFiles(
-      schema: try StoreSchema(legs[legs.count - 1].destination.model),
-      result: workspace.paths.result, names: outcome.externalNames)
-    let missing = try files.bring(from: lastStore, to: request.destination)
+      schema: try StoreSchema(stages[stages.count - 1].destination.model),
+      result: workspace.paths.result, names: made.last.externalNames)
+    let missing = try files.bring(from: made.lastStore, to: request.destination)
     report.missingExternalFiles = Set(report.missingExternalFiles + missing).sorted()
-    report.oldStore = try handOver(survey, files, workspace.paths)?.string
+    report.oldStore = try ResultHandover(
+      request: request, survey: survey, files: files, paths: workspace.paths
+    ).run()?.string
     return report
-  }
-
-  /// Puts the result where it belongs; the path of the old store where it is kept.
-  private func handOver(
-    _ survey: StoreSurvey, _ files: ExternalFiles, _ paths: MigrationPaths
-  ) throws -> FilePath? {
-    _ = try Files.copyAttributes(from: request.store, to: paths.result)
-    try Files.syncFile(paths.result)
-    if let output = request.output {
-      try requireFreeLogs(of: output)
-      try SwapJournal(paths).begin(paths.result, named: output, isLast: true)
-      try Files.renameNoReplace(paths.result, to: output)
-      try Files.syncDirectory(Files.parent(of: output))
-      FaultPoint.reached("coordinator:output")
-      return nil
-    }
-    let kept = try nameOfKept()
-    let swapper = StoreSwapper(
-      store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
-      journal: SwapJournal(paths))
-    let old = OldExternalFiles(store: request.store)
-    let obsolete = request.discardsOld ? try old.obsolete(survey, files) : []
-    survey.access.release()
-    let links = request.discardsOld ? [] : try old.keep(for: kept)
-    do {
-      try swapper.swap(paths.result, discardsOld: request.discardsOld)
-    } catch {
-      old.undo(links)
-      throw error
-    }
-    try old.remove(obsolete)
-    return request.discardsOld ? nil : kept
-  }
-
-  /// `STORE.before-TIME`; within one second with a number.
-  private func nameOfKept() throws -> FilePath {
-    let plain = "\(request.store).before-\(Self.timestamp())"
-    var name = FilePath(plain)
-    var number = 1
-    while try Files.fileStatusIfPresent(name, followLinks: false) != nil {
-      number += 1
-      name = FilePath("\(plain).\(number)")
-    }
-    return name
-  }
-
-  private static func timestamp() -> String {
-    let formatter = DateFormatter()
-    formatter.locale = Locale(identifier: "en_US_POSIX")
-    formatter.timeZone = TimeZone(identifier: "UTC")
-    formatter.dateFormat = "yyyyMMdd-HHmmss"
-    return formatter.string(from: Date())
   }
 }

@@ -1,3 +1,4 @@
+package import Survey
 package import Mapping
 package import ObjectModel
 package import Planning
@@ -60,13 +61,6 @@ package enum MigrationError: Error, Sendable {
   case verificationFailed(table: String, expectedRows: Int64, rows: Int64)
   case resultDamaged([String])
   case interrupted(work: FilePath)
-}
-
-/// Something in a store that this version cannot carry through a migration.
-package enum UnsupportedFeature: String, Hashable, Codable, Sendable, CaseIterable {
-  case persistentHistory
-  case derivedAttributeTriggers
-  case cloudKitMirroring
 }
 
 /// One reason why a store cannot be migrated, with what the survey found.

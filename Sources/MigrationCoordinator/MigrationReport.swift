@@ -1,3 +1,4 @@
+package import MigrationEngine
 import Mapping
 package import ModelFiles
 package import ObjectModel
@@ -37,18 +38,18 @@ package struct MigrationReport: Codable, Sendable {
     package var to: [String]
     /// The paths of the mapping models in running order; none has the mapping inferred.
     package var mappings: [String]
-    /// Steps of one leg run over the data at once.
-    package var leg: Int
-    /// Why a leg begins with this step; nil for the first, and for steps that begin none.
-    package var cut: Leg.Cut?
+    /// Steps of one stage run over the data at once.
+    package var stage: Int
+    /// Why a stage begins with this step; nil for the first, and for steps that begin none.
+    package var cut: Stage.Cut?
 
-    /// The steps of all legs.
-    package static func steps(of legs: [Leg]) -> [Step] {
-      zip(1..., legs).flatMap { number, leg in
-        leg.steps.enumerated().map { index, step in
+    /// The steps of all stages.
+    package static func steps(of stages: [Stage]) -> [Step] {
+      zip(1..., stages).flatMap { number, stage in
+        stage.steps.enumerated().map { index, step in
           Step(
             from: step.source.names, to: step.destination.names,
-            mappings: step.mappings.map(\.name), leg: number, cut: index == 0 ? leg.cut : nil)
+            mappings: step.mappings.map(\.name), stage: number, cut: index == 0 ? stage.cut : nil)
         }
       }
     }
@@ -108,8 +109,8 @@ package struct MigrationReport: Codable, Sendable {
   /// Why SQL wrote them although pages were asked for.
   package var engineDeclined: String?
   package var losses: [Loss] = []
-  /// Where all objects went, leg by leg.
-  package var accounts: [LegAccounts] = []
+  /// Where all objects went, stage by stage.
+  package var accounts: [StageAccounts] = []
   package var omittedIndexes: [StoreSchema.Omission] = []
   /// Why the result carries no model of its own, if it does not.
   package var modelCacheOmitted: String?
@@ -148,8 +149,8 @@ extension MigrationReport {
   }
 
   /// Notes the route that was taken and what was left aside.
-  mutating func note(_ found: FoundRoute, _ legs: [Leg]) {
-    steps = Step.steps(of: legs)
+  mutating func note(_ found: FoundRoute, _ stages: [Stage]) {
+    steps = Step.steps(of: stages)
     unusedMappings = found.unusedMappings
   }
 }

@@ -18,6 +18,14 @@ package struct MigrationRequest: Sendable {
     case pages
     /// Mapping models object by object, even where rows would do.
     case objects
+
+    /// The engine to take wherever it can make a stage; nil leaves it to the size of the store.
+    var wish: EngineName? {
+      switch self {
+      case .auto, .objects: nil
+      case .sql, .pages: EngineName(rawValue: rawValue)
+      }
+    }
   }
 
   package var store: FilePath
@@ -42,8 +50,8 @@ package struct MigrationRequest: Sendable {
   package var failsOnLoss = false
   /// What may be lost besides what goes with the model.
   package var lossConsent = LossConsent.none
-  /// Whether the output is the store of a leg, which the next leg takes.
-  var isLeg = false
+  /// Whether the output is the store of a stage, which the next stage takes.
+  var isIntermediate = false
   package var discardsOld = false
   package var logsSQL = false
   package var engine = Engine.auto

@@ -1,3 +1,4 @@
+package import Survey
 import Mapping
 import ModelFiles
 import ObjectMigration
@@ -17,7 +18,7 @@ package struct PreparedMigration: Sendable {
   /// The way to the target; nil where none is needed.
   package let route: FoundRoute?
   /// The steps of the route that run at once.
-  package let legs: [Leg]
+  package let stages: [Stage]
 
   /// Finds the way of a resolved request, and whether all that it names is there; writes nothing.
   init(_ request: MigrationRequest, _ target: TargetModel, _ survey: StoreSurvey) throws {
@@ -25,7 +26,7 @@ package struct PreparedMigration: Sendable {
     self.survey = survey
     isNeeded = survey.metadata.versionHashes != target.hashes
     guard isNeeded else {
-      (route, legs) = (nil, [])
+      (route, stages) = (nil, [])
       return
     }
     guard survey.unsupported.isEmpty else {
@@ -37,12 +38,12 @@ package struct PreparedMigration: Sendable {
     let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
     try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
     for step in found.route.steps { try Self.check(step) }
-    legs = try LegPlanner(
+    stages = try StagePlanner(
       found.route, source: survey.schema, isStepwise: request.isStepwise,
       independentPolicies: request.independentPolicies,
       joins: try JoinChoices(request, target: target.model)
-    ).legs
-    try LossRules(request: request, survey: survey, legs: legs).check()
+    ).stages
+    try LossRules(request: request, survey: survey, stages: stages).check()
   }
 
   /// Throws where the mapping models of a step name what there is not, or contradict each other.

@@ -1,10 +1,9 @@
+import EngineList
 import Foundation
-import Mapping
+package import MigrationEngine
 package import MigrationStatus
-package import ObjectMigration
 package import Planning
 import StoreFormat
-import StorePages
 import SystemCalls
 import SystemPackage
 
@@ -16,17 +15,14 @@ import SystemPackage
 package struct Worker {
   private let document: WorkOrderDocument
   private let status: StatusFile?
-  private let policies: Policies
-
-  /// Makes the policy of a class name that a mapping model holds.
-  package typealias Policies = [String: @Sendable () -> any MigrationPolicy]
+  private let policies: PolicyFactories
 
   /// Puts a failure into the words that the status file tells.
   private let words: @Sendable (any Error) -> String
 
   /// Takes the status file to tell progress to, where there is one.
   package init(
-    _ document: WorkOrderDocument, status: StatusFile?, policies: Policies = [:],
+    _ document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
     words: @escaping @Sendable (any Error) -> String = { "\($0)" }
   ) {
     self.document = document
@@ -36,11 +32,11 @@ package struct Worker {
   }
 
   /// Reads a work order, as the coordinator hands it over.
-  package static func decode(_ bytes: [UInt8]) throws(WorkerError) -> WorkOrderDocument {
+  package static func decode(_ bytes: [UInt8]) throws(ShardError) -> WorkOrderDocument {
     do {
       return try WorkOrderDocument(decoding: bytes)
     } catch {
-      throw WorkerError(.orderUnreadable("\(error)"))
+      throw ShardError(.orderUnreadable("\(error)"))
     }
   }
 
@@ -53,18 +49,24 @@ package struct Worker {
     let flusher = startTelling()
     defer { flusher?.stop() }
     do {
-      let (results, bytes, pages, objects, read) = try write(flusher, memory)
+      guard let engine = EngineList.engine(named: document.engine) else {
+        throw ShardError(.orderUnreadable("no engine is called \(document.engine.rawValue)"))
+      }
+      let shard = try engine.makeShard(
+        ShardWork(
+          document, policies: policies,
+          progress: FlushedProgress(flusher, memory, of: document)))
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
-        shard: FilePath(document.shard).lastComponent?.string ?? "", bytes: bytes,
-        pieces: results, peakMemory: Int64(memory.sample()),
+        engine: document.engine, shard: FilePath(document.shard).lastComponent?.string ?? "",
+        bytes: shard.bytes, pieces: shard.pieces, peakMemory: Int64(memory.sample()),
         seconds: (ContinuousClock.now - started) / .seconds(1))
-      manifest.pages = pages
-      manifest.objects = objects
-      manifest.read = read
+      manifest.outcome = shard.outcome
+      manifest.digestsRows = shard.digestsRows
+      manifest.read = shard.read
       try Files.writeFileAtomically(
         Array(JSONEncoder().encode(manifest)), to: FilePath(document.manifest),
-        syncs: document.pages?.syncs ?? true)
+        syncs: document.syncs)
       flusher?.change { record in
         record.state = .done
         record.rowsDone = record.rowsTotal
@@ -93,61 +95,8 @@ package struct Worker {
         error.store = source
       }
       return error
-    case var error as PageError:
-      if error.file?.string == document.source { error.file = nil }
-      // What has no place yet was found in reading.
-      return error.at(file: source)
     default: return error
     }
-  }
-
-  private typealias Written = (
-    results: [ShardManifest.PieceResult], bytes: Int64, pages: PageShard?,
-    objects: ObjectOutcome?, read: PropertiesRead?
-  )
-
-  private func write(_ flusher: PartFlusher?, _ memory: PeakMemory) throws -> Written {
-    if let work = document.objects {
-      let made = try ObjectShard(document, work, policies: policies).write(flusher, memory)
-      let bytes = try Files.fileStatus(FilePath(document.shard)).size
-      return (made.pieces, bytes, nil, made.outcome, nil)
-    }
-    guard let work = document.pages else {
-      var writer = try SQLShardWriter(document, policies: policies)
-      let results = try write(into: &writer, flusher, memory)
-      let read = writer.propertiesRead
-      return (results, try writer.finish(), nil, nil, read)
-    }
-    var writer = try PageShardWriter(document, work, policies: policies)
-    let results = try write(into: &writer, flusher, memory)
-    let pages = try writer.finishPages()
-    let read = writer.propertiesRead
-    return (results, try writer.finish(), pages, nil, read)
-  }
-
-  private func write<Writer: ShardWriter & ~Copyable>(
-    into writer: inout Writer, _ flusher: PartFlusher?, _ memory: PeakMemory
-  ) throws -> [ShardManifest.PieceResult] {
-    let order = document.order
-    var results: [ShardManifest.PieceResult] = []
-    var flushes = 0
-    for piece in order.pieces {
-      flusher?.change { $0.table = piece.destinationTable }
-      let perRow = Double(piece.bytes) / Double(max(1, piece.rows))
-      results.append(
-        try writer.write(piece) { rows, lastKey in
-          flushes += 1
-          flusher?.advance(
-            rows: UInt64(rows), bytes: UInt64(perRow * Double(rows)), lastKey: lastKey)
-          // Asking the kernel costs more than many of the rows between two of these calls.
-          if flushes.isMultiple(of: 16) { _ = memory.sample() }
-          FaultPoint.afterFlush(
-            flushes, isLast: false, order: order.number, attempt: document.attempt)
-        })
-    }
-    FaultPoint.afterFlush(
-      flushes, isLast: true, order: order.number, attempt: document.attempt)
-    return results
   }
 
   private func startTelling() -> PartFlusher? {
@@ -164,5 +113,35 @@ package struct Worker {
       process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
     record.table = order.pieces.first?.destinationTable ?? ""
     return PartFlusher(status, record, every: .milliseconds(100))
+  }
+}
+
+/// Publishes the progress of a shard to the status file, and samples memory now and then.
+private final class FlushedProgress: ShardProgress {
+  private let flusher: PartFlusher?
+  private let memory: PeakMemory
+  private let document: WorkOrderDocument
+  private var flushes = 0
+
+  init(_ flusher: PartFlusher?, _ memory: PeakMemory, of document: WorkOrderDocument) {
+    self.flusher = flusher
+    self.memory = memory
+    self.document = document
+  }
+
+  func begin(_ name: String) { flusher?.change { $0.table = name } }
+
+  func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) {
+    flushes += 1
+    flusher?.advance(rows: rows, bytes: bytes, lastKey: lastKey)
+    // Asking the kernel costs more than many of the rows between two of these calls.
+    if flushes.isMultiple(of: 16) { _ = memory.sample() }
+    FaultPoint.afterFlush(
+      flushes, isLast: false, order: document.order.number, attempt: document.attempt)
+  }
+
+  func end() {
+    FaultPoint.afterFlush(
+      flushes, isLast: true, order: document.order.number, attempt: document.attempt)
   }
 }

@@ -1,5 +1,5 @@
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Takes out of a model what an archive of it cannot have, and keeps what that was.
 struct ArchivableParts {

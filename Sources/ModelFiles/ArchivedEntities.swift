@@ -1,6 +1,6 @@
 import KeyedArchives
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Reads the entities of one archive.
 struct ArchivedEntities {

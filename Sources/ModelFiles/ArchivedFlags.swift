@@ -1,5 +1,5 @@
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// The bits of an archived attribute's `NSFlagsKey`.
 enum ArchivedFlags {

@@ -1,5 +1,5 @@
 import KeyedArchives
-import ValueExpressions
+import Expressions
 
 /// Writes values, expressions and predicates in the forms that real archives show, no others.
 struct ArchivedValueWriter {

@@ -1,5 +1,5 @@
 package import ObjectModel
-package import ValueExpressions
+package import Expressions
 
 /// Reads the values that a model source writes as text.
 package enum AttributeText {

@@ -1,6 +1,6 @@
 import KeyedArchives
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Reads archived models: the `.mom` files of a bundle, and the model caches of stores.
 package enum CompiledModel {

@@ -1,5 +1,5 @@
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Reads an `entity` element.
 struct EntityElement {

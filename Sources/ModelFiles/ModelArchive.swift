@@ -1,6 +1,6 @@
 import KeyedArchives
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Writes models as the archives that stores keep of their own model (`Z_MODELCACHE`).
 ///

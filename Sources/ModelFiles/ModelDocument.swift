@@ -1,5 +1,5 @@
 package import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Reads the source of a model, the file `contents` in an `.xcdatamodel` folder.
 package enum ModelDocument {

@@ -1,9 +1,8 @@
-import ExpressionEvaluation
+import Expressions
 import Foundation
 import GRDB
 import ObjectModel
 import Schema
-import ValueExpressions
 
 /// Turns stored values into those of attributes, and back.
 enum AttributeConversion {

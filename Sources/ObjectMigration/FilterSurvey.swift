@@ -1,9 +1,8 @@
-import ExpressionEvaluation
+import Expressions
 package import GRDB
 package import Mapping
 package import Schema
 package import SystemPackage
-import ValueExpressions
 
 /// Finds out which objects of a source entity the filters of its mappings take, and which values
 /// the mappings that take them forget.

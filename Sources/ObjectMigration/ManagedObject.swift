@@ -1,7 +1,6 @@
-package import ExpressionEvaluation
+package import Expressions
 import ObjectModel
 package import Schema
-package import ValueExpressions
 
 /// An object of the source or the destination store, whose values are read when they are asked for.
 package final class ManagedObject: EvaluatedObject {

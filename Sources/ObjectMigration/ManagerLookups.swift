@@ -1,6 +1,5 @@
-package import ExpressionEvaluation
+package import Expressions
 import Mapping
-import ValueExpressions
 
 extension ObjectMigrationManager: PolicyManager, MigrationLookups {
   package func destinations(

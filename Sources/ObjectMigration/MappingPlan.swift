@@ -1,8 +1,7 @@
 import ObjectModel
-import ExpressionEvaluation
+import Expressions
 package import Mapping
 import Schema
-import ValueExpressions
 
 /// What a mapping does with the objects of one source entity, worked out once.
 final class MappingPlan {

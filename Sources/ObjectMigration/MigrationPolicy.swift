@@ -1,6 +1,5 @@
-package import ExpressionEvaluation
+package import Expressions
 package import Mapping
-package import ValueExpressions
 
 /// What a policy does for its entity mapping, under the hooks of `NSEntityMigrationPolicy`.
 ///

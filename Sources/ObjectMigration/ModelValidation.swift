@@ -1,10 +1,9 @@
 package import SystemPackage
 import StoreFormat
-import ExpressionEvaluation
+import Expressions
 import GRDB
 import ObjectModel
 package import Schema
-import ValueExpressions
 
 extension ViolationList {
   /// What breaks the rules of the model in a store that nobody changes.

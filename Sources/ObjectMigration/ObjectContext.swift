@@ -1,4 +1,4 @@
-package import ExpressionEvaluation
+package import Expressions
 import GRDB
 import Mapping
 import ObjectModel
@@ -6,7 +6,6 @@ import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage
-import ValueExpressions
 
 /// The objects of one of the two stores.
 ///

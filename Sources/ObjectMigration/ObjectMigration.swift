@@ -1,4 +1,4 @@
-import ExpressionEvaluation
+import Expressions
 import GRDB
 package import Mapping
 package import ObjectModel
@@ -6,7 +6,6 @@ package import Schema
 package import StoreFormat
 import SystemCalls
 package import SystemPackage
-import ValueExpressions
 
 /// Migrates a store object by object, as `NSMigrationManager` does: creates, relates, validates.
 ///

@@ -1,7 +1,6 @@
-import ExpressionEvaluation
+import Expressions
 import Mapping
 package import ObjectModel
-import ValueExpressions
 
 /// Why a migration of objects failed, and at which mapping, property and object.
 package struct ObjectMigrationError: Error {

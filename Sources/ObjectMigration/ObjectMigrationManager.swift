@@ -1,8 +1,7 @@
-import ExpressionEvaluation
+package import Expressions
 package import Mapping
 import ObjectModel
 import Schema
-package import ValueExpressions
 
 /// What policies and value expressions ask of a running migration, as of `NSMigrationManager`.
 package final class ObjectMigrationManager {

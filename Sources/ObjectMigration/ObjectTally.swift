@@ -2,7 +2,7 @@ import GRDB
 import Mapping
 import ObjectModel
 import Schema
-import ValueExpressions
+import Expressions
 
 /// Keeps account of the source objects that mappings take and of what is made of them.
 final class ObjectTally {

@@ -1,10 +1,9 @@
-package import ExpressionEvaluation
+package import Expressions
 package import GRDB
 package import Mapping
 import ObjectModel
 package import Schema
 package import SystemPackage
-package import ValueExpressions
 
 /// Makes the values that a row program calls for, one object at a time.
 ///

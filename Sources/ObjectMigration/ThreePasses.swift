@@ -1,6 +1,5 @@
-import ExpressionEvaluation
+import Expressions
 import Mapping
-import ValueExpressions
 
 /// Takes one mapping model through creation, relation and validation.
 struct ThreePasses {

@@ -1,4 +1,4 @@
-package import ValueExpressions
+package import Expressions
 
 /// What a managed object model says of one attribute.
 package struct Attribute: Hashable, Sendable, Codable {

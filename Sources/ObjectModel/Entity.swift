@@ -1,4 +1,4 @@
-package import ValueExpressions
+package import Expressions
 
 /// What a managed object model says of one entity; properties are its own, without inherited ones.
 package struct Entity: Hashable, Sendable, Codable {

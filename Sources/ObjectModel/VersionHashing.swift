@@ -1,5 +1,5 @@
 import Crypto
-import ValueExpressions
+import Expressions
 
 // An entity's hash covers what a store must know: names, types, optionality, relationships,
 // inherited properties, constraints. How it is put together, and what it leaves out, stands with

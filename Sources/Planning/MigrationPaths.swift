@@ -65,15 +65,15 @@ package struct MigrationPaths: Hashable, Sendable {
   package func manifest(_ order: Int) -> FilePath { work.appending("shard-\(order).json") }
   /// `…godwit/swap.json`, while the result takes the store's place.
   package var swapJournal: FilePath { work.appending("swap.json") }
-  /// `…godwit/step-3.sqlite`, the store that the third leg of a migration makes, with a work folder
+  /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work folder
   /// of its own beside it.
-  package func leg(_ number: Int) -> MigrationPaths {
+  package func stage(_ number: Int) -> MigrationPaths {
     MigrationPaths(
       destination: work.appending("step-\(number).sqlite"),
       work: work.appending("step-\(number).godwit"))
   }
-  /// `…godwit/step-3.json`, which declares the third leg done.
-  package func legMarker(_ number: Int) -> FilePath { work.appending("step-\(number).json") }
+  /// `…godwit/step-3.json`, which declares the third stage done.
+  package func stageMarker(_ number: Int) -> FilePath { work.appending("step-\(number).json") }
   /// The folder with the external binary files of a store: `/data/.Shop_SUPPORT`.
   package static func support(of store: FilePath) -> FilePath {
     let stem = store.lastComponent?.stem ?? ""

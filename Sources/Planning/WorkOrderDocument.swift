@@ -29,16 +29,21 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var logsSQL: Bool
   /// What it takes to compute values; nil where the programs call for none.
   package var calls: RowWork?
-  /// What it takes to write pages; nil has the rows written by SQL.
-  package var pages: PageWork?
-  /// The mappings to carry out object by object; nil has rows migrated by the programs.
-  package var objects: ObjectWork?
+  /// The engine that makes the shard.
+  package var engine: EngineName
+  /// What the engine needs besides.
+  package var task: EnginePayload?
+  /// Whether every row is digested, for a comparison with the finished store.
+  package var digestsRows = false
+  /// Whether the manifest is synced, because nobody would notice a restart of the system.
+  package var syncs = true
 
   package init(
-    order: WorkOrder, attempt: Int, planID: String, source: String, support: String,
-    shard: String, manifest: String, status: String?, tables: [TableProgram],
+    order: WorkOrder, attempt: Int, engine: EngineName, planID: String, source: String,
+    support: String, shard: String, manifest: String, status: String?, tables: [TableProgram],
     joins: [JoinProgram], createStatements: [String: String], memory: Int64, logsSQL: Bool
   ) {
+    self.engine = engine
     self.order = order
     self.attempt = attempt
     self.planID = planID
@@ -101,10 +106,12 @@ package struct ShardManifest: Hashable, Codable, Sendable {
   package var shard: String
   package var bytes: Int64
   package var pieces: [PieceResult]
-  /// Where the rows are, if they were written as pages.
-  package var pages: PageShard?
-  /// What came of mappings that were carried out object by object.
-  package var objects: ObjectOutcome?
+  /// The engine that made the shard.
+  package var engine: EngineName
+  /// What the engine tells its own assembler.
+  package var outcome: EnginePayload?
+  /// Whether the digests of the pieces are those of their rows.
+  package var digestsRows = false
   /// The source properties that policies read where rows were computed.
   package var read: PropertiesRead?
   /// The most private memory that the worker used, in bytes.
@@ -112,9 +119,10 @@ package struct ShardManifest: Hashable, Codable, Sendable {
   package var seconds: Double
 
   package init(
-    planID: String, order: Int, attempt: Int, shard: String, bytes: Int64,
+    planID: String, order: Int, attempt: Int, engine: EngineName, shard: String, bytes: Int64,
     pieces: [PieceResult], peakMemory: Int64, seconds: Double
   ) {
+    self.engine = engine
     self.planID = planID
     self.order = order
     self.attempt = attempt

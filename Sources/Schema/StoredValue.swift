@@ -1,5 +1,5 @@
 package import ObjectModel
-package import ValueExpressions
+package import Expressions
 
 /// A value as SQLite stores it.
 package enum StoredValue: Hashable, Codable, Sendable {

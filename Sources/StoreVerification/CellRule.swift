@@ -1,6 +1,6 @@
 import ObjectModel
 import Schema
-import ValueExpressions
+import Expressions
 
 /// What a cell of a row should hold, told by the row that it comes from.
 ///

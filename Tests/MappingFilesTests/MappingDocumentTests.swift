@@ -5,7 +5,7 @@ import ModelFiles
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite(.needsCorpus, .scratchFolder) struct MappingDocumentTests {
   private static let example = "wal-example/Migration2to3.xcmappingmodel"

@@ -1,7 +1,7 @@
 import Mapping
 import MappingFiles
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite struct MappingTextTests {
   private func read(_ text: String) throws(MappingFileError) -> MappingModel {

@@ -5,7 +5,7 @@ import ObjectModel
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite(.needsCorpus) struct RealMappingsTests {
   @Test func `the corpus holds eighteen documents and a compiled one`() {

@@ -2,7 +2,7 @@ import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 struct MappingCheckTests {
   private let old: ManagedObjectModel

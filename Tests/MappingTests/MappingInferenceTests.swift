@@ -2,7 +2,7 @@ import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// The changes that Core Data calls lightweight.
 struct MappingInferenceTests {

@@ -2,7 +2,7 @@ import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// What mappings leave behind, and what a mapping of kind `copy` adds to its file.
 @Suite struct MappingLossesTests {

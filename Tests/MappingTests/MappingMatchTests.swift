@@ -1,7 +1,7 @@
 import Mapping
 import ObjectModel
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite struct MappingMatchTests {
   @Test func `a mapping fits the versions whose hashes it holds, and no others`() throws {

@@ -1,7 +1,7 @@
 import Mapping
 import ObjectModel
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite struct MappingSplitTests {
   private func split(_ mapping: MappingModel) throws -> MappingSplit {

@@ -2,7 +2,7 @@ import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// Which source name each destination name continues (docs/migration.md, "Renaming").
 struct RenamingTests {

@@ -1,7 +1,7 @@
 import Mapping
 import ObjectModel
 import Testing
-import ValueExpressions
+import Expressions
 
 struct RowCallsTests {
   private func calls(

@@ -1,6 +1,6 @@
 import Mapping
 import ObjectModel
-import ValueExpressions
+import Expressions
 
 /// Two versions of a small shop: customers with orders, and a log that nothing refers to.
 enum ShopModels {

@@ -11,15 +11,15 @@ import Testing
 
   @Test func `pages take little more than the result, tables of workers as much again`() {
     let source = 1000 * mebibyte
-    let pages = DiskNeed(sourceBytes: source, writesPages: true)
+    let pages = DiskNeed(sourceBytes: source, shardTenths: 1)
     #expect(pages.bytes == 1224 * mebibyte)
     #expect(DiskNeed(sourceBytes: source).bytes == 2524 * mebibyte)
     #expect(DiskNeed(sourceBytes: 0).bytes == 24 * mebibyte)
     let legs = DiskNeed(
-      sourceBytes: source, legs: 3, writesPages: true, externalBytes: 10 * mebibyte)
+      sourceBytes: source, stages: 3, shardTenths: 1, externalBytes: 10 * mebibyte)
     #expect(legs.bytes == pages.bytes + 1130 * mebibyte)
     #expect(legs.external == 10 * mebibyte)
-    #expect(DiskNeed(sourceBytes: .max, legs: 2, externalBytes: .max).bytes == .max)
+    #expect(DiskNeed(sourceBytes: .max, stages: 2, externalBytes: .max).bytes == .max)
   }
 
   @Test func `what goes to one file system counts together, and each is checked`() {

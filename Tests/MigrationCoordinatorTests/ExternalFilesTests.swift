@@ -1,4 +1,4 @@
-import ValueExpressions
+import Expressions
 import GRDB
 @testable import MigrationCoordinator
 import ObjectModel

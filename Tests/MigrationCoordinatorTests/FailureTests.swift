@@ -7,12 +7,12 @@ import Godwit
 import MigrationWorker
 import ObjectModel
 import StoreFormat
-import StorePages
+import PageEngine
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// What failures say, and with which exit status.
 @Suite struct FailureTests {

@@ -1,5 +1,5 @@
 import Foundation
-import Generation
+import StoreGenerator
 import Godwit
 import Logging
 @testable import MigrationCoordinator
@@ -14,7 +14,7 @@ import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// A store of one model and the file of another, in a folder of their own.
 struct GivenMigration {

@@ -5,6 +5,7 @@ import Mapping
 @testable import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import ObjectEngine
 import Planning
 import StoreFormat
 import SystemCalls
@@ -12,7 +13,7 @@ import SystemPackage
 import TestPolicies
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// What goes with the model goes; anything else is asked for, with its counts.
 @Suite struct LossDecisionTests {
@@ -95,7 +96,7 @@ import ValueExpressions
 
   private func account(
     _ report: MigrationReport, _ entity: String
-  ) throws -> LegAccounts.OfEntity {
+  ) throws -> StageAccounts.OfEntity {
     try #require(report.accounts.first?.entities.first { $0.entity == entity })
   }
 
@@ -244,7 +245,10 @@ import ValueExpressions
     var request = try given.request()
     request.engine = engine
     let launcher = TamperingLauncher(policies: given.policies) { manifest in
-      manifest.objects?.accounts.mappings[0].made += 1
+      if var outcome = try? manifest.outcome?.decoded(as: ObjectOutcome.self) {
+        outcome.accounts.mappings[0].made += 1
+        manifest.outcome = try? EnginePayload(encoding: outcome)
+      }
       for index in manifest.pieces.indices { manifest.pieces[index].count?.made[0].rows -= 1 }
     }
     let error = await #expect(throws: MigrationError.self) {

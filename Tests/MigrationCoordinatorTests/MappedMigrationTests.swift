@@ -14,7 +14,7 @@ import SystemPackage
 import TestPolicies
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// A store, two models and a mapping model between them: readers with their cards, and two
 /// entities that nothing joins to anything.

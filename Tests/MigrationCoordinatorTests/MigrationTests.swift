@@ -1,5 +1,6 @@
-import ValueExpressions
-import Generation
+import Survey
+import Expressions
+import StoreGenerator
 import Mapping
 import Foundation
 import Godwit

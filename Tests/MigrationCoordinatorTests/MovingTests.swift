@@ -7,7 +7,7 @@ import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// What a mapping leaves alone is moved by pages, and must be what SQL makes of it.
 @Suite(.scratchFolder) struct MovingTests {
@@ -72,7 +72,7 @@ import ValueExpressions
       workers: 2, rangeRows: 700, output: given.folder.appending("new.sqlite"))
     request.engine = .pages
     let target = try TargetModel([given.target], configuration: nil)
-    let shown = try Preview.with(request, target) { preview in
+    let shown = try MigrationPreview.with(request, target) { preview in
       #expect(preview.writesPages)
       return try #require(preview.plan).workOrders
     }

@@ -1,3 +1,4 @@
+import Survey
 import GRDB
 @testable import MigrationCoordinator
 import StoreFormat

@@ -12,7 +12,7 @@ import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 /// Losses of inferred mappings, and rows that stand for nothing.
 @Suite(.scratchFolder) struct StoreLossTests {

@@ -1,3 +1,4 @@
+import SQLEngine
 import GRDB
 @testable import Planning
 @testable import RowPrograms
@@ -84,7 +85,8 @@ struct GivenOrder {
     _ statements: [String: String]
   ) -> WorkOrderDocument {
     WorkOrderDocument(
-      order: WorkOrder(number: 2, partition: 1, pieces: pieces), attempt: 1, planID: "plan",
+      order: WorkOrder(number: 2, partition: 1, pieces: pieces), attempt: 1,
+      engine: SQLEngine.name, planID: "plan",
       source: folder.appending("source.sqlite").string,
       support: folder.appending(".source_SUPPORT").string,
       shard: folder.appending("shard-2.1.sqlite").string,

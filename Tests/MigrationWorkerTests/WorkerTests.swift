@@ -1,7 +1,9 @@
 import Schema
 import Foundation
 import GRDB
+import MigrationEngine
 @testable import MigrationWorker
+@testable import SQLEngine
 @testable import Planning
 @testable import RowPrograms
 import StoreFormat
@@ -79,7 +81,7 @@ import Testing
   @Test func `an order without its statement is refused, and nothing is declared done`() throws {
     var document = try GivenOrder(in: folder, rows: 10, pairs: 3).document
     document.createStatements["ZB"] = nil
-    #expect(throws: WorkerError(.orderIncomplete, table: "ZB")) {
+    #expect(throws: ShardError(.orderIncomplete, table: "ZB")) {
       try Worker(document, status: nil).run()
     }
     #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
@@ -87,7 +89,7 @@ import Testing
 
   @Test func `an order that cannot be read is refused`() throws {
     for text in ["", "{}", "nonsense"] {
-      let error = #expect(throws: WorkerError.self) { try Worker.decode(Array(text.utf8)) }
+      let error = #expect(throws: ShardError.self) { try Worker.decode(Array(text.utf8)) }
       guard case .orderUnreadable? = error?.problem else {
         Issue.record("\(String(describing: error))")
         continue

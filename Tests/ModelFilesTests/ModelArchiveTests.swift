@@ -3,7 +3,7 @@ import ModelFiles
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite struct ModelArchiveTests {
   /// Why an archive of Core Data's may differ from ours.

@@ -3,7 +3,7 @@ import ModelFiles
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite struct ModelDocumentTests {
   static func model(_ inside: String) throws -> ManagedObjectModel {

@@ -1,5 +1,5 @@
 import ObjectModel
-import ExpressionEvaluation
+import Expressions
 import Godwit
 import Mapping
 import ObjectMigration
@@ -7,7 +7,6 @@ import SystemPackage
 import Synchronization
 import TestSupport
 import Testing
-import ValueExpressions
 
 /// A policy whose hooks are given as closures.
 private final class ProbePolicy: EntityMigrationPolicy {

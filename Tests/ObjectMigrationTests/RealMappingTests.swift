@@ -1,5 +1,5 @@
-import ValueExpressions
-import Generation
+import Expressions
+import StoreGenerator
 import Godwit
 import Mapping
 import MappingFiles

@@ -7,7 +7,7 @@ import ObjectModel
 import Schema
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 private struct Complaint: Error {}
 

@@ -6,7 +6,7 @@ import Schema
 import StoreFormat
 import SystemPackage
 import TestSupport
-import ValueExpressions
+import Expressions
 
 /// Models of a herd: all creatures in one entity, or each kind in its own.
 enum Herds {

@@ -3,7 +3,7 @@ import ObjectMigration
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite(.scratchFolder) struct SplitAndMergeTests {
   private func split() throws -> (FilePath, ObjectMigration.Report) {

@@ -4,7 +4,7 @@ import ObjectModel
 import SystemPackage
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite(.scratchFolder) struct SubentityTests {
   /// Vehicles and trucks, with depots that hold them and a driver's one vehicle.

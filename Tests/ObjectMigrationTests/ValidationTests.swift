@@ -3,7 +3,7 @@ import ObjectMigration
 import ObjectModel
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 @Suite(.scratchFolder) struct ValidationTests {
   /// The creatures under rules that most of them break.

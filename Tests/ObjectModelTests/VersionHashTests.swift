@@ -1,6 +1,6 @@
 import ObjectModel
 import Testing
-import ValueExpressions
+import Expressions
 
 /// The expected hashes are Apple's, from stores and bundles that its tools wrote.
 @Suite struct VersionHashTests {

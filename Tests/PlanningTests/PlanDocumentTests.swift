@@ -16,7 +16,8 @@ struct PlanDocumentTests {
 
   @Test func `a work order survives its way to a worker`() throws {
     let document = WorkOrderDocument(
-      order: order, attempt: 1, planID: "p", source: "/s", support: "/.s_SUPPORT",
+      order: order, attempt: 1, engine: EngineName(rawValue: "sql"), planID: "p", source: "/s",
+      support: "/.s_SUPPORT",
       shard: "/w/shard-3.1.sqlite", manifest: "/w/shard-3.json", status: nil,
       tables: MigrationProgram.made(tables: ["ZA"], references: []).tables, joins: [],
       createStatements: ["ZA": "CREATE TABLE ZA ( Z_PK INTEGER )"], memory: 1, logsSQL: false)

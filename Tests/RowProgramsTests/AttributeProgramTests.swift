@@ -4,7 +4,7 @@ import RowPrograms
 import Schema
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 struct AttributeProgramTests {
   @Test func `renamed entities and attributes keep their values, keys and save counts`() throws {

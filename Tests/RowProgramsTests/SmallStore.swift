@@ -4,7 +4,7 @@ import ObjectModel
 import RowPrograms
 import Schema
 import TestSupport
-import ValueExpressions
+import Expressions
 
 /// Runs the programs from one model to another on rows in memory.
 struct SmallStore {

@@ -2,7 +2,7 @@ import ObjectModel
 import Schema
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 struct StoreSchemaTests {
   private func columns(_ model: ManagedObjectModel, _ table: String) throws -> [String] {

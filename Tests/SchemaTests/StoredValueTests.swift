@@ -2,7 +2,7 @@ import ObjectModel
 import Schema
 import TestSupport
 import Testing
-import ValueExpressions
+import Expressions
 
 struct StoredValueTests {
   @Test(

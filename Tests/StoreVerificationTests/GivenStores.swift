@@ -6,7 +6,7 @@ import StoreFormat
 @testable import StoreVerification
 import SystemPackage
 import TestSupport
-import ValueExpressions
+import Expressions
 
 /// An old store and the one that it should have become, both written here row by row.
 struct GivenStores {

@@ -1,5 +1,5 @@
 package import ObjectModel
-package import ValueExpressions
+package import Expressions
 
 extension ManagedObjectModel {
   /// A model of these entities.

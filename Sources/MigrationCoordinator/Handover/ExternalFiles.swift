@@ -4,7 +4,7 @@ import GRDB
 import Planning
 import Schema
 import StoreFormat
-import StorePages
+import MigrationEngine
 import SystemCalls
 import SystemPackage
 
@@ -98,62 +98,6 @@ struct ExternalFiles {
         }
       }
     }
-  }
-}
-
-/// The names of external files that workers came across, by table.
-struct ExternalNames: Sendable {
-  private typealias List = (shard: FilePath, sections: [Section])
-
-  /// Tables all of whose rows were looked at.
-  private var lists: [String: [List]] = [:]
-
-  /// Knows of no table.
-  init() {}
-
-  /// Takes the manifests of shards in a folder, where they stay.
-  init(_ manifests: [ShardManifest], in folder: FilePath) {
-    var unlisted: Set<String> = []
-    for manifest in manifests {
-      for (piece, pages) in zip(manifest.pieces, manifest.pages?.pieces ?? []) {
-        if let names = pages.names {
-          lists[piece.table, default: []].append((folder.appending(manifest.shard), names))
-        } else {
-          unlisted.insert(piece.table)
-        }
-      }
-    }
-    for table in unlisted { lists[table] = nil }
-  }
-
-  /// Tells the names in a table; whether they are known.
-  func forEach(of table: String, _ body: (String) throws -> Void) throws -> Bool {
-    guard let lists = lists[table] else { return false }
-    for list in lists where !list.sections.isEmpty {
-      let file = try Files.open(list.shard, .readOnly)
-      try file.closeAfter {
-        let reader = SectionReader(file, list.sections)
-        while let name = try reader.nextName() { try body(name.text) }
-      }
-    }
-    return true
-  }
-}
-
-extension StoreSchema {
-  /// The columns whose values may be in files, with their places in a record, by table.
-  var externalColumns: [String: [(place: Int, name: String)]] {
-    var result: [String: [(place: Int, name: String)]] = [:]
-    for table in tables {
-      for (place, column) in table.columns.enumerated() {
-        guard case .attribute(let entity, let name) = column.role,
-          model.entity(entity)?.attributes.first(where: { $0.name == name })?
-            .storesBinaryDataExternally == true
-        else { continue }
-        result[table.name, default: []].append((place, column.name))
-      }
-    }
-    return result
   }
 }
 

@@ -1,3 +1,5 @@
+import Schema
+import Survey
 import GRDB
 import Planning
 import StoreFormat

@@ -1,7 +1,7 @@
 package import Mapping
 
-/// Where all objects of a store went, in one leg of a migration.
-package struct LegAccounts: Hashable, Codable, Sendable {
+/// Where all objects of a store went, in one stage of a migration.
+package struct StageAccounts: Hashable, Codable, Sendable {
   /// Objects that came to nothing for one cause.
   package struct Drop: Hashable, Codable, Sendable {
     package var cause: LossCause
@@ -31,8 +31,8 @@ package struct LegAccounts: Hashable, Codable, Sendable {
     package var dropped: Int64
   }
 
-  /// Which leg, from 1.
-  package var leg = 1
+  /// Which stage, from 1.
+  package var stage = 1
   package var entities: [OfEntity] = []
   /// What each mapping took and made, where a mapping model says it.
   package var mappings: [ObjectAccounts.OfMapping] = []
@@ -61,7 +61,7 @@ package struct AccountMismatch: Hashable, Codable, Sendable {
   package var found: Int64
 }
 
-/// Compares accounts of one leg, and throws where they do not add up.
+/// Compares accounts of one stage, and throws where they do not add up.
 struct AccountCheck {
   private(set) var mismatches: [AccountMismatch] = []
 

@@ -1,10 +1,11 @@
+import Survey
 import Mapping
 import ObjectModel
 import ObjectMigration
 import Planning
 import Schema
 import StoreFormat
-import ValueExpressions
+import Expressions
 
 /// Counts in a store what mapping models of one step leave behind.
 struct CountedLosses {

@@ -1,3 +1,4 @@
+package import Survey
 import Mapping
 import ObjectModel
 import Planning
@@ -8,8 +9,8 @@ package import SystemPackage
 extension MigrationRequest {
   /// What may be lost.
   package var lossDecision: LossDecision {
-    // The store that a leg before the last makes is no copy that anybody keeps.
-    let isInPlace = output == nil || isLeg
+    // The store that a stage before the last makes is no copy that anybody keeps.
+    let isInPlace = output == nil || isIntermediate
     return LossDecision(
       consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
   }
@@ -33,12 +34,12 @@ extension LossDecision {
 struct LossRules {
   let request: MigrationRequest
   let survey: StoreSurvey
-  let legs: [Leg]
+  let stages: [Stage]
 
   /// Throws where the consent names what there is not, or where the target is of another app.
   func check() throws {
-    guard let last = legs.last else { return }
-    let models = legs.flatMap(\.steps).map(\.source.model) + [last.destination.model]
+    guard let last = stages.last else { return }
+    let models = stages.flatMap(\.steps).map(\.source.model) + [last.destination.model]
     let names = request.lossConsent.unknownNames(models)
     guard names.unknown.isEmpty else {
       throw MigrationError.consentUnknown(names.unknown, known: names.known)
@@ -52,13 +53,13 @@ struct LossRules {
 
   /// Whether no entity of the store leads to one of the target, by any name.
   private var isForeign: Bool {
-    guard let last = legs.last, !survey.model.entities.isEmpty,
-      legs.allSatisfy({ $0.steps.allSatisfy(\.mappings.isEmpty) })
+    guard let last = stages.last, !survey.model.entities.isEmpty,
+      stages.allSatisfy({ $0.steps.allSatisfy(\.mappings.isEmpty) })
     else { return false }
     let wanted = Set(last.destination.model.entities.map(\.name))
     var names = Set(survey.model.entities.map(\.name))
     if !names.isDisjoint(with: wanted) { return false }
-    for case .rows(let steps) in legs.map(\.work) {
+    for case .rows(let steps) in stages.map(\.work) {
       for step in steps {
         names = Set(names.compactMap { step.mapping.destinationName(ofSource: $0) })
       }

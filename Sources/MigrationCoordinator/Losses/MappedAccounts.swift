@@ -1,10 +1,11 @@
 import Mapping
 import ObjectModel
 import Schema
+import Survey
 
-/// The accounts of a leg whose objects were made one by one.
+/// The accounts of a stage whose objects were made one by one.
 struct MappedAccounts {
-  private(set) var accounts = LegAccounts()
+  private(set) var accounts = StageAccounts()
   /// All that is lost, now that it is known.
   private(set) var losses: [Loss]
 
@@ -42,7 +43,7 @@ struct MappedAccounts {
   private mutating func add(
     _ entity: String, _ rows: Int64, _ told: ObjectAccounts.OfEntity?
   ) {
-    var account = LegAccounts.OfEntity(entity: entity, rowsIn: rows, rowsOut: 0, dropped: [])
+    var account = StageAccounts.OfEntity(entity: entity, rowsIn: rows, rowsOut: 0, dropped: [])
     if let told {
       check.expect(rows, told.objects, .table, entity)
       check.expect(rows, told.kept + told.untaken + told.dropped, .source, entity)

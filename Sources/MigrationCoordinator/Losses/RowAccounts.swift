@@ -1,3 +1,4 @@
+import Survey
 import Mapping
 import ObjectModel
 import Planning
@@ -5,9 +6,9 @@ import RowPrograms
 import Schema
 import StoreFormat
 
-/// The accounts of a leg whose rows were made by programs.
+/// The accounts of a stage whose rows were made by programs.
 struct RowAccounts {
-  private(set) var accounts = LegAccounts()
+  private(set) var accounts = StageAccounts()
   /// What only the workers came across.
   private(set) var lateLosses: [Loss] = []
 
@@ -119,7 +120,7 @@ struct RowAccounts {
             $0.source == survey.schema.numbers[entity.name]?.rawValue
           }
       }
-      var account = LegAccounts.OfEntity(
+      var account = StageAccounts.OfEntity(
         entity: entity.name, rowsIn: rows, rowsOut: taken ? rows : 0, dropped: [])
       if !taken, rows > 0 {
         let loss = loss(of: entity.name)

@@ -1,3 +1,4 @@
+import Survey
 import GRDB
 import ObjectModel
 import Schema

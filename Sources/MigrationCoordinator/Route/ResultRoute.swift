@@ -1,3 +1,4 @@
+package import Survey
 package import ObjectModel
 import Planning
 

@@ -4,7 +4,7 @@ import ObjectModel
 import RowPrograms
 import Schema
 import StoreFormat
-import ValueExpressions
+import Expressions
 
 /// Holds what the mapping of one step demands against the rows that the step begins with.
 struct ConditionChecker {

@@ -1,3 +1,4 @@
+import Survey
 import ModelFiles
 import Planning
 package import ObjectModel

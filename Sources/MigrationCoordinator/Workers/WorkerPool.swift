@@ -111,3 +111,36 @@ struct WorkerPool {
     return manifest
   }
 }
+
+extension WorkerPool {
+  /// Runs the orders of a plan that no earlier run has finished; the results of all.
+  func run(
+    resuming documents: [WorkOrderDocument], of plan: MigrationPlan, _ reporter: ProgressReporter
+  ) async throws -> [Result] {
+    var found: [Result] = []
+    var missing: [WorkOrderDocument] = []
+    for document in documents {
+      if let manifest = try Self.finishedManifest(of: document) {
+        found.append(.init(manifest: manifest, attempts: manifest.attempt))
+      } else {
+        missing.append(document)
+      }
+    }
+    reporter.begin(plan, finished: found.map(\.manifest.order), workers: workers)
+    let made = try await run(missing) { _ in FaultPoint.reached("coordinator:migrating") }
+    return found + made
+  }
+
+  /// The manifest of an order that an earlier run has finished, if its shard is still whole.
+  static func finishedManifest(of document: WorkOrderDocument) throws -> ShardManifest? {
+    guard try Files.fileStatusIfPresent(FilePath(document.manifest)) != nil,
+      let manifest = try? manifest(of: document)
+    else { return nil }
+    let shard = FilePath(document.manifest).removingLastComponent().appending(manifest.shard)
+    guard try Files.fileStatusIfPresent(shard)?.size == manifest.bytes,
+      manifest.engine == document.engine
+    else { return nil }
+    // A full verification needs digests, which an interrupted migration may not have made.
+    return manifest.digestsRows || !document.digestsRows ? manifest : nil
+  }
+}

@@ -1,0 +1,68 @@
+import Foundation
+
+/// What `CAST(value, "Class")` makes of a value.
+enum Casting {
+  static func cast(_ value: ObjectValue, to className: String) throws -> AttributeValue {
+    guard case .scalar(let scalar) = value else {
+      throw EvaluationError(.cannotCast(value.kindName, to: className))
+    }
+    if scalar == .null { return .null }
+    guard let result = cast(scalar, to: className) else {
+      throw EvaluationError(.cannotCast(scalar.kindName, to: className))
+    }
+    return result
+  }
+
+  private static func cast(_ value: AttributeValue, to className: String) -> AttributeValue? {
+    switch className {
+    case "NSString": text(value).map { .string($0) }
+    case "NSNumber": number(value)
+    case "NSDecimalNumber": decimal(value)
+    case "NSDate": date(value)
+    case "NSUUID": if case .uuid = value { value } else { AttributeValue(value, castTo: className) }
+    case "NSURL": if case .uri = value { value } else { AttributeValue(value, castTo: className) }
+    case "NSData": if case .data = value { value } else { AttributeValue(value, castTo: className) }
+    default: nil
+    }
+  }
+
+  static func text(_ value: AttributeValue) -> String? {
+    switch value {
+    case .string(let text), .uri(let text): text
+    case .boolean(let flag): flag ? "1" : "0"
+    case .integer(let number): "\(number)"
+    case .real(let number):
+      number == number.rounded() && abs(number) < 1e15 ? "\(Int64(number))" : "\(number)"
+    case .decimal(let digits): digits
+    case .uuid(let bytes): AttributeValue.uuidText(bytes)
+    case .null, .date, .data: nil
+    }
+  }
+
+  static func number(_ value: AttributeValue) -> AttributeValue? {
+    switch value {
+    case .boolean, .integer, .real, .decimal: value
+    case .date(let seconds): .real(seconds)
+    case .string(let text):
+      Int64(text).map { .integer($0) } ?? Double(text).map { Number.real($0).value }
+    default: nil
+    }
+  }
+
+  private static func decimal(_ value: AttributeValue) -> AttributeValue? {
+    switch value {
+    case .decimal: value
+    case .boolean, .integer, .real: Number(value).map { .decimal("\($0.decimal)") }
+    case .string: AttributeValue(value, castTo: "NSDecimalNumber")
+    default: nil
+    }
+  }
+
+  private static func date(_ value: AttributeValue) -> AttributeValue? {
+    switch value {
+    case .date: value
+    case .boolean, .integer, .real, .decimal: Number(value).map { .date($0.double) }
+    default: nil
+    }
+  }
+}

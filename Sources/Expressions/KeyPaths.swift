@@ -1,0 +1,119 @@
+import Foundation
+
+extension ExpressionEvaluator {
+  /// The value at the end of a key path; nil anywhere on the way is nil at its end.
+  package static func follow(_ path: String, from value: ObjectValue) throws -> ObjectValue {
+    try follow(path.split(separator: ".", omittingEmptySubsequences: false)[...], from: value)
+  }
+
+  private static func follow(
+    _ keys: ArraySlice<Substring>, from start: ObjectValue
+  ) throws -> ObjectValue {
+    var value = start
+    var rest = keys
+    while let key = rest.popFirst() {
+      if value.isNull { return .null }
+      if key.hasPrefix("@") {
+        return try apply(String(key), to: try collection(value, of: String(key)), rest)
+      }
+      value = try self.value(ofKey: String(key), of: value)
+    }
+    return value
+  }
+
+  private static func value(ofKey key: String, of value: ObjectValue) throws -> ObjectValue {
+    switch value {
+    case .object(let object): return key == "self" ? value : try object.value(forKey: key)
+    case .scalar(let scalar): return try ScalarMessages.value(ofKey: key, of: scalar)
+    case .collection(let collection):
+      let values = try collection.members.map { member in
+        member.isNull ? .null : try self.value(ofKey: key, of: member)
+      }
+      // A set leaves nil values out, an array keeps them (NSSet and NSArray, valueForKey:).
+      return .collection(
+        ValueCollection(
+          collection.kind, collection.kind == .set ? values.filter { !$0.isNull } : values))
+    }
+  }
+
+  /// Applies a collection operator to what the rest of the key path yields for each member.
+  private static func apply(
+    _ name: String, to collection: ValueCollection, _ rest: ArraySlice<Substring>
+  ) throws -> ObjectValue {
+    if name == "@count" {
+      return try follow(rest, from: .integer(Int64(collection.members.count)))
+    }
+    let values = try collection.members.map { try follow(rest, from: $0) }
+    switch name {
+    case "@sum": return try sum(values, of: name)
+    case "@avg": return try average(values, of: name)
+    case "@min": return try extreme(values, of: name, keeping: .less)
+    case "@max": return try extreme(values, of: name, keeping: .greater)
+    case "@unionOfObjects": return .collection(.init(.array, try withoutNil(values, name)))
+    case "@distinctUnionOfObjects":
+      return .collection(.init(.orderedSet, try withoutNil(values, name)))
+    case "@unionOfArrays":
+      return .collection(.init(.array, try flattened(values, name)))
+    case "@distinctUnionOfArrays", "@distinctUnionOfSets", "@unionOfSets":
+      return .collection(
+        .init(name.hasSuffix("Sets") ? .set : .orderedSet, try flattened(values, name)))
+    default: throw EvaluationError(.unknownOperator(name))
+    }
+  }
+
+  private static func withoutNil(_ values: [ObjectValue], _ name: String) throws -> [ObjectValue] {
+    guard !values.contains(where: \.isNull) else { throw EvaluationError(.nilInUnion(of: name)) }
+    return values
+  }
+
+  private static func flattened(_ values: [ObjectValue], _ name: String) throws -> [ObjectValue] {
+    try withoutNil(values, name).flatMap { try collection($0, of: name).members }
+  }
+
+  /// The sum with nil as zero, as key-value coding has it.
+  private static func sum(_ values: [ObjectValue], of name: String) throws -> ObjectValue {
+    .scalar(try total(values, of: name).value)
+  }
+
+  private static func average(_ values: [ObjectValue], of name: String) throws -> ObjectValue {
+    guard !values.isEmpty else { return .null }
+    return .scalar(Self.mean(try total(values, of: name), values.count).value)
+  }
+
+  private static func total(_ values: [ObjectValue], of name: String) throws -> Number {
+    try values.reduce(.integer(0)) { sum, value in
+      value.isNull ? sum : try sum.adding(try number(value, of: name))
+    }
+  }
+
+  /// Of whole numbers too the mean is a real number.
+  static func mean(_ total: Number, _ count: Int) -> Number {
+    if case .decimal(let sum) = total {
+      return .decimal(sum / Number.integer(Int64(count)).decimal)
+    }
+    return .real(total.double / Double(count))
+  }
+
+  /// The smallest or largest value; nil ones are left out.
+  static func extreme(
+    _ values: [ObjectValue], of name: String, keeping order: Number.Order
+  ) throws -> ObjectValue {
+    var best = ObjectValue.null
+    for value in values where !value.isNull {
+      if best.isNull {
+        best = value
+      } else if try compare(value, best) == order {
+        best = value
+      }
+    }
+    return best
+  }
+
+  static func number(_ value: ObjectValue, of function: String) throws -> Number {
+    guard case .scalar(let scalar) = value, let number = Number(scalar) else {
+      throw EvaluationError(
+        .wrongArgument(of: function, expected: "a number", found: value.kindName))
+    }
+    return number
+  }
+}

@@ -1,0 +1,177 @@
+import Foundation
+
+extension ExpressionEvaluator {
+  /// Answers `FUNCTION(receiver, "selector", …)`; a message to nil yields nil.
+  func send(
+    _ selector: String, to receiver: ObjectValue, _ arguments: [ObjectValue]
+  ) throws -> ObjectValue {
+    let expected = selector.count { $0 == ":" }
+    guard arguments.count == expected else {
+      throw EvaluationError(
+        .argumentCount(of: selector, expected: expected, actual: arguments.count))
+    }
+    if receiver.isNull { return .null }
+    if selector == "valueForKey:" || selector == "valueForKeyPath:" {
+      return try Self.follow(try Self.text(arguments[0], of: selector), from: receiver)
+    }
+    switch receiver {
+    case .object(let object): return try object.perform(selector, arguments)
+    case .scalar(let scalar): return try ScalarMessages.send(selector, to: scalar, arguments)
+    case .collection(let collection):
+      return try CollectionMessages.send(selector, to: collection, arguments)
+    }
+  }
+}
+
+/// Properties and messages of texts, numbers, dates and the like, by Foundation's names.
+enum ScalarMessages {
+  static func value(ofKey key: String, of value: AttributeValue) throws -> ObjectValue {
+    if key == "self" { return .scalar(value) }
+    guard let result = property(key, of: value) else {
+      throw EvaluationError(.unknownKey(key, of: value.kindName))
+    }
+    return .scalar(result)
+  }
+
+  static func send(
+    _ selector: String, to value: AttributeValue, _ arguments: [ObjectValue]
+  ) throws -> ObjectValue {
+    if arguments.isEmpty, let result = property(selector, of: value) { return .scalar(result) }
+    if case .string(let text) = value, !arguments.isEmpty {
+      let texts = try arguments.map { try ExpressionEvaluator.text($0, of: selector) }
+      if let result = answer(selector, text, texts) { return result }
+    }
+    if case .date(let seconds) = value, let argument = arguments.first {
+      switch (selector, argument) {
+      case ("dateByAddingTimeInterval:", _):
+        let more = try ExpressionEvaluator.number(argument, of: selector).double
+        return .scalar(.date(seconds + more))
+      case ("timeIntervalSinceDate:", .scalar(.date(let other))):
+        return .scalar(.real(seconds - other))
+      default: break
+      }
+    }
+    throw EvaluationError(.unknownSelector(selector, of: value.kindName))
+  }
+
+  private static func property(_ key: String, of value: AttributeValue) -> AttributeValue? {
+    switch value {
+    case .string(let text): property(key, ofText: text)
+    case .boolean, .integer, .real, .decimal: property(key, ofNumber: value)
+    case .date(let seconds):
+      switch key {
+      case "timeIntervalSinceReferenceDate": .real(seconds)
+      // 2001-01-01 is that many seconds after 1970-01-01.
+      case "timeIntervalSince1970": .real(seconds + 978_307_200)
+      default: nil
+      }
+    case .data(let bytes): key == "length" ? .integer(Int64(bytes.count)) : nil
+    case .uuid(let bytes): key == "UUIDString" ? .string(AttributeValue.uuidText(bytes)) : nil
+    case .uri(let text):
+      switch key {
+      case "absoluteString": .string(text)
+      case "lastPathComponent", "pathExtension", "path", "scheme", "host":
+        URL(string: text).flatMap { part(key, of: $0) }.map { .string($0) } ?? .null
+      default: nil
+      }
+    case .null: AttributeValue.null
+    }
+  }
+
+  private static func part(_ key: String, of url: URL) -> String? {
+    switch key {
+    case "lastPathComponent": url.lastPathComponent
+    case "pathExtension": url.pathExtension
+    case "path": url.path
+    case "scheme": url.scheme
+    default: url.host
+    }
+  }
+
+  private static func property(_ key: String, ofText text: String) -> AttributeValue? {
+    switch key {
+    case "length": .integer(Int64(text.utf16.count))
+    case "uppercaseString": .string(text.uppercased())
+    case "lowercaseString": .string(text.lowercased())
+    case "capitalizedString": .string(text.capitalized)
+    case "intValue", "integerValue", "longLongValue":
+      .integer(Int64(clamping: leadingWhole(text)))
+    case "doubleValue", "floatValue": .real((text as NSString).doubleValue)
+    case "boolValue": .boolean((text as NSString).boolValue)
+    case "lastPathComponent": .string((text as NSString).lastPathComponent)
+    case "pathExtension": .string((text as NSString).pathExtension)
+    case "stringByDeletingPathExtension": .string((text as NSString).deletingPathExtension)
+    case "stringByDeletingLastPathComponent":
+      .string((text as NSString).deletingLastPathComponent)
+    default: nil
+    }
+  }
+
+  /// The number at the start of a text, 0 without one.
+  private static func leadingWhole(_ text: String) -> Int64 {
+    let trimmed = text.drop { $0.isWhitespace }
+    let sign = trimmed.first == "-" || trimmed.first == "+" ? 1 : 0
+    let digits = trimmed.dropFirst(sign).prefix { $0.isASCII && $0.isNumber }
+    guard !digits.isEmpty else { return 0 }
+    return Int64(trimmed.prefix(sign) + digits) ?? (trimmed.first == "-" ? .min : .max)
+  }
+
+  private static func property(_ key: String, ofNumber value: AttributeValue) -> AttributeValue? {
+    guard let number = Number(value) else { return nil }
+    switch key {
+    case "stringValue": return Casting.text(value).map { .string($0) }
+    case "boolValue": return .boolean(number.double != 0)
+    case "doubleValue", "floatValue": return .real(number.double)
+    case "intValue", "integerValue", "longLongValue":
+      if case .integer(let whole) = number { return .integer(whole) }
+      return Int64(exactly: number.double.rounded(.towardZero)).map { .integer($0) }
+    default: return nil
+    }
+  }
+
+  private static func answer(
+    _ selector: String, _ text: String, _ arguments: [String]
+  ) -> ObjectValue? {
+    switch (selector, arguments.count) {
+    case ("stringByAppendingString:", 1): return .string(text + arguments[0])
+    case ("stringByAppendingPathComponent:", 1):
+      return .string((text as NSString).appendingPathComponent(arguments[0]))
+    case ("stringByReplacingOccurrencesOfString:withString:", 2):
+      return .string(text.replacingOccurrences(of: arguments[0], with: arguments[1]))
+    case ("componentsSeparatedByString:", 1):
+      let parts = text.components(separatedBy: arguments[0]).map { ObjectValue.string($0) }
+      return .collection(ValueCollection(.array, parts))
+    case ("hasPrefix:", 1): return .boolean(text.utf8.starts(with: arguments[0].utf8))
+    case ("hasSuffix:", 1):
+      return .boolean(text.utf8.reversed().starts(with: arguments[0].utf8.reversed()))
+    case ("isEqualToString:", 1): return .boolean(text.utf8.elementsEqual(arguments[0].utf8))
+    default: return nil
+    }
+  }
+}
+
+/// Messages of arrays and sets, by Foundation's names.
+enum CollectionMessages {
+  static func send(
+    _ selector: String, to collection: ValueCollection, _ arguments: [ObjectValue]
+  ) throws -> ObjectValue {
+    let members = collection.members
+    switch (selector, arguments.count) {
+    case ("count", 0): return .integer(Int64(members.count))
+    case ("firstObject", 0), ("anyObject", 0): return members.first ?? .null
+    case ("lastObject", 0): return members.last ?? .null
+    case ("allObjects", 0), ("array", 0): return .collection(ValueCollection(.array, members))
+    case ("set", 0): return .collection(ValueCollection(.set, members))
+    case ("containsObject:", 1):
+      return .boolean(members.contains { $0.isEqual(to: arguments[0]) })
+    case ("componentsJoinedByString:", 1):
+      let separator = try ExpressionEvaluator.text(arguments[0], of: selector)
+      let texts = members.map { member -> String in
+        if case .scalar(let scalar) = member { return Casting.text(scalar) ?? "" }
+        return ""
+      }
+      return .string(texts.joined(separator: separator))
+    default: throw EvaluationError(.unknownSelector(selector, of: "a collection"))
+    }
+  }
+}

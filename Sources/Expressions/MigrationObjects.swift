@@ -1,0 +1,112 @@
+/// A fetch request that an expression made.
+package final class FetchRequestValue: EvaluatedObject {
+  package let entityName: String
+  package let predicate: ValuePredicate
+
+  package init(entityName: String, predicate: ValuePredicate) {
+    self.entityName = entityName
+    self.predicate = predicate
+  }
+
+  package var identity: AnyHashable { ObjectIdentifier(self) }
+  package var typeName: String { "a fetch request" }
+
+  package func value(forKey key: String) throws -> ObjectValue {
+    switch key {
+    case "entityName": .string(entityName)
+    default: throw EvaluationError(.unknownKey(key, of: typeName))
+    }
+  }
+}
+
+/// What `$manager.sourceContext` is: it fetches objects.
+package protocol EvaluatedContext: EvaluatedObject {
+  func fetch(_ request: FetchRequestValue) throws -> [any EvaluatedObject]
+}
+
+/// What a migration answers to the functions of mapping models.
+package protocol MigrationLookups: AnyObject {
+  /// The destination objects that a mapping made of the source objects; of nil, all that it made.
+  func destinations(
+    mapping: String, of sources: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject]
+  /// The source objects from which a mapping made the destination objects; of nil, all.
+  func sources(
+    mapping: String, of destinations: [any EvaluatedObject]?
+  ) throws -> [any EvaluatedObject]
+  /// The destination objects that any mapping made of the source objects.
+  func destinations(of sources: [any EvaluatedObject]) throws -> [any EvaluatedObject]
+  /// The value of `$manager` under a key: a context, `userInfo`, the current mapping.
+  func managerValue(forKey key: String) throws -> ObjectValue
+  /// Answers selectors that an application added to its manager; nil where there is no such.
+  func performOther(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue?
+}
+
+/// `$manager` in value expressions.
+package final class ManagerObject: EvaluatedObject {
+  private unowned let lookups: any MigrationLookups
+  private var requests: [String: FetchRequestValue] = [:]
+
+  package init(_ lookups: any MigrationLookups) { self.lookups = lookups }
+
+  package var identity: AnyHashable { ObjectIdentifier(self) }
+  package var typeName: String { "the migration manager" }
+
+  package func value(forKey key: String) throws -> ObjectValue {
+    try lookups.managerValue(forKey: key)
+  }
+
+  /// The selectors of `NSMigrationManager`, and two that only Xcode's mappings name.
+  package func perform(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue {
+    switch selector {
+    case "fetchRequestForSourceEntityNamed:predicateString:" where arguments.count == 2:
+      return .object(try request(arguments, selector))
+    case "destinationInstancesForEntityMappingNamed:sourceInstances:" where arguments.count == 2:
+      let name = try ExpressionEvaluator.text(arguments[0], of: selector)
+      return .objects(
+        try lookups.destinations(mapping: name, of: try Self.objects(arguments[1], selector)))
+    case "sourceInstancesForEntityMappingNamed:destinationInstances:" where arguments.count == 2:
+      let name = try ExpressionEvaluator.text(arguments[0], of: selector)
+      return .objects(
+        try lookups.sources(mapping: name, of: try Self.objects(arguments[1], selector)))
+    case "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
+    where arguments.count == 2:
+      // The relationship's name only tells Core Data where to look; the objects are given.
+      _ = try ExpressionEvaluator.text(arguments[0], of: selector)
+      return .objects(try lookups.destinations(of: try Self.objects(arguments[1], selector)))
+    default:
+      if let answer = try lookups.performOther(selector, arguments) { return answer }
+      throw EvaluationError(.unknownSelector(selector, of: typeName))
+    }
+  }
+
+  /// Xcode passes one object, nil or a collection; nil means no object (docs/expressions.md).
+  private static func objects(
+    _ value: ObjectValue, _ selector: String
+  ) throws -> [any EvaluatedObject] {
+    switch value {
+    case .scalar(.null): return []
+    case .object(let object): return [object]
+    case .collection(let collection):
+      return try collection.members.flatMap { try objects($0, selector) }
+    case .scalar:
+      throw EvaluationError(
+        .wrongArgument(of: selector, expected: "objects", found: value.kindName))
+    }
+  }
+
+  /// The text of a predicate is read once, however often a mapping asks.
+  private func request(
+    _ arguments: [ObjectValue], _ selector: String
+  ) throws -> FetchRequestValue {
+    let entity = try ExpressionEvaluator.text(arguments[0], of: selector)
+    let text =
+      arguments[1].isNull
+      ? "TRUEPREDICATE" : try ExpressionEvaluator.text(arguments[1], of: selector)
+    let key = "\(entity) \(text)"
+    if let known = requests[key] { return known }
+    let made = FetchRequestValue(entityName: entity, predicate: try ValuePredicate(format: text))
+    requests[key] = made
+    return made
+  }
+}

@@ -1,0 +1,75 @@
+import EngineList
+import Foundation
+import MigrationEngine
+import ModelFiles
+package import Planning
+import Schema
+import StoreFormat
+package import Survey
+import SystemCalls
+import SystemPackage
+
+/// A prepared migration with what its first stage would do, found out without writing anything
+/// beside the store.
+package struct MigrationPreview: Sendable {
+  package let prepared: PreparedMigration
+  /// Of the first stage: those of others begin with stores that are not there yet.
+  package let assessment: StageAssessment?
+  /// Of the first stage; nil where it goes object by object.
+  package let plan: MigrationPlan?
+  /// Whether workers would write pages of the result, and no tables of their own.
+  package let writesPages: Bool
+  package let diskNeed: DiskNeed
+
+  package var survey: StoreSurvey { prepared.survey }
+  package var isNeeded: Bool { prepared.isNeeded }
+  package var route: FoundRoute? { prepared.route }
+  package var stages: [Stage] { prepared.stages }
+  /// What the first stage would lose, as far as it is known before policies run.
+  package var losses: [Loss] { assessment?.losses ?? [] }
+
+  /// Surveys the store of a request and hands the preview over while its files are there.
+  ///
+  /// A store whose latest changes are still in its `-wal` is copied to a temporary folder.
+  package static func with<Result>(
+    _ request: MigrationRequest, _ target: TargetModel, _ body: (MigrationPreview) throws -> Result
+  ) throws -> Result {
+    var request = try request.resolved()
+    request.namesVersions = true
+    let access = try SourceAccess.open(request.store)
+    let survey = try StoreSurvey(opening: request, access: access, target: target)
+    return try body(MigrationPreview(PreparedMigration(request, target, survey)))
+  }
+
+  private init(_ prepared: PreparedMigration) throws {
+    self.prepared = prepared
+    let (request, survey) = (prepared.request, prepared.survey)
+    assessment = try prepared.stages.first.map {
+      try StageAssessment($0, survey, request, scansAll: true)
+    }
+    var plan: MigrationPlan?
+    var engine: (any MigrationEngine.Type)?
+    if let assessment, assessment.rows != nil, assessment.work != nil {
+      let input = StageInput(request, survey, assessment)
+      let chosen = EngineList.choose(for: input, wish: request.engine.wish).engine
+      plan = try chosen.planned(input, under: nil).1
+      engine = chosen
+    }
+    self.plan = plan
+    writesPages = engine?.name.rawValue == MigrationRequest.Engine.pages.rawValue
+    diskNeed = DiskNeed(
+      sourceBytes: survey.access.fingerprint.bytes, stages: prepared.stages.count,
+      shardTenths: engine?.shardTenths ?? 14)
+  }
+
+  /// Throws what would keep the migration from being done, as far as it is known now.
+  package func requirePossible() throws {
+    try assessment?.requirePossible(store: survey.store)
+    guard isNeeded else { return }
+    do {
+      _ = try prepared.request.lossDecision.require(losses, of: survey, store: survey.store)
+    } catch {
+      throw prepared.explained(error)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Logging
+import MigrationEngine
+import MigrationStatus
+import Planning
+import Synchronization
+import SystemCalls
+import SystemPackage
+
+/// Publishes the progress of the coordinator to the status file and to the caller.
+///
+/// Without a status file nothing is published and nothing else changes.
+final class ProgressReporter: Sendable {
+  let status: StatusFile?
+  private let flusher: RunFlusher?
+  private let phases = Mutex<[(phase: Phase, since: ContinuousClock.Instant)]>([])
+  private let poller: Task<Void, Never>?
+
+  init(
+    _ paths: MigrationPaths, run: Identifier = .random(), logger: Logger,
+    _ progress: @escaping @Sendable (StatusSnapshot) -> Void
+  ) {
+    do {
+      let file = try StatusFile.create(paths.status)
+      let own = Processes.own
+      let record = RunRecord(
+        run: run, boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
+        coordinator: own, coordinatorStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
+      status = file
+      flusher = RunFlusher(file, record, every: .milliseconds(100))
+      poller = Task.detached {
+        while !Task.isCancelled {
+          if let snapshot = try? file.snapshot() { progress(snapshot) }
+          try? await Task.sleep(for: .milliseconds(100))
+        }
+      }
+    } catch {
+      logger.warning("no status file", metadata: ["error": "\(error)"])
+      (status, flusher, poller) = (nil, nil, nil)
+    }
+    phases.withLock { $0.append((.surveying, .now)) }
+  }
+
+  /// Publishes nothing.
+  private init() { (status, flusher, poller) = (nil, nil, nil) }
+
+  /// The reporter for work that begins anew: phases only go forward, so what was merged already is
+  /// not reported a second time.
+  func again() -> ProgressReporter {
+    let last = phases.withLock { $0.last?.phase } ?? .surveying
+    return last.rawValue > Phase.migrating.rawValue ? ProgressReporter() : self
+  }
+
+  func enter(_ phase: Phase, units: Int = 0) {
+    phases.withLock { $0.append((phase, .now)) }
+    flusher?.enter(phase, units: UInt64(units))
+  }
+
+  /// Publishes all parts of a plan, and begins with the workers.
+  func begin(_ plan: MigrationPlan, finished: [Int], workers: Int) {
+    let done = Set(finished)
+    status?.write(
+      parts: plan.workOrders.map { order in
+        var part = PartRecord(
+          workOrder: UInt32(order.number), partition: UInt32(order.partition),
+          rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
+        if done.contains(order.number) {
+          part.state = .done
+          (part.rowsDone, part.bytesDone) = (part.rowsTotal, part.bytesTotal)
+        }
+        return part
+      })
+    let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
+    flusher?.change { record in
+      record.rowsTotal = UInt64(plan.rows)
+      record.bytesTotal = UInt64(plan.bytes)
+      record.bytesFound = UInt64(found)
+      record.workOrders = UInt32(plan.workOrders.count)
+      record.workersWanted = UInt32(workers)
+    }
+    // Work that begins anew with another plan is in that phase already.
+    if phases.withLock({ $0.last?.phase }) != .migrating { enter(.migrating) }
+  }
+
+  /// Begins with a migration in several stages, each of which is reported as a fraction.
+  func beginStages(_ count: Int) {
+    flusher?.change { $0.bytesTotal = UInt64(count) * Self.stageShares }
+    enter(.migrating)
+  }
+
+  /// Publishes how far a stage is; stages count from 0.
+  func reach(_ fraction: Double, ofStage number: Int) {
+    let part = UInt64(Double(Self.stageShares) * min(1, max(0, fraction)))
+    flusher?.change { $0.bytesDone = max($0.bytesDone, UInt64(number) * Self.stageShares + part) }
+  }
+
+  private static let stageShares: UInt64 = 10_000
+
+  /// Publishes what the store under assembly goes through.
+  func enter(_ step: AssemblyStep) {
+    switch step {
+    case .merging(let tables): enter(.merging, units: tables)
+    case .relinking(let steps): enter(.relinking, units: steps)
+    case .indexing(let indexes): enter(.indexing, units: indexes)
+    case .verifying: enter(Phase.verifying)
+    case .stepDone: flusher?.advance()
+    }
+  }
+
+  /// The most memory that the coordinator occupied so far, in bytes.
+  var peakMemory: Int64 { Int64(clamping: flusher?.peakMemory ?? 0) }
+
+  func fail(_ failure: OutcomeWords.Failure) {
+    flusher?.fail(failure.sentences.first ?? "", exitStatus: failure.exitStatus)
+  }
+
+  func end() {
+    poller?.cancel()
+    flusher?.stop()
+  }
+
+  /// Seconds in each phase so far.
+  var seconds: [String: Double] {
+    phases.withLock { phases in
+      let ends = phases.dropFirst().map(\.since) + [.now]
+      return Dictionary(
+        zip(phases, ends).map { ("\($0.phase)", ($1 - $0.since) / .seconds(1)) },
+        uniquingKeysWith: +)
+    }
+  }
+}

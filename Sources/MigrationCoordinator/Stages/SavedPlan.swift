@@ -1,0 +1,111 @@
+import EngineList
+import Foundation
+import Mapping
+import MigrationEngine
+import ObjectMigration
+import ObjectModel
+import Planning
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// All that a plan depends on; a plan of other inputs is not resumed.
+struct PlanInputs: Hashable, Codable, Sendable {
+  var fingerprint: SourceFingerprint
+  /// Checksums of the version hashes before and after.
+  var sourceModel: String
+  var destinationModel: String
+  var rangeRows: Int64?
+  var engine: MigrationRequest.Engine
+  /// What else a migration by mapping models depends on.
+  var objects: Objects?
+
+  struct Objects: Hashable, Codable, Sendable {
+    var mappings: [MappingModel]
+    var validates: Bool
+  }
+  /// What the steps between are, where there are several.
+  var steps: [String] = []
+  /// What was asked of the names of join tables.
+  var joinTables: [String] = []
+
+  init(_ request: MigrationRequest, _ survey: StoreSurvey, _ stage: Stage) {
+    fingerprint = survey.access.fingerprint
+    sourceModel = survey.metadata.versionHashes.checksum
+    destinationModel = stage.destination.hashes.checksum
+    rangeRows = request.rangeRows
+    engine = request.engine
+    let mappings = stage.mappings
+    objects =
+      mappings.isEmpty ? nil : .init(mappings: mappings, validates: request.validation != .off)
+    steps = stage.steps.dropFirst().map(\.source.hashes.checksum)
+    joinTables = request.joinTables
+  }
+}
+
+/// A plan with what it takes to resume it.
+struct SavedPlan: Codable, Sendable {
+  var id: String
+  var inputs: PlanInputs
+  var plan: MigrationPlan
+  let engineName: EngineName
+  private let engineState: EnginePayload
+  /// What the plan was made under.
+  var restriction: PlanRestriction?
+  /// Seconds since 2001, the same for every run of the plan.
+  var now: Double
+  /// Whether an earlier run made it.
+  var isTakenUp = false
+
+  private enum CodingKeys: CodingKey {
+    case id, inputs, plan, engineName, engineState, restriction, now
+  }
+
+  init(
+    _ plan: MigrationPlan, by engine: any MigrationEngine, under restriction: PlanRestriction?,
+    of inputs: PlanInputs
+  ) throws {
+    id = UUID().uuidString
+    self.inputs = inputs
+    self.plan = plan
+    engineName = type(of: engine).name
+    engineState = try EnginePayload(encoding: engine)
+    self.restriction = restriction
+    now = Date().timeIntervalSinceReferenceDate
+  }
+
+  /// The engine as it was when the plan was made.
+  func engine() throws -> any MigrationEngine {
+    guard let engine = EngineList.engine(named: engineName) else {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: [CodingKeys.engineName], debugDescription: engineName.rawValue))
+    }
+    return try Self.decode(engine, from: engineState)
+  }
+
+  private static func decode<Engine: MigrationEngine>(
+    _ type: Engine.Type, from state: EnginePayload
+  ) throws -> any MigrationEngine {
+    try state.decoded(as: type)
+  }
+}
+
+extension Workspace {
+  /// The plan that an interrupted migration left, if it was made from the same inputs by the same
+  /// engine.
+  func savedPlan(_ inputs: PlanInputs, by engine: EngineName) throws -> SavedPlan? {
+    guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
+    let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
+    guard var saved = try? PlanCoding.decoder.decode(SavedPlan.self, from: Data(bytes)),
+      saved.inputs == inputs, saved.engineName == engine, let engine = try? saved.engine(),
+      try engine.canResume(in: paths)
+    else { return nil }
+    saved.isTakenUp = true
+    return saved
+  }
+
+  func save(_ plan: SavedPlan) throws {
+    try Files.writeFileAtomically(Array(PlanCoding.encoder.encode(plan)), to: paths.plan)
+  }
+}

@@ -1,0 +1,294 @@
+import EngineList
+import Foundation
+import Logging
+import Mapping
+import MigrationEngine
+import MigrationStatus
+import ModelFiles
+import ObjectMigration
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// One stage of a migration: from a surveyed store to a verified result that has no name yet.
+struct StageRun {
+  /// Whose store is the one that the stage begins with.
+  let request: MigrationRequest
+  let survey: StoreSurvey
+  let stage: Stage
+  let workspace: Workspace
+  let launcher: any WorkerLauncher
+  let logger: Logger
+
+  private var paths: MigrationPaths { workspace.paths }
+
+  /// What came of a stage.
+  struct Outcome {
+    var report: MigrationReport
+    var externalNames = ExternalNames()
+  }
+
+  /// Makes the result.
+  func run(_ reporter: ProgressReporter) async throws -> Outcome {
+    guard survey.unsupported.isEmpty else {
+      throw MigrationError.unsupported(store: request.store, survey.unsupported)
+    }
+    let assessment = try StageAssessment(stage, survey, request)
+    try assessment.requirePossible(store: request.store)
+    _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
+    reporter.enter(.planning)
+    let input = StageInput(request, survey, assessment)
+    let (engine, refusal) = EngineList.choose(for: input, wish: request.engine.wish)
+    var outcome: Outcome
+    do {
+      outcome = try await carryOut(assessment, input, engine, reporter)
+    } catch {
+      guard let restriction = engine.restriction(after: error) else { throw error }
+      logger.notice("\(restriction.notice)")
+      outcome = try await carryOut(assessment, input, engine, under: restriction, reporter.again())
+    }
+    outcome.report.engineDeclined = refusal
+    outcome.report.joinTables = assessment.joinChoices
+    return outcome
+  }
+
+  /// Plans, has workers make the shards and puts these together.
+  private func carryOut(
+    _ assessment: StageAssessment, _ input: StageInput, _ type: any MigrationEngine.Type,
+    under restriction: PlanRestriction? = nil, _ reporter: ProgressReporter
+  ) async throws -> Outcome {
+    let saved = try plan(input, type, under: restriction)
+    var engine = try saved.engine()
+    try checkSpace(type)
+    try engine.prepare(
+      input, saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
+    let results = try await migrate(input, assessment, saved, engine, reporter)
+    do {
+      return try finish(results, input, assessment, saved, engine, reporter)
+    } catch let error as AssemblyError {
+      throw MigrationError(error, in: paths.work)
+    }
+  }
+
+  // MARK: Planning
+
+  private func plan(
+    _ input: StageInput, _ type: any MigrationEngine.Type, under restriction: PlanRestriction?
+  ) throws -> SavedPlan {
+    let inputs = PlanInputs(request, survey, stage)
+    if let saved = try workspace.savedPlan(inputs, by: type.name),
+      restriction == nil || saved.restriction == restriction
+    {
+      logger.notice("taking up an interrupted migration")
+      return saved
+    }
+    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
+    let (engine, plan) = try type.planned(input, under: restriction)
+    let saved = try SavedPlan(plan, by: engine, under: restriction, of: inputs)
+    try workspace.save(saved)
+    return saved
+  }
+
+  private func checkSpace(_ type: any MigrationEngine.Type) throws {
+    let copies = request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store)
+    try workspace.requireSpace(
+      DiskNeed(
+        sourceBytes: survey.access.fingerprint.bytes, shardTenths: type.shardTenths,
+        externalBytes: copies))
+  }
+
+  // MARK: Workers
+
+  private func migrate(
+    _ input: StageInput, _ assessment: StageAssessment, _ saved: SavedPlan,
+    _ engine: any MigrationEngine, _ reporter: ProgressReporter
+  ) async throws -> [WorkerPool.Result] {
+    let documents = try saved.plan.workOrders.map { order in
+      var document = WorkOrderDocument(order, saved, input, assessment, paths, request)
+      document.task = try engine.task(
+        for: order, of: saved.plan, input, in: paths, now: saved.now)
+      document.syncs = engine.syncsShards
+      if reporter.status == nil { document.status = nil }
+      return document
+    }
+    let pool = WorkerPool(
+      launcher: launcher, workers: request.workers, status: reporter.status, logger: logger)
+    let beside = try engine.accompany(paths)
+    defer { beside?.stop() }
+    return try await pool.run(resuming: documents, of: saved.plan, reporter)
+  }
+
+  // MARK: From shards to the store
+
+  private func finish(
+    _ results: [WorkerPool.Result], _ input: StageInput, _ assessment: StageAssessment,
+    _ saved: SavedPlan, _ engine: any MigrationEngine, _ reporter: ProgressReporter
+  ) throws -> Outcome {
+    let manifests = results.map(\.manifest)
+    var report = MigrationReport(
+      outcome: .migrated, store: request.store.string, destination: request.destination.string)
+    let summary = try type(of: engine).summary(of: manifests)
+    // What was made one by one is judged before it is put together; of rows the assembler knows
+    // first whether the plan stands.
+    if let summary {
+      try settle(&report, assessment, saved.plan, manifests, summary)
+      try judge(summary.violations, &report)
+    }
+    let order = try assemblyOrder(input, assessment, saved.plan, manifests, summary, &report)
+    let assembled = try engine.assemble(order, in: paths) { reporter.enter($0) }
+    if summary == nil { try settle(&report, assessment, saved.plan, manifests, nil) }
+    FaultPoint.reached("coordinator:assembled")
+    try Task.checkCancellation()
+    if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
+      try judge(ViolationList(inStore: paths.result, of: assessment.destination), &report)
+    }
+    report.engine = MigrationRequest.Engine(rawValue: saved.engineName.rawValue)
+    report.movedTables = assembled.movedTables
+    report.rows = assembled.rows
+    report.danglingReferences = assembled.danglingReferences
+    report.omittedIndexes = assessment.destination.omissions
+    report.extraTables = survey.differences.extraTables
+    report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
+    report.resumed = saved.isTakenUp
+    return Outcome(report: report, externalNames: assembled.externalNames)
+  }
+
+  /// Notes where all objects went; throws where more is lost than may be.
+  private func settle(
+    _ report: inout MigrationReport, _ assessment: StageAssessment, _ plan: MigrationPlan,
+    _ manifests: [ShardManifest], _ summary: ObjectSummary?
+  ) throws {
+    let (accounts, losses) = try assessment.settled(plan, manifests, summary)
+    report.accounts = [accounts]
+    report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
+  }
+
+  /// Throws where violations of the destination's rules end the migration.
+  private func judge(_ violations: ViolationList, _ report: inout MigrationReport) throws {
+    if let failure = ObjectMigrationError(violations, request.validation) { throw failure }
+    report.violations = violations.count
+    report.firstViolations = violations.first
+  }
+
+  private func assemblyOrder(
+    _ input: StageInput, _ assessment: StageAssessment, _ plan: MigrationPlan,
+    _ manifests: [ShardManifest], _ summary: ObjectSummary?, _ report: inout MigrationReport
+  ) throws -> AssemblyOrder {
+    let model = assessment.destination.model
+    var order = AssemblyOrder(
+      input, plan: plan, manifests: manifests,
+      metadata: survey.metadata.restated(
+        hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers),
+      paths: paths)
+    do {
+      let encoded = try ModelArchive.encode(model)
+      order.modelCache = encoded.bytes
+      report.modelCacheLeftOut = encoded.leftOut.map { .init($0) }
+    } catch {
+      report.modelCacheOmitted = "\(error)"
+    }
+    order.maxima = assessment.maxima(summary)
+    if let mode = request.journalMode { order.usesWAL = mode == .wal }
+    return order
+  }
+}
+
+extension StageInput {
+  /// - Precondition: nothing stands in the way of the stage.
+  init(_ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: StageAssessment) {
+    guard let work = assessment.work else {
+      preconditionFailure("an assessment without hindrances has a program")
+    }
+    self.init(
+      store: request.store, survey: survey, destination: assessment.destination, work: work,
+      workers: request.workers, memory: request.memory)
+    rangeRows = request.rangeRows
+    verifiesFully = request.verifiesFully
+    validates = request.validation != .off
+    logsSQL = request.logsSQL
+  }
+}
+
+extension MigrationEngine {
+  /// The same as `plan`, for callers that do not know which engine it is.
+  static func planned(
+    _ stage: StageInput, under restriction: PlanRestriction?
+  ) throws -> (any MigrationEngine, MigrationPlan) {
+    let made = try plan(stage, under: restriction)
+    return (made.engine, made.plan)
+  }
+}
+
+extension PlanRestriction {
+  /// What a log says of it.
+  fileprivate var notice: String {
+    switch self {
+    case .movesNothing: "a b-tree of the store cannot be moved as it is: migrating all rows"
+    case .undivided:
+      "a policy or an expression asks for what other mappings make: all are migrated as one"
+    }
+  }
+}
+
+extension MigrationError {
+  fileprivate init(_ error: AssemblyError, in folder: FilePath) {
+    switch error {
+    case .manifestForeign(let path): self = .manifestForeign(folder.pushing(path))
+    case .rowsDiffer(let table, let expected, let found):
+      self = .verificationFailed(table: table, expectedRows: expected, rows: found)
+    case .damaged(let answers): self = .resultDamaged(answers)
+    }
+  }
+}
+
+extension WorkOrderDocument {
+  init(
+    _ order: WorkOrder, _ saved: SavedPlan, _ input: StageInput, _ assessment: StageAssessment,
+    _ paths: MigrationPaths, _ request: MigrationRequest
+  ) {
+    let wanted = Set(order.pieces.map(\.destinationTable))
+    let program = saved.plan.program
+    var statements: [String: String] = [:]
+    if case .rows = input.work {
+      for table in input.destination.tables where wanted.contains(table.name) {
+        statements[table.name] = table.createStatement
+      }
+      for table in input.destination.joinTables where wanted.contains(table.name) {
+        statements[table.name] = table.createStatement
+      }
+    }
+    self.init(
+      order: order, attempt: 1, engine: saved.engineName, planID: saved.id,
+      source: input.survey.access.readable.string,
+      support: MigrationPaths.support(of: request.store).string,
+      shard: paths.shard(order.number, attempt: 1).string,
+      manifest: paths.manifest(order.number).string, status: paths.status.string,
+      tables: program.tables.filter { wanted.contains($0.destinationTable) },
+      joins: program.joins.filter { wanted.contains($0.destinationTable) },
+      createStatements: statements, memory: request.memory / Int64(request.workers + 1),
+      logsSQL: request.logsSQL)
+    store = input.survey.store.string
+    digestsRows = request.verifiesFully
+    if let step = assessment.rows?.steps.first(where: \.isComputed) {
+      calls = RowWork(
+        source: step.source.model, destination: step.destination.model, mapping: step.mapping,
+        now: saved.now)
+    }
+  }
+}
+
+extension MigrationReport.Order {
+  init(_ result: WorkerPool.Result, _ plan: MigrationPlan) {
+    let order = plan.workOrders.first { $0.number == result.manifest.order }
+    self.init(
+      number: result.manifest.order, partition: order?.partition ?? 0, attempts: result.attempts,
+      rows: result.manifest.pieces.reduce(0) { $0 + $1.rowsWritten },
+      bytes: result.manifest.bytes, peakMemory: result.manifest.peakMemory,
+      seconds: result.manifest.seconds)
+  }
+}

@@ -1,0 +1,239 @@
+import EngineList
+import Foundation
+import Logging
+import Mapping
+import MappingFiles
+import MigrationStatus
+import ModelFiles
+import ObjectModel
+import Planning
+import Schema
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+// (1) A stage's store has its name `step-N.sqlite` only once it is complete and on the disk, and its
+// marker `step-N.json` only after that.
+// (2) A marker counts only where it was made from the same store over the same steps.
+// (3) The store that a stage begins with goes when the stage's own marker is there.
+
+/// The stages of a migration, each but the last with a store of its own in the work folder.
+struct StageSequence {
+  let request: MigrationRequest
+  let survey: StoreSurvey
+  let stages: [Stage]
+  let workspace: Workspace
+  let launcher: any WorkerLauncher
+  let logger: Logger
+
+  private var paths: MigrationPaths { workspace.paths }
+
+  /// What came of all stages, and where the external files of the result still lie.
+  struct Outcome {
+    var last: StageRun.Outcome
+    var lastStore: FilePath
+  }
+
+  /// What a stage's store was made of.
+  private struct Marker: Codable, Hashable {
+    var fingerprint: SourceFingerprint
+    /// Checksums of all versions up to the stage's last, and the mapping models between them.
+    var steps: [String]
+    /// What came of the stage.
+    var losses: [Loss]
+    var accounts: [StageAccounts]
+    var missingExternalFiles: [String]
+  }
+
+  /// Makes the result of the last stage; it has no name yet.
+  func run(_ reporter: ProgressReporter) async throws -> Outcome {
+    var done = try begin(reporter)
+    let wasResumed = !done.isEmpty
+    for number in (done.count + 1)..<stages.count {
+      done.append(try await intermediate(number, reporter))
+      FaultPoint.reached("coordinator:leg")
+      try Task.checkCancellation()
+    }
+    var own = request
+    own.store = store(before: stages.count)
+    if own.journalMode == nil { own.journalMode = survey.access.usesWAL ? .wal : .delete }
+    var last = try await run(stages.count, own, reporter)
+    var report = last.report
+    report.store = request.store.string
+    report.destination = request.destination.string
+    report.losses = done.flatMap(\.losses) + report.losses
+    report.accounts = done.flatMap(\.accounts) + report.accounts
+    for index in report.accounts.indices { report.accounts[index].stage = index + 1 }
+    report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
+    report.extraTables = survey.differences.extraTables
+    report.resumed = report.resumed || wasResumed
+    last.report = report
+    return Outcome(last: last, lastStore: own.store)
+  }
+
+  /// Checks the disk, and finds the stages that an earlier run has finished.
+  private func begin(_ reporter: ProgressReporter) throws -> [Marker] {
+    // A single stage checks and resumes by itself.
+    guard stages.count > 1 else { return [] }
+    try workspace.requireSpace(
+      DiskNeed(
+        sourceBytes: survey.access.fingerprint.bytes, stages: stages.count,
+        shardTenths: stages.map { $0.shardTenths(request, survey) }.max() ?? 0,
+        externalBytes: MigrationPaths.externalBytes(of: request.store)))
+    let done = try finishedStages()
+    if done.isEmpty {
+      // A stage that was interrupted knows by itself whether it can go on.
+      let kept: Set = [paths.snapshot, paths.status, paths.statusLock, paths.stage(1).work]
+      try workspace.clear(keeping: kept)
+    } else {
+      logger.notice("taking up an interrupted migration", metadata: ["stage": "\(done.count + 1)"])
+    }
+    reporter.beginStages(stages.count)
+    return done
+  }
+
+  /// The store that a stage begins with; stages count from 1.
+  private func store(before number: Int) -> FilePath {
+    number == 1 ? request.store : paths.stage(number - 1).destination
+  }
+
+  // MARK: One stage
+
+  private func intermediate(_ number: Int, _ reporter: ProgressReporter) async throws -> Marker {
+    let destination = paths.stage(number).destination
+    try remove(destination)
+    var own = request
+    own.store = store(before: number)
+    own.output = destination
+    own.isIntermediate = true
+    own.discardsOld = request.discardsOld && request.output == nil
+    own.journalMode = .delete
+    let made = try await run(number, own, reporter)
+    let result = paths.stage(number).result
+    let files = ExternalFiles(
+      schema: try StoreSchema(stages[number - 1].destination.model), result: result,
+      names: made.externalNames)
+    let missing = try files.bring(from: own.store, to: destination)
+    try Files.syncFile(result)
+    try Files.rename(result, to: destination)
+    try Files.syncDirectory(paths.work)
+    FaultPoint.reached("coordinator:leg-named")
+    let marker = Marker(
+      fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
+      losses: made.report.losses, accounts: made.report.accounts, missingExternalFiles: missing)
+    try Files.writeFileAtomically(
+      Array(JSONEncoder().encode(marker)), to: paths.stageMarker(number))
+    try WorkFolder(path: paths.stage(number).work).remove()
+    if number > 1 { try remove(paths.stage(number - 1).destination) }
+    return marker
+  }
+
+  /// Runs a stage: the only one in the work folder itself, one of several in a folder of its own.
+  private func run(
+    _ number: Int, _ own: MigrationRequest, _ reporter: ProgressReporter
+  ) async throws -> StageRun.Outcome {
+    let stage = stages[number - 1]
+    let survey = number == 1 ? survey : try survey(of: own.store, stage)
+    guard stages.count > 1 else {
+      return try await StageRun(
+        request: own, survey: survey, stage: stage, workspace: workspace, launcher: launcher,
+        logger: logger
+      ).run(reporter)
+    }
+    var workspace = try Workspace.open(paths.stage(number), store: request.store)
+    if number == stages.count { workspace.paths.result = paths.result }
+    reporter.reach(0, ofStage: number - 1)
+    let inner = ProgressReporter(workspace.paths, logger: logger) {
+      reporter.reach($0.fraction, ofStage: number - 1)
+    }
+    defer { inner.end() }
+    do {
+      return try await StageRun(
+        request: own, survey: survey, stage: stage, workspace: workspace, launcher: launcher,
+        logger: logger
+      ).run(inner)
+    } catch {
+      throw explained(error, stage)
+    }
+  }
+
+  /// Users know the store and the versions, not the stores between them.
+  private func explained(_ error: any Error, _ stage: Stage) -> any Error {
+    switch error {
+    case MigrationError.impossible(_, let hindrances):
+      MigrationError.stepImpossible(
+        store: request.store, from: stage.source.names, to: stage.destination.names, hindrances)
+    case MigrationError.stepImpossible(_, let from, let to, let hindrances):
+      MigrationError.stepImpossible(store: request.store, from: from, to: to, hindrances)
+    case MigrationError.losses(_, let losses):
+      MigrationError.losses(store: request.store, losses)
+    default: error
+    }
+  }
+
+  private func survey(of store: FilePath, _ stage: Stage) throws -> StoreSurvey {
+    let access = try SourceAccess.open(store) { FilePath("\(store)-copy") }
+    let reader = try StoreReader(immutable: access.readable)
+    return try StoreSurvey(
+      store: store, access: access, reader: reader, metadata: try reader.metadata(),
+      model: stage.source.model)
+  }
+
+  private func remove(_ store: FilePath) throws {
+    try Files.removeRegularFile(store)
+    try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))
+  }
+
+  // MARK: Resuming
+
+  /// The markers of the stages that an earlier run has finished, from the first on.
+  private func finishedStages() throws -> [Marker] {
+    var found: [Marker] = []
+    for number in 1..<stages.count {
+      let path = paths.stageMarker(number)
+      guard try Files.fileStatusIfPresent(path) != nil,
+        let marker = try? JSONDecoder().decode(
+          Marker.self, from: Data(Files.readFile(path, limit: 1 << 26))),
+        marker.fingerprint == survey.access.fingerprint,
+        marker.steps == (try signature(upTo: number))
+      else { break }
+      found.append(marker)
+    }
+    // Only the last one's store is still needed.
+    guard !found.isEmpty,
+      try Files.fileStatusIfPresent(paths.stage(found.count).destination) != nil
+    else { return [] }
+    return found
+  }
+
+  private func signature(upTo number: Int) throws -> [String] {
+    let steps = stages.prefix(number).flatMap(\.steps)
+    return try [survey.metadata.versionHashes.checksum]
+      + steps.flatMap { step in
+        try step.mappings.map { try Self.text($0.mapping) } + [step.destination.hashes.checksum]
+      } + ["\(request.validation)"]
+  }
+
+  /// A mapping model as a text that is the same in every process.
+  private static func text(_ mapping: MappingModel) throws -> String {
+    do {
+      return try MappingText.text(mapping)
+    } catch {
+      guard case .noText = error.problem else { throw error }
+      // What cannot be compared is taken for another one each time.
+      return UUID().uuidString
+    }
+  }
+}
+
+extension Stage {
+  /// What its shards take, in tenths of the source, as far as its engine is known beforehand.
+  fileprivate func shardTenths(_ request: MigrationRequest, _ survey: StoreSurvey) -> Int64 {
+    EngineList.shardTenths(
+      byRows: isByRows, sourceBytes: survey.access.fingerprint.bytes, wish: request.engine.wish)
+  }
+
+  /// Whether its rows are made by programs.
+  private var isByRows: Bool { if case .rows = work { true } else { false } }
+}

@@ -1,0 +1,33 @@
+import ObjectModel
+import StoreFormat
+package import Survey
+package import SystemPackage
+
+extension StoreSurvey {
+  /// Surveys the store of a request.
+  package init(
+    opening request: MigrationRequest, access: SourceAccess, target: TargetModel
+  ) throws {
+    let reader = try StoreReader(immutable: access.readable)
+    let metadata = try reader.metadata()
+    let model = try target.sourceModel(
+      metadata.versionHashes, reader: reader, others: request.models)
+    try self.init(
+      store: request.store, access: access, reader: reader, metadata: metadata, model: model)
+  }
+}
+
+extension StoreSurvey {
+  /// Surveys a store by its own model, which is found in one of the places or in the store.
+  package init(store: FilePath, access: SourceAccess, models: [FilePath]) throws {
+    let reader = try StoreReader(immutable: access.readable)
+    let metadata = try reader.metadata()
+    var search = OwnModel(metadata.versionHashes)
+    guard let model = try search.find(in: models, reader: reader) else {
+      throw MigrationError.sourceModelMissing(
+        store: store, searched: models, unreadable: search.unreadable)
+    }
+    try self.init(
+      store: store, access: access, reader: reader, metadata: metadata, model: model)
+  }
+}

@@ -1,0 +1,92 @@
+import Mapping
+package import MigrationEngine
+import ObjectMigration
+import ObjectModel
+package import Planning
+import RowPrograms
+import Schema
+import SQLEngine
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// Migrates object by object, by mapping models that compute, split or join, or name policies.
+///
+/// Mappings that nothing joins are different work orders, so that workers share them; what comes
+/// out does not depend on how many workers there are. Shards are merged by SQL.
+package struct ObjectEngine: MigrationEngine {
+  package static let name = EngineName(rawValue: "objects")
+  package static let shardTenths: Int64 = 14
+
+  /// What work orders are made of; the first group is partition 1.
+  private var groups: MappingGroups
+
+  package static func refusal(of stage: StageInput) -> String? {
+    if case .rows = stage.work { "no mapping model says what becomes of the objects" } else { nil }
+  }
+
+  /// Groups that turn out to be related after all are migrated as one.
+  package static func restriction(after error: any Error) -> PlanRestriction? {
+    if case .beyondGroup = (error as? ObjectMigrationError)?.problem { .undivided } else { nil }
+  }
+
+  package static func plan(
+    _ stage: StageInput, under restriction: PlanRestriction?
+  ) throws -> (engine: ObjectEngine, plan: MigrationPlan) {
+    guard case .objects(let mappings) = stage.work else {
+      preconditionFailure("a stage by rows is refused")
+    }
+    let model = stage.destination.model
+    let groups =
+      restriction == .undivided
+      ? MappingGroups(undivided: mappings, destination: model)
+      : MappingGroups(mappings, source: stage.survey.model, destination: model)
+    let planner = ObjectPlanner(
+      survey: stage.survey, destination: stage.destination, mappings: mappings)
+    return (ObjectEngine(groups: groups), planner.plan(groups))
+  }
+
+  package func task(
+    for order: WorkOrder, of plan: MigrationPlan, _ stage: StageInput, in paths: MigrationPaths,
+    now: Double
+  ) throws -> EnginePayload? {
+    guard case .objects(let mappings) = stage.work else {
+      preconditionFailure("a stage by rows is refused")
+    }
+    var work = ObjectWork(
+      source: stage.survey.model, destination: stage.destination.model, mappings: mappings,
+      group: groups.groups[order.partition - 1], maxima: stage.survey.maxima,
+      validates: stage.validates, now: now)
+    work.naming = stage.destination.joinNaming
+    return try EnginePayload(encoding: work)
+  }
+
+  package static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary? {
+    var summary = ObjectSummary()
+    for manifest in manifests.sorted(by: { $0.order < $1.order }) {
+      guard let outcome = try? manifest.outcome?.decoded(as: ObjectOutcome.self) else {
+        throw AssemblyError.manifestForeign(FilePath(manifest.shard))
+      }
+      summary.accounts.add(outcome.accounts)
+      summary.violations.add(outcome.violations)
+      summary.maxima.merge(outcome.maxima, uniquingKeysWith: max)
+    }
+    return summary
+  }
+
+  package func assemble(
+    _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
+  ) throws -> AssemblyReport {
+    try SQLAssembler().assemble(order, progress: progress)
+  }
+
+  package static func makeShard(_ work: ShardWork) throws -> Shard {
+    guard let task = try work.document.task?.decoded(as: ObjectWork.self) else {
+      throw ShardError(.orderIncomplete)
+    }
+    let made = try ObjectShard(task, of: work).write()
+    let bytes = try Files.fileStatus(FilePath(work.document.shard)).size
+    return Shard(
+      pieces: made.pieces, bytes: bytes, outcome: try EnginePayload(encoding: made.outcome))
+  }
+}

@@ -1,0 +1,269 @@
+import Foundation
+import GRDB
+import MigrationEngine
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+// (1) Pages that workers wrote are never changed, not even once they are free: an assembly that was
+// cut off begins anew.
+// (2) Only the leaves that manifests list belong to a table; every other page taken is free.
+// (3) SQLite opens the store only once it is whole, for what this engine does not do.
+
+/// Puts the pages that workers wrote together under the roots of an empty store.
+struct GraftAssembler {
+  let layout: PageLayout
+  let paths: MigrationPaths
+
+  func assemble(
+    _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
+  ) throws -> AssemblyReport {
+    let roots = try makeSkeleton(order)
+    let placed = try PlacedPages(order)
+    let result = try Files.open(order.result, .readWrite)
+    var report = AssemblyReport()
+    var left: [IndexJob] = []
+    var suspects: Set<String> = []
+    var isRepeatable = true
+    try result.closeAfter {
+      let file = PageFile(result)
+      let pool = try pool(placed, result)
+      let pointers = PointerMap(file)
+      for (shard, list) in placed.pointers { try pointers.set(SectionReader(shard, list)) }
+      let stitcher = TableStitcher(file, pool, pointers)
+      let skeleton = try skeleton(stitcher)
+      report.rows = try merge(order, placed, roots, stitcher, progress)
+      let moved = MovedIndexes(order, layout, placed)
+      suspects = try moved.stitch(roots, stitcher)
+      try stitcher.finish()
+      left = try index(order, placed, roots, file, pool, pointers, progress, &report)
+      try close(skeleton, file, pool, pointers)
+      isRepeatable = !pool.hasRetired
+    }
+    try complete(order, placed, left, suspects, isRepeatable, progress, &report)
+    let found = report.danglingReferences
+    report.danglingReferences = order.plan.program.references.compactMap { check in
+      found.first { $0.table == check.table && $0.column == check.column }
+    }
+    report.movedTables = layout.moves?.tables.keys.sorted() ?? []
+    report.externalNames = placed.externalNames(in: order.folder)
+    if order.usesWAL { try StoreConnection.setWAL(order.result) }
+    try Files.syncFile(order.result)
+    return report
+  }
+
+  // MARK: What SQLite makes
+
+  /// Makes the store without its objects; the roots of its b-trees.
+  private func makeSkeleton(_ order: AssemblyOrder) throws -> [String: UInt32] {
+    try Files.remove(paths.skeleton)
+    let connection = try StoreConnection.scratch(paths.skeleton, cacheBytes: 2 << 20)
+    let roots = try connection.run { db in
+      try StoreWriter.createTables(order.schema, in: db)
+      try StoreWriter.createIndexes(order.schema, in: db)
+      try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
+      try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+      let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
+      return Dictionary(
+        rows.map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
+        uniquingKeysWith: { first, _ in first })
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    return roots
+  }
+
+  private func skeleton(_ stitcher: TableStitcher) throws -> (Skeleton, FileDescriptor) {
+    let file = try Files.open(paths.skeleton, .readOnly)
+    guard let skeleton = try Skeleton(file), skeleton.pageCount < layout.firstPage else {
+      throw PageError(.fileFull)
+    }
+    try skeleton.copy(stitcher)
+    return (skeleton, file)
+  }
+
+  // MARK: Pages
+
+  /// All pages that nobody uses: what workers left, and what dead ones had taken.
+  private func pool(
+    _ placed: borrowing PlacedPages, _ result: FileDescriptor
+  ) throws -> PagePool {
+    let done = Set(
+      placed.shards.map { ClaimLog.Claim(order: UInt32($0.order), serial: $0.pages.serial) })
+    var holes = placed.shards.flatMap(\.pages.unused)
+    var end = layout.firstPage
+    let log = try Files.open(paths.claims, .readOnly)
+    try log.closeAfter {
+      let bytes = try Files.fileStatus(of: log).size
+      try ClaimLog.forEach(log, bytes: bytes, firstPage: layout.firstPage) { claim, extent in
+        if !done.contains(claim) { holes.append(extent) }
+        end = extent.first + extent.count
+      }
+    }
+    let skeleton = try StoreHeader(of: paths.skeleton).pageCount
+    if skeleton + 1 < layout.firstPage {
+      holes.append(Extent(first: skeleton + 1, count: layout.firstPage - skeleton - 1))
+    }
+    // What an assembly that was cut off had added is gone.
+    try result.resize(to: PageGeometry.offset(end))
+    return PagePool(holes: holes, end: end)
+  }
+
+  /// Puts the leaves of each table under its root; the rows of all.
+  private func merge(
+    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
+    _ stitcher: TableStitcher, _ progress: (AssemblyStep) throws -> Void
+  ) throws -> Int64 {
+    try progress(.merging(tables: placed.tables.count))
+    var rows: Int64 = 0
+    let listed = try Files.open(
+      paths.renumbered, .readWrite, options: [.create, .truncate],
+      permissions: .ownerReadWrite)
+    defer { try? listed.close() }
+    let lists = RunFile(listed)
+    for (name, pieces) in placed.tables {
+      guard let root = roots[name] else { throw PageError(.miswritten(page: 0)) }
+      var sections: [(FileDescriptor, Section)] = []
+      for piece in pieces {
+        let leaves = piece.pages.leaves.map { (piece.shard, $0) }
+        if piece.rowOffset == 0 {
+          sections += leaves
+        } else {
+          let renumbered = EntryCollector(lists, entrySize: MemoryLayout<LeafEntry>.stride)
+          try stitcher.renumber(SectionReader(leaves), adding: piece.rowOffset, into: renumbered)
+          sections += renumbered.sections.map { (listed, $0) }
+        }
+      }
+      let leaves = SectionReader(sections)
+      try stitcher.stitch(root: root) { () throws(PageError) in try leaves.nextLeaf() }
+      rows += pieces.reduce(0) { $0 + $1.result.rowsWritten }
+      try progress(.stepDone)
+    }
+    return rows
+  }
+
+  /// Builds the indexes; those that are left to SQLite.
+  private func index(
+    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
+    _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap,
+    _ progress: (AssemblyStep) throws -> Void, _ report: inout AssemblyReport
+  ) throws -> [IndexJob] {
+    var jobs: [IndexJob] = []
+    for (table, pieces) in placed.tables {
+      for index in layout.pageIndexes(of: table, order.schema) where index.root == nil {
+        guard let root = roots[index.name] else { throw PageError(.miswritten(page: 0)) }
+        let reference = order.reference(index, table)
+        jobs.append(
+          IndexJob(
+            index: index, root: root, pieces: pieces, reference: reference,
+            targets: reference.map { placed[$0.destinationTable] } ?? []))
+      }
+    }
+    try progress(.relinking(steps: 0))
+    try progress(.indexing(indexes: jobs.count))
+    let complete = jobs.filter(\.isComplete)
+    let bytes = Int(max(1 << 20, min(16 << 20, order.memory / 16)))
+    let crew = IndexCrew(complete, file, pool, pointers, bytes: bytes)
+    let outcomes = try crew.run(complete.count) { try progress(.stepDone) }
+    let found = outcomes.compactMap(\.dangling)
+    for reference in order.plan.program.references {
+      report.danglingReferences += found.filter {
+        $0.table == reference.table && $0.column == reference.column
+      }
+    }
+    for (outcome, job) in outcomes.compactMap({ outcome in
+      complete.first { $0.index.name == outcome.index }.map { (outcome, $0) }
+    }) where outcome.entries != job.size {
+      throw AssemblyError.rowsDiffer(
+        table: job.index.name, expected: job.size, found: outcome.entries)
+    }
+    return jobs.filter { !$0.isComplete }
+  }
+
+  /// Lists the free pages, and writes the first page last.
+  private func close(
+    _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool,
+    _ pointers: PointerMap
+  ) throws {
+    let free = pool.freePages()
+    let stitcher = TableStitcher(file, pool, pointers)
+    let trunk = try stitcher.setFree(free)
+    try stitcher.finish()
+    try pointers.flush()
+    try skeleton.0.writeFirstPage(
+      to: file, pageCount: free.pageCount, firstTrunk: trunk, freePages: UInt32(free.count))
+    try skeleton.1.close()
+    try file.descriptor.resize(
+      to: Int64(free.pageCount) * Int64(PageGeometry.pageSize))
+  }
+
+  // MARK: What is left to SQLite
+
+  private func complete(
+    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ left: [IndexJob],
+    _ suspects: Set<String>, _ isRepeatable: Bool, _ progress: (AssemblyStep) throws -> Void,
+    _ report: inout AssemblyReport
+  ) throws {
+    let built = Set(
+      placed.tables.flatMap { PageIndex.all(of: $0.name, order.schema).map(\.name) }
+    ).subtracting(left.map(\.index.name))
+    let tables = Set(placed.tables.map(\.name))
+    let names =
+      left.map(\.index.name)
+      + order.schema.indexes.filter { !built.contains($0.name) && tables.contains($0.table) }
+      .map(\.name).filter { name in !left.contains { $0.index.name == name } }
+    let references = order.plan.program.references.filter { check in
+      tables.contains(check.table) && !isChecked(check, order, built.subtracting(suspects))
+    }
+    try progress(.verifying)
+    guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
+    if !names.isEmpty, !isRepeatable {
+      // SQLite may take free pages that manifests tell of: who takes over begins anew.
+      for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
+    }
+    let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)
+    try connection.run { db in
+      for name in names { try db.execute(sql: "REINDEX \(SQL.identifier(name))") }
+      for reference in references {
+        let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
+        if count > 0 {
+          report.danglingReferences.append(
+            DanglingReference(
+              table: reference.table, column: reference.column, count: count))
+        }
+      }
+      if order.verifiesFully { try verify(placed, db) }
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+  }
+
+  private func isChecked(
+    _ check: ReferenceCheck, _ order: AssemblyOrder, _ built: Set<String>
+  ) -> Bool {
+    PageIndex.all(of: check.table, order.schema).contains {
+      built.contains($0.name) && order.reference($0, check.table) == check
+    }
+  }
+
+  /// Reads everything again and compares it with what the workers read.
+  private func verify(_ placed: borrowing PlacedPages, _ db: Database) throws {
+    try db.execute(
+      sql: "ATTACH ? AS src",
+      arguments: [StoreConnection.uri(FilePath(layout.source)) + "?immutable=1"])
+    for (name, pieces) in placed.tables {
+      let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
+      var sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
+      if let table = layout.moves?.tables[name]?.sourceTable {
+        sum = try RowDigest(of: "SELECT * FROM src.\(SQL.identifier(table))", in: db).sum
+      }
+      let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name))", in: db)
+      guard found.rows == rows, found.sum == sum else {
+        throw AssemblyError.rowsDiffer(table: name, expected: rows, found: found.rows)
+      }
+    }
+    let answers = try String.fetchAll(db, sql: "PRAGMA integrity_check(5)")
+    guard answers == ["ok"] else { throw AssemblyError.damaged(answers) }
+  }
+}

@@ -1,0 +1,132 @@
+import MigrationEngine
+import Planning
+import RowPrograms
+import SystemPackage
+
+/// Builds one index from the runs of all workers, and counts the references that lead nowhere.
+struct IndexJob: Sendable {
+  let index: PageIndex
+  let root: UInt32
+  let pieces: [PlacedPagePiece]
+  /// The reference that the index's first column is, with the table that it leads to.
+  let reference: ReferenceCheck?
+  let targets: [PlacedPagePiece]
+
+  struct Outcome: Sendable {
+    var index: String
+    var entries: Int64
+    var dangling: DanglingReference?
+  }
+
+  /// Entries to merge, for putting the largest job first.
+  var size: Int64 { pieces.reduce(0) { $0 + $1.result.rowsWritten } }
+
+  /// Whether all keys are there; otherwise SQLite makes the index.
+  var isComplete: Bool {
+    pieces.allSatisfy { piece in
+      guard piece.pages.indexes[index.name]?.isComplete == true else { return false }
+      let last = piece.pages.rowsBefore + piece.rowOffset + piece.result.rowsWritten
+      return index.form != .integerPair || last < Int64(UInt32.max)
+    }
+  }
+
+  /// Builds the tree; bytes are those that all reading may keep in memory.
+  func run(
+    _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap, bytes: Int
+  ) throws -> Outcome {
+    let writer = ExtentWriter(file, pool, pointers: pointers)
+    let target = IndexWriter(root: root, writer)
+    var outcome = Outcome(index: index.name, entries: 0)
+    switch index.form {
+    case .integer: outcome.dangling = try mergeIntegers(target, bytes)
+    case .integerPair: outcome.dangling = try mergePairs(target, bytes)
+    case .keys: try mergeKeys(target, bytes)
+    }
+    try target.finish()
+    pool.giveBack(try writer.finish())
+    outcome.entries = target.entries
+    return outcome
+  }
+
+  private func bufferBytes(_ runs: Int, _ bytes: Int) -> Int {
+    max(4096, min(1 << 16, bytes / max(1, runs)))
+  }
+
+  private func integerRuns(_ bytes: Int) -> [IntegerRun] {
+    let sections = pieces.flatMap { piece in
+      (piece.pages.indexes[index.name]?.runs ?? []).map { (piece, $0) }
+    }
+    let size = bufferBytes(sections.count, bytes)
+    return sections.map { piece, section in
+      IntegerRun(
+        SectionReader([(piece.shard, section)], bufferBytes: size),
+        rowOffset: UInt64(bitPattern: piece.rowOffset))
+    }
+  }
+
+  private func filter() throws -> KeyFilter? {
+    guard reference != nil else { return nil }
+    return try KeyFilter(SectionReader(targets.sections(\.spans)))
+  }
+
+  private func dangling(_ count: Int64) -> DanglingReference? {
+    guard let reference, count > 0 else { return nil }
+    return DanglingReference(table: reference.table, column: reference.column, count: count)
+  }
+
+  private func mergeIntegers(_ target: IndexWriter, _ bytes: Int) throws -> DanglingReference? {
+    let record = IntegerRecord()
+    let nulls = SectionReader(
+      pieces.sections { [index] in $0.indexes[index.name]?.nulls ?? [] })
+    while let row = try nulls.next(8) {
+      try target.add(record.make(nil, row: row.loadUnaligned(as: Int64.self)))
+    }
+    let merge = try IntegerMerge(integerRuns(bytes))
+    var filter = try filter()
+    var missing: Int64 = 0
+    var last: (key: Int64, isThere: Bool)?
+    while let entry = try merge.next() {
+      let key = IntegerEntry.value(entry.high)
+      if filter != nil {
+        if last?.key != key { last = (key, try filter?.contains(key) ?? true) }
+        if last?.isThere == false { missing += 1 }
+      }
+      try target.add(record.make(key, row: IntegerEntry.value(entry.low)))
+    }
+    return dangling(missing)
+  }
+
+  private func mergePairs(_ target: IndexWriter, _ bytes: Int) throws -> DanglingReference? {
+    let record = IntegerRecord()
+    let merge = try IntegerMerge(integerRuns(bytes))
+    var filter = try filter()
+    var missing: Int64 = 0
+    var last: (key: Int64, second: UInt64, isThere: Bool)?
+    while let entry = try merge.next() {
+      let key = IntegerEntry.value(entry.high)
+      let second = entry.low >> 32
+      if let last, last.key == key {
+        if index.isUnique && last.second == second { throw PageError(.duplicateKeys) }
+      } else {
+        last = (key, second, try filter?.contains(key) ?? true)
+      }
+      last?.second = second
+      if last?.isThere == false { missing += 1 }
+      try target.add(
+        record.make(key, Int64(second), row: Int64(entry.low & 0xffff_ffff)))
+    }
+    return dangling(missing)
+  }
+
+  private func mergeKeys(_ target: IndexWriter, _ bytes: Int) throws {
+    let sections = pieces.flatMap { piece in
+      (piece.pages.indexes[index.name]?.runs ?? []).map { (piece.shard, $0) }
+    }
+    let size = bufferBytes(sections.count, bytes)
+    var merge = try KeyMerge(
+      sections.map { SectionReader([$0], bufferBytes: size) }, descending: index.descending)
+    try merge.forEach(isUnique: index.isUnique) { (record) throws(PageError) in
+      try target.add(record)
+    }
+  }
+}

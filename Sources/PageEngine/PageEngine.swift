@@ -1,0 +1,111 @@
+package import MigrationEngine
+package import Planning
+import RowPrograms
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// Has workers write b-tree pages of the result themselves (docs/store-pages.md).
+package struct PageEngine: MigrationEngine {
+  package static let name = EngineName(rawValue: "pages")
+  package static let shardTenths: Int64 = 1
+
+  private var layout: PageLayout
+
+  package static func refusal(of stage: StageInput) -> String? {
+    guard case .rows(let program) = stage.work else { return "objects are made one by one" }
+    if stage.survey.header.textEncoding > 1 { return "the store's texts are not encoded in UTF-8" }
+    let isComputed = program.orderFills.contains { fill in
+      program.tables.contains { $0.destinationTable == fill.table && $0.hasCalls }
+    }
+    return isComputed ? "an order has to be made of computed objects" : nil
+  }
+
+  /// A b-tree that cannot be moved after all has its rows made one by one.
+  package static func restriction(after error: any Error) -> PlanRestriction? {
+    (error as? PageError)?.problem == .unmovable ? .movesNothing : nil
+  }
+
+  package static func plan(
+    _ stage: StageInput, under restriction: PlanRestriction?
+  ) throws -> (engine: PageEngine, plan: MigrationPlan) {
+    let schema = stage.destination
+    let moves =
+      restriction == .movesNothing ? nil : try TreeMoves(stage.survey, schema, stage.program)
+    var plan = try stage.rowPlan { statistics in
+      for table in statistics.keys where statistics[table]?.slices.isEmpty == false {
+        statistics[table]?.isMoved = moves?.tables[table] != nil
+        statistics[table]?.movedIndexes = PageIndex.all(of: table, schema)
+          .map(\.name).filter { moves?.indexes[$0] != nil }
+      }
+    }
+    plan.program = plan.program.placing()
+    let layout = PageLayout(schema, moves, source: stage.survey.access.readable)
+    return (PageEngine(layout: layout), plan)
+  }
+
+  package func canResume(in paths: MigrationPaths) throws -> Bool {
+    // A restart of the system may have lost what was never synced.
+    if let boot = layout.boot, boot != Processes.bootID { return false }
+    // What workers wrote is gone with the result: a run that got as far as to give it its name may
+    // have been cut off there.
+    return try Files.fileStatusIfPresent(paths.claims) == nil
+      || Files.fileStatusIfPresent(paths.result) != nil
+  }
+
+  package mutating func prepare(
+    _ stage: StageInput, _ plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+  ) throws {
+    try layout.prepare(paths, expecting: bytes)
+    try OrderPlaces(
+      program: plan.program, source: stage.survey.access.readable, memory: stage.memory
+    ).write(to: paths.places)
+  }
+
+  package func task(
+    for order: WorkOrder, of plan: MigrationPlan, _ stage: StageInput, in paths: MigrationPaths,
+    now: Double
+  ) throws -> EnginePayload? {
+    try EnginePayload(
+      encoding: layout.work(
+        order, plan, stage.destination, paths, digestsRows: stage.verifiesFully))
+  }
+
+  package var syncsShards: Bool { layout.boot == nil }
+
+  package func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)? {
+    layout.isDirect ? nil : try Writeback(paths.result)
+  }
+
+  package func assemble(
+    _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
+  ) throws -> AssemblyReport {
+    do {
+      return try GraftAssembler(layout: layout, paths: paths).assemble(order, progress: progress)
+    } catch let error as PageError {
+      // What was read was the store, whatever copy of it.
+      throw error.at(file: order.store)
+    }
+  }
+
+  package static func makeShard(_ work: ShardWork) throws -> Shard {
+    guard let task = try work.document.task?.decoded(as: PageWork.self) else {
+      throw ShardError(.orderIncomplete)
+    }
+    do {
+      var writer = try PageShardWriter(work.document, task, policies: work.policies)
+      let pieces = try work.write(into: &writer)
+      let outcome = try EnginePayload(encoding: writer.finishPages())
+      let read = writer.propertiesRead
+      var shard = Shard(
+        pieces: pieces, bytes: try writer.finish(), outcome: outcome, read: read)
+      shard.digestsRows = task.digestsRows
+      return shard
+    } catch var error as PageError {
+      // What has no place yet was found in reading, and the file that was read may be a copy.
+      if error.file?.string == work.document.source { error.file = nil }
+      throw error.at(file: FilePath(work.document.store ?? work.document.source))
+    }
+  }
+}

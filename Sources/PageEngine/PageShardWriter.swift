@@ -1,0 +1,196 @@
+import GRDB
+import Mapping
+import MigrationEngine
+import ObjectMigration
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+// (1) Rows go to pages of the store under assembly that no other worker has.
+// (2) What makes them a part of the store, the list of leaves, goes to the shard.
+// (3) Pages without a manifest are free.
+// (4) Nothing is synced where a restart of the system is noticed: a process that dies takes nothing
+// along that it has written. The coordinator syncs the whole store once.
+
+/// Makes a shard whose rows are pages of the store under assembly already.
+struct PageShardWriter: ShardWriter, ~Copyable {
+  private let document: WorkOrderDocument
+  private let work: PageWork
+  private let connection: StoreConnection
+  /// Read beside SQLite, which holds no locks on a source that nobody changes.
+  private let source: FileDescriptor
+  private let result: FileDescriptor
+  /// The result once more, to write past the page cache.
+  private let direct: FileDescriptor?
+  private let shard: FileDescriptor
+  private let log: FileDescriptor
+  private let runs: RunFile
+  private let claims: ClaimLog
+  private let pointers: PointerList
+  private let pages: ExtentWriter
+  private let scratch = SortScratch()
+  private let caller: RowCaller?
+  private var pieces: [PagePiece] = []
+  private var moved: [String: MovedIndex] = [:]
+  private var isUnmovable = false
+
+  init(
+    _ document: WorkOrderDocument, _ work: PageWork, policies: PolicyFactories = [:]
+  ) throws {
+    let connection = try StoreConnection.scratch(
+      FilePath(":memory:"), cacheBytes: document.memory / 16)
+    try document.attachSource(to: connection)
+    if let places = work.places {
+      let file = StoreConnection.uri(FilePath(places)) + "?immutable=1"
+      try connection.run { db in
+        try db.execute(
+          sql: "ATTACH ? AS \(MigrationProgram.placesSchema)", arguments: [file])
+      }
+    }
+    let caller = try document.caller(connection, policies)
+    try Files.remove(FilePath(document.shard))
+    let shard = try Files.open(
+      FilePath(document.shard), .readWrite, options: [.create, .exclusiveCreate],
+      permissions: .ownerReadWrite)
+    let result = try Files.open(
+      FilePath(work.file), .readWrite)
+    let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
+    let log = try Files.open(
+      FilePath(work.claims), .writeOnly, options: [.append])
+    let source = try Files.open(
+      FilePath(document.source), .readOnly)
+    let claims = try ClaimLog(
+      log, firstPage: work.firstPage, order: UInt32(document.order.number))
+    self.source = source
+    self.caller = caller
+    self.document = document
+    self.work = work
+    self.connection = connection
+    self.shard = shard
+    self.result = result
+    self.direct = direct
+    self.log = log
+    runs = RunFile(shard)
+    self.claims = claims
+    pointers = PointerList(runs)
+    pages = ExtentWriter(
+      PageFile(direct ?? result), claims, pointers: pointers, isBehind: direct != nil)
+  }
+
+  /// The source properties that policies and expressions read so far.
+  var propertiesRead: PropertiesRead? { caller?.propertiesRead }
+
+  mutating func write(
+    _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
+    var result: ShardManifest.PieceResult
+    do {
+      let table = work.tables[piece.number]
+      result = try table.map { try move(piece, $0, progress) } ?? make(piece, progress)
+      for index in work.moves[piece.number] ?? [] {
+        moved[index.name] = try mover().moveIndex(
+          root: index.root, isInteger: index.isInteger, runs)
+      }
+    } catch let error as PageError where error.problem == .unmovable {
+      // Whoever planned it plans again.
+      isUnmovable = true
+      result = ShardManifest.PieceResult(
+        piece: piece.number, table: piece.destinationTable, rowsRead: 0, rowsWritten: 0, digest: 0)
+      pieces.append(
+        PagePiece(
+          piece: piece.number, leaves: [], spans: [], rowsBefore: 0, indexes: [:], names: nil))
+    } catch var error as PageError {
+      error.table = error.table ?? piece.destinationTable
+      throw error
+    }
+    return result
+  }
+
+  private func mover() throws -> LeafMover {
+    let count = try Files.fileStatus(of: source).size / Int64(PageGeometry.pageSize)
+    return LeafMover(PageFile(source), pageCount: UInt32(clamping: count), pages)
+  }
+
+  /// Takes the leaves of the source as they are.
+  private mutating func move(
+    _ piece: Piece, _ table: MovedTable,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
+    let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
+    let spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
+    let names = names(of: piece)
+    let rows = try mover().moveTable(
+      root: table.root, first: piece.keys.first, last: piece.keys.last, table.rule,
+      leaves: leaves, spans: spans, names: names, progress: progress)
+    try leaves.flush()
+    try spans.flush()
+    pieces.append(
+      PagePiece(
+        piece: piece.number, leaves: leaves.sections, spans: spans.sections, rowsBefore: 0,
+        indexes: [:], names: try names?.finish()))
+    return ShardManifest.PieceResult(
+      piece: piece.number, table: piece.destinationTable, rowsRead: rows, rowsWritten: rows,
+      digest: 0)
+  }
+
+  /// For the names of external files that values of the piece may be; nil without such columns.
+  private func names(of piece: Piece) -> NameCollector? {
+    work.externalColumns[piece.destinationTable].map { NameCollector(runs, columns: $0) }
+  }
+
+  /// Makes the rows one by one.
+  private mutating func make(
+    _ piece: Piece, _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
+    let indexes = work.indexes[piece.destinationTable] ?? []
+    let sorted = indexes.count { $0.root == nil }
+    // The scratch of the sort takes as much as the largest buffer.
+    let budget = max(1 << 20, min(24 << 20, Int(document.memory / 4)))
+    var output = PieceOutput(
+      pages, runs, indexes, bytes: budget / (sorted + 1), scratch: scratch,
+      names: names(of: piece), digests: work.digestsRows,
+      rowsBefore: work.rowsBefore[piece.number] ?? 0)
+    let (document, source, caller) = (document, source, caller)
+    let (read, count) = try connection.perform(caller) { db in
+      let loop = try PieceLoop(document, piece, source, db, caller)
+      return try loop.run(into: &output, progress: progress)
+    }
+    let (written, digest) = try output.finish(piece.number)
+    pieces.append(written)
+    guard read == digest.rows else {
+      throw ShardError(
+        .digestsDiffer(rowsRead: read, rowsWritten: digest.rows), table: piece.destinationTable)
+    }
+    var result = ShardManifest.PieceResult(
+      piece: piece.number, table: piece.destinationTable, rowsRead: read,
+      rowsWritten: digest.rows, digest: digest.sum)
+    result.count = count
+    return result
+  }
+
+  /// What the manifest says of the pages.
+  mutating func finishPages() throws -> PageShard {
+    var shard = PageShard(
+      serial: claims.claim.serial, unused: try pages.finish(), pointers: try pointers.finish(),
+      pieces: pieces, digestsRows: work.digestsRows)
+    shard.moved = moved
+    shard.isUnmovable = isUnmovable
+    return shard
+  }
+
+  consuming func finish() throws -> Int64 {
+    caller?.close()
+    try connection.queue.close()
+    if work.syncs {
+      try Files.syncFile(result)
+      try Files.syncFile(shard)
+    }
+    let size = try shard.seek(offset: 0, from: .end)
+    for file in [source, result, shard, log] { try file.close() }
+    try direct?.close()
+    return size
+  }
+}

@@ -1,0 +1,157 @@
+import StoreFormat
+import Planning
+import RowPrograms
+import Schema
+import SystemCalls
+import SystemPackage
+
+/// How the store under assembly is shared between workers that write pages of it.
+struct PageLayout: Hashable, Codable, Sendable {
+  /// The pages below are for SQLite's own part: the schema, the roots, the metadata.
+  var firstPage: UInt32
+  /// The start of the system since which what was written is there, synced or not; nil where the
+  /// system does not tell, and all is synced.
+  var boot: [UInt8]?
+  /// Whether workers write past the page cache.
+  private(set) var isDirect = false
+  /// The b-trees of the source that are moved.
+  var moves: TreeMoves?
+  /// Where they are.
+  var source: String
+
+  init(_ schema: StoreSchema, _ moves: TreeMoves?, source: FilePath) {
+    self.moves = moves
+    self.source = source.string
+    let statements =
+      schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
+      + schema.indexes.map(\.createStatement)
+    let text = statements.reduce(0) { $0 + $1.utf8.count + 200 }
+    let roots = statements.count + schema.joinTables.count + 8
+    // Metadata and the archive of the model: far more than real models take.
+    let others = 256 + statements.count * 4
+    firstPage = UInt32(clamping: roots + text / 1024 + others)
+    boot = Processes.bootID
+    while PageGeometry.isReserved(firstPage) { firstPage += 1 }
+  }
+
+  /// Makes the files that workers write to, unless they are there, for a result of about so many
+  /// bytes.
+  mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
+    for path in [paths.result, paths.claims] {
+      let file = try Files.open(
+        path, .readWrite, options: [.create], permissions: .ownerReadWrite)
+      try file.close()
+    }
+    guard let file = try Files.openDirect(paths.result) else { return }
+    try file.closeAfter {
+      isDirect = Self.takesPages(PageFile(file))
+      // Writers that do not lengthen a file need not wait for each other. It is a hint: where there
+      // is no room for all of it, the pages that do not fit will tell.
+      if isDirect { try? Files.reserve(file, bytes: bytes) }
+    }
+  }
+
+  /// Whether a file opened for direct writing takes pages from memory as the writers hold them.
+  private static func takesPages(_ file: PageFile) -> Bool {
+    let page = UnsafeMutableRawPointer.allocate(
+      byteCount: PageGeometry.pageSize, alignment: PageGeometry.pageSize)
+    defer { page.deallocate() }
+    page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
+    // The first page is written last of all, so it holds nothing yet.
+    return (try? file.write(page: 1, page)) != nil
+  }
+
+  /// What the worker of an order needs.
+  func work(
+    _ order: WorkOrder, _ plan: MigrationPlan, _ schema: StoreSchema, _ paths: MigrationPaths,
+    digestsRows: Bool
+  ) -> PageWork {
+    var indexes: [String: [PageIndex]] = [:]
+    var before: [Int: Int64] = [:]
+    for piece in order.pieces {
+      let table = piece.destinationTable
+      indexes[table] = pageIndexes(of: table, schema)
+      guard
+        plan.program.joins.contains(where: { $0.destinationTable == table && !$0.keepsRowNumbers })
+      else { continue }
+      before[piece.number] = plan.workOrders.flatMap(\.pieces).reduce(0) { sum, other in
+        other.destinationTable == table && other.keys.first < piece.keys.first
+          ? sum + other.rows : sum
+      }
+    }
+    var work = PageWork(
+      file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
+      indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
+      isDirect: isDirect)
+    work.externalColumns = schema.externalColumns.filter { indexes.keys.contains($0.key) }
+      .mapValues { $0.map(\.place) }
+    for piece in order.pieces {
+      work.tables[piece.number] = moves?.tables[piece.destinationTable]?.moved
+      work.moves[piece.number] = piece.movedIndexes.compactMap { moves?.indexes[$0] }
+    }
+    work.places = plan.program.orderFills.isEmpty ? nil : paths.places.string
+    return work
+  }
+
+  /// The indexes of a table that need not be made by SQLite, with their places in the source.
+  func pageIndexes(of table: String, _ schema: StoreSchema) -> [PageIndex] {
+    var found = PageIndex.all(of: table, schema)
+    for index in found.indices { found[index].root = moves?.indexes[found[index].name]?.root }
+    return found
+  }
+}
+
+extension MigrationPaths {
+  /// `…godwit/claims`, in which workers take pages of the result.
+  var claims: FilePath { work.appending("claims") }
+  /// `…godwit/skeleton.sqlite`, the result without its objects.
+  var skeleton: FilePath { work.appending("skeleton.sqlite") }
+  /// `…godwit/renumbered`, lists of the leaves whose rows were numbered anew.
+  var renumbered: FilePath { work.appending("renumbered") }
+  /// `…godwit/places.sqlite`, the places of rows in relationships that had no order.
+  var places: FilePath { work.appending("places.sqlite") }
+}
+
+extension PageIndex {
+  /// The indexes of a table that need not be made by SQLite.
+  static func all(of table: String, _ schema: StoreSchema) -> [PageIndex] {
+    var result: [PageIndex] = []
+    let columns: [String]
+    if let join = schema.joinTables.first(where: { $0.name == table }) {
+      columns = join.columnNames
+      result.append(
+        PageIndex(
+          name: "sqlite_autoindex_\(table)_1", columns: [0, 1], descending: [false, false],
+          isUnique: true, form: .integerPair))
+    } else if let entity = schema.tables.first(where: { $0.name == table }) {
+      columns = entity.columns.map(\.name)
+    } else {
+      return []
+    }
+    for index in schema.indexes where index.table == table && index.condition == nil {
+      let places = index.parts.compactMap { columns.firstIndex(of: $0.column) }
+      guard places.count == index.parts.count, !places.isEmpty else { continue }
+      let form = form(of: index, places, schema)
+      // The key itself is no value of the record.
+      guard let form, form == .integerPair || !places.contains(0) else { continue }
+      result.append(
+        PageIndex(
+          name: index.name, columns: places, descending: index.parts.map { !$0.isAscending },
+          isUnique: index.isUnique, form: form))
+    }
+    return result
+  }
+
+  private static func form(
+    of index: Index, _ places: [Int], _ schema: StoreSchema
+  ) -> Form? {
+    let isAscending = index.parts.allSatisfy(\.isAscending)
+    guard let table = schema.tables.first(where: { $0.name == index.table }) else {
+      return places.count == 2 && isAscending && Set(places) == [0, 1] ? .integerPair : nil
+    }
+    if places.count == 1, isAscending, !index.isUnique, table.columns[places[0]].type == .integer {
+      return .integer
+    }
+    return .keys
+  }
+}

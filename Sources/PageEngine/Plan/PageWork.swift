@@ -1,0 +1,168 @@
+import Planning
+
+/// What a worker needs to write its rows as pages of the store under assembly.
+package struct PageWork: Hashable, Codable, Sendable {
+  /// The store under assembly, which all workers write to.
+  package var file: String
+  /// The log in which they take extents of it.
+  package var claims: String
+  /// The first page of the first extent.
+  package var firstPage: UInt32
+  /// The indexes to collect keys for, by destination table.
+  package var indexes: [String: [PageIndex]]
+  /// The row numbers before the first row of a join table's piece, by piece, as far as planned.
+  package var rowsBefore: [Int: Int64]
+  /// Whether every row is digested, for a comparison with the finished store.
+  package var digestsRows: Bool
+  /// The file with the places of rows in relationships that had no order, if there are any.
+  package var places: String?
+  /// Whether what is written is synced, because nobody would notice a restart of the system.
+  package var syncs: Bool
+  /// Whether pages go past the page cache: the file system takes them so.
+  package var isDirect: Bool
+  /// The places of columns whose values may be names of external files, by destination table.
+  package var externalColumns: [String: [Int]] = [:]
+  /// Pieces whose leaves are moved from the source, by piece.
+  package var tables: [Int: MovedTable] = [:]
+  /// Indexes that are moved from the source, by the piece that they go with.
+  package var moves: [Int: [IndexMove]] = [:]
+
+  package init(
+    file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],
+    rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool, isDirect: Bool
+  ) {
+    self.syncs = syncs
+    self.isDirect = isDirect
+    self.file = file
+    self.claims = claims
+    self.firstPage = firstPage
+    self.indexes = indexes
+    self.rowsBefore = rowsBefore
+    self.digestsRows = digestsRows
+  }
+}
+
+/// A table of the source whose leaves become those of the store under assembly.
+package struct MovedTable: Hashable, Codable, Sendable {
+  package var root: UInt32
+  package var rule: RowRule
+
+  package init(root: UInt32, rule: RowRule) {
+    self.root = root
+    self.rule = rule
+  }
+}
+
+/// An index of the source whose leaves become those of the store under assembly.
+package struct IndexMove: Hashable, Codable, Sendable {
+  package var name: String
+  package var root: UInt32
+  /// Whether all its columns are integers.
+  package var isInteger: Bool
+
+  package init(name: String, root: UInt32, isInteger: Bool) {
+    self.name = name
+    self.root = root
+    self.isInteger = isInteger
+  }
+}
+
+/// An index whose keys workers collect and sort while they write the rows.
+package struct PageIndex: Hashable, Codable, Sendable {
+  package enum Form: String, Hashable, Codable, Sendable {
+    /// One ascending column of integers.
+    case integer
+    /// Two ascending columns of integers, the keys of a join table.
+    case integerPair
+    /// Any columns.
+    case keys
+  }
+
+  package var name: String
+  /// The places of the columns in the table's record.
+  package var columns: [Int]
+  package var descending: [Bool]
+  package var isUnique: Bool
+  package var form: Form
+  /// Where the source has the index, if it is moved from there.
+  package var root: UInt32?
+
+  package init(name: String, columns: [Int], descending: [Bool], isUnique: Bool, form: Form) {
+    self.name = name
+    self.columns = columns
+    self.descending = descending
+    self.isUnique = isUnique
+    self.form = form
+  }
+}
+
+/// What a worker left in the pages of the store under assembly, and in its shard.
+package struct PageShard: Hashable, Codable, Sendable {
+  /// What tells the extents that the worker took from those of others, with the order's number.
+  package var serial: UInt32
+  /// Pages that the worker took and did not need.
+  package var unused: [Extent]
+  /// What the pointer map has to say of the others, as `PointerList` wrote it.
+  package var pointers: [Section]
+  package var pieces: [PagePiece]
+  /// Whether the digests of the pieces are those of their rows.
+  package var digestsRows: Bool
+  /// Indexes that came from the source, by name.
+  package var moved: [String: MovedIndex] = [:]
+  /// Whether a b-tree turned out not to be movable: the work has to be done without moves.
+  package var isUnmovable = false
+
+  package init(
+    serial: UInt32, unused: [Extent], pointers: [Section], pieces: [PagePiece], digestsRows: Bool
+  ) {
+    self.serial = serial
+    self.digestsRows = digestsRows
+    self.unused = unused
+    self.pointers = pointers
+    self.pieces = pieces
+  }
+}
+
+/// One piece in pages: sections of the shard file that say where everything is.
+package struct PagePiece: Hashable, Codable, Sendable {
+  package var piece: Int
+  /// Leaf pages with their last keys, in key order: `LeafEntry`.
+  package var leaves: [Section]
+  /// The keys: `KeySpan`.
+  package var spans: [Section]
+  /// The row numbers that were taken as given before the first row.
+  package var rowsBefore: Int64
+  package var indexes: [String: IndexRuns]
+  /// The names of external files: `ExternalName`; nil where nobody looked at all values.
+  package var names: [Section]?
+
+  package init(
+    piece: Int, leaves: [Section], spans: [Section], rowsBefore: Int64,
+    indexes: [String: IndexRuns], names: [Section]?
+  ) {
+    self.names = names
+    self.piece = piece
+    self.leaves = leaves
+    self.spans = spans
+    self.rowsBefore = rowsBefore
+    self.indexes = indexes
+  }
+}
+
+/// The keys of one index and one piece.
+package struct IndexRuns: Hashable, Codable, Sendable {
+  /// Row numbers of rows without a value, in order, in the form of one integer.
+  package var nulls: [Section]
+  /// Sorted runs.
+  package var runs: [Section]
+  /// Whether every row is in; otherwise SQLite has to make the index.
+  package var isComplete: Bool
+  /// The sum of the entries that the rows ask for, where the index is moved and not collected.
+  package var sum: UInt64?
+
+  package init(nulls: [Section], runs: [Section], isComplete: Bool) {
+    self.nulls = nulls
+    self.runs = runs
+    self.isComplete = isComplete
+  }
+}

@@ -1,0 +1,228 @@
+import GRDB
+import Planning
+import RowPrograms
+import Survey
+import Schema
+import StoreFormat
+import SystemPackage
+
+/// The b-trees of the source that become b-trees of the result without being taken apart.
+///
+/// What decides is what SQLite says of the source's tables: a table moves if its records would be
+/// made again byte by byte, an index if its entries would. What only the pages can tell (rows from
+/// before a column was added, an index that lacks a row) shows when they are moved.
+struct TreeMoves: Hashable, Codable, Sendable {
+  struct Table: Hashable, Codable, Sendable {
+    var sourceTable: String
+    var moved: MovedTable
+  }
+
+  /// By destination table; all indexes of such a table move as well.
+  private(set) var tables: [String: Table] = [:]
+  /// By the index of the destination.
+  private(set) var indexes: [String: IndexMove] = [:]
+
+  /// Finds what of a store can be moved.
+  init(_ survey: StoreSurvey, _ schema: StoreSchema, _ program: MigrationProgram) throws {
+    let header = survey.header
+    guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
+      header.schemaFormat == 4, header.textEncoding == 1
+    else { return }
+    for table in program.tables {
+      guard let found = try Found(table.sourceTable, survey.reader) else { continue }
+      add(table, found, survey, schema)
+    }
+    for join in program.joins where join.keepsRowNumbers {
+      guard let found = try Found(join.sourceTable, survey.reader) else { continue }
+      add(join, found, schema)
+    }
+  }
+
+  // MARK: Tables of objects
+
+  private mutating func add(
+    _ table: TableProgram, _ found: Found, _ survey: StoreSurvey, _ schema: StoreSchema
+  ) {
+    guard let entityTable = schema.tables.first(where: { $0.name == table.destinationTable })
+    else { return }
+    // Rows of entities without a place stay behind, and their entries with them.
+    let kept = table.entities.reduce(Int64(0)) { sum, entity in
+      sum
+        + (survey.rowCounts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0)
+    }
+    let all = survey.rowCounts[table.sourceTable]?.values.reduce(0, +)
+    guard kept > 0, kept == all else { return }
+    let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.unchangedSource)
+    var moves: [String: IndexMove] = [:]
+    let indexes = schema.indexes.filter { $0.table == table.destinationTable }
+    for index in indexes {
+      let columns = index.parts.map { part in
+        entityTable.columns.firstIndex { $0.name == part.column }
+      }
+      let names = columns.map { $0.flatMap { sources[$0] } }
+      guard index.condition == nil, !names.contains(nil), !names.contains("Z_ENT"),
+        let source = found.index(
+          names.compactMap(\.self), descending: index.parts.map { !$0.isAscending })
+      else { continue }
+      let types = columns.compactMap(\.self).map { entityTable.columns[$0].type }
+      guard zip(names, types).allSatisfy({ found.affinity(of: $0) == $1 }) else { continue }
+      moves[index.name] = IndexMove(
+        name: index.name, root: source.root,
+        isInteger: types.allSatisfy { $0 == .integer } && types.count < 4)
+    }
+    let isUnchanged =
+      table.entities.allSatisfy { $0.source == $0.destination }
+      && found.columns.map(\.name) == sources
+      && zip(found.columns, entityTable.columns).allSatisfy { $0.affinity == $1.type }
+      && moves.count == indexes.count
+    if isUnchanged {
+      tables[table.destinationTable] = Table(
+        sourceTable: table.sourceTable,
+        moved: MovedTable(
+          root: found.root,
+          rule: RowRule(columns: sources.count, entities: table.entities.map(\.source))))
+    } else {
+      // Rows that are made anew are summed up, which only pays for single integers.
+      let single = Set(indexes.filter { $0.parts.count == 1 && !$0.isUnique }.map(\.name))
+      moves = moves.filter { $0.value.isInteger && single.contains($0.key) }
+    }
+    self.indexes.merge(moves) { $1 }
+  }
+
+  // MARK: Join tables
+
+  private mutating func add(_ join: JoinProgram, _ found: Found, _ schema: StoreSchema) {
+    guard found.columns.map(\.name) == join.sources,
+      found.columns.allSatisfy({ $0.affinity == .integer }),
+      let key = found.index(Array(found.columns.prefix(2).map(\.name)), isKey: true)
+    else { return }
+    let own = "sqlite_autoindex_\(join.destinationTable)_1"
+    var moves = [own: IndexMove(name: own, root: key.root, isInteger: true)]
+    let indexes = schema.indexes.filter { $0.table == join.destinationTable }
+    for index in indexes {
+      let names = index.parts.compactMap { part in
+        join.columns.firstIndex(of: part.column).flatMap { join.sources[$0] }
+      }
+      guard names.count == index.parts.count, index.condition == nil, names.count < 4,
+        let source = found.index(names, descending: index.parts.map { !$0.isAscending })
+      else { return }
+      moves[index.name] = IndexMove(name: index.name, root: source.root, isInteger: true)
+    }
+    tables[join.destinationTable] = Table(
+      sourceTable: join.sourceTable,
+      moved: MovedTable(
+        root: found.root, rule: RowRule(columns: join.columns.count, entities: nil)))
+    self.indexes.merge(moves) { $1 }
+  }
+}
+
+extension ColumnProgram {
+  /// The column of the source whose values this one takes as they are, for all entities.
+  fileprivate var unchangedSource: String? {
+    var source: String?
+    for operation in operations {
+      switch operation {
+      case .copy(let column, .null), .reference(let column, nil):
+        guard source == nil || source == column else { return nil }
+        source = column
+      default: return nil
+      }
+    }
+    return source
+  }
+}
+
+/// A table of the source and its indexes, as SQLite tells of them.
+private struct Found {
+  struct Column: Hashable {
+    var name: String?
+    var affinity: DeclaredType?
+  }
+
+  struct Index {
+    var root: UInt32
+    var columns: [String]
+    var descending: [Bool]
+    /// Whether it is that of the table's key.
+    var isKey: Bool
+  }
+
+  let root: UInt32
+  let columns: [Column]
+  private let indexes: [Index]
+
+  init?(_ name: String, _ reader: StoreReader) throws {
+    let found = try reader.connection.run { db -> (UInt32, [Column], [Index])? in
+      let row = try Row.fetchOne(
+        db,
+        sql: "SELECT rootpage, sql FROM sqlite_schema WHERE type = 'table' AND name = ?",
+        arguments: [name])
+      guard let row, let number = Int64.fromDatabaseValue(row[0]),
+        let root = UInt32(exactly: number), let sql = String.fromDatabaseValue(row[1]),
+        !sql.uppercased().contains("WITHOUT")
+      else { return nil }
+      guard let columns = try Self.columns(name, db) else { return nil }
+      return (root, columns, try Self.indexes(name, db))
+    }
+    guard let found else { return nil }
+    (root, columns, indexes) = found
+  }
+
+  private static func columns(_ name: String, _ db: Database) throws -> [Column]? {
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT name, type, dflt_value, hidden FROM pragma_table_xinfo(?)",
+      arguments: [name])
+    var columns: [Column] = []
+    for row in rows {
+      guard (row[2] as DatabaseValue).isNull, Int64.fromDatabaseValue(row[3]) == 0 else {
+        return nil
+      }
+      let type = String.fromDatabaseValue(row[1])?.uppercased() ?? ""
+      columns.append(
+        Column(
+          name: String.fromDatabaseValue(row[0]), affinity: DeclaredType(rawValue: type)))
+    }
+    return columns
+  }
+
+  private static func indexes(_ name: String, _ db: Database) throws -> [Index] {
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT l.name, l.origin, s.rootpage FROM pragma_index_list(?) AS l
+        JOIN sqlite_schema AS s ON s.type = 'index' AND s.name = l.name WHERE l.partial = 0
+        """, arguments: [name])
+    var indexes: [Index] = []
+    for row in rows {
+      guard let index = String.fromDatabaseValue(row[0]),
+        let root = Int64.fromDatabaseValue(row[2]).flatMap({ UInt32(exactly: $0) })
+      else { continue }
+      let parts = try Row.fetchAll(
+        db, sql: "SELECT name, desc, coll, cid FROM pragma_index_xinfo(?) WHERE key = 1",
+        arguments: [index])
+      let columns = parts.compactMap { String.fromDatabaseValue($0[0]) }
+      guard columns.count == parts.count,
+        parts.allSatisfy({ String.fromDatabaseValue($0[2]) == "BINARY" })
+      else { continue }
+      indexes.append(
+        Index(
+          root: root, columns: columns,
+          descending: parts.map { Int64.fromDatabaseValue($0[1]) == 1 },
+          isKey: String.fromDatabaseValue(row[1]) == "pk"))
+    }
+    return indexes
+  }
+
+  func affinity(of column: String?) -> DeclaredType? {
+    columns.first { $0.name == column }?.affinity
+  }
+
+  func index(
+    _ names: [String?], descending: [Bool]? = nil, isKey: Bool = false
+  ) -> Index? {
+    indexes.first {
+      $0.columns == names && $0.descending == (descending ?? names.map { _ in false })
+        && (!isKey || $0.isKey)
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import ObjectModel
+import RowPrograms
+import Schema
+
+/// A table's program in a form that a loop over rows runs without allocating.
+///
+/// What the loop does not know how to do, SQLite does as an expression of the query.
+struct CompiledProgram {
+  /// Finds the form in which a column keeps a value.
+  typealias Stored = (_ column: String, StoredValue) throws -> RowReader
+
+  /// What to read of each source row: its key, its entity number, its save count, and more.
+  private(set) var expressions = ["s.Z_PK", "s.Z_ENT", "s.Z_OPT"]
+  /// The same as names of columns; nil for what is no bare column.
+  private(set) var columns: [String?] = ["Z_PK", "Z_ENT", "Z_OPT"]
+  /// Which of them only go to columns of reals, so that nobody looks at their values.
+  private(set) var onlyReal = [false, false, false]
+  let rows: FieldProgram
+
+  init(_ program: TableProgram, stored: Stored) throws {
+    rows = FieldProgram(
+      entities: program.entities.map { ($0.source, $0.destination) },
+      columns: program.columns.count)
+    for entity in program.entities.indices {
+      for (place, column) in program.columns.enumerated() {
+        let operation =
+          entity < column.operations.count ? column.operations[entity] : .constant(.null)
+        rows.set(try compile(operation, column, stored), entity: entity, column: place)
+      }
+    }
+  }
+
+  private mutating func compile(
+    _ operation: ColumnOperation, _ column: ColumnProgram, _ stored: Stored
+  ) throws -> FieldStep {
+    let affinity = column.type.affinity
+    switch operation {
+    case .call(_, _, let standard): return try compile(standard, column, stored)
+    case .constant(let value):
+      return FieldStep(.constant, constant: try constant(value, column, stored))
+    case .copy(let source, let replacement):
+      return FieldStep(
+        .copy, affinity, source: place(of: source, onlyReal: affinity == .real),
+        constant: try constant(replacement, column, stored))
+    case .convert(let source, let type, let replacement):
+      return FieldStep(
+        Self.kind(type), affinity, source: place(of: source),
+        constant: try constant(replacement, column, stored))
+    case .reference(let source, let filter):
+      guard let filter else { return FieldStep(.copy, affinity, source: place(of: source)) }
+      // The number that decides stands in another row, which SQLite finds.
+      guard filter.table == nil else { return asExpression(operation, affinity) }
+      return FieldStep(
+        .filtered, affinity, source: place(of: source),
+        list: rows.add(list: filter.kept.map { ($0, $0) }), number: place(of: filter.column))
+    case .renumber(let source, let map):
+      return FieldStep(
+        .renumbered, affinity, source: place(of: source),
+        list: rows.add(list: map.map { ($0.source, $0.destination) }))
+    case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
+      return asExpression(operation, affinity)
+    }
+  }
+
+  private static func kind(_ type: AttributeType) -> FieldStep.Kind {
+    switch type {
+    case .integer16, .integer32, .integer64: .toInteger
+    case .boolean: .toBoolean
+    case .double, .float: .toReal
+    default: .copy
+    }
+  }
+
+  /// Has SQLite make the value, and takes it as it comes.
+  private mutating func asExpression(
+    _ operation: ColumnOperation, _ affinity: Affinity
+  ) -> FieldStep {
+    FieldStep(
+      .copy, affinity, source: place(ofExpression: operation.expression(schema: "src")))
+  }
+
+  /// Where a source column's value stands among the fields; asked for before rows are read.
+  mutating func place(of column: String, onlyReal: Bool = false) -> Int {
+    place(ofExpression: "s.\(SQL.identifier(column))", column: column, onlyReal: onlyReal)
+  }
+
+  private mutating func place(
+    ofExpression expression: String, column: String? = nil, onlyReal isReal: Bool = false
+  ) -> Int {
+    if let index = expressions.firstIndex(of: expression) {
+      onlyReal[index] = onlyReal[index] && isReal
+      return index
+    }
+    expressions.append(expression)
+    columns.append(column)
+    onlyReal.append(isReal)
+    return expressions.count - 1
+  }
+
+  private func constant(
+    _ value: StoredValue, _ column: ColumnProgram, _ stored: Stored
+  ) throws -> Int {
+    if value == .null { return 0 }
+    let reader = try stored(column.name, value)
+    let scratch = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
+    defer { scratch.deallocate() }
+    let field = reader.fields[0]
+    return rows.add(constant: column.type.affinity.applied(to: field, scratch) ?? field)
+  }
+}
+
+extension DeclaredType {
+  /// What SQLite makes of values of a column that is declared so.
+  var affinity: Affinity {
+    switch self {
+    case .integer: .integer
+    case .float: .real
+    case .timestamp, .decimal: .numeric
+    case .varchar: .text
+    case .blob: .none
+    }
+  }
+}

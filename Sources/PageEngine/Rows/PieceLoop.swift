@@ -1,0 +1,228 @@
+import GRDB
+import ObjectMigration
+import MigrationEngine
+import Planning
+import RowPrograms
+import Schema
+import SystemPackage
+
+/// Runs the program of a piece over its source rows.
+struct PieceLoop {
+  private enum Program {
+    case table(TableProgram)
+    case join(JoinProgram)
+  }
+
+  private static let rowsPerReport: Int64 = 16_384
+
+  private let program: Program
+  private let piece: Piece
+  private let definition: Substring
+  private let file: FileDescriptor
+  private let db: Database
+  private let caller: RowCaller?
+
+  /// Takes the open source file, which is attached to the database as well.
+  init(
+    _ document: WorkOrderDocument, _ piece: Piece, _ file: FileDescriptor, _ db: Database,
+    _ caller: RowCaller?
+  ) throws {
+    self.caller = caller
+    self.piece = piece
+    self.file = file
+    self.db = db
+    let name = piece.destinationTable
+    if let table = document.tables.first(where: { $0.destinationTable == name }) {
+      program = .table(table)
+    } else if let join = document.joins.first(where: { $0.destinationTable == name }) {
+      program = .join(join)
+    } else {
+      throw ShardError(.orderIncomplete, table: name)
+    }
+    guard let statement = document.createStatements[name],
+      let start = statement.firstIndex(of: "(")
+    else { throw ShardError(.orderIncomplete, table: name) }
+    definition = statement[start...]
+  }
+
+  /// Writes all rows; how many were made, and what was read of a table of objects.
+  func run(
+    into output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> (rows: Int64, count: RowCount?) {
+    switch program {
+    case .table(let table): return try run(table, &output, progress)
+    case .join(let join): return (try run(join, &output, progress), nil)
+    }
+  }
+
+  // MARK: Entities
+
+  private func run(
+    _ table: TableProgram, _ output: inout PieceOutput,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> (rows: Int64, count: RowCount?) {
+    let odd = try OddRows(
+      definition,
+      columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
+        + table.columns.map { ($0.name, $0.type.affinity) }, db)
+    var compiled = try CompiledProgram(table, stored: odd.stored)
+    let computed = try caller.flatMap { try ComputedFields(table, &compiled, $0) }
+    let made = try run(table, compiled, computed, odd, &output, progress)
+    return (made, RowCount(of: compiled.rows))
+  }
+
+  private func run(
+    _ table: TableProgram, _ compiled: CompiledProgram, _ computed: ComputedFields?,
+    _ odd: OddRows, _ output: inout PieceOutput,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    if let cursor = try cursor(of: table, compiled) {
+      guard let computed else {
+        return try run(table, cursor, compiled.rows, odd, &output, progress)
+      }
+      let rows = Rows(fields: cursor.fields) { try cursor.next() && cursor.key <= piece.keys.last }
+      return try run(table, rows, compiled.rows, computed, odd, &output, progress)
+    }
+    let reader = try RowReader(
+      table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
+    let rows = Rows(fields: reader.fields, next: reader.next)
+    return try run(table, rows, compiled.rows, computed, odd, &output, progress)
+  }
+
+  /// Source rows that come one at a time.
+  private struct Rows {
+    let fields: UnsafeMutablePointer<Field>
+    let next: () throws -> Bool
+  }
+
+  /// Reads the pages of the source where the table is of the usual form.
+  private func cursor(
+    of table: TableProgram, _ compiled: CompiledProgram
+  ) throws -> TableCursor? {
+    let columns = compiled.columns.compactMap(\.self)
+    guard columns.count == compiled.columns.count,
+      let found = try SourceTable(table.sourceTable, file: file, db)
+    else { return nil }
+    return try found.cursor(
+      columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first)
+  }
+
+  private func run(
+    _ table: TableProgram, _ cursor: TableCursor, _ rows: FieldProgram, _ odd: OddRows,
+    _ output: inout PieceOutput, _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    var made: Int64 = 0
+    while true {
+      let before = output.rows
+      let halt = try output.copy(
+        cursor, rows, last: piece.keys.last, rows: Self.rowsPerReport)
+      if case .odd(let key) = halt {
+        try add(table, key, rows, odd, &output)
+      }
+      made += output.rows - before
+      try progress(output.rows - before, cursor.key)
+      if case .end = halt { return made }
+    }
+  }
+
+  private func run(
+    _ table: TableProgram, _ source: Rows, _ rows: FieldProgram, _ computed: ComputedFields?,
+    _ odd: OddRows, _ output: inout PieceOutput,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    let fields = source.fields
+    let before = output.rows
+    var reported: Int64 = 0
+    var key: Int64 = 0
+    while try source.next() {
+      key = fields[0].integer
+      var outcome = rows.make(fields)
+      if let computed, outcome == .made, try !computed.fill(key: key, fields) {
+        outcome = .unknown
+      }
+      switch outcome {
+      case .made:
+        try output.add(key: key, rows.output, rows.width, hasKey: true)
+        rows.noteMade()
+      case .leftBehind: continue
+      case .unknown: try add(table, key, rows, odd, &output)
+      }
+      let made = output.rows - before
+      if made - reported >= Self.rowsPerReport {
+        try progress(made - reported, key)
+        reported = made
+      }
+    }
+    try progress(output.rows - before - reported, key)
+    return output.rows - before
+  }
+
+  /// Adds a row as SQLite makes it, if it makes one.
+  private func add(
+    _ table: TableProgram, _ key: Int64, _ rows: FieldProgram, _ odd: OddRows,
+    _ output: inout PieceOutput
+  ) throws {
+    let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
+    guard let row = try odd.row(of: query) else { return rows.noteLeftBehind() }
+    rows.take(row)
+    try output.add(key: key, rows.output, rows.width, hasKey: true)
+    rows.noteMade()
+  }
+
+  // MARK: Join tables
+
+  private func run(
+    _ join: JoinProgram, _ output: inout PieceOutput,
+    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> Int64 {
+    let odd = try OddRows(definition, columns: join.columns.map { ($0, .integer) }, db)
+    let isNumbered = join.keepsRowNumbers
+    let reader = try RowReader(
+      join.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
+    let values = reader.fields + (isNumbered ? 1 : 0)
+    let width = join.columns.count
+    let scratch = UnsafeMutableRawPointer.allocate(byteCount: width * 8, alignment: 8)
+    let fields = UnsafeMutablePointer<Field>.allocate(capacity: width)
+    fields.initialize(repeating: .null, count: width)
+    defer {
+      scratch.deallocate()
+      fields.deallocate()
+    }
+    var read: Int64 = 0
+    var reported: Int64 = 0
+    while try reader.next() {
+      read += 1
+      var row: UnsafePointer<Field>? = UnsafePointer(fields)
+      for index in 0..<width {
+        guard
+          let field = Affinity.integer.applied(to: values[index], scratch + index * 8)
+        else {
+          row = nil
+          break
+        }
+        fields[index] = field
+      }
+      guard let row = try row ?? odd.row(of: reader, from: isNumbered ? 1 : 0) else {
+        throw ShardError(.orderIncomplete, table: piece.destinationTable)
+      }
+      let number = isNumbered ? reader.fields[0].integer : output.nextRowNumber
+      try output.add(key: number, row, width, hasKey: false)
+      if read - reported >= Self.rowsPerReport {
+        try progress(read - reported, fields[0].isInteger ? fields[0].integer : 0)
+        reported = read
+      }
+    }
+    try progress(read - reported, fields[0].isInteger ? fields[0].integer : 0)
+    return read
+  }
+}
+
+extension RowCount {
+  /// What a program has read and made.
+  fileprivate init(of rows: FieldProgram) {
+    let made = rows.rowsMade
+    self.init(
+      seen: made.reduce(rows.leftBehind) { $0 + $1.rows },
+      made: made.map { EntityRows(number: $0.destination, rows: $0.rows) })
+  }
+}

@@ -1,0 +1,115 @@
+import Planning
+import StoreFormat
+
+/// Where the rows of one piece go: pages, keys of indexes, spans of keys, a digest.
+struct PieceOutput: ~Copyable {
+  private let writer: PieceWriter
+  private let collectors: [(index: PageIndex, keys: KeyCollector)]
+  private let names: NameCollector?
+  private let digests: Bool
+  private let rowsBefore: Int64
+  private var digest = RowDigest()
+
+  /// Takes the bytes that the keys of each index may have in memory.
+  init(
+    _ pages: ExtentWriter, _ runs: RunFile, _ indexes: [PageIndex], bytes: Int,
+    scratch: SortScratch, names: NameCollector?, digests: Bool, rowsBefore: Int64
+  ) {
+    self.names = names
+    collectors = indexes.map { index in
+      let keys = KeyCollector(
+        index.root == nil ? index.form.collected : .movedInteger, columns: index.columns,
+        descending: index.descending, runs,
+        bytes: bytes, scratch: scratch)
+      return (index, keys)
+    }
+    writer = PieceWriter(pages, runs, collectors.map(\.keys), names)
+    self.digests = digests
+    self.rowsBefore = rowsBefore
+  }
+
+  /// Rows written so far.
+  var rows: Int64 { writer.rows }
+
+  /// The number of the next row in a table whose rows have no keys of their own.
+  var nextRowNumber: Int64 { rowsBefore + writer.rows + 1 }
+
+  /// Adds a row; the first field is NULL where it is the key.
+  mutating func add(
+    key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, hasKey: Bool
+  ) throws {
+    try writer.add(key: key, fields, count)
+    if digests { addDigest(key, fields, count, hasKey) }
+  }
+
+  /// Takes rows of objects from a cursor through a program; a row at a time where each is digested.
+  mutating func copy(
+    _ cursor: TableCursor, _ program: FieldProgram, last: Int64, rows limit: Int64
+  ) throws -> PieceWriter.Halt {
+    if !digests { return try writer.copy(cursor, program, last: last, rows: limit) }
+    let end = rows + limit
+    while rows < end {
+      guard try cursor.next(), cursor.key <= last else { return .end }
+      switch program.make(cursor.fields) {
+      case .made:
+        try add(key: cursor.key, program.output, program.width, hasKey: true)
+        program.noteMade()
+      case .leftBehind: break
+      case .unknown: return .odd(cursor.key)
+      }
+    }
+    return .pause
+  }
+
+  private mutating func addDigest(
+    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, _ hasKey: Bool
+  ) {
+    var hash = RowDigest.firstHash
+    let empty = UnsafeRawPointer(fields)
+    if hasKey { RowDigest.mix(&hash, RowDigest.integer(key)) }
+    for index in (hasKey ? 1 : 0)..<count {
+      let field = fields[index]
+      let value: UInt64
+      if field.isInteger {
+        value = RowDigest.integer(field.integer)
+      } else if field.isReal {
+        value = RowDigest.real(field.real)
+      } else if field.isText {
+        // SQLite gives an address for an empty text, and none for an empty blob.
+        value = RowDigest.text(field.body ?? empty, Int32(field.size))
+      } else if field.isBlob {
+        value = RowDigest.blob(field.size > 0 ? field.body : nil, Int32(field.size))
+      } else {
+        value = RowDigest.null
+      }
+      RowDigest.mix(&hash, value)
+    }
+    digest.add(hash: hash)
+  }
+
+  mutating func finish(_ piece: Int) throws -> (PagePiece, (rows: Int64, sum: UInt64)) {
+    let written = try writer.finish()
+    var indexes: [String: IndexRuns] = [:]
+    for (index, keys) in collectors {
+      let sections = try keys.finish()
+      var runs = IndexRuns(
+        nulls: sections.nulls, runs: sections.runs, isComplete: keys.isComplete)
+      if index.root != nil { runs.sum = keys.sum }
+      indexes[index.name] = runs
+    }
+    let result = PagePiece(
+      piece: piece, leaves: written.leaves, spans: written.spans, rowsBefore: rowsBefore,
+      indexes: indexes, names: try names?.finish())
+    return (result, (writer.rows, digest.sum))
+  }
+}
+
+extension PageIndex.Form {
+  fileprivate var collected: KeyCollector.Form {
+    switch self {
+    case .integer: .integer
+    case .integerPair: .integerPair
+    case .keys: .keys
+    }
+  }
+}

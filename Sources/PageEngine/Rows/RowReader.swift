@@ -1,0 +1,77 @@
+import GRDB
+import GRDBSQLite
+
+/// Reads rows through SQLite, value by value, without making Swift objects of them.
+final class RowReader {
+  private let statement: Statement
+  private let handle: OpaquePointer
+  private let count: Int
+  private let scratch: UnsafeMutableRawPointer
+  /// The values of the row; valid until the next one.
+  let fields: UnsafeMutablePointer<Field>
+
+  init(_ sql: String, in db: Database) throws {
+    statement = try db.makeStatement(sql: sql)
+    handle = statement.sqliteStatement
+    count = Int(sqlite3_column_count(handle))
+    scratch = .allocate(byteCount: max(1, count) * 8, alignment: 8)
+    fields = .allocate(capacity: max(1, count))
+    fields.initialize(repeating: .null, count: max(1, count))
+  }
+
+  deinit {
+    sqlite3_reset(handle)
+    scratch.deallocate()
+    fields.deallocate()
+  }
+
+  /// Goes on to the next row; false after the last one.
+  func next() throws -> Bool {
+    let code = sqlite3_step(handle)
+    if code == SQLITE_DONE { return false }
+    guard code == SQLITE_ROW else {
+      throw DatabaseError(
+        resultCode: ResultCode(rawValue: code),
+        message: sqlite3_db_handle(handle).flatMap { sqlite3_errmsg($0) }.map {
+          String(cString: $0)
+        }, sql: statement.sql)
+    }
+    for index in 0..<count { fields[index] = read(index) }
+    return true
+  }
+
+  @inline(__always)
+  private func read(_ index: Int) -> Field {
+    let column = Int32(truncatingIfNeeded: index)
+    let own = scratch + index * 8
+    switch sqlite3_column_type(handle, column) {
+    case SQLITE_INTEGER: return Field(sqlite3_column_int64(handle, column), own)
+    case SQLITE_FLOAT: return Field(real: sqlite3_column_double(handle, column), own)
+    case SQLITE_TEXT:
+      let start = sqlite3_column_text(handle, column)
+      let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))
+      return Field(type: size * 2 + 13, body: start.map { UnsafeRawPointer($0) })
+    case SQLITE_BLOB:
+      let start = sqlite3_column_blob(handle, column)
+      let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))
+      return Field(type: size * 2 + 12, body: start)
+    default: return .null
+    }
+  }
+
+  /// Begins again.
+  func reset() { sqlite3_reset(handle) }
+
+  /// Binds the values of another reader's row to the parameters, from one of its columns on.
+  func bind(row other: RowReader, from first: Int32) {
+    sqlite3_reset(handle)
+    for column in first..<Int32(other.count) {
+      sqlite3_bind_value(handle, column + 1 - first, sqlite3_column_value(other.handle, column))
+    }
+  }
+
+  func bind(_ value: Int64, _ parameter: Int32) {
+    sqlite3_reset(handle)
+    sqlite3_bind_int64(handle, parameter, value)
+  }
+}

@@ -1,0 +1,101 @@
+import GRDB
+import RowPrograms
+import Schema
+import SystemCalls
+import SystemPackage
+
+/// A table of the source whose pages may be read without SQLite.
+///
+/// Whatever is not as Core Data makes it is left to SQLite: another encoding, a default, a
+/// generated column, a table without row numbers.
+struct SourceTable {
+  private let columns: [(name: String, isReal: Bool)]
+  private let pageSize: Int
+  private let pageCount: UInt32
+  private let root: UInt32
+
+  /// Looks a table up in the attached source; nil where it is not of the usual form.
+  init?(_ name: String, file: FileDescriptor, _ db: Database) throws {
+    var header = [UInt8](repeating: 0, count: 100)
+    let count = try header.withUnsafeMutableBytes {
+      try file.read(fromAbsoluteOffset: 0, into: $0)
+    }
+    func number(_ offset: Int, _ bytes: Int) -> UInt32 {
+      header[offset..<offset + bytes].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+    let size = number(16, 2) == 1 ? 65_536 : Int(number(16, 2))
+    guard count == 100, size >= 512, size & (size - 1) == 0, header[20] == 0,
+      number(44, 4) == 4, number(56, 4) == 1
+    else { return nil }
+    let pages = try Files.fileStatus(of: file).size / Int64(size)
+    guard pages > 0, let pageCount = UInt32(exactly: pages) else { return nil }
+    pageSize = size
+    self.pageCount = pageCount
+    let row = try Row.fetchOne(
+      db,
+      sql: "SELECT rootpage, sql FROM src.sqlite_schema WHERE type = 'table' AND name = ?",
+      arguments: [name])
+    guard let row, let root = Int64.fromDatabaseValue(row[0]), let found = UInt32(exactly: root),
+      let sql = String.fromDatabaseValue(row[1]), !sql.uppercased().contains("WITHOUT")
+    else { return nil }
+    self.root = found
+    guard let columns = try Self.columns(of: name, db) else { return nil }
+    self.columns = columns
+  }
+
+  /// The columns in the order of the records; nil where one of them is unusual.
+  private static func columns(
+    of name: String, _ db: Database
+  ) throws -> [(name: String, isReal: Bool)]? {
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT name, type, dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'src')",
+      arguments: [name])
+    var result: [(name: String, isReal: Bool)] = []
+    for row in rows {
+      guard let name = String.fromDatabaseValue(row[0]),
+        let type = String.fromDatabaseValue(row[1])?.uppercased(),
+        (row[2] as DatabaseValue).isNull, Int64.fromDatabaseValue(row[4]) == 0
+      else { return nil }
+      let isKey = Int64.fromDatabaseValue(row[3]) == 1
+      guard isKey == (name == "Z_PK"), !isKey || type == "INTEGER" else { return nil }
+      result.append((name, isReal(type)))
+    }
+    return result.contains { $0.name == "Z_PK" } ? result : nil
+  }
+
+  /// Whether SQLite gives whole numbers of such a column as reals.
+  private static func isReal(_ type: String) -> Bool {
+    for other in ["INT", "CHAR", "CLOB", "TEXT", "BLOB"] where type.contains(other) {
+      return false
+    }
+    return ["REAL", "FLOA", "DOUB"].contains { type.contains($0) }
+  }
+
+  /// A cursor that gives these columns, at its first row in a range; nil where one is unknown.
+  ///
+  /// Of columns in `asKept`, whole reals come as the integers that records keep for them.
+  func cursor(
+    _ wanted: [String], asKept: [Bool], file: FileDescriptor, from first: Int64
+  ) throws -> TableCursor? {
+    var isReal = columns.map(\.isReal)
+    var places = Array(repeating: -1, count: columns.count)
+    var keyPlace = -1
+    for (place, name) in wanted.enumerated() {
+      guard let column = columns.firstIndex(where: { $0.name == name }) else { return nil }
+      if name == "Z_PK" {
+        guard keyPlace < 0 else { return nil }
+        keyPlace = place
+      } else {
+        guard places[column] < 0 else { return nil }
+        places[column] = place
+        if asKept[place] { isReal[column] = false }
+      }
+    }
+    let form = TableForm(
+      pageSize: pageSize, pageCount: pageCount, root: root, places: places,
+      isReal: isReal, keyPlace: keyPlace)
+    let cursor = TableCursor(PageFile(file), form, width: wanted.count)
+    try cursor.seek(first)
+    return cursor
+  }
+}

@@ -1,0 +1,22 @@
+import Foundation
+
+/// The name of an engine, by which plans, work orders and manifests refer to it.
+package struct EngineName: RawRepresentable, Hashable, Codable, Sendable {
+  package let rawValue: String
+
+  package init(rawValue: String) { self.rawValue = rawValue }
+}
+
+/// What an engine hands from one process to another; only the engine itself reads it.
+package struct EnginePayload: Hashable, Codable, Sendable {
+  private var data: Data
+
+  package init(encoding value: some Encodable) throws {
+    data = try PlanCoding.encoder.encode(value)
+  }
+
+  /// The value that was encoded; throws a `DecodingError` where it is of another type.
+  package func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+    try PlanCoding.decoder.decode(type, from: data)
+  }
+}

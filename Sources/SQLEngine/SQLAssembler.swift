@@ -1,0 +1,144 @@
+import GRDB
+package import MigrationEngine
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// Assembles by SQL: bare `INSERT … SELECT *`, which moves rows without decoding them.
+package struct SQLAssembler {
+  package init() {}
+
+  package func assemble(
+    _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
+  ) throws -> AssemblyReport {
+    try Files.remove(order.result)
+    let connection = try StoreConnection.scratch(
+      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding)
+    var report = AssemblyReport()
+    try connection.perform { db in
+      if order.logsSQL { StatementLog.attach(to: db) }
+      try StoreWriter.createTables(order.schema, in: db)
+      report.rows = try merge(order, db, progress)
+      try relink(order, db, progress, &report)
+      try progress(.indexing(indexes: order.schema.indexes.count))
+      try StoreWriter.createIndexes(order.schema, in: db) { _ in try progress(.stepDone) }
+      try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
+      try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+      try progress(.verifying)
+      try check(order, db)
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    if order.usesWAL { try StoreConnection.setWAL(order.result) }
+    try Files.syncFile(order.result)
+    return report
+  }
+
+  // MARK: Merge
+
+  /// Takes the pieces of each table in key order, and compares the table with their digests.
+  private func merge(
+    _ order: AssemblyOrder, _ db: Database, _ progress: (AssemblyStep) throws -> Void
+  ) throws -> Int64 {
+    let placed = placedPieces(order)
+    try progress(.merging(tables: placed.count))
+    var rows: Int64 = 0
+    // Rows of a join table that a mapping leaves alone keep their numbers.
+    let numbered = Dictionary(
+      uniqueKeysWithValues: order.plan.program.joins.filter(\.keepsRowNumbers).map {
+        ($0.destinationTable, $0.columns.map(SQL.identifier).joined(separator: ", "))
+      })
+    for (table, pieces) in placed {
+      var expected: (rows: Int64, sum: UInt64) = (0, 0)
+      for piece in pieces {
+        try db.execute(sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(piece.shard)])
+        let from = "FROM shard.\(piece.result.table)"
+        let into = "INSERT INTO main.\(SQL.identifier(table))"
+        if let columns = numbered[table] {
+          try db.execute(
+            sql: "\(into) (rowid, \(columns)) SELECT rowid, \(columns) \(from) ORDER BY rowid")
+        } else {
+          try db.execute(sql: "\(into) SELECT * \(from)")
+        }
+        try db.execute(sql: "DETACH shard")
+        expected.rows += piece.result.rowsWritten
+        expected.sum &+= piece.result.digest
+      }
+      let merged = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(table))", in: db)
+      guard merged.rows == expected.rows, merged.sum == expected.sum else {
+        throw AssemblyError.rowsDiffer(
+          table: table, expected: expected.rows, found: merged.rows)
+      }
+      rows += merged.rows
+      try progress(.stepDone)
+    }
+    return rows
+  }
+
+  private struct PlacedPiece {
+    var keys: KeyRange
+    var shard: FilePath
+    var result: ShardManifest.PieceResult
+  }
+
+  private func placedPieces(_ order: AssemblyOrder) -> [(String, [PlacedPiece])] {
+    var results: [Int: (FilePath, ShardManifest.PieceResult)] = [:]
+    for manifest in order.manifests {
+      let shard = order.folder.appending(manifest.shard)
+      for result in manifest.pieces { results[result.piece] = (shard, result) }
+    }
+    var byTable: [String: [PlacedPiece]] = [:]
+    for piece in order.plan.workOrders.flatMap(\.pieces) {
+      guard let (shard, result) = results[piece.number] else { continue }
+      byTable[piece.destinationTable, default: []].append(
+        PlacedPiece(keys: piece.keys, shard: shard, result: result))
+    }
+    let names = order.schema.tables.map(\.name) + order.schema.joinTables.map(\.name)
+    return names.compactMap { name in
+      byTable[name].map { pieces in (name, pieces.sorted { $0.keys.first < $1.keys.first }) }
+    }
+  }
+
+  // MARK: Relink
+
+  private func relink(
+    _ order: AssemblyOrder, _ db: Database, _ progress: (AssemblyStep) throws -> Void,
+    _ report: inout AssemblyReport
+  ) throws {
+    let program = order.plan.program
+    try progress(.relinking(steps: program.orderFills.count + program.references.count))
+    for fill in program.orderFills {
+      try db.execute(sql: fill.statement)
+      try progress(.stepDone)
+    }
+    for reference in program.references {
+      let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
+      if count > 0 {
+        report.danglingReferences.append(
+          DanglingReference(table: reference.table, column: reference.column, count: count))
+      }
+      try progress(.stepDone)
+    }
+  }
+
+  private func check(_ order: AssemblyOrder, _ db: Database) throws {
+    let pragma = order.verifiesFully ? "integrity_check" : "quick_check"
+    let answers = try String.fetchAll(db, sql: "PRAGMA \(pragma)(5)")
+    guard answers == ["ok"] else {
+      throw AssemblyError.damaged(answers)
+    }
+  }
+}
+
+extension OrderFill {
+  fileprivate var statement: String {
+    """
+    UPDATE \(SQL.identifier(table)) SET \(SQL.identifier(orderColumn)) = n.place FROM (
+      SELECT rowid AS row, \(place()) AS place
+      FROM \(SQL.identifier(table)) WHERE \(SQL.identifier(ownerColumn)) IS NOT NULL
+    ) AS n WHERE n.row = \(SQL.identifier(table)).rowid
+    """
+  }
+}

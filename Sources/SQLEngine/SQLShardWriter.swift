@@ -1,0 +1,105 @@
+import Foundation
+import ObjectMigration
+import GRDB
+import Mapping
+import MigrationEngine
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// Makes a shard by set-oriented SQL: the fallback and the oracle of faster engines.
+struct SQLShardWriter: ShardWriter, ~Copyable {
+  private let document: WorkOrderDocument
+  private let connection: StoreConnection
+  private let batchRows: Int
+  private let caller: RowCaller?
+
+  /// Makes an empty shard and attaches the source, which nobody changes.
+  init(
+    _ document: WorkOrderDocument, policies: PolicyFactories = [:], batchRows: Int = 50_000
+  ) throws {
+    let connection = try Self.open(document)
+    caller = try document.caller(connection, policies)
+    self.document = document
+    self.batchRows = batchRows
+    self.connection = connection
+  }
+
+  private static func open(_ document: WorkOrderDocument) throws -> StoreConnection {
+    let path = FilePath(document.shard)
+    try Files.remove(path)
+    let source = try StoreHeader(of: FilePath(document.source))
+    let connection = try StoreConnection.scratch(
+      path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding)
+    try document.attachSource(to: connection)
+    return connection
+  }
+
+  /// The source properties that policies and expressions read so far.
+  var propertiesRead: PropertiesRead? { caller?.propertiesRead }
+
+  mutating func write(
+    _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+  ) throws -> ShardManifest.PieceResult {
+    let table = "p\(piece.number)"
+    let query = try query(of: piece)
+    let source = PieceSource(document, piece)
+    // What a policy computes may differ from one time to the next.
+    let isComputed = document.tables.contains {
+      $0.destinationTable == piece.destinationTable && $0.hasCalls
+    }
+    return try connection.perform(caller) { db in
+      try db.execute(sql: try Self.createStatement(document, piece, table: table))
+      if document.logsSQL { try StatementLog.explain(query, in: db) }
+      var last: PieceSource.Position?
+      while true {
+        let batch = "\(source.query(after: last, forInsertion: true)) LIMIT \(batchRows)"
+        try db.execute(sql: "INSERT INTO \(table)\(source.insertedColumns) \(batch)")
+        let written = Int64(db.changesCount)
+        if written == 0 { break }
+        last = try source.position(in: table, db)
+        try progress(written, last?.first ?? 0)
+        if written < batchRows { break }
+      }
+      let wrote = try RowDigest(of: "SELECT * FROM \(table)", in: db)
+      let read = isComputed ? wrote : try RowDigest(of: query, in: db)
+      guard read == wrote else {
+        throw ShardError(
+          .digestsDiffer(rowsRead: read.rows, rowsWritten: wrote.rows),
+          table: piece.destinationTable)
+      }
+      var result = ShardManifest.PieceResult(
+        piece: piece.number, table: table, rowsRead: read.rows, rowsWritten: wrote.rows,
+        digest: wrote.sum)
+      result.count = try source.count(in: table, db)
+      return result
+    }
+  }
+
+  private func query(of piece: Piece) throws -> String {
+    PieceSource(document, piece).query(after: nil)
+  }
+
+  /// The final table's own statement under the piece's name: rows then move without decoding.
+  private static func createStatement(
+    _ document: WorkOrderDocument, _ piece: Piece, table: String
+  ) throws -> String {
+    let prefix = "CREATE TABLE \(SQL.identifier(piece.destinationTable)) "
+    guard let statement = document.createStatements[piece.destinationTable],
+      statement.hasPrefix(prefix)
+    else { throw ShardError(.orderIncomplete, table: piece.destinationTable) }
+    return "CREATE TABLE \(table) \(statement.dropFirst(prefix.count))"
+  }
+
+  consuming func finish() throws -> Int64 {
+    caller?.close()
+    try connection.run { db in try db.execute(sql: "DETACH src") }
+    try connection.queue.close()
+    let path = FilePath(document.shard)
+    try Files.syncFile(path)
+    return try Files.fileStatus(path).size
+  }
+}

@@ -1,0 +1,103 @@
+import ObjectModel
+import Schema
+import Expressions
+
+/// Works out how the values of a derived attribute come about.
+struct Derivations {
+  let schema: StoreSchema
+
+  private var model: ManagedObjectModel { schema.model }
+
+  enum Plan {
+    case form(ValueForm)
+    /// An SQL expression over the finished tables, in which the attribute's own table has its name.
+    case expression(String)
+  }
+
+  /// The plan for a derived attribute of a table, or nil where there is none.
+  func plan(_ derivation: Attribute.Derivation, of entity: String, in table: EntityTable) -> Plan? {
+    guard derivation.filter == nil, let entity = model.entity(entity) else { return nil }
+    switch derivation.expression {
+    case .builtIn(let name, let arguments) where arguments.isEmpty && name == "now":
+      return .form(.now)
+    case .builtIn("canonical:", let arguments):
+      guard case .keyPath(let operand, let path)? = arguments.first, Self.isOwn(operand),
+        let source = attribute(path, of: entity), source.type == .string,
+        let column = column(path, of: entity, in: table),
+        let place = table.columns.firstIndex(where: { $0.name == column })
+      else { return nil }
+      return .form(.canonical(of: place))
+    case .builtIn("count:", let arguments):
+      guard case .keyPath(let operand, let path)? = arguments.first, Self.isOwn(operand) else {
+        return nil
+      }
+      return count(path, of: entity, in: table).map(Plan.expression)
+    case .keyPath(let operand, let path) where Self.isOwn(operand):
+      return value(path, of: entity, in: table).map(Plan.expression)
+    default: return nil
+    }
+  }
+
+  private static func isOwn(_ operand: ValueExpression?) -> Bool {
+    operand == nil || operand == .evaluatedObject
+  }
+
+  private func count(_ path: String, of entity: Entity, in table: EntityTable) -> String? {
+    guard let declarer = model.declarer(of: path, in: entity.name),
+      let relationship = model.relationship(path, of: declarer), relationship.isToMany
+    else { return nil }
+    let own = "\(SQL.identifier(table.name)).Z_PK"
+    func count(_ name: String, _ column: String) -> String {
+      "(SELECT count(*) FROM \(SQL.identifier(name)) AS other "
+        + "WHERE other.\(SQL.identifier(column)) = \(own))"
+    }
+    for join in schema.joinTables {
+      for end in [join.first, join.second]
+      where end.entityName == declarer && end.relationshipName == path {
+        return count(join.name, end.keyColumn)
+      }
+    }
+    var roles = [Column.Role.owner(entity: declarer, name: path)]
+    if let inverse = model.inverseWithOwner(of: relationship) {
+      roles.append(.toOne(entity: inverse.entity.name, name: inverse.relationship.name))
+    }
+    for other in schema.tables {
+      if let column = roles.compactMap({ other.column($0) }).first {
+        return count(other.name, column.name)
+      }
+    }
+    return nil
+  }
+
+  /// An attribute of the object itself, or of the object of a to-one relationship.
+  private func value(_ path: String, of entity: Entity, in table: EntityTable) -> String? {
+    let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if parts.count == 1, attribute(path, of: entity) != nil {
+      return column(path, of: entity, in: table).map {
+        "\(SQL.identifier(table.name)).\(SQL.identifier($0))"
+      }
+    }
+    guard parts.count == 2, let declarer = model.declarer(of: parts[0], in: entity.name),
+      let relationship = model.relationship(parts[0], of: declarer),
+      let link = table.column(.toOne(entity: declarer, name: parts[0])),
+      let target = model.entity(relationship.destinationEntityName),
+      attribute(parts[1], of: target) != nil, let other = schema.table(of: target),
+      let found = column(parts[1], of: target, in: other)
+    else { return nil }
+    return "(SELECT other.\(SQL.identifier(found)) FROM \(SQL.identifier(other.name)) AS other "
+      + "WHERE other.Z_PK = \(SQL.identifier(table.name)).\(SQL.identifier(link.name)))"
+  }
+
+  /// The stored attribute of that name that is not derived itself.
+  private func attribute(_ name: String, of entity: Entity) -> Attribute? {
+    model.allAttributes(of: entity).first {
+      $0.name == name && $0.derivation == nil && !$0.isTransient
+    }
+  }
+
+  private func column(_ name: String, of entity: Entity, in table: EntityTable) -> String? {
+    model.declarer(of: name, in: entity.name).flatMap {
+      table.column(.attribute(entity: $0, name: name))?.name
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import GRDB
+package import Planning
+package import RowPrograms
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// Finds out how the bytes of the source lie along the keys of each destination table.
+package struct StatisticsReader {
+  package let survey: StoreSurvey
+  /// So many rows to a slice, counted exactly, where the user asks for it.
+  package let sliceRows: Int64?
+
+  package init(survey: StoreSurvey, sliceRows: Int64?) {
+    self.survey = survey
+    self.sliceRows = sliceRows
+  }
+
+  /// A pair of keys, once in the table and once in each of two indexes.
+  private static let joinBytes: Int64 = 75
+
+  /// The statistics of every table that a program fills, by destination table.
+  package func statistics(_ program: MigrationProgram) throws -> [String: TableStatistics] {
+    var result: [String: TableStatistics] = [:]
+    for table in program.tables {
+      let rows = table.entities.reduce(Int64(0)) { sum, entity in
+        sum
+          + (survey.rowCounts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0)
+      }
+      guard rows > 0 else { continue }
+      result[table.destinationTable] =
+        sliceRows == nil
+        ? try outlined(table.sourceTable, rows: rows)
+        : try counted(table.sourceTable, key: "Z_PK", bytesPerRow: 100)
+    }
+    for join in program.joins {
+      let isOutlined = sliceRows == nil && join.keepsRowNumbers
+      let statistics =
+        isOutlined
+        ? try outlined(
+          join.sourceTable,
+          rows: survey.reader.number("SELECT count(*) FROM \(SQL.identifier(join.sourceTable))"),
+          key: join.rangeColumn)
+        : sliceRows == nil
+          ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
+          : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
+      if statistics.rows > 0 { result[join.destinationTable] = statistics }
+    }
+    return result
+  }
+
+  /// From the upper pages of the table's b-tree: its runs, scaled to the rows that were counted.
+  private func outlined(
+    _ table: String, rows: Int64, key: String = "Z_PK"
+  ) throws -> TableStatistics {
+    if rows == 0 { return TableStatistics(slices: []) }
+    let root = try survey.reader.number(
+      "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(table))")
+    let file = try Files.open(
+      survey.access.readable, .readOnly)
+    let outline = try file.closeAfter {
+      TableOutline(
+        file: file, pageSize: survey.header.pageSize, root: UInt32(clamping: root))
+    }
+    let estimated = outline.runs.reduce(Int64(0)) { $0 + $1.leaves * $1.sampleRows }
+    guard estimated > 0 else {
+      return try counted(table, key: key, bytesPerRow: 100)
+    }
+    let scale = Double(rows) / Double(estimated)
+    var left = rows
+    return TableStatistics(
+      slices: outline.runs.enumerated().map { index, run in
+        let isLast = index == outline.runs.count - 1
+        let share = Int64(Double(run.leaves * run.sampleRows) * scale)
+        let rows = isLast ? left : min(left, share)
+        left -= rows
+        return .init(lastKey: run.lastKey, rows: rows, bytes: run.leaves * run.sampleBytes)
+      })
+  }
+
+  /// As if the rows were spread evenly over their keys: what an index tells of itself at once.
+  private func spread(
+    _ table: String, key: String, bytesPerRow: Int64
+  ) throws -> TableStatistics {
+    let name = SQL.identifier(table)
+    let column = SQL.identifier(key)
+    let reader = survey.reader
+    let rows = try reader.number("SELECT count(*) FROM \(name)")
+    let first = try reader.number("SELECT min(\(column)) FROM \(name)")
+    let last = try reader.number("SELECT max(\(column)) FROM \(name)")
+    guard rows > 0 else { return TableStatistics(slices: []) }
+    let (width, overflow) = last.subtractingReportingOverflow(first)
+    let count = overflow ? 1 : max(1, min(10_000, rows / 50_000, width))
+    return TableStatistics(
+      slices: (1...count).map { part in
+        .init(
+          lastKey: part == count ? last : first + width / count * part,
+          rows: rows * part / count - rows * (part - 1) / count,
+          bytes: (rows * part / count - rows * (part - 1) / count) * bytesPerRow)
+      })
+  }
+
+  /// By a pass over the keys, which an index serves where there is one.
+  private func counted(
+    _ table: String, key: String, bytesPerRow: Int64
+  ) throws -> TableStatistics {
+    let size = sliceRows ?? 20_000
+    return try survey.reader.connection.run { db in
+      let column = SQL.identifier(key)
+      let groups = try Row.fetchCursor(
+        db,
+        sql: """
+          SELECT \(column), count(*) FROM \(SQL.identifier(table))
+          WHERE \(column) IS NOT NULL GROUP BY 1 ORDER BY 1
+          """)
+      var slices: [TableStatistics.Slice] = []
+      var rows: Int64 = 0
+      var last: Int64 = 0
+      func close() {
+        if rows > 0 { slices.append(.init(lastKey: last, rows: rows, bytes: rows * bytesPerRow)) }
+        rows = 0
+      }
+      while let group = try groups.next() {
+        let count: Int64 = group[1]
+        last = group[0]
+        rows += count
+        if rows >= size { close() }
+      }
+      close()
+      return TableStatistics(slices: slices)
+    }
+  }
+}
