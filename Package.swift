@@ -26,7 +26,10 @@ let package = Package(
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
   targets: [
-    // What a migration is about: values only, no files, no processes.
+    // The order of targets is the order of layers, which `scripts/import-graph` checks: a target
+    // depends only on targets declared before it.
+
+    // MARK: Values: what a migration is about; no files, no processes, no clock
     .module("ValueExpressions"),
     .module("ExpressionEvaluation", ["ValueExpressions"]),
     .module("ObjectModel", ["ValueExpressions", .crypto]),
@@ -38,7 +41,7 @@ let package = Package(
       "Planning",
       ["Mapping", "ObjectModel", "RowPrograms", "Schema", "StorePages", .systemPackage]),
 
-    // What lies on disk.
+    // MARK: Files: what lies on disk
     .module("KeyedArchives", []),
     .module(
       "ModelFiles", ["KeyedArchives", "ObjectModel", "ValueExpressions", .systemPackage]),
@@ -66,7 +69,7 @@ let package = Package(
     .module("LMDB", ["CLMDB", .systemPackage]),
     .module("MigrationStatus", ["LMDB", "SystemCalls", .systemPackage]),
 
-    // What runs. The worker and the coordinator never import each other.
+    // MARK: Processes: what runs; the worker and the coordinator never import each other
     .module(
       "Generation",
       [
@@ -120,6 +123,7 @@ let package = Package(
     .executableTarget(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
 
+    // MARK: Tests
     .target(
       name: "TestSupport",
       dependencies: ["ObjectModel", "ValueExpressions", .grdb, .systemPackage],
