@@ -37,8 +37,9 @@ class Folders(unittest.TestCase):
         self.put("old", name, old)
         self.put("new", name, new)
 
-    def compare(self):
-        comparison = builds.Comparison(str(self.folder / "old"), str(self.folder / "new"))
+    def compare(self, **options):
+        comparison = builds.Comparison(str(self.folder / "old"), str(self.folder / "new"),
+                                       **options)
         comparison.compare_files()
         return comparison
 
@@ -113,6 +114,8 @@ class Files(Folders):
         comparison = self.compare()
         self.assertEqual((comparison.differences, comparison.results["alike by VACUUM INTO"]),
                          ([], 1))
+        self.assertEqual([kind for kind, _ in self.compare(may_vacuum=False).differences],
+                         ["bytes"])
         store("new", "ab", [("a", "x" * 9000), ("b", "y" * 8999 + "z")])
         self.assertEqual(self.kinds(), ["bytes"])
 
@@ -145,6 +148,17 @@ class Outcomes(unittest.TestCase):
 def may_mount():
     return subprocess.run(["unshare", "--mount", "true"], capture_output=True,
                           check=False).returncode == 0
+
+
+class Engines(unittest.TestCase):
+    def test_only_what_workers_may_have_written_as_pages_is_compared_by_content(self):
+        def may(*arguments):
+            return builds.Call({"world": "/none"}, list(arguments)).may_write_pages()
+        self.assertTrue(may("migrate", "a"))
+        self.assertTrue(may("migrate", "a", "--engine", "pages"))
+        self.assertFalse(may("migrate", "a", "--engine", "sql"))
+        self.assertFalse(may("migrate", "a", "--engine", "objects"))
+        self.assertFalse(may("generate", "a"))
 
 
 @unittest.skipUnless(sys.platform == "linux" and may_mount(), "private mounts are not allowed here")
