@@ -97,6 +97,15 @@ class Files(Folders):
         self.both("r.json", report(1, 2.5), report(2, 2.5))
         self.assertEqual(self.kinds(), ["files"])
 
+    def test_accounts_of_mappings_are_compared_in_any_order_and_to_the_last_object(self):
+        def report(*made):
+            return json.dumps({"mappings": [{"taken": 1, "made": count} for count in made],
+                               "made": f"inode {made[0]}"}).encode()
+        self.both("r.json", report(1, 2), report(2, 1))
+        self.assertEqual(self.kinds(), [])
+        self.both("r.json", report(1, 2), report(1, 3))
+        self.assertEqual(self.kinds(), ["files"])
+
     def test_stores_with_other_pages_are_compared_by_their_content(self):
         def store(side, orders, rows):
             path = self.folder / side / "S.sqlite"
