@@ -26,7 +26,10 @@ let package = Package(
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
   targets: [
-    // What a migration is about: values only, no files, no processes.
+    // The order of targets is the order of layers, which `scripts/import-graph` checks: a target
+    // depends only on targets declared before it.
+
+    // MARK: Values: what a migration is about; no files, no processes, no clock
     .module("Expressions"),
     .module("ObjectModel", ["Expressions", .crypto]),
     .module("Schema", ["Expressions", "ObjectModel"]),
@@ -35,7 +38,7 @@ let package = Package(
     .module(
       "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", .systemPackage]),
 
-    // What lies on disk.
+    // MARK: Files: what lies on disk
     .module("KeyedArchives"),
     .module("ModelFiles", ["Expressions", "KeyedArchives", "ObjectModel", .systemPackage]),
     .module(
@@ -71,7 +74,7 @@ let package = Package(
         .grdbSQLite, .systemPackage,
       ]),
 
-    // The engines: each plans a stage, writes its shards and puts them together.
+    // MARK: Engines: each plans a stage, writes its shards and puts them together
     .module(
       "MigrationEngine",
       [
@@ -100,7 +103,7 @@ let package = Package(
       "EngineList",
       ["MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine", "Survey"]),
 
-    // What runs. The worker and the coordinator never import each other.
+    // MARK: Processes: what runs; the worker and the coordinator never import each other
     .module(
       "StoreGenerator",
       [
@@ -146,6 +149,7 @@ let package = Package(
     .executableTarget(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
 
+    // MARK: Tests
     .target(
       name: "TestSupport",
       dependencies: ["ObjectModel", "Expressions", .grdb, .systemPackage],

@@ -16,7 +16,7 @@ package enum EngineList {
     all.first { $0.name == name }
   }
 
-  /// Stores below that size are migrated by SQL: what pages gain is less than the start of a process.
+  /// Stores below that size are migrated by SQL: pages gain less than the start of a process takes.
   private static let worthwhileBytes: Int64 = 8 << 20
 
   /// The engine that makes a stage, and why it is not the one that was wished for.

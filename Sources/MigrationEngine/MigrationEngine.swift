@@ -10,7 +10,7 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The name that plans, work orders and manifests refer to the engine by.
   static var name: EngineName { get }
 
-  /// The bytes that shards take, in tenths of the bytes of the source (docs/performance.md, "Disk").
+  /// What shards take, in tenths of the bytes of the source (docs/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
   /// Why the engine cannot make a stage, as the end of a sentence; nil where it can.

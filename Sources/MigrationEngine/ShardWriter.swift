@@ -2,7 +2,7 @@ package import Planning
 
 /// Makes one shard piece by piece: rows in key order in, a synced file out.
 ///
-/// Whichever engine it belongs to, the `VACUUM INTO` copies of the results are the same to the byte.
+/// Whatever engine it belongs to, `VACUUM INTO` copies of the results are the same to the byte.
 package protocol ShardWriter: ~Copyable {
   /// Writes all rows of a piece into a table of its own.
   mutating func write(

@@ -65,8 +65,8 @@ package struct MigrationPaths: Hashable, Sendable {
   package func manifest(_ order: Int) -> FilePath { work.appending("shard-\(order).json") }
   /// `…godwit/swap.json`, while the result takes the store's place.
   package var swapJournal: FilePath { work.appending("swap.json") }
-  /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work folder
-  /// of its own beside it.
+  /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work
+  /// folder of its own beside it.
   package func stage(_ number: Int) -> MigrationPaths {
     MigrationPaths(
       destination: work.appending("step-\(number).sqlite"),

@@ -148,7 +148,7 @@ def check_names(pages, vocabulary):
                     continue
                 found += [f"{where}: {w}" for w in vocabulary.wrong(words)]
             for path in re.findall(
-                    r"(?<![\w/])(?:scripts/[a-z]+|Tests/Oracles/\w+\.py)\b", line):
+                    r"(?<![\w/])(?:scripts/[a-z-]+|Tests/Oracles/\w+\.py)\b", line):
                 if not os.access(os.path.join(ROOT, path), os.R_OK):
                     found.append(f"{where}: {path} is not there")
     return found

@@ -23,7 +23,8 @@ def parser(description):
     p.add_argument("--godwit", required=True, help="the executable")
     p.add_argument("--corpus", required=True, help="the folder with real Core Data files")
     p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
-    p.add_argument("--jobs", type=int, default=2, help="cases in parallel")
+    p.add_argument("--jobs", type=int, default=int(os.environ.get("GODWIT_JOBS", 2)),
+                   help="cases in parallel")
     p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
     return p
 

@@ -339,7 +339,8 @@ def main():
     p.add_argument("--godwit", required=True, help="the executable")
     p.add_argument("--corpus", help="is not needed")
     p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
-    p.add_argument("--jobs", type=int, default=2, help="cases in parallel")
+    p.add_argument("--jobs", type=int, default=int(os.environ.get("GODWIT_JOBS", 2)),
+                   help="cases in parallel")
     p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
     options = p.parse_args()
     tool = Tool(options.godwit, timeout=120)

@@ -1,0 +1,90 @@
+"""Plants what `scripts/tidy` has to find."""
+import pathlib
+import tempfile
+import unittest
+
+from loading import load
+
+
+class Tidy(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.tidy = load("tidy")
+        self.tidy.ROOT = pathlib.Path(holder.name)
+        for name in ("Sources/Birds/Nest.swift", "Tests/Oracles/birds.py", "docs/birds.md"):
+            path = self.tidy.ROOT / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("")
+
+    def named(self, text):
+        self.tidy.check_named(pathlib.Path("docs/page.md"), text, {"Nest.swift", "birds.py"},
+                              {"NestBuilder", "build"})
+        return self.tidy.findings
+
+    def test_what_is_there_is_not_found(self):
+        self.assertEqual(self.named("""
+          `Sources/Birds/Nest.swift` `docs/birds.md` `Nest.swift` `birds.py` `NestBuilder.build()`
+          `Shop.sqlite` `STORE.before-TIME` `migrate` `scripts` `GODWIT_ENGINE` `Nest`
+          ```sh
+          `scripts/none`
+          ```
+        """), [])
+
+    def test_a_path_that_is_gone_is_found_also_before_arguments(self):
+        self.assertEqual(self.named("a\nas `scripts/hatch eggs` does"),
+                         ["docs/page.md:2: `scripts/hatch` is not there"])
+
+    def test_a_file_that_is_gone_is_found(self):
+        self.assertEqual(self.named("`Egg.swift`"),
+                         ["docs/page.md:1: no file is called `Egg.swift`"])
+
+    def test_a_name_that_no_swift_file_says_is_found(self):
+        self.assertEqual(self.named("`NestBuilder.hatch()`, `EggLayer`"),
+                         ["docs/page.md:1: no Swift file says `hatch`",
+                          "docs/page.md:1: no Swift file says `EggLayer`"])
+
+    def links(self, text):
+        self.tidy.check_links(pathlib.Path("docs/page.md"), text)
+        return len(self.tidy.findings)
+
+    def test_dead_links_are_found(self):
+        (self.tidy.ROOT / "docs/birds.md").write_text("# All birds\n")
+        self.assertEqual(self.links("[a](birds.md) [b](birds.md#all-birds) [c](https://a.b/c)"), 0)
+        self.assertEqual(self.links("[a](bird.md) [b](birds.md#some-birds)"), 2)
+
+    def test_long_functions_and_files_are_found(self):
+        path = pathlib.Path("Sources/Birds/Nest.swift")
+        body = "    egg()\n"
+        self.tidy.check_swift(path, "func a() {\n" + body * 40 + "}\n")
+        self.assertEqual((len(self.tidy.warnings), self.tidy.findings), (1, []))
+        self.tidy.check_swift(path, "func a() {\n" + body * 70 + "}\n")
+        self.assertIn("a function of 72 lines", self.tidy.findings[0])
+        self.tidy.check_lines(path, "let a = 1\n" * 501)
+        self.assertIn("501 lines", self.tidy.findings[1])
+        self.tidy.check_lines(path, f"  // {'a' * 96}\nlet a = \"{'a' * 100}\"\n")
+        self.assertEqual(self.tidy.findings[2:], [f"{path}:1: 101 columns; 100 are the most"])
+
+    def test_words_and_calls_are_found(self):
+        path = pathlib.Path("Sources/Birds/Nest.swift")
+        self.tidy.check_words(path, "// TO" "DO\n// /wo" "rk/main\n// ../sha" "red/corpus\n")
+        self.assertEqual(len(self.tidy.findings), 3)
+        self.tidy.check_swift(path, 'fatal' 'Error("")\nprint(1)\n// fatal' 'Error(\n"print("\n')
+        self.assertEqual(len(self.tidy.findings), 5)
+        self.tidy.check_names(pathlib.Path("Sources/Birds/Utils.swift"))
+        self.assertEqual(len(self.tidy.findings), 6)
+
+    def test_a_long_subject_is_found(self):
+        def commit(subject):
+            self.tidy.findings.clear()
+            for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit",
+                                             "-q", "--allow-empty", "-m", subject]):
+                self.tidy.subprocess.run(["git", *command], cwd=self.tidy.ROOT, check=True)
+            self.tidy.check_subject()
+            return len(self.tidy.findings)
+        self.assertEqual(commit("a" * 72), 0)
+        self.assertEqual(commit("a" * 73), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
