@@ -34,7 +34,7 @@ let package = Package(
     .module("ObjectModel", ["Expressions", .crypto]),
     .module("Schema", ["Expressions", "ObjectModel"]),
     .module("Mapping", ["Expressions", "ObjectModel"]),
-    .module("RowPrograms", ["Expressions", "Mapping", "ObjectModel", "Schema"]),
+    .module("RowPrograms", ["Mapping", "ObjectModel", "Schema"]),
     .module(
       "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", .systemPackage]),
 
@@ -55,15 +55,16 @@ let package = Package(
     .module(
       "StoreFormat",
       [
-        "CZlib", "Expressions", "KeyedArchives", "ModelFiles", "ObjectModel", "Schema",
+        "CZlib", "KeyedArchives", "ModelFiles", "ObjectModel", "Schema",
         "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
-    .module("LMDB", ["CLMDB", .systemPackage]),
+    .module("LMDB", ["CLMDB", "SystemCalls", .systemPackage]),
     .module("MigrationStatus", ["LMDB", "SystemCalls", .systemPackage]),
     .module(
       "Survey",
       [
+        "Mapping",
         "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", .grdb,
         .systemPackage,
       ]),
@@ -114,7 +115,7 @@ let package = Package(
       "StoreVerification",
       [
         "Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectMigration", "ObjectModel",
-        "Schema", "StoreFormat", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+        "Schema", "StoreFormat", "SystemCalls", .grdbSQLite, .systemPackage,
       ]),
     .module(
       "MigrationWorker",
@@ -127,7 +128,7 @@ let package = Package(
       [
         "EngineList", "Expressions", "Mapping", "MappingFiles", "MigrationEngine",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning",
-        "RowPrograms", "Schema", "StoreFormat", "Survey", "SystemCalls", .grdb, .grdbSQLite,
+        "RowPrograms", "Schema", "StoreFormat", "Survey", "SystemCalls", .grdb,
         .logging, .subprocess, .systemPackage,
       ], faults: true),
     .module(
@@ -179,15 +180,14 @@ let package = Package(
     .tests(
       of: "MappingFiles",
       [
-        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "TestSupport",
+        "Mapping", "ModelFiles", "ObjectModel", "TestSupport",
         "Expressions", .systemPackage,
       ]),
     .tests(of: "ObjectModel", ["Expressions"]),
     .tests(
       of: "Planning",
       [
-        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport", "Expressions",
-        .grdb, .systemPackage,
+        "Mapping", "ObjectModel", "RowPrograms", "TestSupport", "Expressions", .systemPackage,
       ]),
     .tests(
       of: "RowPrograms",
@@ -197,6 +197,7 @@ let package = Package(
     .tests(
       of: "ObjectMigration",
       [
+        "SystemCalls",
         "StoreGenerator", "Godwit", "Mapping", "MappingFiles", "ModelFiles",
         "ObjectModel",
         "Schema", "StoreFormat", "TestPolicies", "TestSupport", "Expressions", .grdb,
@@ -214,15 +215,16 @@ let package = Package(
         "GodwitExecutable", "PolicyTool", "TestSupport", .grdb, .subprocess, .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
     .tests(
-      of: "GodwitTool", ["MigrationStatus", "SystemCalls", .systemPackage]),
+      of: "GodwitTool", [.systemPackage]),
     .tests(
       of: "PageEngine",
-      ["StoreFormat", "SystemCalls", "TestSupport", .grdb, .grdbSQLite, .systemPackage]),
+      ["TestSupport", .grdb, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
       of: "MigrationCoordinator",
       [
+        "PageEngine",
         "StoreGenerator", "Godwit", "LMDB", "Mapping", "MappingFiles", "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",
         "Planning", "Schema",

@@ -183,6 +183,10 @@ int csystem_descriptor_status(int descriptor, struct csystem_status *status) {
   return fill(fstat(descriptor, &found), &found, status);
 }
 
+int csystem_is_readable_and_writable(const char *path) {
+  return access(path, R_OK | W_OK) == 0;
+}
+
 int csystem_set_mode(const char *path, mode_t mode) { return result(chmod(path, mode)); }
 
 int csystem_set_owner(const char *path, uid_t owner, gid_t group) {

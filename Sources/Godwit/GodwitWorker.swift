@@ -8,14 +8,6 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// The worker side of a process that is started for one work order.
 public enum GodwitWorker {
   /// Carries out the work order on standard input and ends the process, if it was started for that.

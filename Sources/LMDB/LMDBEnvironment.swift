@@ -1,14 +1,7 @@
 import CLMDB
 import Synchronization
+import SystemCalls
 package import SystemPackage
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
 
 /// One database file with its tables, opened at most once per process.
 ///
@@ -83,10 +76,10 @@ package final class LMDBEnvironment: @unchecked Sendable {
     _ body: (borrowing WriteTransaction) throws(LMDBError) -> Result
   ) throws(LMDBError) -> Result {
     precondition(
-      writer.load(ordering: .relaxed) != Self.thisThread,
+      writer.load(ordering: .relaxed) != Processes.currentThread,
       "a write inside a write would wait for itself")
     let transaction = WriteTransaction(handle: try begin(0), path: path)
-    writer.store(Self.thisThread, ordering: .relaxed)
+    writer.store(Processes.currentThread, ordering: .relaxed)
     defer { writer.store(0, ordering: .relaxed) }
     let result: Result
     do throws(LMDBError) {
@@ -119,7 +112,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
         result = nil
       }
       if let result, lastTransaction == before { return result }
-      usleep(UInt32(attempt) * 500)
+      Processes.sleep(microseconds: UInt32(attempt) * 500)
     }
     throw LMDBError(.begin, path, .busy)
   }
@@ -139,14 +132,6 @@ package final class LMDBEnvironment: @unchecked Sendable {
     try check(mdb_txn_begin(handle, nil, flags, &begun), .begin, path)
     guard let begun else { throw LMDBError(.begin, path, code: MDB_PANIC) }
     return begun
-  }
-
-  private static var thisThread: UInt {
-    #if os(Linux)
-      pthread_self()
-    #else
-      UInt(bitPattern: pthread_self())
-    #endif
   }
 
   /// Returns when all that was committed is on the disk.
@@ -191,14 +176,14 @@ extension LMDBEnvironment {
         guard attempts < 5, passing.contains(error.problem),
           OpenFiles.Identity(path.string) != nil
         else { throw error }
-        usleep(10_000)
+        Processes.sleep(microseconds: 10_000)
       }
     }
   }
 
   /// A reader locks where it may and where there is a lock file: it leaves none behind.
   private static func locking(ofReader path: FilePath) -> Locking {
-    access(path.string + "-lock", R_OK | W_OK) == 0 ? .shared : .none
+    Files.isReadableAndWritable(FilePath(path.string + "-lock")) ? .shared : .none
   }
 
   private static func open(
@@ -238,13 +223,14 @@ extension LMDBEnvironment {
   private static func checkLength(
     _ handle: OpaquePointer, _ path: FilePath
   ) throws(LMDBError) {
-    var (info, pages, status) = (MDB_envinfo(), MDB_stat(), stat())
+    var (info, pages) = (MDB_envinfo(), MDB_stat())
     try check(mdb_env_info(handle, &info), .open, path)
     try check(mdb_env_stat(handle, &pages), .open, path)
-    guard stat(path.string, &status) == 0 else { return }  // removed meanwhile, yet all there
+    // A file that was removed meanwhile is all there.
+    guard let status = try? Files.fileStatus(path) else { return }
     let (last, size) = (UInt64(info.me_last_pgno), UInt64(pages.ms_psize))
     let (needed, overflow) = size.multipliedReportingOverflow(by: last &+ 1)
-    if overflow || UInt64(clamping: status.st_size) < needed {
+    if overflow || UInt64(clamping: status.size) < needed {
       throw LMDBError(.open, path, .truncated)
     }
   }

@@ -1,14 +1,7 @@
 import CLMDB
 import Synchronization
+import SystemCalls
 import SystemPackage
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
 
 /// The database files that this process has open.
 ///
@@ -22,10 +15,9 @@ enum OpenFiles {
 
     /// Asks by name: opening the file to ask would itself break the locks.
     init?(_ path: String) {
-      var status = stat()
-      guard stat(path, &status) == 0 else { return nil }
-      device = UInt64(truncatingIfNeeded: status.st_dev)
-      inode = UInt64(truncatingIfNeeded: status.st_ino)
+      guard let status = try? Files.fileStatus(FilePath(path)) else { return nil }
+      device = status.device
+      inode = status.inode
     }
   }
 

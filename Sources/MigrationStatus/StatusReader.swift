@@ -3,14 +3,6 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// The status file of a migration of another process, open for reading.
 ///
 /// Within the process of the migration ask its `StatusFile`: no file is opened twice.
@@ -42,7 +34,7 @@ package final class StatusReader: Sendable {
         // The file has been made this moment, and its tables follow.
         attempts += 1
         guard attempts < 5, case .database(.missingTable, _) = error.problem else { throw error }
-        usleep(20_000)
+        Processes.sleep(microseconds: 20_000)
       }
     }
   }

@@ -49,6 +49,11 @@ package struct FileStatus: Hashable, Sendable {
 }
 
 extension Files {
+  /// Whether this user may read and write the file, which is there.
+  package static func isReadableAndWritable(_ path: FilePath) -> Bool {
+    path.withPlatformString { csystem_is_readable_and_writable($0) } == 1
+  }
+
   /// The status of the file; a symbolic link is followed unless asked otherwise.
   package static func fileStatus(
     _ path: FilePath, followLinks: Bool = true

@@ -11,6 +11,18 @@ package import SystemPackage
 
 /// Calls on this process and on others.
 package enum Processes {
+  /// Has the thread wait.
+  package static func sleep(microseconds: UInt32) { _ = usleep(microseconds) }
+
+  /// Tells the calling thread from all others that run.
+  package static var currentThread: UInt {
+    #if os(Linux)
+      pthread_self()
+    #else
+      UInt(bitPattern: pthread_self())
+    #endif
+  }
+
   /// The number of this process.
   package static var own: Int32 { getpid() }
 

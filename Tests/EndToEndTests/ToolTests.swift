@@ -128,7 +128,7 @@ import Testing
   @Test(
     .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
     arguments: ["coordinator:leg-named", "coordinator:leg"], ["sql", "pages"])
-  func `a killed migration in legs goes on with whole stores`(
+  func `a killed migration in stages goes on with whole stores`(
     fault: String, engine: String
   ) async throws {
     let library = FilePath(#filePath).removingLastComponent().removingLastComponent()

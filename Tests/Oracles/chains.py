@@ -35,11 +35,11 @@ def chain(tool, source, target, bundle, folder):
     for name, result in list(zip(WAYS, results))[1:]:
         same_bytes(results[0], result, f"{name} and all steps at once")
     out = []
-    legs = [len({step["leg"] for step in steps}) for steps in route]
-    if legs[:3] != [1, 1, 1]:
-        out.append(f"the steps were cut into {legs[:3]} legs, expected one")
-    if legs[3] != len(route[3]):
-        out.append(f"step by step went {len(route[3])} steps in {legs[3]} legs")
+    stages = [len({step["stage"] for step in steps}) for steps in route]
+    if stages[:3] != [1, 1, 1]:
+        out.append(f"the steps were cut into {stages[:3]} stages, expected one")
+    if stages[3] != len(route[3]):
+        out.append(f"step by step went {len(route[3])} steps in {stages[3]} stages")
     return store, results[0], route[0], out
 
 

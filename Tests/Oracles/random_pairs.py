@@ -153,7 +153,7 @@ def check(tool, seed, folder):
         asked = any(loss["cause"] != "removed" for loss in told["losses"])
         if refused.returncode != (78 if asked else 0):
             found.append(f"{name}: exit {refused.returncode} without consent: {told['losses']}")
-        for account in (a for leg in told["accounts"] for a in leg["entities"]):
+        for account in (a for stage in told["accounts"] for a in stage["entities"]):
             if account["rowsIn"] != account["rowsOut"] + sum(
                     d["objects"] for d in account["dropped"]):
                 found.append(f"{name}: {account} does not add up")

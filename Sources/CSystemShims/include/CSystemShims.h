@@ -56,6 +56,9 @@ ssize_t csystem_copy_range(int from, int to, size_t count);
 /// Writes the path without links, `.` and `..` into a buffer of PATH_MAX bytes.
 int csystem_resolve(const char *path, char *resolved);
 
+/// Whether this user may read and write a file that is there; 1 or 0.
+int csystem_is_readable_and_writable(const char *path);
+
 int csystem_path_status(const char *path, int follow, struct csystem_status *status);
 int csystem_descriptor_status(int descriptor, struct csystem_status *status);
 int csystem_set_mode(const char *path, mode_t mode);

@@ -13,7 +13,8 @@ struct ResultHandover {
   let files: ExternalFiles
   let paths: MigrationPaths
 
-  /// Renames the result to the output, or exchanges it with the store; the path of the old store where it is kept.
+  /// Renames the result to the output, or exchanges it with the store; the path of the old store
+  /// where it is kept.
   func run() throws -> FilePath? {
     _ = try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
