@@ -66,8 +66,9 @@ package struct Migration: Sendable {
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
     let target = try TargetModel(request.target, configuration: request.configuration)
     let workspace = try Workspace.open(paths, store: request.store)
+    // A journal that cannot be followed stays, with its folder.
+    try SwapJournal(paths).recover()
     do {
-      try SwapJournal(paths).recover()
       keeper.begin(workspace.paths)
       let report = try await run(target, workspace, keeper, progress)
       try remove(workspace)

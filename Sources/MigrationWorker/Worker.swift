@@ -65,7 +65,7 @@ package struct Worker {
       manifest.digestsRows = shard.digestsRows
       manifest.read = shard.read
       try Files.writeFileAtomically(
-        Array(JSONEncoder().encode(manifest)), to: FilePath(document.manifest),
+        Array(JSONEncoder().encode(VersionedFile(manifest))), to: FilePath(document.manifest),
         syncs: document.syncs)
       flusher?.change { record in
         record.state = .done

@@ -74,7 +74,10 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
 }
 
 /// Declares a shard done; the truth for resuming.
-package struct ShardManifest: Hashable, Codable, Sendable {
+package struct ShardManifest: Hashable, ResumableFile, Sendable {
+  /// Counts for the shard as well.
+  package static let formatVersion = 1
+
   /// What became of one piece.
   package struct PieceResult: Hashable, Codable, Sendable {
     package var piece: Int

@@ -28,6 +28,28 @@ private func newRun() -> RunRecord {
     (0..<count).map { PartRecord(workOrder: $0, partition: $0 / 2, rowsTotal: 10, bytesTotal: 100) }
   }
 
+  @Test func `records of another version are not read, and a new run starts without them`() throws {
+    var bytes = newRun().encoded()
+    bytes[0] = 2
+    do {
+      let other = try environment(path.string, .create(mapSize: 1 << 20))
+      try other.write { transaction throws(LMDBError) in
+        try transaction.put(bytes, at: Array("run".utf8), in: other.table("run"))
+      }
+    }
+    do {
+      let reader = try StatusReader.open(path)
+      #expect(throws: StatusError(problem: .unsupportedVersion(2), path: path)) {
+        try reader.snapshot()
+      }
+    }
+    let file = try StatusFile.create(path)
+    #expect(try file.run() == nil)
+    let run = newRun()
+    file.write(run: run)
+    #expect(try file.run() == run)
+  }
+
   @Test func `what is written is read, and a new file starts empty`() throws {
     do {
       let file = try StatusFile.create(path)

@@ -17,7 +17,9 @@ struct SwapJournal {
     destination = paths.destination
   }
 
-  private struct Entry: Codable {
+  private struct Entry: ResumableFile {
+    static let formatVersion = 1
+
     var name: String
     var device: UInt64
     var inode: UInt64
@@ -30,7 +32,7 @@ struct SwapJournal {
     let status = try Files.fileStatus(result)
     let entry = Entry(
       name: name.string, device: status.device, inode: status.inode, isLast: isLast)
-    try Files.writeFileAtomically(Array(JSONEncoder().encode(entry)), to: path)
+    try Files.writeFileAtomically(Array(JSONEncoder().encode(VersionedFile(entry))), to: path)
   }
 
   /// Whether the file at a path is a result that has got its last name.
@@ -49,12 +51,23 @@ struct SwapJournal {
     try Files.removeRegularFile(path)
   }
 
+  /// The entry; nil where there is none that can be read.
+  ///
+  /// - Throws: `workFolderForeign` where another version of Godwit has left one.
   private func entry() throws -> Entry? {
     guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
       return nil
     }
     let bytes = try Files.readFile(path, limit: 1 << 16)
-    return try? JSONDecoder().decode(Entry.self, from: Data(bytes))
+    do {
+      return try JSONDecoder().decode(VersionedFile<Entry>.self, from: Data(bytes)).content
+    } catch let error as OtherFormatVersion {
+      // Whether a store bears a name that is not its last, only that version can tell.
+      throw MigrationError.workFolderForeign(
+        Files.parent(of: path), .otherFormat(error.found ?? 0))
+    } catch is DecodingError {
+      return nil
+    }
   }
 
   /// Whether a new store may have that name before the swap: a journal may say anything.

@@ -45,7 +45,11 @@ struct PlanInputs: Hashable, Codable, Sendable {
 }
 
 /// A plan with what it takes to resume it.
-struct SavedPlan: Codable, Sendable {
+struct SavedPlan: ResumableFile, Sendable {
+  /// Counts for all files without a version of their own that a plan is resumed with: the result
+  /// under assembly, the claims, the places.
+  static let formatVersion = 1
+
   var id: String
   var inputs: PlanInputs
   var plan: MigrationPlan
@@ -97,15 +101,16 @@ extension Workspace {
   func savedPlan(_ inputs: PlanInputs, by engine: EngineName) throws -> SavedPlan? {
     guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
     let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
-    guard var saved = try? PlanCoding.decoder.decode(SavedPlan.self, from: Data(bytes)),
-      saved.inputs == inputs, saved.engineName == engine, let engine = try? saved.engine(),
-      try engine.canResume(in: paths)
+    let file = try? PlanCoding.decoder.decode(VersionedFile<SavedPlan>.self, from: Data(bytes))
+    guard var saved = file?.content, saved.inputs == inputs, saved.engineName == engine,
+      let engine = try? saved.engine(), try engine.canResume(in: paths)
     else { return nil }
     saved.isTakenUp = true
     return saved
   }
 
   func save(_ plan: SavedPlan) throws {
-    try Files.writeFileAtomically(Array(PlanCoding.encoder.encode(plan)), to: paths.plan)
+    try Files.writeFileAtomically(
+      Array(PlanCoding.encoder.encode(VersionedFile(plan))), to: paths.plan)
   }
 }

@@ -36,7 +36,10 @@ struct StageSequence {
   }
 
   /// What a stage's store was made of.
-  private struct Marker: Codable, Hashable {
+  private struct Marker: ResumableFile, Hashable {
+    /// Counts for the store of the stage as well.
+    static let formatVersion = 1
+
     var fingerprint: SourceFingerprint
     /// Checksums of all versions up to the stage's last, and the mapping models between them.
     var steps: [String]
@@ -123,7 +126,7 @@ struct StageSequence {
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts, missingExternalFiles: missing)
     try Files.writeFileAtomically(
-      Array(JSONEncoder().encode(marker)), to: paths.stageMarker(number))
+      Array(JSONEncoder().encode(VersionedFile(marker))), to: paths.stageMarker(number))
     try WorkFolder(path: paths.stage(number).work).remove()
     if number > 1 { try remove(paths.stage(number - 1).destination) }
     return marker
@@ -194,7 +197,8 @@ struct StageSequence {
       let path = paths.stageMarker(number)
       guard try Files.fileStatusIfPresent(path) != nil,
         let marker = try? JSONDecoder().decode(
-          Marker.self, from: Data(Files.readFile(path, limit: 1 << 26))),
+          VersionedFile<Marker>.self, from: Data(Files.readFile(path, limit: 1 << 26))
+        ).content,
         marker.fingerprint == survey.access.fingerprint,
         marker.steps == (try signature(upTo: number))
       else { break }

@@ -102,9 +102,8 @@ struct WorkerPool {
   static func manifest(of document: WorkOrderDocument) throws -> ShardManifest {
     let path = FilePath(document.manifest)
     let bytes = try Files.readFile(path, limit: 64 << 20)
-    guard let manifest = try? JSONDecoder().decode(ShardManifest.self, from: Data(bytes)) else {
-      throw MigrationError.manifestUnreadable(path)
-    }
+    let file = try? JSONDecoder().decode(VersionedFile<ShardManifest>.self, from: Data(bytes))
+    guard let manifest = file?.content else { throw MigrationError.manifestUnreadable(path) }
     guard manifest.planID == document.planID, manifest.order == document.order.number,
       manifest.pieces.map(\.piece) == document.order.pieces.map(\.number)
     else { throw MigrationError.manifestForeign(path) }

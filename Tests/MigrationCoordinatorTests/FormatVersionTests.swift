@@ -1,0 +1,198 @@
+import Foundation
+import Godwit
+@testable import MigrationCoordinator
+import MigrationStatus
+import MigrationWorker
+import ModelFiles
+import ObjectModel
+import Planning
+import StoreFormat
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Files that another version of Godwit left are not taken up, and nothing is lost by that.
+@Suite(.scratchFolder) struct FormatVersionTests {
+  /// Has a file name another version of its format than the one it has.
+  private func change(_ path: FilePath, to version: Int? = 2) throws {
+    let text = String(decoding: try Files.readFile(path, limit: 1 << 26), as: UTF8.self)
+    let parts = text.split(separator: "\"format\":1", omittingEmptySubsequences: false)
+    try #require(parts.count == 2, "\(path) names the version of its format once")
+    let other = version.map { "\"format\":\($0)" } ?? "\"other\":1"
+    try Files.writeFileAtomically(Array(parts.joined(separator: other).utf8), to: path)
+  }
+
+  /// A migration of four work orders that was interrupted after two.
+  private func interrupted() async throws -> (GivenMigration, MigrationPaths) {
+    let given = try GivenMigration()
+    let launcher = FaultyLauncher { _, count in
+      if count == 3 { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(rangeRows: 10), launcher)
+    }
+    return (given, MigrationPaths(destination: given.store))
+  }
+
+  /// Whether the store became what an uninterrupted migration makes of it.
+  private func expectWhole(_ given: GivenMigration, _ report: MigrationReport) async throws {
+    let expected = given.folder.appending("Expected.sqlite")
+    var request = given.request(output: expected)
+    request.store = FilePath(try #require(report.oldStore))
+    _ = try await given.run(request)
+    #expect(try StoreDump.text(of: given.store) == StoreDump.text(of: expected))
+  }
+
+  @Test(arguments: [2, 0, nil])
+  func `a plan of another version is made anew, with all its work`(version: Int?) async throws {
+    let (given, paths) = try await interrupted()
+    try change(paths.plan, to: version)
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(given.request(rangeRows: 10), second)
+    #expect(second.starts.sorted() == ["1.1", "2.1", "3.1", "4.1"])
+    #expect(!report.resumed)
+    try await expectWhole(given, report)
+  }
+
+  @Test(arguments: [2, 0, nil])
+  func `a shard whose manifest is of another version is made anew`(version: Int?) async throws {
+    let (given, paths) = try await interrupted()
+    try change(paths.manifest(2), to: version)
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(given.request(rangeRows: 10), second)
+    #expect(second.starts.sorted() == ["2.1", "3.1", "4.1"])
+    #expect(report.resumed)
+    try await expectWhole(given, report)
+  }
+
+  @Test func `every document that an interrupted run leaves has a version`() async throws {
+    let (_, paths) = try await interrupted()
+    let documents = try Files.listDirectory(paths.work).filter { $0.extension == "json" }
+    #expect(
+      documents.map(\.string).sorted()
+        == ["godwit.json", "plan.json", "shard-1.json", "shard-2.json"])
+    for name in documents {
+      let data = Data(try Files.readFile(paths.work.appending(name), limit: 1 << 26))
+      let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+      #expect(object?["format"] as? Int == 1, "\(name)")
+    }
+  }
+
+  @Test func `a work folder of another version is refused and stays`() async throws {
+    let (given, paths) = try await interrupted()
+    try change(paths.mark)
+    try await expectRefusal(given, paths)
+  }
+
+  @Test(arguments: [2, nil])
+  func `a swap of another version is refused and stays`(version: Int?) async throws {
+    let (given, paths) = try await interrupted()
+    let named = FilePath("\(try Files.resolved(given.store)).before-20260101-000000")
+    try Files.writeFileAtomically([1], to: named)
+    try SwapJournal(MigrationPaths(destination: Files.resolved(given.store)))
+      .begin(named, named: named)
+    try change(paths.swapJournal, to: version)
+    try await expectRefusal(given, paths, version ?? 0)
+  }
+
+  @Test func `an output of another version's swap is not taken for finished`() async throws {
+    let given = try GivenMigration()
+    let output = try Files.resolvedFolder(of: given.folder.appending("New.sqlite"))
+    let paths = MigrationPaths(destination: output)
+    _ = try Workspace.open(paths, store: given.store)
+    try Files.writeFileAtomically([1], to: output)
+    try SwapJournal(paths).begin(output, named: output, isLast: true)
+    try change(paths.swapJournal)
+    try await expectRefusal(given, paths, request: given.request(output: output))
+  }
+
+  /// Refused by name, with every file as it was.
+  private func expectRefusal(
+    _ given: GivenMigration, _ paths: MigrationPaths, _ format: Int = 2,
+    request: MigrationRequest? = nil
+  ) async throws {
+    let before = (try given.names, try Files.listDirectory(paths.work))
+    let bytes = try given.bytes(given.store)
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(request ?? given.request(rangeRows: 10))
+    }
+    guard case .workFolderForeign(_, .otherFormat(let found))? = error, found == format else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try given.names == before.0)
+    #expect(try Files.listDirectory(paths.work) == before.1)
+    #expect(try given.bytes(given.store) == bytes)
+  }
+
+  @Test func `a record of another version is not believed, and stays`() async throws {
+    let given = try GivenMigration()
+    var request = given.request(output: given.folder.appending("New.sqlite"))
+    request.keepsRecord = true
+    _ = try await given.run(request)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    let path = OutcomeFile(beside: request.destination).path
+    let text = String(decoding: try given.bytes(path), as: UTF8.self)
+    let other = text.replacing("\"version\" : 1", with: "\"version\" : 2")
+    try #require(other != text)
+    try Files.writeFileAtomically(Array(other.utf8), to: path)
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .outputExists? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try given.bytes(path) == Array(other.utf8))
+  }
+}
+
+/// Stages whose stores are complete are kept, unless another version made them.
+@Suite(.scratchFolder) struct StageFormatVersionTests {
+  private static func version(_ attributes: [String]) throws -> ManagedObjectModel {
+    try ManagedObjectModel(Entity("Note", attributes.map { .optional($0) }))
+  }
+
+  /// A migration over two versions with a store for each, interrupted in the second.
+  private func interrupted() async throws -> (GivenMigration, MigrationRequest) {
+    let models = try [["a"], ["a", "b"], ["a", "b", "c"]].map { try Self.version($0) }
+    let given = try GivenMigration(from: models[0], to: models[2], rows: 30)
+    let bundle = given.folder.appending("Shop.momd")
+    try Files.createDirectory(bundle)
+    for (number, model) in models.enumerated() {
+      try Files.writeFileAtomically(
+        ModelArchive.encode(model).bytes, to: bundle.appending("Shop \(number + 1).mom"))
+    }
+    let info = ["NSManagedObjectModel_CurrentVersionName": "Shop 3"]
+    try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
+      .write(to: URL(filePath: bundle.appending("VersionInfo.plist").string))
+    var request = given.request()
+    request.target = [bundle]
+    request.isProgressive = true
+    request.isStepwise = true
+    let launcher = FaultyLauncher { document, _ in
+      if document.source.hasSuffix("step-1.sqlite") { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) { try await given.run(request, launcher) }
+    try #require(launcher.starts.count == 2)
+    return (given, request)
+  }
+
+  @Test(arguments: [1, 2])
+  func `a stage is kept if this version made it`(version: Int) async throws {
+    let (given, request) = try await interrupted()
+    let marker = MigrationPaths(destination: given.store).stageMarker(1)
+    let text = String(decoding: try given.bytes(marker), as: UTF8.self)
+    try #require(text.contains("\"format\":1"))
+    try Files.writeFileAtomically(
+      Array(text.replacing("\"format\":1", with: "\"format\":\(version)").utf8), to: marker)
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(request, second)
+    #expect(second.starts.count == (version == 1 ? 1 : 2))
+    #expect(report.resumed == (version == 1))
+    let reader = try StoreReader(immutable: given.store)
+    #expect(try reader.number("SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
+    #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])
+  }
+}
