@@ -20,6 +20,10 @@ package struct Field {
   @inlinable @inline(__always) package var isText: Bool { type >= 13 && type & 1 == 1 }
   @inlinable @inline(__always) package var isBlob: Bool { type >= 12 && type & 1 == 0 }
 
+  /// Whether a record may hold such a type: two of them mean nothing in a file.
+  @inlinable @inline(__always)
+  package static func isValid(_ type: UInt64) -> Bool { type | 1 != 11 }
+
   /// Whether an integer of one byte is 0 or 1, which have types of their own: dropping a column,
   /// SQLite spells them out.
   @inlinable @inline(__always)

@@ -132,12 +132,19 @@ enum IndexPage {
     _ memory: UnsafeRawPointer, start: Int, skip: Int, parent: UInt32, _ pointers: ExtentWriter
   ) throws(PageError) {
     let cells = Bytes.get16(memory + 3)
+    guard start + 2 * cells <= PageGeometry.pageSize else {
+      throw PageError(.miswritten(page: parent))
+    }
     for cell in 0..<cells {
       let offset = Bytes.get16(memory + start + 2 * cell) + skip
       guard let size = Bytes.varint(memory, offset, PageGeometry.pageSize),
-        size.value > UInt64(PageGeometry.indexLocalLimit)
-      else { continue }
+        size.value < 1 << 31
+      else { throw PageError(.miswritten(page: parent)) }
+      guard size.value > UInt64(PageGeometry.indexLocalLimit) else { continue }
       let local = PageGeometry.localSize(Int(size.value), limit: PageGeometry.indexLocalLimit)
+      guard size.end + local + 4 <= PageGeometry.pageSize else {
+        throw PageError(.miswritten(page: parent))
+      }
       try pointers.set(
         Bytes.get32(memory + size.end + local), .firstOverflow, parent: parent)
     }

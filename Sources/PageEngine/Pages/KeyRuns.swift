@@ -108,7 +108,7 @@ package struct KeyEncoder {
       case Tag.number:
         guard at + 10 <= tail else { return false }
         let isReal = key[tail + 8 + (column >> 3)] >> UInt8(column & 7) & 1 == 1
-        number(key, at, flip, isReal, &types, &body)
+        guard number(key, at, flip, isReal, &types, &body) else { return false }
         at += 10
       case Tag.text, Tag.blob:
         let start = body.count
@@ -140,16 +140,19 @@ package struct KeyEncoder {
   private static func number(
     _ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8, _ isReal: Bool,
     _ types: inout [UInt64], _ body: inout [UInt8]
-  ) {
+  ) -> Bool {
     let ordered = big(key, at, flip)
     let number = Double(bitPattern: ordered >> 63 == 1 ? ordered ^ 1 << 63 : ~ordered)
     if isReal {
       types.append(7)
       withUnsafeBytes(of: number.bitPattern.bigEndian) { body += $0 }
     } else {
+      // The reals that are nearest to integers.
+      guard number >= -0x1p63, number <= 0x1p63 else { return false }
       let rest = Int64(key[at + 8] ^ flip) << 8 | Int64(key[at + 9] ^ flip)
       integer(base(number) &+ rest &- 0x8000, &types, &body)
     }
+    return true
   }
 
   private static func integer(_ value: Int64, _ types: inout [UInt64], _ body: inout [UInt8]) {
@@ -177,6 +180,8 @@ package struct KeyEncoder {
 package final class KeySorter {
   /// Longer keys are left to SQLite.
   package static let keyLimit = 1 << 18
+  /// The most bytes that a key has in a run: zeros take two, and a table has 2000 columns at most.
+  static let encodedLimit = 2 * keyLimit + 2000 * 12 + KeyEncoder.tail(2000)
 
   private struct Reference {
     var prefix: UInt64
@@ -270,7 +275,9 @@ package struct KeyMerge {
       return
     }
     let count = Int(at.loadUnaligned(as: UInt32.self))
-    guard let bytes = try readers[index].next(count) else { throw PageError(.endOfFile) }
+    guard count <= KeySorter.encodedLimit, let bytes = try readers[index].next(count) else {
+      throw PageError(.endOfFile)
+    }
     heads[index] = Array(UnsafeRawBufferPointer(start: bytes, count: count))
   }
 

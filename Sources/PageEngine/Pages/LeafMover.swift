@@ -44,14 +44,16 @@ package final class LeafMover {
       var cells = 0
       var isEnd = false
       for cell in 0..<walk.cells {
-        let found = try tableCell(cell, of: leaf, walk.cells)
+        let found = try tableCell(cell, of: leaf, walk)
         if found.key < first { continue }
         if found.key > last {
           isEnd = true
           break
         }
-        guard lastKey.map({ $0 < found.key }) ?? true else { throw PageError(.damaged(page: 0)) }
-        guard try check.allows(leaf + found.record, found.local) else {
+        guard lastKey.map({ $0 < found.key }) ?? true else {
+          throw PageError(.damaged(page: walk.page))
+        }
+        guard try check.allows(leaf + found.record, local: found.local, of: found.total) else {
           throw PageError(.unmovable)
         }
         lastKey = found.key
@@ -83,18 +85,20 @@ package final class LeafMover {
 
   @inline(__always)
   private func tableCell(
-    _ cell: Int, of leaf: UnsafeRawPointer, _ count: Int
-  ) throws(PageError) -> (key: Int64, start: Int, size: Int, record: Int, local: Int) {
+    _ cell: Int, of leaf: UnsafeRawPointer, _ walk: LeafWalk
+  ) throws(PageError) -> (key: Int64, start: Int, size: Int, record: Int, local: Int, total: Int) {
     let start = Bytes.get16(leaf + 8 + 2 * cell)
-    guard start >= 8 + 2 * count,
+    guard start >= 8 + 2 * walk.cells,
       let payload = Bytes.varint(leaf, start, PageGeometry.pageSize), payload.value < 1 << 31,
       let key = Bytes.varint(leaf, payload.end, PageGeometry.pageSize)
-    else { throw PageError(.damaged(page: 0)) }
+    else { throw PageError(.damaged(page: walk.page)) }
     let total = Int(payload.value)
     let local = PageGeometry.localSize(total, limit: PageGeometry.tableLocalLimit)
     let size = max(4, key.end + local + (local < total ? 4 : 0) - start)
-    guard start + size <= PageGeometry.pageSize else { throw PageError(.damaged(page: 0)) }
-    return (Int64(bitPattern: key.value), start, size, key.end, local)
+    guard start + size <= PageGeometry.pageSize else {
+      throw PageError(.damaged(page: walk.page))
+    }
+    return (Int64(bitPattern: key.value), start, size, key.end, local, total)
   }
 
   // MARK: Indexes
@@ -112,8 +116,8 @@ package final class LeafMover {
     while let leaf = walk.leaf {
       for cell in 0..<walk.cells {
         let start = Bytes.get16(leaf + 8 + 2 * cell)
-        guard start >= 8 + 2 * walk.cells else { throw PageError(.damaged(page: 0)) }
-        let size = try entries.add(leaf, start)
+        guard start >= 8 + 2 * walk.cells else { throw PageError(.damaged(page: walk.page)) }
+        let size = try entries.add(leaf, start, walk.page)
         offsets[cell] = (start, size)
       }
       guard walk.cells > 0 else { throw PageError(.unmovable) }
@@ -124,7 +128,7 @@ package final class LeafMover {
         break
       }
       guard let separator = walk.separator.baseAddress else { throw PageError(.unmovable) }
-      let size = try entries.add(separator, 0)
+      let size = try entries.add(separator, 0, walk.page)
       aside.copyMemory(from: separator, byteCount: size)
       // Its page learns of its parent when that is made.
       _ = try moveChain(of: aside, 0, .index, parent: 0) {}
@@ -236,6 +240,8 @@ package final class LeafMover {
       from = Bytes.get32(bytes)
       (before, isFirst) = (page, false)
     }
+    // A chain that goes on was longer, or leads back into itself.
+    guard from == 0 else { throw PageError(.damaged(page: from)) }
     return true
   }
 }
@@ -255,37 +261,41 @@ private struct IndexEntries {
 
   /// Takes the entry of a cell; the bytes of the cell.
   @inline(__always)
-  mutating func add(_ page: UnsafeRawPointer, _ start: Int) throws(PageError) -> Int {
+  mutating func add(
+    _ page: UnsafeRawPointer, _ start: Int, _ number: UInt32
+  ) throws(PageError) -> Int {
     guard let payload = Bytes.varint(page, start, PageGeometry.pageSize),
       payload.value < 1 << 31
-    else { throw PageError(.damaged(page: 0)) }
+    else { throw PageError(.damaged(page: number)) }
     let total = Int(payload.value)
     let local = PageGeometry.localSize(total, limit: PageGeometry.indexLocalLimit)
     let end = payload.end + local + (local < total ? 4 : 0)
-    guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: 0)) }
+    guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: number)) }
     count += 1
-    if isInteger { try addIntegers(page + payload.end, local) }
+    if isInteger { try addIntegers(page + payload.end, local, number) }
     return max(4, end - start)
   }
 
   /// The first value and the row number, which comes last.
   private mutating func addIntegers(
-    _ record: UnsafeRawPointer, _ size: Int
+    _ record: UnsafeRawPointer, _ size: Int, _ number: UInt32
   ) throws(PageError) {
+    guard size >= 3 else { throw PageError(.unmovable) }
     let header = Int(record.load(as: UInt8.self))
     guard header >= 3, header <= 8, header <= size else { throw PageError(.unmovable) }
     let first = Field(
       type: UInt64(record.load(fromByteOffset: 1, as: UInt8.self)), body: record + header)
-    guard first.isNull || first.isInteger, first.type != 1 || !Field.isOutspelled(record + header)
-    else { throw PageError(.unmovable) }
     var body = header + first.size
+    guard first.isNull || first.isInteger, body <= size,
+      first.type != 1 || !Field.isOutspelled(record + header)
+    else { throw PageError(.unmovable) }
     var row = first
     for index in 2..<header {
       row = Field(
         type: UInt64(record.load(fromByteOffset: index, as: UInt8.self)), body: record + body)
-      guard row.isInteger, row.type != 1 || !Field.isOutspelled(record + body) else {
-        throw PageError(.unmovable)
-      }
+      guard row.isInteger, body + row.size <= size,
+        row.type != 1 || !Field.isOutspelled(record + body)
+      else { throw PageError(.unmovable) }
       body += row.size
     }
     guard body == size else { throw PageError(.unmovable) }
@@ -294,7 +304,7 @@ private struct IndexEntries {
     let value = first.integer
     if let current = span {
       if current.last == value { return }
-      guard value > current.last else { throw PageError(.damaged(page: 0)) }
+      guard value > current.last else { throw PageError(.damaged(page: number)) }
       if current.last &+ 1 == value {
         span = KeySpan(first: current.first, last: value)
         return

@@ -4,6 +4,7 @@
 final class LeafWalk {
   private struct Level {
     var page: UnsafeMutableRawPointer
+    var number: UInt32
     var cells: Int
     /// The child to visit next; `cells` is the rightmost one.
     var next: Int
@@ -21,6 +22,8 @@ final class LeafWalk {
   /// The leaf, valid until the next one; nil after the last.
   private(set) var leaf: UnsafeRawPointer?
   private(set) var cells = 0
+  /// The number of the leaf, or of the last one.
+  private(set) var page: UInt32 = 0
   /// The cell of an interior page of an index between this leaf and the one before, without its
   /// child; empty for tables.
   private(set) var separator = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -69,7 +72,7 @@ final class LeafWalk {
     return false
   }
 
-  private func damaged(_ page: UInt32 = 0) -> PageError { PageError(.damaged(page: page)) }
+  private func damaged(_ page: UInt32) -> PageError { PageError(.damaged(page: page)) }
 
   private func descend(_ root: UInt32, to first: Int64?) throws(PageError) {
     var page = root
@@ -85,14 +88,14 @@ final class LeafWalk {
       let type = bytes.load(as: UInt8.self)
       if type == (isIndex ? 10 : 13) {
         guard 8 + 2 * count <= pageSize else { throw damaged(page) }
-        (leaf, cells) = (bytes, count)
+        (leaf, cells, self.page) = (bytes, count, page)
         return
       }
       guard type == (isIndex ? 2 : 5), 12 + 2 * count <= pageSize else { throw damaged(page) }
       // The separator of a level that is left may still be looked at, so no page of one is reused.
       let copy = spare.popLast() ?? .allocate(byteCount: pageSize + 8, alignment: 16)
       copy.copyMemory(from: bytes, byteCount: pageSize)
-      var level = Level(page: copy, cells: count, next: 0)
+      var level = Level(page: copy, number: page, cells: count, next: 0)
       levels.append(level)
       if let first { while level.next < count, try lastKey(level) < first { level.next += 1 } }
       page = try child(level)
@@ -102,27 +105,31 @@ final class LeafWalk {
   }
 
   private func child(_ level: Level) throws(PageError) -> UInt32 {
-    if level.next == level.cells { return Bytes.get32(level.page + 8) }
-    let offset = Bytes.get16(level.page + 12 + 2 * level.next)
-    guard offset + 4 <= pageSize else { throw damaged() }
-    return Bytes.get32(level.page + offset)
+    let isLast = level.next == level.cells
+    let offset = isLast ? 8 : Bytes.get16(level.page + 12 + 2 * level.next)
+    guard offset + 4 <= pageSize else { throw damaged(level.number) }
+    let child = Bytes.get32(level.page + offset)
+    guard child > 1, child <= pageCount else { throw damaged(level.number) }
+    return child
   }
 
   /// The last key that may lie under the level's next child.
   private func lastKey(_ level: Level) throws(PageError) -> Int64 {
     let offset = Bytes.get16(level.page + 12 + 2 * level.next)
-    guard let key = Bytes.varint(level.page, offset + 4, pageSize) else { throw damaged() }
+    guard let key = Bytes.varint(level.page, offset + 4, pageSize) else {
+      throw damaged(level.number)
+    }
     return Int64(bitPattern: key.value)
   }
 
   private func cell(_ index: Int, of level: Level) throws(PageError) -> UnsafeRawBufferPointer {
     let offset = Bytes.get16(level.page + 12 + 2 * index) + 4
     guard let size = Bytes.varint(level.page, offset, pageSize), size.value < 1 << 31 else {
-      throw damaged()
+      throw damaged(level.number)
     }
     let local = PageGeometry.localSize(Int(size.value), limit: PageGeometry.indexLocalLimit)
     let end = size.end + local + (local < Int(size.value) ? 4 : 0)
-    guard end <= pageSize else { throw damaged() }
+    guard end <= pageSize else { throw damaged(level.number) }
     return UnsafeRawBufferPointer(start: level.page + offset, count: end - offset)
   }
 }

@@ -70,6 +70,16 @@ package struct Extent: Hashable, Codable, Sendable {
     self.count = count
   }
 
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    first = try container.decode(UInt32.self, forKey: .first)
+    count = try container.decode(UInt32.self, forKey: .count)
+    guard first > 0, count <= UInt32.max - first else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .count, in: container, debugDescription: "no file has such pages")
+    }
+  }
+
   func contains(_ page: UInt32) -> Bool { page >= first && page - first < count }
 }
 

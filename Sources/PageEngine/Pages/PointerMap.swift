@@ -25,7 +25,9 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
 
   package func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
     try lock.withLock { (_) throws(PageError) in
+      guard page > 2 else { throw PageError(.miswritten(page: page)) }
       let map = PageGeometry.mapPage(page)
+      guard page != map else { throw PageError(.miswritten(page: page)) }
       let slot = Int(map / PageGeometry.group) % slots
       let base = memory + slot * PageGeometry.pageSize
       if pages[slot] != map {

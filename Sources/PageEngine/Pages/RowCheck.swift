@@ -27,7 +27,12 @@ struct RowCheck {
     entities = rule.entities
   }
 
-  mutating func allows(_ record: UnsafeRawPointer, _ local: Int) throws(PageError) -> Bool {
+  /// - Parameters:
+  ///   - local: the bytes of the record that are on the page.
+  ///   - total: all of its bytes.
+  mutating func allows(
+    _ record: UnsafeRawPointer, local: Int, of total: Int
+  ) throws(PageError) -> Bool {
     let header = Int(record.load(as: UInt8.self))
     // A header of 128 bytes and more has its length in two; such rows are written anew.
     guard header < 128, header <= local else { return false }
@@ -44,7 +49,7 @@ struct RowCheck {
       }
       count += 1
       let size = Field.size(type)
-      guard size < 1 << 31 else { return false }
+      guard size < 1 << 31, Field.isValid(type) else { return false }
       if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
       if let names, ExternalName.isPossible(type), names.columns.contains(count - 1) {
         if body + size <= local {
@@ -55,7 +60,7 @@ struct RowCheck {
       }
       body += size
     }
-    guard count == columns else { return false }
+    guard count == columns, body == total else { return false }
     let first = UInt64(record.load(fromByteOffset: 1, as: UInt8.self))
     let second = UInt64(record.load(fromByteOffset: 2, as: UInt8.self))
     guard let entities else {

@@ -127,7 +127,12 @@ package final class SectionReader {
     start = 0
     while end < count {
       if left == 0 {
-        guard let (descriptor, section) = sections.popFirst() else { return false }
+        guard let (descriptor, section) = sections.popFirst() else {
+          // Entries are whole, or the list was cut.
+          guard end == 0 else { throw PageError(.endOfFile) }
+          return false
+        }
+        guard section.offset >= 0, section.bytes >= 0 else { throw PageError(.endOfFile) }
         file = PageFile(descriptor)
         (offset, left) = (section.offset, section.bytes)
       }

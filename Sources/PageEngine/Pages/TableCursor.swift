@@ -90,7 +90,8 @@ package final class TableCursor {
     while cell < cells, try self.key(of: cell, leaf) < first { cell += 1 }
   }
 
-  private func damaged(_ page: UInt32 = 0) -> PageError { PageError(.damaged(page: page)) }
+  /// The leaf is damaged, or what its cell says of other pages.
+  private func damaged() -> PageError { PageError(.damaged(page: walk.page)) }
 
   /// Goes on to the next leaf; false where there is none.
   private func nextLeaf() throws(PageError) -> Bool {
@@ -164,6 +165,7 @@ package final class TableCursor {
     var page = Bytes.get32(leaf + start + local)
     var done = local
     while done < total {
+      guard page > 1, page <= form.pageCount else { throw damaged() }
       let bytes: UnsafeRawPointer
       if let held = walk.held(page) { bytes = held } else { bytes = try chains.page(page) }
       let count = min(capacity, total - done)
@@ -171,13 +173,15 @@ package final class TableCursor {
       done += count
       page = Bytes.get32(bytes)
     }
+    // A chain that goes on was longer, or leads back into itself.
+    guard page == 0 else { throw damaged() }
   }
 
   @inline(__always)
   private func parse(_ record: UnsafeRawPointer, _ total: Int) throws(PageError) {
-    guard let header = Bytes.varint(record, 0, total), header.value <= UInt64(total) else {
-      throw damaged()
-    }
+    guard let header = Bytes.varint(record, 0, total), header.value <= UInt64(total),
+      header.end <= Int(header.value)
+    else { throw damaged() }
     let end = Int(header.value)
     var at = header.end
     var body = end
@@ -188,7 +192,7 @@ package final class TableCursor {
       }
       at = type.end
       let size = Field.size(type.value)
-      guard body + size <= total else { throw damaged() }
+      guard body + size <= total, Field.isValid(type.value) else { throw damaged() }
       let place = places[column]
       if place >= 0 {
         var field = Field(type: type.value, body: size > 0 ? record + body : nil)

@@ -37,9 +37,14 @@ package final class TableStitcher {
   /// Makes the tree of an index from the leaves that were moved and the cells between them.
   package func stitch(index root: UInt32, _ moved: SectionReader) throws(PageError) {
     let tree = TreeBuilder(.index, root: root, writer)
+    var isClosed = false
     while let head = try moved.next(8) {
       let page = head.loadUnaligned(as: UInt32.self)
       let count = Int(head.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+      guard !isClosed, count <= PageGeometry.pageSize - 16 else {
+        throw PageError(.miswritten(page: page))
+      }
+      isClosed = count == 0
       if count > 0 {
         guard let cell = try moved.next(count) else { throw PageError(.endOfFile) }
         try tree.add(child: page, key: UnsafeRawBufferPointer(start: cell, count: count))
@@ -49,6 +54,7 @@ package final class TableStitcher {
         try tree.finish(lastChild: page)
       }
     }
+    guard isClosed else { throw PageError(.endOfFile) }
   }
 
   /// Numbers the rows of leaves anew, and tells the leaves that hold them then.
@@ -63,8 +69,11 @@ package final class TableStitcher {
       try file.read(page: leaf.page, page)
       try LeafReader.forEach(page) { (key, payload, overflow) throws(PageError) in
         // Rows of join tables are a few integers long.
-        guard overflow == nil else { throw PageError(.miswritten(page: leaf.page)) }
-        try table.add(key: key + offset, payload: payload)
+        let (number, isOverflowing) = key.addingReportingOverflow(offset)
+        guard overflow == nil, !isOverflowing, !payload.isEmpty else {
+          throw PageError(.miswritten(page: leaf.page))
+        }
+        try table.add(key: number, payload: payload)
       }
       pool.retire(leaf.page)
     }
