@@ -212,7 +212,8 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: [
-        "GodwitExecutable", "PolicyTool", "TestSupport", .grdb, .subprocess, .systemPackage,
+        "GodwitExecutable", "Planning", "PolicyTool", "TestSupport", .grdb, .subprocess,
+        .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
     .tests(
       of: "GodwitTool", [.systemPackage]),

@@ -15,6 +15,7 @@ public enum GodwitWorker {
   /// Otherwise it returns at once. `policies` are those that migrations of this executable name:
   /// workers make them here. What policies print comes out on standard error.
   public static func runIfRequested(policies: MigrationPolicies = MigrationPolicies()) {
+    FaultPoint.answerEnvironment()
     let arguments = CommandLine.arguments
     guard arguments.count == 3, arguments[1] == WorkerProtocol.argument,
       let coordinator = Int32(arguments[2])

@@ -1,4 +1,5 @@
 import Foundation
+import Planning
 import Subprocess
 import SystemPackage
 
@@ -12,6 +13,11 @@ enum BuiltTool {
 
   /// Test bundles and executables lie in one folder.
   static let path = FilePath(CommandLine.arguments[0]).removingLastComponent().appending("godwit")
+
+  /// The environment in which it dies at a point.
+  static func environment(dyingAt point: FaultPoint?) -> [Environment.Key: String?] {
+    point.map { [Environment.Key(stringLiteral: FaultPoint.variable): $0.rawValue] } ?? [:]
+  }
 
   /// Runs it to its end; a migration leaves a record of its outcome only where that is the matter.
   static func run(

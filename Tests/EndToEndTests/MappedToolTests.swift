@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Subprocess
+import Planning
 import SystemPackage
 import TestSupport
 import Testing
@@ -95,23 +96,23 @@ import Testing
     let store = try Corpus.copyStore("samplemodel/Fixtures/SampleModel_V2.sqlite", to: folder)
     let bundle = Corpus.path("samplemodel/SampleModel.xcdatamodeld")
     let (result, report) = (folder.appending("New.sqlite"), folder.appending("report.json"))
-    func migrate(_ fault: String?) async throws -> Int32 {
+    func migrate(_ fault: FaultPoint?) async throws -> Int32 {
       try await BuiltTool.run(
         [
           "migrate", store.string, "--to", bundle.appending("SampleModel3.xcdatamodel").string,
           "--models", bundle.string, "--mapping", Self.carMapping.string, "--output",
           result.string, "--report", report.string,
-        ], environment: fault.map { ["GODWIT_FAULT": $0] } ?? [:], tool: Self.tool
+        ], environment: BuiltTool.environment(dyingAt: fault), tool: Self.tool
       ).status
     }
-    #expect(try await migrate("coordinator:assembled") == -9)
+    #expect(try await migrate(.coordinatorAssembled) == -9)
     #expect(try await migrate(nil) == 0)
     let resumed = try String(contentsOfFile: report.string, encoding: .utf8)
     #expect(resumed.contains("\"resumed\" : true"))
     #expect(try numbers(result, ["SELECT count(*) FROM ZMAKER"]) == [10])
     let first = try vacuumed(result)
     try FileManager.default.removeItem(atPath: result.string)
-    #expect(try await migrate("worker:last-flush") == 0)
+    #expect(try await migrate(.workerLastFlush) == 0)
     let again = try String(contentsOfFile: report.string, encoding: .utf8)
     #expect(again.contains("\"attempts\" : 2"))
     #expect(try vacuumed(result) == first)

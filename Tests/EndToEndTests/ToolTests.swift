@@ -1,5 +1,6 @@
 import Subprocess
 import Foundation
+import Planning
 import SystemPackage
 import TestSupport
 import Testing
@@ -25,11 +26,11 @@ import Testing
   }
 
   private func migrate(
-    _ more: [String] = [], to model: FilePath? = nil, faults: String? = nil
+    _ more: [String] = [], to model: FilePath? = nil, faults: FaultPoint? = nil
   ) async throws -> BuiltTool.Outcome {
     try await BuiltTool.run(
       ["migrate", store.string, "--to", (model ?? destination).string] + more,
-      environment: faults.map { ["GODWIT_FAULT": $0] } ?? [:])
+      environment: BuiltTool.environment(dyingAt: faults))
   }
 
   @Test func `a store is migrated in its place by processes, and verifies`() async throws {
@@ -56,7 +57,7 @@ import Testing
     #expect(try await migrate(["--output", plain.string]).status == 0)
     let report = folder.appending("report.json")
     let killed = try await migrate(
-      ["--output", other.string, "--report", report.string], faults: "worker:first-flush")
+      ["--output", other.string, "--report", report.string], faults: .workerFirstFlush)
     #expect(killed.status == 0, "\(killed.standardError)")
     #expect(try StoreDump.text(of: plain) == StoreDump.text(of: other))
     let text = try String(contentsOfFile: report.string, encoding: .utf8)
@@ -69,7 +70,7 @@ import Testing
     try await generate(rows: 300)
     let old = try Data(contentsOf: URL(filePath: store.string))
     let more = ["--range-rows", "20", "--workers", "1"]
-    #expect(try await migrate(more, faults: "coordinator:migrating").status == -9)
+    #expect(try await migrate(more, faults: .coordinatorMigrating).status == -9)
     #expect(try Data(contentsOf: URL(filePath: store.string)) == old)
     #expect(try names == ["Store.sqlite", "Store.sqlite.godwit"])
     let report = folder.appending("report.json")
@@ -82,9 +83,9 @@ import Testing
 
   @Test(
     .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
-    arguments: ["coordinator:migrating", "coordinator:assembled"], [false, true])
+    arguments: [FaultPoint.coordinatorMigrating, .coordinatorAssembled], [false, true])
   func `what a killed coordinator leaves in pages is used once, or is free`(
-    fault: String, hasPartialIndex: Bool
+    fault: FaultPoint, hasPartialIndex: Bool
   ) async throws {
     try await generate(rows: 3_000)
     let model = hasPartialIndex ? try withPartialIndex() : destination
@@ -105,10 +106,10 @@ import Testing
 
   @Test(
     .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
-    arguments: ["coordinator:assembled", "coordinator:named", "coordinator:exchanged"],
+    arguments: [FaultPoint.coordinatorAssembled, .coordinatorNamed, .coordinatorExchanged],
     ["sql", "pages"])
   func `a store in its place is whole whenever the coordinator is killed`(
-    fault: String, engine: String
+    fault: FaultPoint, engine: String
   ) async throws {
     try await generate(rows: 3_000)
     let old = try vacuumed(store)
@@ -116,7 +117,7 @@ import Testing
     #expect(try await migrate(["--output", plain.string]).status == 0)
     let more = ["--range-rows", "200", "--workers", "2", "--engine", engine]
     #expect(try await migrate(more, faults: fault).status == -9)
-    #expect(try vacuumed(store) == (fault == "coordinator:exchanged" ? vacuumed(plain) : old))
+    #expect(try vacuumed(store) == (fault == .coordinatorExchanged ? vacuumed(plain) : old))
     let again = try await migrate(more)
     #expect(again.status == 0, "\(again.standardError)")
     #expect(try vacuumed(store) == vacuumed(plain))
@@ -127,9 +128,9 @@ import Testing
 
   @Test(
     .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
-    arguments: ["coordinator:leg-named", "coordinator:leg"], ["sql", "pages"])
+    arguments: [FaultPoint.coordinatorStageNamed, .coordinatorStageDone], ["sql", "pages"])
   func `a killed migration in stages goes on with whole stores`(
-    fault: String, engine: String
+    fault: FaultPoint, engine: String
   ) async throws {
     let library = FilePath(#filePath).removingLastComponent().removingLastComponent()
       .removingLastComponent().appending("docs/sample/Library.xcdatamodeld").string
@@ -137,12 +138,12 @@ import Testing
       "generate", library, "--version", "Library 1", "--rows", "500", "--output", store.string,
     ])
     try #require(made.status == 0, "\(made.standardError)")
-    func migrate(_ name: String, _ fault: String?) async throws -> BuiltTool.Outcome {
+    func migrate(_ name: String, _ fault: FaultPoint?) async throws -> BuiltTool.Outcome {
       try await BuiltTool.run(
         [
           "migrate", store.string, "--to", library, "--progressive", "--stepwise", "--engine",
           engine, "--output", folder.appending(name).string,
-        ], environment: fault.map { ["GODWIT_FAULT": $0] } ?? [:])
+        ], environment: BuiltTool.environment(dyingAt: fault))
     }
     #expect(try await migrate("Plain.sqlite", nil).status == 0)
     #expect(try await migrate("Taken.sqlite", fault).status == -9)
@@ -157,7 +158,7 @@ import Testing
   func `a run that was killed with its output in place is finished by the next`() async throws {
     try await generate(rows: 300)
     let output = ["--output", folder.appending("New.sqlite").string]
-    #expect(try await migrate(output, faults: "coordinator:output").status == -9)
+    #expect(try await migrate(output, faults: .coordinatorOutput).status == -9)
     #expect(try names == ["New.sqlite", "New.sqlite.godwit", "Store.sqlite"])
     let result = try Data(contentsOf: URL(filePath: output[1]))
     // In its place, New.sqlite is a store like any other.
@@ -165,7 +166,7 @@ import Testing
     #expect(inPlace.status == 0, "\(inPlace.standardError)")
     #expect(try Data(contentsOf: URL(filePath: output[1])) == result)
     try FileManager.default.removeItem(atPath: output[1])
-    #expect(try await migrate(output, faults: "coordinator:output").status == -9)
+    #expect(try await migrate(output, faults: .coordinatorOutput).status == -9)
     let again = try await migrate(output)
     #expect(again.status == 0, "\(again.standardError)")
     #expect(try names == ["New.sqlite", "Store.sqlite"])

@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 
-import menagerie
+import damage_grounds
 from coredata import bundles
 from damages import DAMAGES
 from run import Failure, Tool, fingerprint, parser, run_cases, unchanged
@@ -133,11 +133,11 @@ class Ground:
         self.tool, self.name = tool, name
         self.folder = os.path.join(folder, name.replace(" ", "-"))
         os.makedirs(self.folder)
-        bundle, paths = menagerie.write(self.folder)
+        bundle, paths = damage_grounds.write(self.folder)
         self.old = os.path.join(self.folder, "Old.sqlite")
         self.new = os.path.join(self.folder, "New.sqlite")
         tool.run("generate", paths[0], "--rows", 300, "--output", self.old)
-        menagerie.plant(self.old)
+        damage_grounds.plant(self.old)
         self.files(self.old)
         how = [part(self, tool, paths) if callable(part) else part for part in how]
         tool.run("migrate", self.old, "--to", bundle, *how, *make, "--output", self.new)
@@ -146,7 +146,7 @@ class Ground:
 
     def files(self, store):
         """Some files outside the store, which the generator makes of long values only."""
-        menagerie.externalize(store)
+        damage_grounds.externalize(store)
 
     def copy(self, folder):
         shutil.copytree(self.folder, folder, dirs_exist_ok=True, symlinks=True)
@@ -183,7 +183,7 @@ def judged(document, damage):
 
 def mapping(policy=None):
     def make(ground, tool, paths):
-        return menagerie.mapping(tool, paths, os.path.join(ground.folder, "way.json"), policy)
+        return damage_grounds.mapping(tool, paths, os.path.join(ground.folder, "way.json"), policy)
     return make
 
 

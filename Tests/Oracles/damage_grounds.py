@@ -4,7 +4,7 @@ import os
 import plistlib
 import sqlite3
 
-from herds import attribute, contents
+from split_and_merge import attribute, contents
 
 NUL_TEXT, COMPOSED, ODD_BYTES = b"ab\0cd", "caf\u00e9".encode(), b"\xff\xfe\x80"
 APP_KEYS = {"appToken": "caf\u00e9", "appCount": 5}

@@ -6,7 +6,7 @@ from damaging import (
     FISH, FLYER, Damage, beside, both, broken_leaf, cell, ddl, external, flip_hash, hashes,
     key_gone, key_set, longer, lost_null, lost_row, negative_zero, neighbours, old_cache, one_byte,
     patched, plist, schema, shorter, sql, stale_index, wal, wrong_free)
-from menagerie import COMPOSED
+from damage_grounds import COMPOSED
 
 PAIR = "rowid = (select min(rowid) from Z_2FRIENDS)"
 HERD = "Z_PK = (select min(Z_PK) from ZHERD)"

@@ -5,7 +5,7 @@ fits is migrated.
 
 Small disks are file systems in memory, which only root may mount; else they are skipped.
 
-usage: faults.py --godwit P [--corpus D] [--scratch S]
+usage: failing_systems.py --godwit P [--corpus D] [--scratch S]
 """
 import argparse
 import hashlib

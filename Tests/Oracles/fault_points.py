@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Kills workers and the coordinator at fault points of a debug build.
+"""Kills workers and the coordinator at every fault point of a debug build.
 
 A killed worker's work order is done again, and the result is that of an unharmed run. No worker
 outlives a killed coordinator, the source stays as it is, and the next run gives the same result.
+The tool lists its fault points itself: each is tried in a migration in place, with an output and
+in stages, and has to be reached in one of them.
 
-usage: kill.py --godwit P --corpus D [--scratch S]
+usage: fault_points.py --godwit P --corpus D [--scratch S]
 """
 import glob
 import json
@@ -14,8 +16,12 @@ import time
 import uuid
 
 from coredata import bundles
-from run import Failure, Tool, fingerprint, parser, run_cases, said, same_bytes, unchanged
+from run import (Failure, Tool, fingerprint, parser, run_cases, said, same_bytes, unchanged,
+                 vacuumed)
+from store import copy_store
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
 ROWS, SEED = 4000, 7
 FLAGS = ("--infer-only", "--workers", 2, "--range-rows", 100)
 TAG = "GODWIT_ORACLE_RUN"
@@ -47,15 +53,93 @@ def attempts(value):
     return [n for v in value for n in attempts(v)] if isinstance(value, list) else []
 
 
+def fault_points(tool):
+    """All points at which a debug build may be killed, as it lists them itself."""
+    listed = tool.run("--version", environment={"GODWIT_FAULTS": "list"}).stdout.split()
+    if not listed or not all(p.startswith(("worker:", "coordinator:")) for p in listed):
+        raise SystemExit(f"no fault points, is this a debug build? {listed}")
+    unknown = tool.call("--version", environment={"GODWIT_FAULT": "coordinator:nowhere"})
+    if unknown.returncode != 64:
+        raise SystemExit(f"a fault point that does not exist: exit {unknown.returncode}")
+    return listed
+
+
+class Sample:
+    """A store of the sample model, and what comes of it."""
+
+    SCENARIOS = {
+        "with an output": (False, ()),
+        "in place": (True, ()),
+        "in stages": (False, ("--progressive", "--stepwise")),
+        "in place, in stages": (True, ("--progressive", "--stepwise")),
+    }
+
+    def __init__(self, tool, folder):
+        self.tool, self.store = tool, os.path.join(folder, "Whole.sqlite")
+        tool.run("generate", LIBRARY, "--version", "Library 1", "--rows", ROWS, "--seed", SEED,
+                 "--output", self.store)
+        whole = os.path.join(folder, "Expected.sqlite")
+        tool.run("migrate", self.store, "--to", LIBRARY, "--output", whole)
+        self.old, self.new = content(self.store), content(whole)
+
+
+def content(path):
+    with open(vacuumed(path), "rb") as file:
+        return file.read()
+
+
+def check_point(tool, point, folder):
+    """Kills at a point of every kind of migration that gets there."""
+    sample, reached, out = Sample(tool, folder), [], []
+    for name, (in_place, more) in Sample.SCENARIOS.items():
+        own = os.path.join(folder, name)
+        os.mkdir(own)
+        was_reached, found = check_scenario(sample, point, own, in_place, more)
+        reached += [name] * was_reached
+        out += [f"{name}: {line}" for line in found]
+    return out if reached else out + ["no migration gets there, so nothing was tried"]
+
+
+def check_scenario(sample, point, folder, in_place, more):
+    store = copy_store(sample.store, folder, "Shop.sqlite")
+    result = store if in_place else os.path.join(folder, "New.sqlite")
+    report = os.path.join(folder, "report.json")
+    command = ["migrate", store, "--to", LIBRARY, "--workers", 2, "--range-rows", 100, "--report",
+               report, *more, *([] if in_place else ["--output", result])]
+    done = sample.tool.call(*command, environment={"GODWIT_FAULT": point})
+    if point.startswith("worker:"):
+        if done.returncode != 0:
+            return True, [f"exit {done.returncode}: {done.stderr[-300:]}"]
+        with open(report) as file:
+            was_reached = max(attempts(json.load(file)), default=1) == 2
+    else:
+        was_reached = done.returncode == -signal.SIGKILL
+        if not was_reached and done.returncode != 0:
+            return False, [f"exit {done.returncode}: {done.stderr[-300:]}"]
+    out = []
+    if was_reached and not point.startswith("worker:"):
+        if content(store) not in ((sample.old, sample.new) if in_place else (sample.old,)):
+            out.append("the store is neither the old one nor the new one after the kill")
+        sample.tool.run(*command)
+    if content(result) != sample.new:
+        out.append("another result than that of an undisturbed run")
+    kept = [store] if not in_place else [
+        p for p in glob.glob(glob.escape(store) + ".before-*") if not p.endswith(".vacuumed")]
+    if len(kept) != 1 or content(kept[0]) != sample.old:
+        out.append(f"the old store is not what it was: {kept}")
+    return was_reached, out + [f"left behind: {n}" for n in os.listdir(folder)
+                               if n.endswith(".godwit")]
+
+
 def check_worker(lab, point, folder):
     source, report = lab.source(folder), os.path.join(folder, "report.json")
     before = fingerprint(os.path.dirname(source))
     whole, harmed = (os.path.join(folder, n + ".sqlite") for n in ("whole", "harmed"))
     lab.tool.run(*lab.arguments(source, whole))
     lab.tool.run(*lab.arguments(source, harmed), "--report", report,
-                 environment={"GODWIT_FAULT": "worker:" + point})
+                 environment={"GODWIT_FAULT": point})
     unchanged(before, os.path.dirname(source))
-    same_bytes(whole, harmed, f"a worker killed after its {point}, and an unharmed run")
+    same_bytes(whole, harmed, f"a worker killed at {point}, and an unharmed run")
     with open(report) as file:
         found = attempts(json.load(file))
     out = [] if found else ["the report has no `attempts`"]
@@ -161,9 +245,13 @@ def after(lab, source, output, before, folder):
 
 def main():
     options = parser(__doc__).parse_args()
-    lab = Lab(Tool(options.godwit), options.corpus)
-    cases = [(f"worker killed after its {point}", lambda f, n=point: check_worker(lab, n, f))
-             for point in ("first-flush", "second-flush", "last-flush")]
+    tool = Tool(options.godwit)
+    points = fault_points(tool)
+    lab = Lab(tool, options.corpus)
+    cases = [(f"killed at {point}", lambda f, p=point: check_point(tool, p, f))
+             for point in points]
+    cases += [(f"worker killed at {point}", lambda f, p=point: check_worker(lab, p, f))
+              for point in points if point.startswith("worker:")]
     cases.append(("coordinator killed", lambda f: check_coordinator(lab, f)))
     run_cases(options, cases, "kills")
 

@@ -5,7 +5,7 @@ Stores are migrated in folders with bystanders of every kind: nested folders, li
 folders and files whose names look like Godwit's. However a run ends, nothing but the store's own
 files may have changed, and --work may name any folder.
 
-usage: bystanders.py --godwit P --corpus D [--scratch S]
+usage: foreign_files.py --godwit P --corpus D [--scratch S]
 """
 import hashlib
 import os

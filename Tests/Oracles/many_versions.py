@@ -3,7 +3,7 @@
 
 Apple's own last store of the lineage is compared as well, and the routes that mapping models lead.
 
-usage: chains.py --godwit P --corpus D --compare compare-stores.py [--starts N] [--scratch S]
+usage: many_versions.py --godwit P --corpus D --compare compare-stores.py [--starts N] [--scratch S]
 """
 import os
 import sqlite3
@@ -11,7 +11,7 @@ import types
 
 from checks import identity
 from coredata import Layout, bundles
-from others import orders
+from stated_outcomes import orders
 from run import Tool, fingerprint, parser, run_cases, same_bytes, unchanged
 from store import Store, copy_store
 from wire_pairs import Explained, Wire, load_compare

@@ -12,7 +12,7 @@ import re
 import sqlite3
 
 from coredata import Attribute, Layout, Relationship, bundles, key
-from herds import merging, model, splitting
+from split_and_merge import merging, model, splitting
 from mappings import document
 from run import Failure, Tool, fingerprint, parser, run_cases, same_bytes, unchanged
 from store import Store, quoted

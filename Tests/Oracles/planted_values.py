@@ -2,7 +2,7 @@
 """Plants values in copies of the wire stores, migrates those, and compares the results cell by
 cell with what follows from the two models.
 
-usage: planted.py --godwit P --corpus D [--pairs all|N] [--scratch S]
+usage: planted_values.py --godwit P --corpus D [--pairs all|N] [--scratch S]
 """
 import os
 

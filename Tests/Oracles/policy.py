@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 
-from herds import model, splitting
+from split_and_merge import model, splitting
 from run import Failure, Tool, parser, run_cases
 
 CREATURES = """

@@ -167,6 +167,9 @@ def same_bytes(first, second, what):
 def run_cases(options, cases, noun):
     """Runs (name, function of a scratch folder) cases; a function returns its differences or
     fails. Prints them and ends the process as the oracles' contract says."""
+    if not cases:
+        print(f"no {noun}: nothing was checked")
+        sys.exit(1)
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
     os.makedirs(base, exist_ok=True)
 

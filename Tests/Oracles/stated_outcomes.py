@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The inferred outcomes that the corpus states for samplemodel, bookmarks and wal-example.
 
-usage: others.py --godwit P --corpus D --compare compare-stores.py [--scratch S]
+usage: stated_outcomes.py --godwit P --corpus D --compare compare-stores.py [--scratch S]
 """
 import os
 import shutil

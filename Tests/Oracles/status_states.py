@@ -2,7 +2,7 @@
 """Brings migrations into every state that there is, by signals, by faults of the store and by
 another user, and looks whether `godwit status` says so, by source, output and folder.
 
-usage: states.py --godwit P [--corpus D] [--scratch S]
+usage: status_states.py --godwit P [--corpus D] [--scratch S]
 """
 import argparse
 import collections

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Watches a slowed migration from another process, every 20 ms, through `godwit status --json`.
 
-usage: watch.py --godwit P --corpus D [--slow MILLISECONDS] [--scratch S]
+usage: status_watch.py --godwit P --corpus D [--slow MILLISECONDS] [--scratch S]
 """
 import json
 import os
 import signal
 import time
 
-from kill import Lab
+from fault_points import Lab
 from run import Failure, Tool, parser, run_cases, said
 
 PERIOD, DISTINCT = 0.02, 10

@@ -3,7 +3,8 @@
 is read as if it were not there, and only what needs the part is refused. The models are written
 here: sources by `random_models.py`, compiled ones by `archives.py`.
 
-usage: odd_models.py --godwit P --corpus D [--seeds 1-3] [--scratch S]; the corpus is not read
+usage: unreadable_models.py --godwit P --corpus D [--seeds 1-3] [--scratch S]; the corpus is not
+read
 """
 import json
 import os
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 from archives import compiled
 from coredata import Attribute, Model
-from odd_parts import ARCHIVES, SOURCES
+from unreadable_parts import ARCHIVES, SOURCES
 from random_models import A, E, End, Models
 from random_pairs import seeds
 from run import Failure, Tool, parser, run_cases

@@ -23,7 +23,7 @@ struct ResultHandover {
       try SwapJournal(paths).begin(paths.result, named: output, isLast: true)
       try Files.renameNoReplace(paths.result, to: output)
       try Files.syncDirectory(Files.parent(of: output))
-      FaultPoint.reached("coordinator:output")
+      FaultPoint.coordinatorOutput.reached()
       return nil
     }
     let kept = try nameOfKept()

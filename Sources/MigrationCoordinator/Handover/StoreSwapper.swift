@@ -1,5 +1,6 @@
 import Survey
 import GRDB
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -38,14 +39,14 @@ struct StoreSwapper {
       try journal.begin(result, named: kept)
       try Files.renameNoReplace(result, to: kept)
       try Files.syncDirectory(Files.parent(of: kept))
-      FaultPoint.reached("coordinator:named")
+      FaultPoint.coordinatorNamed.reached()
       do {
         try Files.exchange(kept, store)
       } catch {
         try Files.rename(kept, to: result)
         throw error
       }
-      FaultPoint.reached("coordinator:exchanged")
+      FaultPoint.coordinatorExchanged.reached()
       try Files.syncDirectory(Files.parent(of: store))
     }
     if discardsOld {

@@ -142,7 +142,7 @@ struct StageRun {
     let order = try assemblyOrder(input, assessment, saved.plan, manifests, summary, &report)
     let assembled = try engine.assemble(order, in: paths) { reporter.enter($0) }
     if summary == nil { try settle(&report, assessment, saved.plan, manifests, nil) }
-    FaultPoint.reached("coordinator:assembled")
+    FaultPoint.coordinatorAssembled.reached()
     try Task.checkCancellation()
     if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
       try judge(ViolationList(inStore: paths.result, of: assessment.destination), &report)

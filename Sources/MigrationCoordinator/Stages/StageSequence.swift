@@ -55,7 +55,7 @@ struct StageSequence {
     let wasResumed = !done.isEmpty
     for number in (done.count + 1)..<stages.count {
       done.append(try await intermediate(number, reporter))
-      FaultPoint.reached("coordinator:leg")
+      FaultPoint.coordinatorStageDone.reached()
       try Task.checkCancellation()
     }
     var own = request
@@ -121,7 +121,7 @@ struct StageSequence {
     try Files.syncFile(result)
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)
-    FaultPoint.reached("coordinator:leg-named")
+    FaultPoint.coordinatorStageNamed.reached()
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts, missingExternalFiles: missing)

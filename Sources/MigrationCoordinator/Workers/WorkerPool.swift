@@ -126,7 +126,7 @@ extension WorkerPool {
       }
     }
     reporter.begin(plan, finished: found.map(\.manifest.order), workers: workers)
-    let made = try await run(missing) { _ in FaultPoint.reached("coordinator:migrating") }
+    let made = try await run(missing) { _ in FaultPoint.coordinatorMigrating.reached() }
     return found + made
   }
 

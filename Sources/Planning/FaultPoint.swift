@@ -1,0 +1,30 @@
+/// The moments at which a test may have a process of a migration die; no release build acts on one.
+///
+/// The oracle of kills asks the tool for all of them, so that a new one is tried without being
+/// named twice.
+package enum FaultPoint: String, CaseIterable, Sendable {
+  /// Of the first attempt at work order 1: rows are in the shard, and others are not.
+  case workerFirstFlush = "worker:first-flush"
+  case workerSecondFlush = "worker:second-flush"
+  /// All rows are in the shard, which is neither synced nor declared done.
+  case workerLastFlush = "worker:last-flush"
+  /// A work order is done.
+  case coordinatorMigrating = "coordinator:migrating"
+  /// The result is complete, and has no name yet.
+  case coordinatorAssembled = "coordinator:assembled"
+  /// The store of a stage has its name, and no marker says that it is complete.
+  case coordinatorStageNamed = "coordinator:stage-named"
+  /// A stage is done, and the next one has not begun.
+  case coordinatorStageDone = "coordinator:stage-done"
+  /// The output has its name, and the work folder is still there.
+  case coordinatorOutput = "coordinator:output"
+  /// The new store has the name under which the old one will be kept.
+  case coordinatorNamed = "coordinator:named"
+  /// The new store has the name of the old one, and the folder is not synced.
+  case coordinatorExchanged = "coordinator:exchanged"
+
+  /// The environment variable that names the point at which a process dies.
+  package static let variable = "GODWIT_FAULT"
+  /// The one that has the tool list all points if it is `list`.
+  package static let listVariable = "GODWIT_FAULTS"
+}
