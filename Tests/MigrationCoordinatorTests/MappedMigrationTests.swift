@@ -29,10 +29,10 @@ struct GivenMapping {
     mapping = .inferred(inference, source: Self.old, destination: Self.new)
     policies.registerOdd()
     policies.registerLossy()
+    let shout = try ValueExpression(format: "uppercase($source.word)")
     change("Lonely") { mapping in
       let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
-      mapping.attributeMappings[index].valueExpression = try? ValueExpression(
-        format: "uppercase($source.word)")
+      mapping.attributeMappings[index].valueExpression = shout
     }
   }
 

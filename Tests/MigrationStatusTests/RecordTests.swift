@@ -1,4 +1,5 @@
 import SystemCalls
+import TestSupport
 import Testing
 
 @testable import MigrationStatus
@@ -90,17 +91,28 @@ import Testing
   }
 
   @Test func `random bytes never trap`() {
+    var random = SeededRandom(seed: 11)
+    var (read, refused) = (0, 0)
     for seed in 0..<2000 {
       var bytes = seed % 2 == 0 ? encodedRun : encodedPart
-      for _ in 0...seed % 7 { bytes[Int.random(in: bytes.indices)] = .random(in: 0 ... .max) }
-      let run = try? RunRecord(decoding: bytes)
-      let part = try? PartRecord(decoding: bytes)
-      if let run {
-        let snapshot = StatusSnapshot(StatusContents(run: run, parts: []), .fixed(at: 0))
-        #expect((0...1).contains(snapshot.fraction))
+      for _ in 0...seed % 7 {
+        bytes[Int.random(in: bytes.indices, using: &random)] = .random(
+          in: 0 ... .max, using: &random)
       }
-      _ = part?.bytesCounted
+      do throws(RecordError) {
+        if seed % 2 == 0 {
+          let run = try RunRecord(decoding: bytes)
+          let snapshot = StatusSnapshot(StatusContents(run: run, parts: []), .fixed(at: 0))
+          #expect((0...1).contains(snapshot.fraction))
+        } else {
+          _ = try PartRecord(decoding: bytes).bytesCounted
+        }
+        read += 1
+      } catch {
+        refused += 1
+      }
     }
+    #expect(read > 500 && refused > 10, "\(read) read, \(refused) refused")
   }
 
   @Test func `an identifier is a UUID`() throws {

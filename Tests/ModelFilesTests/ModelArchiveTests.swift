@@ -87,6 +87,7 @@ import Expressions
     #expect(again.configurations == model.configurations)
     #expect(again.fetchRequestTemplates == model.fetchRequestTemplates)
     #expect(again.versionIdentifiers == model.versionIdentifiers)
+    #expect(again.entities.count == model.entities.count && !model.entities.isEmpty)
     for (one, other) in zip(again.entities, model.entities) {
       #expect(one == other.asMigrated, "\(other.name)")
     }
