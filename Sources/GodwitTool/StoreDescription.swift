@@ -100,7 +100,7 @@ struct StoreDescription: Encodable {
       return rows.first { $0.number == number }.map { renamed[$0.name] ?? $0.name }
     }
     var counts: [EntityNumber: Int64] = [:]
-    for (table, columns) in catalog.tables
+    for (table, columns) in catalog.tables.sorted(by: { $0.key < $1.key })
     where columns.contains("Z_ENT") && table != "Z_PRIMARYKEY" {
       for (number, count) in try reader.rowCounts(of: table) { counts[number, default: 0] += count }
     }
