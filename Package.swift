@@ -242,8 +242,8 @@ let package = Package(
     .tests(
       of: "MigrationWorker",
       [
-        "MigrationEngine", "Planning", "RowPrograms", "Schema", "SQLEngine", "StoreFormat",
-        "SystemCalls", "TestSupport", .grdb, .systemPackage,
+        "MigrationEngine", "PageEngine", "Planning", "RowPrograms", "Schema", "SQLEngine",
+        "StoreFormat", "SystemCalls", "TestSupport", .grdb, .systemPackage,
       ]),
     .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),
   ],

@@ -55,6 +55,30 @@ import Testing
     #expect(problem() == .unrecognized)
   }
 
+  @Test func `any header is read within bounds, or is an error`() throws {
+    let whole = try realBytes()
+    var random = SeededRandom(seed: 5)
+    var (read, refused) = (0, 0)
+    for number in 0..<1500 {
+      var bytes = whole
+      for _ in 0...number % 4 {
+        bytes[Int.random(in: 16..<100, using: &random)] = .random(in: 0 ... .max, using: &random)
+      }
+      if number % 3 == 0 { bytes.removeLast(Int.random(in: 0...bytes.count, using: &random)) }
+      try Files.writeFileAtomically(bytes, to: path)
+      do throws(StoreError) {
+        let header = try StoreHeader(of: path)
+        #expect((512...65_536).contains(header.pageSize))
+        #expect(header.pageSize & (header.pageSize - 1) == 0)
+        read += 1
+      } catch {
+        #expect(error.store == path)
+        refused += 1
+      }
+    }
+    #expect(read > 100 && refused > 100, "\(read) read, \(refused) refused")
+  }
+
   @Test func `a real header is read`() throws {
     let bytes = try realBytes()
     let header = try StoreHeader(of: path)
