@@ -180,7 +180,9 @@ struct FormatParser {
     "IN": .in, "CONTAINS": .contains, "BETWEEN": .between,
   ]
 
-  /// `[cd]` after an operator; empty without. `n` promises prepared texts, which changes nothing.
+  /// Reads `[cd]` after an operator; empty without.
+  ///
+  /// `n` promises prepared texts, which changes nothing.
   private mutating func options() throws(FormatError) -> String {
     guard take(symbol: "[") else { return "" }
     guard case .name(let letters)? = peek, letters.lowercased().allSatisfy({ "cdn".contains($0) })

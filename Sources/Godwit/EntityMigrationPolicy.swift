@@ -8,6 +8,7 @@ package import ObjectMigration
 /// serves its mapping through all three passes, in a worker process of its own. What a hook throws
 /// ends the migration, and the source stays as it is.
 open class EntityMigrationPolicy {
+  /// Makes a policy, for one mapping of one migration.
   public init() {}
 
   /// Whether each object is made of its source object alone, false unless it is overridden.
@@ -66,6 +67,7 @@ open class EntityMigrationPolicy {
 public struct MigrationPolicies: Sendable {
   private var makers: [String: @Sendable () -> EntityMigrationPolicy] = [:]
 
+  /// No policies.
   public init() {}
 
   /// Registers a policy under the exact text in the mapping model, module and all:

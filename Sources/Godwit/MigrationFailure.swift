@@ -1,15 +1,15 @@
-import MigrationEngine
-import StoreGenerator
 import MappingFiles
 import MigrationCoordinator
+import MigrationEngine
 import MigrationStatus
 import MigrationWorker
 import ModelFiles
 import ObjectMigration
 import ObjectModel
+import PageEngine
 import Schema
 import StoreFormat
-import PageEngine
+import StoreGenerator
 import SystemCalls
 import SystemPackage
 
@@ -17,10 +17,12 @@ import SystemPackage
 public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   /// One sentence; for an impossible migration one per reason, after a first one that says so.
   public let sentences: [String]
+  /// What a tool ends with.
   public let exitStatus: ExitStatus
   /// The code that Core Data has for this failure, if it has one.
   public let coreDataCode: Int?
 
+  /// The sentences, a line each.
   public var description: String { sentences.joined(separator: "\n") }
 
   package init(_ exitStatus: ExitStatus, _ sentences: [String], code: Int? = nil) {

@@ -8,10 +8,15 @@ public struct EntityMapping: Sendable {
 
   init(_ core: Mapping.EntityMapping) { self.core = core }
 
+  /// The name of the mapping in its mapping model.
   public var name: String { core.name }
+  /// The entity that is read; nil where objects are made of nothing.
   public var sourceEntityName: String? { core.sourceEntityName }
+  /// The entity that is made; nil where objects are removed.
   public var destinationEntityName: String? { core.destinationEntityName }
+  /// The class name of the policy, if the mapping has one.
   public var policyClassName: String? { core.migrationPolicyClassName }
+  /// What the mapping model keeps for its policy.
   public var userInfo: [String: PropertyValue] { core.userInfo.mapValues { PropertyValue($0) } }
 }
 

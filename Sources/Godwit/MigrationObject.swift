@@ -17,16 +17,21 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
     self.core = core
   }
 
+  /// Whether both are one object.
   public static func == (a: Self, b: Self) -> Bool { a.core === b.core }
 
+  /// Hashes which object it is.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(core)) }
 
+  /// The name of its entity.
   public var entityName: String { core.entityName }
   /// Whether it is of the source store, and cannot be changed.
   public var isSource: Bool { core.isSource }
   /// The column `Z_PK`.
   public var primaryKey: Int64 { core.primaryKey }
+  /// The names of all its attributes, inherited ones included.
   public var attributeNames: [String] { core.attributeNames }
+  /// The names of all its relationships, inherited ones included.
   public var relationshipNames: [String] { core.relationshipNames }
 
   /// The value of an attribute.

@@ -1,7 +1,7 @@
-import Survey
 import Mapping
 import MigrationCoordinator
 import Planning
+import Survey
 import SystemPackage
 
 extension MigrationFailure {

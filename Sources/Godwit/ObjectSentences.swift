@@ -1,6 +1,6 @@
-import ObjectModel
 import Expressions
 import ObjectMigration
+import ObjectModel
 
 extension MigrationFailure {
   /// The most violations that are told one by one.

@@ -76,10 +76,15 @@ public enum PropertyValue: Hashable, Sendable {
 extension PropertyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral, ExpressibleByNilLiteral
 {
+  /// Takes a text as it is written.
   public init(stringLiteral value: String) { self = .string(value) }
+  /// Takes a whole number as it is written.
   public init(integerLiteral value: Int64) { self = .integer(value) }
+  /// Takes a Boolean as it is written.
   public init(booleanLiteral value: Bool) { self = .boolean(value) }
+  /// Takes a real number as it is written.
   public init(floatLiteral value: Double) { self = .real(value) }
+  /// Takes no value as it is written.
   public init(nilLiteral: ()) { self = .null }
 }
 

@@ -1,6 +1,6 @@
-import MigrationEngine
 import LMDB
 import MigrationCoordinator
+import MigrationEngine
 import MigrationStatus
 import MigrationWorker
 import PageEngine

@@ -1,9 +1,9 @@
 import ArgumentParser
-import StoreGenerator
 import Godwit
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import StoreGenerator
 import SystemPackage
 
 struct GenerateCommand: ParsableCommand {

@@ -2,7 +2,10 @@ public import ArgumentParser
 import MigrationCoordinator
 public import SystemPackage
 
+// Neither package will ever know the other one.
+// swift-format-ignore: AvoidRetroactiveConformances
 extension FilePath: @retroactive ExpressibleByArgument {
+  /// Takes any text but an empty one.
   public init?(argument: String) {
     if argument.isEmpty { return nil }
     self.init(argument)

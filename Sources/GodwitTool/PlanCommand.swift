@@ -1,9 +1,9 @@
-import Schema
-import RowPrograms
 import ArgumentParser
 import Godwit
 import MigrationCoordinator
 import Planning
+import RowPrograms
+import Schema
 import SystemPackage
 
 struct PlanCommand: ParsableCommand {

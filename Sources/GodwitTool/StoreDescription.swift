@@ -1,4 +1,3 @@
-import Survey
 import Foundation
 import Godwit
 import MigrationCoordinator
@@ -6,6 +5,7 @@ import ModelFiles
 import ObjectModel
 import Schema
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 

@@ -1,4 +1,3 @@
-import Survey
 import Foundation
 import Mapping
 import MigrationCoordinator
@@ -7,6 +6,7 @@ import ObjectModel
 import Planning
 import StoreFormat
 import StoreVerification
+import Survey
 import SystemCalls
 import SystemPackage
 

@@ -47,8 +47,10 @@ private struct BinaryPropertyListReader {
   private let referenceSize: Int
   /// Where the offset table begins and the objects end.
   private let table: Int
-  /// Bytes that objects may still claim. Two objects of a sound file never share bytes; without
-  /// this limit a small file whose offsets all name one big array would ask for gigabytes.
+  /// Bytes that objects may still claim.
+  ///
+  /// Two objects of a sound file never share bytes; without this limit a small file whose offsets
+  /// all name one big array would ask for gigabytes.
   private var budget: Int
 
   init(_ bytes: [UInt8], maximumObjects: Int) throws(PropertyListError) {

@@ -159,8 +159,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
 // MARK: - Opening
 
 extension LMDBEnvironment {
-  /// lmdb.h: "Opening a database can fail if another process is opening or closing it at exactly
-  /// the same time."
+  /// Opens an environment, again where another process opens or closes it at the same time.
   private static func openRetrying(
     _ path: FilePath, _ access: Access, _ locking: Locking
   ) throws(LMDBError) -> OpaquePointer {

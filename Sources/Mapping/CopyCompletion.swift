@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 extension MappingModel {
   /// The mapping model with all that its mappings of kind `copy` leave unsaid: such a mapping

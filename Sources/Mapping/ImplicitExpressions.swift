@@ -1,5 +1,5 @@
-package import ObjectModel
 package import Expressions
+package import ObjectModel
 
 /// The value expressions that a mapping document leaves out, as Xcode's compiler writes them.
 package struct ImplicitExpressions {

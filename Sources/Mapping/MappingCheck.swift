@@ -1,5 +1,5 @@
-package import ObjectModel
 package import Expressions
+package import ObjectModel
 
 /// Something that a mapping model names and the models or the mapping model itself do not have.
 package struct MappingProblem: Hashable, Sendable {

@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// The entity mappings of one step in groups, each of which can be carried out without the others.
 ///

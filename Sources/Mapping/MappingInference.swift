@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// Infers what Core Data calls a lightweight mapping between two models.
 ///

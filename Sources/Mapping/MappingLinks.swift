@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// Something that ties an entity mapping to another one.
 package struct MappingLink: Hashable, Sendable {

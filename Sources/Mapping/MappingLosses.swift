@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// What the mapping models of one step leave behind, as far as the models tell.
 package struct MappingLosses: Hashable, Sendable {

@@ -1,5 +1,5 @@
-package import ObjectModel
 package import Expressions
+package import ObjectModel
 
 /// What becomes of every entity of a source model in a destination model.
 package struct MappingModel: Hashable, Sendable, Codable {

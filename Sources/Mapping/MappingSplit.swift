@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// A mapping model in independent pieces: no relationship crosses from one to another.
 package struct MappingSplit {

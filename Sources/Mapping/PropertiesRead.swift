@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// Properties of source entities that something reads.
 package struct PropertiesRead: Hashable, Codable, Sendable {

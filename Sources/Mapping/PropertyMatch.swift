@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// The stored properties of a source and a destination entity, inherited ones included, in pairs.
 struct PropertyMatch {
@@ -128,8 +128,10 @@ private struct PropertyNames {
   let oldRelationships: [Name]
   let newRelationships: [Name]
 
-  /// Pairs attributes with attributes and relationships with relationships. An entity that has not
-  /// changed is copied, every property to itself; only where names move is that looked at.
+  /// Pairs attributes with attributes and relationships with relationships.
+  ///
+  /// An entity that has not changed is copied, every property to itself; only where names move is
+  /// that looked at.
   func pairs(
     inherited: [String: String], isUnchanged: () -> Bool
   ) -> (sourceByDestination: [String: String], ambiguities: [RenamingMatch.Ambiguity]) {

@@ -56,7 +56,7 @@ extension PropertyMapping {
 }
 
 extension ValueExpression {
-  /// `$source.name`
+  /// The expression `$source.name`.
   package static func source(_ name: String) -> Self {
     .keyPath(operand: .variable("source"), name)
   }

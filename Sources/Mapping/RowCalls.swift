@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// What of a mapping model expressions and policies compute object by object, each by itself, so
 /// that any range of rows can be migrated without the others.

@@ -1,8 +1,8 @@
+import Expressions
 import KeyedArchives
 package import Mapping
 import ModelFiles
 import ObjectModel
-import Expressions
 
 /// Reads compiled mapping models, the `.cdm` files of an application.
 package enum CompiledMapping {

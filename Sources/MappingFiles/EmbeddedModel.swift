@@ -1,7 +1,7 @@
+import Expressions
 import KeyedArchives
 package import ModelFiles
 package import ObjectModel
-import Expressions
 
 /// Reads the models that Xcode embeds in a mapping document: archives of its model editor's own
 /// classes, in which every fact hangs on a stereotype under a name of its own.

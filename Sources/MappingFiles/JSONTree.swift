@@ -246,7 +246,10 @@ struct JSONText {
   private mutating func list(
     _ parts: [(inout JSONText) -> Void], _ open: String, _ close: String
   ) {
-    guard !parts.isEmpty else { return text += open + close }
+    guard !parts.isEmpty else {
+      text += open + close
+      return
+    }
     text += open
     indent += 2
     for (index, part) in parts.enumerated() {

@@ -1,8 +1,8 @@
+import Expressions
 import KeyedArchives
 package import Mapping
 import ModelFiles
 package import ObjectModel
-import Expressions
 
 /// Reads the source of a mapping model, `xcmapping.xml` in an `.xcmappingmodel` folder.
 ///

@@ -1,8 +1,8 @@
+package import Expressions
 package import Mapping
 package import ModelFiles
 import ObjectModel
 package import SystemPackage
-package import Expressions
 
 /// What is wrong with the file of a mapping model, and where in it.
 package struct MappingFileError: Error, Sendable {

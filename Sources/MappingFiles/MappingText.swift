@@ -1,6 +1,6 @@
+import Expressions
 package import Mapping
 import ObjectModel
-import Expressions
 
 /// Writes a mapping model as the JSON file that docs/mapping-file.md describes.
 package enum MappingText {

@@ -1,6 +1,6 @@
+import Expressions
 package import Mapping
 import ObjectModel
-import Expressions
 
 /// Reads the JSON file that docs/mapping-file.md describes.
 package enum MappingTextReader {

@@ -1,6 +1,6 @@
-import Survey
 import Foundation
 import Planning
+import Survey
 import SystemCalls
 package import SystemPackage
 

@@ -1,4 +1,5 @@
 package import Planning
+
 #if FAULT_INJECTION
   import Foundation
   import SystemCalls

@@ -1,9 +1,8 @@
-import MigrationEngine
-import Survey
 import Foundation
 package import Logging
-package import MigrationStatus
 import Mapping
+import MigrationEngine
+package import MigrationStatus
 import ModelFiles
 import ObjectMigration
 import ObjectModel
@@ -11,6 +10,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 

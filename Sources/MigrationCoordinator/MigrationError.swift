@@ -1,8 +1,8 @@
-package import Survey
 package import Mapping
+package import ModelFiles
 package import ObjectModel
 package import Planning
-package import ModelFiles
+package import Survey
 package import SystemPackage
 
 /// Why a migration did not happen or did not end.

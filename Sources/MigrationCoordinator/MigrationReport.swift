@@ -1,11 +1,11 @@
-package import MigrationEngine
 import Mapping
+package import MigrationEngine
 package import ModelFiles
 package import ObjectModel
 package import Planning
 package import RowPrograms
-package import SystemPackage
 package import Schema
+package import SystemPackage
 
 /// What a migration did.
 package struct MigrationReport: Codable, Sendable {

@@ -1,4 +1,3 @@
-package import Survey
 import Mapping
 import ModelFiles
 import ObjectMigration
@@ -7,6 +6,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+package import Survey
 import SystemPackage
 
 /// A migration whose way is decided: what `check` and `plan` tell and `migrate` does.

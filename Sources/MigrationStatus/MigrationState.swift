@@ -50,7 +50,9 @@ extension StateDecision {
   static let mostSilence: Int64 = 3_000_000_000
 
   /// Decides by what the status file and the record beside the store say, as far as there are any;
-  /// nil where there is neither. Where they tell of two runs, the later one counts.
+  /// nil where there is neither.
+  ///
+  /// Where they tell of two runs, the later one counts.
   init?(status: RunRecord?, record: OutcomeRecord?, _ surroundings: Surroundings) {
     switch (status, record) {
     case (nil, nil): return nil

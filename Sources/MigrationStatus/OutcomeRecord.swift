@@ -126,7 +126,7 @@ package struct OutcomeFile: Hashable, Sendable {
 
   package init(_ path: FilePath) { self.path = path }
 
-  /// `/data/Shop.sqlite.godwit-status.json`
+  /// The file of a store: `/data/Shop.sqlite.godwit-status.json`.
   package init(beside store: FilePath) { path = FilePath("\(store)\(Self.suffix)") }
 
   /// The record; nil where the name is free.

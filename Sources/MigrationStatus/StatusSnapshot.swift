@@ -76,7 +76,9 @@ struct Surroundings: Sendable {
     return boot != written
   }
 
-  /// Silent for 3 s, and gone. A clock that was set counts as silence, so both must hold.
+  /// Silent for 3 s, and gone.
+  ///
+  /// A clock that was set counts as silence, so both must hold.
   func isLost(
     _ process: Int32, _ start: UInt64, heartbeatAt: Int64, boot written: Identifier
   ) -> Bool {

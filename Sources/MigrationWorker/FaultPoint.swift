@@ -1,4 +1,5 @@
 import Planning
+
 #if FAULT_INJECTION
   import Foundation
   import SystemCalls

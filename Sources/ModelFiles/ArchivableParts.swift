@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// Takes out of a model what an archive of it cannot have, and keeps what that was.
 struct ArchivableParts {
@@ -9,7 +9,9 @@ struct ArchivableParts {
   init(_ model: ManagedObjectModel) { source = model }
 
   /// The model without fetched properties, templates and indexes whose predicate or expression
-  /// cannot be archived: without it they would mean something else. No version hash covers them.
+  /// cannot be archived: without it they would mean something else.
+  ///
+  /// No version hash covers them.
   mutating func model() throws(ModelFileError) -> ManagedObjectModel {
     noteUnread()
     var entities: [Entity] = []

@@ -1,6 +1,6 @@
+import Expressions
 import KeyedArchives
 import ObjectModel
-import Expressions
 
 /// Reads the entities of one archive.
 struct ArchivedEntities {

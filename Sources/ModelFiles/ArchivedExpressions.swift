@@ -1,5 +1,5 @@
-package import KeyedArchives
 package import Expressions
+package import KeyedArchives
 
 /// Reads archived expressions, predicates and values of one archive.
 package struct ArchivedExpressions {

@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// The bits of an archived attribute's `NSFlagsKey`.
 enum ArchivedFlags {

@@ -1,5 +1,5 @@
-import KeyedArchives
 import Expressions
+import KeyedArchives
 
 /// Writes values, expressions and predicates in the forms that real archives show, no others.
 struct ArchivedValueWriter {

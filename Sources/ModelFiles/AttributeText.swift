@@ -1,5 +1,5 @@
-package import ObjectModel
 package import Expressions
+package import ObjectModel
 
 /// Reads the values that a model source writes as text.
 package enum AttributeText {

@@ -1,6 +1,6 @@
+import Expressions
 import KeyedArchives
 package import ObjectModel
-import Expressions
 
 /// Reads archived models: the `.mom` files of a bundle, and the model caches of stores.
 package enum CompiledModel {
@@ -66,6 +66,7 @@ package enum CompiledModel {
   }
 
   /// Model caches list the properties of an entity again, as full copies, in every entity below it.
+  ///
   /// A copy equals what the superentity lists, whether that is its own or a copy too.
   private static func withoutInherited(_ entities: [Entity]) -> [Entity] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { $1 })

@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// Reads an `entity` element.
 struct EntityElement {
@@ -103,8 +103,10 @@ struct EntityElement {
     }
   }
 
-  /// The only key of a derivation that a known file shows is its expression. Any other is kept as a
-  /// filter that cannot be understood, so that the entity's hash counts as unknown.
+  /// The only key of a derivation that a known file shows is its expression.
+  ///
+  /// Any other is kept as a filter that cannot be understood, so that the entity's hash counts as
+  /// unknown.
   private func derivation(
     _ element: XMLTree.Element, noting unread: inout [UnreadPart]
   ) throws(ModelFileError) -> Attribute.Derivation? {

@@ -1,6 +1,6 @@
+import Expressions
 import KeyedArchives
 package import ObjectModel
-import Expressions
 
 /// Writes models as the archives that stores keep of their own model (`Z_MODELCACHE`).
 ///

@@ -1,5 +1,5 @@
-package import ObjectModel
 import Expressions
+package import ObjectModel
 
 /// Reads the source of a model, the file `contents` in an `.xcdatamodel` folder.
 package enum ModelDocument {

@@ -1,6 +1,6 @@
+import Expressions
 import KeyedArchives
 import ObjectModel
-import Expressions
 
 extension UnreadPart {
   /// What the part yields; one that cannot be read is noted, and the rest goes on without it.

@@ -4,8 +4,8 @@ import ObjectMigration
 import ObjectModel
 package import Planning
 import RowPrograms
-import Schema
 import SQLEngine
+import Schema
 import Survey
 import SystemCalls
 import SystemPackage

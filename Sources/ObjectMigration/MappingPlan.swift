@@ -1,6 +1,6 @@
-import ObjectModel
 import Expressions
 package import Mapping
+import ObjectModel
 import Schema
 
 /// What a mapping does with the objects of one source entity, worked out once.

@@ -1,9 +1,9 @@
-package import SystemPackage
-import StoreFormat
 import Expressions
 import GRDB
 import ObjectModel
 package import Schema
+import StoreFormat
+package import SystemPackage
 
 extension ViolationList {
   /// What breaks the rules of the model in a store that nobody changes.

@@ -1,8 +1,8 @@
+import Expressions
 import GRDB
 import Mapping
 import ObjectModel
 import Schema
-import Expressions
 
 /// Keeps account of the source objects that mappings take and of what is made of them.
 final class ObjectTally {

@@ -80,7 +80,10 @@ package struct FetchIndex: Hashable, Sendable, Codable {
   /// One column of an index: a property, or an expression for which there is no property.
   package struct Element: Hashable, Sendable, Codable {
     /// How the index is kept, under Core Data's number (`NSFetchIndexElementType`).
-    package enum Kind: Int, Hashable, Sendable, Codable { case binary = 0, rTree = 1 }
+    package enum Kind: Int, Hashable, Sendable, Codable {
+      case binary = 0
+      case rTree = 1
+    }
 
     package var propertyName: String?
     package var expression: ValueExpression?

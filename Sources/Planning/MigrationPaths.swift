@@ -2,7 +2,7 @@ package import SystemPackage
 
 /// Every path of a migration, here for the destination `/data/Shop.sqlite`.
 package struct MigrationPaths: Hashable, Sendable {
-  /// `/data/Shop.sqlite`
+  /// The store that is made: `/data/Shop.sqlite`.
   package let destination: FilePath
   /// `/data/Shop.sqlite.godwit`, or `/fast/Shop.sqlite.godwit-1f2e3d4c` in a folder that was asked
   /// for.
@@ -49,9 +49,9 @@ package struct MigrationPaths: Hashable, Sendable {
   package var mark: FilePath { work.appending("godwit.json") }
   /// `…godwit/godwit.lock`, held by the one migration of this destination.
   package var lock: FilePath { work.appending("godwit.lock") }
-  /// `…godwit/plan.json`
+  /// `…godwit/plan.json`, the plan.
   package var plan: FilePath { work.appending("plan.json") }
-  /// `…godwit/status.mdb`
+  /// `…godwit/status.mdb`, the status file.
   package var status: FilePath { work.appending("status.mdb") }
   /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.
   package var statusLock: FilePath { work.appending("status.mdb-lock") }

@@ -1,8 +1,8 @@
 import Foundation
-import ObjectMigration
 import GRDB
 import Mapping
 import MigrationEngine
+import ObjectMigration
 import Planning
 import RowPrograms
 import Schema

@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// Derives the indexes of a model's tables, under the names that today's Core Data gives them.
 struct IndexLayout {

@@ -1,5 +1,5 @@
-package import ObjectModel
 package import Expressions
+package import ObjectModel
 
 /// A value as SQLite stores it.
 package enum StoredValue: Hashable, Codable, Sendable {

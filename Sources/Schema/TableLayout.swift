@@ -11,12 +11,6 @@ struct TableLayout {
     case integer, order, float, decimal, string, uri, uuid, transformable, binary
   }
 
-  init(model: ManagedObjectModel, numbers: EntityNumbers, naming: JoinNaming) {
-    self.model = model
-    self.numbers = numbers
-    self.naming = naming
-  }
-
   func table(root: Entity) -> EntityTable {
     let family = model.family(of: root.name)
     var runs: [Run: [Column]] = [:]

@@ -50,7 +50,9 @@ package struct TableOutline: Sendable {
   }
 
   /// Adds runs of a thousandth of the file and at most some 8192 leaves, each of as many children
-  /// as that takes, or of a part of one. The middle one of them is the sample.
+  /// as that takes, or of a part of one.
+  ///
+  /// The middle one of them is the sample.
   private func collect(
     _ children: [(page: UInt32, lastKey: Int64?)], upTo end: Int64, depth: Int,
     into result: inout [Run]

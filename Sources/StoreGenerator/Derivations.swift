@@ -1,6 +1,6 @@
+import Expressions
 import ObjectModel
 import Schema
-import Expressions
 
 /// Works out how the values of a derived attribute come about.
 struct Derivations {

@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// What the values of an attribute look like.
 enum ValueForm: Sendable {

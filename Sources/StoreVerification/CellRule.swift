@@ -1,6 +1,6 @@
+import Expressions
 import ObjectModel
 import Schema
-import Expressions
 
 /// What a cell of a row should hold, told by the row that it comes from.
 ///

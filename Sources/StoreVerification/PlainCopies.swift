@@ -1,7 +1,7 @@
+import Expressions
 import Mapping
 import ObjectModel
 import Schema
-import Expressions
 
 /// Holds what objects made of values that a mapping model merely copies against the values
 /// themselves, byte by byte, and puts the values in their place where they differ.

@@ -47,11 +47,12 @@ package final class SourceAccess: Sendable {
   package static func open(_ store: FilePath) throws -> SourceAccess {
     _ = try StoreHeader(of: store)
     var folder: TemporaryFolder?
-    return try open(try Files.resolved(store), folder: { folder }) {
+    func snapshot() throws -> FilePath {
       let made = try folder ?? TemporaryFolder()
       folder = made
       return made.path.appending("source.sqlite")
     }
+    return try open(try Files.resolved(store), folder: { folder }, snapshot: snapshot)
   }
 
   /// Opens a store, named without links, for reading.

@@ -44,7 +44,9 @@ package enum Processes {
     case hidden
   }
 
-  /// What is to be seen of that very process. One that has ended and waits for its parent is gone.
+  /// What is to be seen of that very process.
+  ///
+  /// One that has ended and waits for its parent is gone.
   package static func presence(_ process: Int32, startTime: UInt64) -> Presence {
     guard process > 0 else { return .gone }
     guard let stat = stat(of: process) else {

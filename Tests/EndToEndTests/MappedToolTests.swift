@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Subprocess
 import Planning
+import Subprocess
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-import Subprocess
 import Foundation
 import Planning
+import Subprocess
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Testing
 import Expressions
+import Testing
 
 @Suite struct FormatParserTests {
   @Test(arguments: [

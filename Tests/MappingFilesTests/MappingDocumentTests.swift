@@ -1,3 +1,4 @@
+import Expressions
 import Foundation
 import Mapping
 import MappingFiles
@@ -5,7 +6,6 @@ import ModelFiles
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
 
 @Suite(.needsCorpus, .scratchFolder) struct MappingDocumentTests {
   private static let example = "wal-example/Migration2to3.xcmappingmodel"

@@ -1,7 +1,7 @@
+import Expressions
 import Mapping
 import MappingFiles
 import Testing
-import Expressions
 
 @Suite struct MappingTextTests {
   private func read(_ text: String) throws(MappingFileError) -> MappingModel {

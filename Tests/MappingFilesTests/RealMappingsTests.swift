@@ -1,3 +1,4 @@
+import Expressions
 import Mapping
 import MappingFiles
 import ModelFiles
@@ -5,7 +6,6 @@ import ObjectModel
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
 
 @Suite(.needsCorpus) struct RealMappingsTests {
   @Test func `the corpus holds eighteen documents and a compiled one`() {

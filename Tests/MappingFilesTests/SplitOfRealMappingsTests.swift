@@ -1,6 +1,6 @@
-import ModelFiles
 import Mapping
 import MappingFiles
+import ModelFiles
 import ObjectModel
 import TestSupport
 import Testing

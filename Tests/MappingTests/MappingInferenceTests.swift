@@ -1,8 +1,8 @@
+import Expressions
 import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import Expressions
 
 /// The changes that Core Data calls lightweight.
 struct MappingInferenceTests {

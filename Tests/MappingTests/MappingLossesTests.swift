@@ -1,8 +1,8 @@
+import Expressions
 import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import Expressions
 
 /// What mappings leave behind, and what a mapping of kind `copy` adds to its file.
 @Suite struct MappingLossesTests {

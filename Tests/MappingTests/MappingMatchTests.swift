@@ -1,7 +1,7 @@
+import Expressions
 import Mapping
 import ObjectModel
 import Testing
-import Expressions
 
 @Suite struct MappingMatchTests {
   @Test func `a mapping fits the versions whose hashes it holds, and no others`() throws {

@@ -1,7 +1,7 @@
+import Expressions
 import Mapping
 import ObjectModel
 import Testing
-import Expressions
 
 @Suite struct MappingSplitTests {
   private func split(_ mapping: MappingModel) throws -> MappingSplit {

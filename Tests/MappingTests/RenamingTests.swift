@@ -1,8 +1,8 @@
+import Expressions
 import Mapping
 import ObjectModel
 import TestSupport
 import Testing
-import Expressions
 
 /// Which source name each destination name continues (docs/migration.md, "Renaming").
 struct RenamingTests {

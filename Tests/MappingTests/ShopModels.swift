@@ -1,6 +1,6 @@
+import Expressions
 import Mapping
 import ObjectModel
-import Expressions
 
 /// Two versions of a small shop: customers with orders, and a log that nothing refers to.
 enum ShopModels {

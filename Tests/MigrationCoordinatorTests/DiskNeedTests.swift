@@ -1,10 +1,11 @@
 import Foundation
-@testable import MigrationCoordinator
 import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct DiskNeedTests {
   private let mebibyte: Int64 = 1 << 20

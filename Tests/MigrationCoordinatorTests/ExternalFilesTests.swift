@@ -1,12 +1,13 @@
 import Expressions
 import GRDB
-@testable import MigrationCoordinator
 import ObjectModel
 import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 /// Files of external values come along, whoever finds their names.
 @Suite(.scratchFolder) struct ExternalFilesTests {

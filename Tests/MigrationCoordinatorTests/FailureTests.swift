@@ -1,18 +1,19 @@
+import Expressions
 import Foundation
 import GRDB
-import LMDB
 import Godwit
-@testable import MigrationCoordinator
-@testable import MigrationStatus
+import LMDB
 import MigrationWorker
 import ObjectModel
-import StoreFormat
 import PageEngine
+import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
+
+@testable import MigrationCoordinator
+@testable import MigrationStatus
 
 /// What failures say, and with which exit status.
 @Suite struct FailureTests {

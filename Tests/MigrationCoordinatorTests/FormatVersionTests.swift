@@ -1,6 +1,5 @@
 import Foundation
 import Godwit
-@testable import MigrationCoordinator
 import MigrationStatus
 import MigrationWorker
 import ModelFiles
@@ -11,6 +10,8 @@ import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 /// Files that another version of Godwit left are not taken up, and nothing is lost by that.
 @Suite(.scratchFolder) struct FormatVersionTests {

@@ -1,20 +1,21 @@
+import Expressions
 import Foundation
-import StoreGenerator
 import Godwit
 import Logging
-@testable import MigrationCoordinator
 import MigrationWorker
 import ModelFiles
 import ObjectMigration
 import ObjectModel
 import Planning
 import StoreFormat
+import StoreGenerator
 import Synchronization
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
+
+@testable import MigrationCoordinator
 
 /// A store of one model and the file of another, in a folder of their own.
 struct GivenMigration {

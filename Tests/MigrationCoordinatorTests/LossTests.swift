@@ -1,11 +1,11 @@
+import Expressions
 import Foundation
 import GRDB
 import Godwit
 import Mapping
-@testable import MigrationCoordinator
 import ModelFiles
-import ObjectModel
 import ObjectEngine
+import ObjectModel
 import Planning
 import StoreFormat
 import SystemCalls
@@ -13,7 +13,8 @@ import SystemPackage
 import TestPolicies
 import TestSupport
 import Testing
-import Expressions
+
+@testable import MigrationCoordinator
 
 /// What goes with the model goes; anything else is asked for, with its counts.
 @Suite struct LossDecisionTests {

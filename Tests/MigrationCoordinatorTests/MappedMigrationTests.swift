@@ -1,9 +1,9 @@
+import Expressions
 import Foundation
 import GRDB
 import Godwit
 import Mapping
 import MappingFiles
-@testable import MigrationCoordinator
 import ModelFiles
 import ObjectMigration
 import ObjectModel
@@ -14,7 +14,8 @@ import SystemPackage
 import TestPolicies
 import TestSupport
 import Testing
-import Expressions
+
+@testable import MigrationCoordinator
 
 /// A store, two models and a mapping model between them: readers with their cards, and two
 /// entities that nothing joins to anything.

@@ -1,19 +1,20 @@
-import Survey
 import Expressions
-import StoreGenerator
-import Mapping
 import Foundation
-import Godwit
 import GRDB
-@testable import MigrationCoordinator
+import Godwit
+import Mapping
 import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
+import StoreGenerator
+import Survey
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct MigrationTests {
   @Test func `a store is migrated in its place and the old one kept byte for byte`() async throws {

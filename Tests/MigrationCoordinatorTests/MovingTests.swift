@@ -1,13 +1,14 @@
-import Planning
+import Expressions
 import GRDB
-@testable import MigrationCoordinator
 import ObjectModel
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
+
+@testable import MigrationCoordinator
 
 /// What a mapping leaves alone is moved by pages, and must be what SQL makes of it.
 @Suite(.scratchFolder) struct MovingTests {

@@ -1,12 +1,13 @@
 import Foundation
 import Godwit
 import Logging
-@testable import MigrationCoordinator
 import MigrationStatus
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct OutcomeKeeperTests {
   private func run(_ request: MigrationRequest) async throws -> MigrationReport {

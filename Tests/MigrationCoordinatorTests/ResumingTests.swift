@@ -1,12 +1,13 @@
-@testable import MigrationCoordinator
-import MigrationWorker
 import GRDB
+import MigrationWorker
 import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct ResumingTests {
   /// Interrupts a migration when the third worker is started.

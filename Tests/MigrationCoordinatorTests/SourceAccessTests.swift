@@ -1,11 +1,12 @@
-import Survey
 import GRDB
-@testable import MigrationCoordinator
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct SourceAccessTests {
   private var folder: FilePath { ScratchFolder.current.appending("data") }

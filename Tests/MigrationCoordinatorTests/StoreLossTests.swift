@@ -1,8 +1,8 @@
+import Expressions
 import Foundation
 import GRDB
 import Godwit
 import Mapping
-@testable import MigrationCoordinator
 import ModelFiles
 import ObjectModel
 import Planning
@@ -12,7 +12,8 @@ import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
+
+@testable import MigrationCoordinator
 
 /// Losses of inferred mappings, and rows that stand for nothing.
 @Suite(.scratchFolder) struct StoreLossTests {

@@ -1,12 +1,13 @@
-import Survey
 import GRDB
-@testable import MigrationCoordinator
 import Planning
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct StoreSwapperTests {
   private var folder: FilePath { ScratchFolder.current.appending("data") }

@@ -1,10 +1,11 @@
 import Foundation
-@testable import MigrationCoordinator
 import Planning
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationCoordinator
 
 @Suite(.scratchFolder) struct WorkFolderTests {
   private let destination: FilePath

@@ -1,10 +1,11 @@
-import SQLEngine
 import GRDB
-@testable import Planning
-@testable import RowPrograms
+import SQLEngine
 import Schema
 import StoreFormat
 import SystemPackage
+
+@testable import Planning
+@testable import RowPrograms
 
 /// A source of two tables and the work order that migrates it, without a model.
 struct GivenOrder {

@@ -1,16 +1,17 @@
-import Schema
 import Foundation
 import GRDB
 import MigrationEngine
-@testable import MigrationWorker
-@testable import SQLEngine
-@testable import Planning
-@testable import RowPrograms
+import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MigrationWorker
+@testable import Planning
+@testable import RowPrograms
+@testable import SQLEngine
 
 @Suite(.scratchFolder) struct WorkerTests {
   private var folder: FilePath { ScratchFolder.current }

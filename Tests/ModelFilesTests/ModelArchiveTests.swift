@@ -1,9 +1,9 @@
+import Expressions
 import KeyedArchives
 import ModelFiles
 import ObjectModel
 import TestSupport
 import Testing
-import Expressions
 
 @Suite struct ModelArchiveTests {
   /// Why an archive of Core Data's may differ from ours.

@@ -1,9 +1,9 @@
+import Expressions
 import KeyedArchives
 import ModelFiles
 import ObjectModel
 import TestSupport
 import Testing
-import Expressions
 
 @Suite struct ModelDocumentTests {
   static func model(_ inside: String) throws -> ManagedObjectModel {

@@ -1,6 +1,7 @@
 import GRDB
-@testable import ObjectMigration
 import Testing
+
+@testable import ObjectMigration
 
 struct KeySetTests {
   @Test(arguments: [1, 7, 65_536, 9_999_999_999])

@@ -1,10 +1,10 @@
-import ObjectModel
 import Foundation
 import Godwit
 import ObjectMigration
+import ObjectModel
 import SystemPackage
-import TestSupport
 import TestPolicies
+import TestSupport
 import Testing
 
 @Suite(.needsCorpus, .scratchFolder) struct CorpusOutcomeTests {

@@ -1,8 +1,8 @@
-import Godwit
-import ObjectMigration
 import Foundation
 import GRDB
+import Godwit
 import Mapping
+import ObjectMigration
 import StoreFormat
 import SystemCalls
 import TestPolicies

@@ -1,10 +1,10 @@
-import ObjectModel
 import Expressions
 import Godwit
 import Mapping
 import ObjectMigration
-import SystemPackage
+import ObjectModel
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import Expressions
-import StoreGenerator
 import Godwit
 import Mapping
 import MappingFiles
@@ -7,9 +6,10 @@ import ModelFiles
 import ObjectMigration
 import ObjectModel
 import Schema
+import StoreGenerator
 import SystemPackage
-import TestSupport
 import TestPolicies
+import TestSupport
 import Testing
 
 /// Mapping models of real applications on generated objects, with the default for policies.

@@ -1,13 +1,13 @@
-import SystemPackage
+import Expressions
 import GRDB
 import Godwit
 import Mapping
 import ObjectMigration
 import ObjectModel
 import Schema
+import SystemPackage
 import TestSupport
 import Testing
-import Expressions
 
 private struct Complaint: Error {}
 

@@ -1,3 +1,4 @@
+import Expressions
 import Foundation
 import GRDB
 import Mapping
@@ -6,7 +7,6 @@ import Schema
 import StoreFormat
 import SystemPackage
 import TestSupport
-import Expressions
 
 /// Models of a herd: all creatures in one entity, or each kind in its own.
 enum Herds {

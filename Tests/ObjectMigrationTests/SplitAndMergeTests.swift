@@ -1,9 +1,9 @@
+import Expressions
 import Mapping
 import ObjectMigration
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
 
 @Suite(.scratchFolder) struct SplitAndMergeTests {
   private func split() throws -> (FilePath, ObjectMigration.Report) {

@@ -1,10 +1,10 @@
+import Expressions
 import Mapping
 import ObjectMigration
 import ObjectModel
 import SystemPackage
 import TestSupport
 import Testing
-import Expressions
 
 @Suite(.scratchFolder) struct SubentityTests {
   /// Vehicles and trucks, with depots that hold them and a driver's one vehicle.

@@ -1,9 +1,9 @@
+import Expressions
 import Mapping
 import ObjectMigration
 import ObjectModel
 import TestSupport
 import Testing
-import Expressions
 
 @Suite(.scratchFolder) struct ValidationTests {
   /// The creatures under rules that most of them break.

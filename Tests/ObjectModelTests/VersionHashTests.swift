@@ -1,6 +1,6 @@
+import Expressions
 import ObjectModel
 import Testing
-import Expressions
 
 /// The expected hashes are Apple's, from stores and bundles that its tools wrote.
 @Suite struct VersionHashTests {

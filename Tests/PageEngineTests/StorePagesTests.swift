@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
-@testable import PageEngine
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import PageEngine
 
 @Suite(.scratchFolder) struct StorePagesTests {
   /// Builds by SQL and by pages, and expects the same bytes of both.

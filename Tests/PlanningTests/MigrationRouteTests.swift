@@ -1,8 +1,8 @@
+import Expressions
 import Mapping
 import ObjectModel
 import Planning
 import Testing
-import Expressions
 
 /// Versions of a model whose only entity has as many attributes as the version's number.
 private func version(_ number: Int, name: String? = nil) throws -> RouteVersion {

@@ -1,9 +1,10 @@
 import Foundation
-@testable import Planning
 import RowPrograms
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import Planning
 
 struct PlanDocumentTests {
   private let order = WorkOrder(

@@ -1,10 +1,10 @@
+import Expressions
 import GRDB
 import ObjectModel
 import RowPrograms
 import Schema
 import TestSupport
 import Testing
-import Expressions
 
 struct AttributeProgramTests {
   @Test func `renamed entities and attributes keep their values, keys and save counts`() throws {

@@ -1,8 +1,9 @@
 import ObjectModel
-@testable import RowPrograms
 import Schema
 import TestSupport
 import Testing
+
+@testable import RowPrograms
 
 struct RelationshipProgramTests {
   @Test func `a to-one without inverse becomes a to-many without inverse`() throws {

@@ -1,10 +1,10 @@
+import Expressions
 import GRDB
 import Mapping
 import ObjectModel
 import RowPrograms
 import Schema
 import TestSupport
-import Expressions
 
 /// Runs the programs from one model to another on rows in memory.
 struct SmallStore {

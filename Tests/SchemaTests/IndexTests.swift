@@ -1,8 +1,8 @@
+import Expressions
 import ObjectModel
 import Schema
 import TestSupport
 import Testing
-import Expressions
 
 struct IndexTests {
   private func statements(_ entities: Entity...) throws -> [String] {

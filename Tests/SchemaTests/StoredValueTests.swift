@@ -1,8 +1,8 @@
+import Expressions
 import ObjectModel
 import Schema
 import TestSupport
 import Testing
-import Expressions
 
 struct StoredValueTests {
   @Test(

@@ -1,7 +1,7 @@
-import StoreGenerator
 import ModelFiles
 import ObjectModel
 import StoreFormat
+import StoreGenerator
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
-import StoreGenerator
 import ObjectModel
 import Schema
+import StoreGenerator
 import SystemCalls
 import SystemPackage
 import TestSupport

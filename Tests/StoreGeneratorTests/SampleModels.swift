@@ -1,5 +1,5 @@
-import ObjectModel
 import Expressions
+import ObjectModel
 
 /// Small models that between them have every form of attribute and relationship.
 enum SampleModels {

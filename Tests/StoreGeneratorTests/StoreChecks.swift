@@ -1,7 +1,7 @@
 import GRDB
-import StoreGenerator
 import ObjectModel
 import Schema
+import StoreGenerator
 import Testing
 
 /// Checks a generated store by SQL that follows from its model alone.

@@ -1,9 +1,9 @@
 import Foundation
 import GRDB
-import StoreGenerator
 import ObjectModel
 import Schema
 import StoreFormat
+import StoreGenerator
 import SystemCalls
 import SystemPackage
 import TestSupport

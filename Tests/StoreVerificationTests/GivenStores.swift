@@ -1,12 +1,13 @@
+import Expressions
 import GRDB
 import KeyedArchives
 import ObjectModel
 import Schema
 import StoreFormat
-@testable import StoreVerification
 import SystemPackage
 import TestSupport
-import Expressions
+
+@testable import StoreVerification
 
 /// An old store and the one that it should have become, both written here row by row.
 struct GivenStores {

@@ -1,6 +1,7 @@
 import Schema
-@testable import StoreVerification
 import Testing
+
+@testable import StoreVerification
 
 struct RawValueTests {
   @Test func `values that look alike are told apart`() {

@@ -1,8 +1,9 @@
 import ObjectModel
-@testable import StoreVerification
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import StoreVerification
 
 @Suite(.scratchFolder) struct VerificationTests {
   @Test func `a store that is what it should be is alike`() throws {

@@ -1,5 +1,5 @@
-package import ObjectModel
 package import Expressions
+package import ObjectModel
 
 extension ManagedObjectModel {
   /// A model of these entities.

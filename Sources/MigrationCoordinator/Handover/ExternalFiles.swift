@@ -1,10 +1,10 @@
 import Foundation
-import ObjectModel
 import GRDB
+import MigrationEngine
+import ObjectModel
 import Planning
 import Schema
 import StoreFormat
-import MigrationEngine
 import SystemCalls
 import SystemPackage
 

@@ -1,8 +1,8 @@
-import Schema
-import Survey
 import GRDB
 import Planning
+import Schema
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 

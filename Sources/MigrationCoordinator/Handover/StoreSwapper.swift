@@ -1,7 +1,7 @@
-import Survey
 import GRDB
 import Planning
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 

@@ -1,11 +1,11 @@
-import Survey
+import Expressions
 import Mapping
-import ObjectModel
 import ObjectMigration
+import ObjectModel
 import Planning
 import Schema
 import StoreFormat
-import Expressions
+import Survey
 
 /// Counts in a store what mapping models of one step leave behind.
 struct CountedLosses {

@@ -1,9 +1,9 @@
-package import Survey
 import Mapping
 import ObjectModel
 import Planning
 import RowPrograms
 import StoreFormat
+package import Survey
 package import SystemPackage
 
 extension MigrationRequest {

@@ -1,10 +1,10 @@
-import Survey
 import Mapping
 import ObjectModel
 import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import Survey
 
 /// The accounts of a stage whose rows were made by programs.
 struct RowAccounts {

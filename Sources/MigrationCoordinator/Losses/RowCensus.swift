@@ -1,8 +1,8 @@
-import Survey
 import GRDB
 import ObjectModel
 import Schema
 import StoreFormat
+import Survey
 
 /// How many rows the tables of a store have, by entity.
 ///

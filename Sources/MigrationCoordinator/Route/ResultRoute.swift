@@ -1,6 +1,6 @@
-package import Survey
 package import ObjectModel
 import Planning
+package import Survey
 
 extension FoundRoute {
   /// The route on which a migration of that request would have made a store of another version.

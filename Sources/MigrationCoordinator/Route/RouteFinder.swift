@@ -1,9 +1,9 @@
-import Survey
 import Mapping
 import MappingFiles
 import ObjectModel
 package import Planning
 import StoreFormat
+import Survey
 import SystemPackage
 
 /// The route of a migration, and what was found on the way to it.

@@ -1,4 +1,3 @@
-package import Survey
 import GRDB
 import Mapping
 package import ObjectModel
@@ -6,6 +5,7 @@ import Planning
 package import RowPrograms
 package import Schema
 import StoreFormat
+package import Survey
 import SystemCalls
 import SystemPackage
 

@@ -1,10 +1,10 @@
+import Expressions
 import GRDB
 import Mapping
 import ObjectModel
 import RowPrograms
 import Schema
 import StoreFormat
-import Expressions
 
 /// Holds what the mapping of one step demands against the rows that the step begins with.
 struct ConditionChecker {

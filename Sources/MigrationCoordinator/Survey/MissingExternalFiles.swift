@@ -1,5 +1,5 @@
-import Mapping
 import GRDB
+import Mapping
 import Planning
 import RowPrograms
 import Schema

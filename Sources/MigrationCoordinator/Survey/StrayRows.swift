@@ -1,9 +1,9 @@
-import Survey
 import GRDB
 import Mapping
 import ObjectModel
 import Schema
 import StoreFormat
+import Survey
 
 /// Looks for rows that stand for nothing that the store's model knows, and that no mapping takes.
 struct StrayRows {

@@ -1,8 +1,8 @@
-import Survey
 import ModelFiles
-import Planning
 package import ObjectModel
+import Planning
 package import StoreFormat
+import Survey
 import SystemCalls
 package import SystemPackage
 

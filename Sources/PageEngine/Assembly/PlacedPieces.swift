@@ -1,7 +1,7 @@
-import RowPrograms
-import Schema
 import MigrationEngine
 import Planning
+import RowPrograms
+import Schema
 import SystemCalls
 import SystemPackage
 

@@ -1,5 +1,5 @@
-import SystemCalls
 import Synchronization
+import SystemCalls
 import SystemPackage
 
 /// The pointer map of a file, changed through a bounded number of its pages in memory.

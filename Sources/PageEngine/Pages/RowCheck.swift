@@ -27,9 +27,7 @@ struct RowCheck {
     entities = rule.entities
   }
 
-  /// - Parameters:
-  ///   - local: the bytes of the record that are on the page.
-  ///   - total: all of its bytes.
+  /// Whether a record may move, of which `local` of `total` bytes are on the page.
   mutating func allows(
     _ record: UnsafeRawPointer, local: Int, of total: Int
   ) throws(PageError) -> Bool {

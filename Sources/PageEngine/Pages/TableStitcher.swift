@@ -12,7 +12,9 @@ package final class TableStitcher {
     writer = ExtentWriter(file, pool, pointers: pointers)
   }
 
-  /// Makes the tree of one table; `next` gives its leaves in key order. The rows' leaves counted.
+  /// Makes the tree of one table, whose leaves `next` gives in key order.
+  ///
+  /// - Returns: how many leaves there were.
   @discardableResult
   package func stitch(
     root: UInt32, _ next: () throws(PageError) -> LeafEntry?

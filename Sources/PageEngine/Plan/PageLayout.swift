@@ -1,7 +1,7 @@
-import StoreFormat
 import Planning
 import RowPrograms
 import Schema
+import StoreFormat
 import SystemCalls
 import SystemPackage
 

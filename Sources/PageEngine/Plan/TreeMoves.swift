@@ -1,9 +1,9 @@
 import GRDB
 import Planning
 import RowPrograms
-import Survey
 import Schema
 import StoreFormat
+import Survey
 import SystemPackage
 
 /// The b-trees of the source that become b-trees of the result without being taken apart.

@@ -1,6 +1,6 @@
 import GRDB
-import ObjectMigration
 import MigrationEngine
+import ObjectMigration
 import Planning
 import RowPrograms
 import Schema
