@@ -19,7 +19,7 @@ open class EntityMigrationPolicy {
   open var objectsAreIndependent: Bool { false }
 
   /// Before the first object of the mapping; in every worker if objects are independent.
-  open func begin(_ mapping: EntityMapping, manager: MigrationManager) throws {}
+  open func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {}
 
   /// Makes destination objects of a source object, sets their attributes, and associates them.
   open func createDestinationInstances(
@@ -100,7 +100,7 @@ private final class PolicyAdapter: MigrationPolicy {
   }
 
   func begin(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
-    try policy.begin(EntityMapping(mapping), manager: manager(core))
+    try policy.begin(EntityMapping(mapping), with: manager(core))
   }
 
   func createDestinations(

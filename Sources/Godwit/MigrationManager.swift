@@ -43,7 +43,8 @@ public final class MigrationManager {
 
   /// Says that the destination object was made of the source object.
   public func associate(
-    source: MigrationObject, with destination: MigrationObject, for mapping: EntityMapping
+    sourceInstance source: MigrationObject, withDestinationInstance destination: MigrationObject,
+    for mapping: EntityMapping
   ) throws {
     try core.associate(source.core, with: destination.core, for: mapping.core)
   }
@@ -58,7 +59,7 @@ public final class MigrationManager {
 
   /// What a mapping made of these source objects; of nil, all that it made.
   public func destinationInstances(
-    forEntityMappingNamed name: String, sourceInstances: [MigrationObject]?
+    forEntityMappingName name: String, sourceInstances: [MigrationObject]?
   ) throws -> [MigrationObject] {
     try core.destinations(mapping: name, of: sourceInstances?.map(\.core)).compactMap {
       MigrationObject($0)
@@ -67,7 +68,7 @@ public final class MigrationManager {
 
   /// What a mapping made these destination objects of; of nil, all that it read.
   public func sourceInstances(
-    forEntityMappingNamed name: String, destinationInstances: [MigrationObject]?
+    forEntityMappingName name: String, destinationInstances: [MigrationObject]?
   ) throws -> [MigrationObject] {
     try core.sources(mapping: name, of: destinationInstances?.map(\.core)).compactMap {
       MigrationObject($0)
@@ -101,5 +102,5 @@ public final class MigrationManager {
   }
 
   /// Ends the migration with that error as soon as the running hook returns.
-  public func cancelMigration(with error: any Error) { core.cancel(error) }
+  public func cancelMigrationWithError(_ error: any Error) { core.cancel(error) }
 }

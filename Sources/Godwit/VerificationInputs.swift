@@ -6,9 +6,9 @@ import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
-import StoreVerification
 import SystemCalls
 import SystemPackage
+import Verification
 
 /// What `verify` finds out before it compares anything.
 struct VerificationInputs {

@@ -1,5 +1,5 @@
 import Schema
-@testable import StoreVerification
+@testable import Verification
 import Testing
 
 struct RawValueTests {

@@ -3,7 +3,7 @@ import KeyedArchives
 import ObjectModel
 import Schema
 import StoreFormat
-@testable import StoreVerification
+@testable import Verification
 import SystemPackage
 import TestSupport
 import Expressions
@@ -126,7 +126,7 @@ struct GivenStores {
   {
     var order = try order
     change(&order)
-    return try Verification.run(order)
+    return try StoreComparison.run(order)
   }
 
   /// The kinds of what differs, with their numbers.

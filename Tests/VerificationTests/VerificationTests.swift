@@ -1,5 +1,5 @@
 import ObjectModel
-@testable import StoreVerification
+@testable import Verification
 import SystemPackage
 import TestSupport
 import Testing
