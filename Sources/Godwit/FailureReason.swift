@@ -55,7 +55,12 @@ extension MigrationFailure {
 
     /// What a store may have that cannot be carried over.
     public enum Feature: String, Hashable, Sendable, CaseIterable {
-      case persistentHistory, derivedAttributeTriggers, cloudKitMirroring
+      /// Persistent history.
+      case persistentHistory
+      /// Derived attributes with triggers.
+      case derivedAttributeTriggers
+      /// The tables of CloudKit mirroring.
+      case cloudKitMirroring
     }
 
     /// What is in the way.

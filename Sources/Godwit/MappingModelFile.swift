@@ -176,6 +176,7 @@ public struct MappingModelFile: Sendable {
   /// Checks that mapping models make one migration together.
   ///
   /// - Parameters:
+  ///   - files: the mapping models.
   ///   - source: the model to migrate from; nil takes the one that the first file embeds.
   ///   - destination: the model to migrate to; nil takes the one that the first file embeds.
   /// - Throws: `MigrationFailure` with a reason for each contradiction.

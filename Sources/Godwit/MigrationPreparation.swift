@@ -61,8 +61,9 @@ extension StoreMigration {
     public let bytes: Int64
     /// Bytes of disk at the peak, estimated; 0 where no migration is needed.
     public let diskNeeded: Int64
-    /// How long it would take on a fast disk, estimated.
-    public let expectedDuration: Duration
+    /// How long the first stage would take on a fast disk, estimated; nil where it runs object by
+    /// object, which takes as long as its policies do, and where no migration is needed.
+    public let expectedDuration: Duration?
     /// Groups of tables that no relationship connects; empty where it runs object by object.
     public let partitions: [Partition]
     /// What worker processes would do, in the order in which they begin.
@@ -146,7 +147,7 @@ extension StoreMigration.Preparation {
     seconds =
       Double(bytes) / (Self.pace(writingPages: preview.writesPages) * Double(max(1, workers)))
       + 0.05
-    expectedDuration = .seconds(seconds)
+    expectedDuration = preview.plan == nil || !preview.isNeeded ? nil : .seconds(seconds)
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }

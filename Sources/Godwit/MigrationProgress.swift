@@ -35,7 +35,14 @@ public struct MigrationProgress: Hashable, Sendable {
   public struct WorkOrder: Hashable, Sendable {
     /// How far a work order is.
     public enum State: String, Hashable, Sendable, CaseIterable {
-      case planned, running, done, failed
+      /// No worker has begun with it.
+      case planned
+      /// A worker is at it.
+      case running
+      /// Its rows are migrated.
+      case done
+      /// Its worker ended without them.
+      case failed
     }
 
     /// From 1 up.
@@ -50,10 +57,14 @@ public struct MigrationProgress: Hashable, Sendable {
     public var process: Int32
     /// The table at work.
     public var table: String
-    /// Source rows of the order, and those that are done.
-    public var rowsTotal: UInt64, rowsDone: UInt64
-    /// Source bytes of the order, and those that are done.
-    public var bytesTotal: UInt64, bytesDone: UInt64
+    /// Source rows of the order.
+    public var rowsTotal: UInt64
+    /// Source rows that are done.
+    public var rowsDone: UInt64
+    /// Source bytes of the order.
+    public var bytesTotal: UInt64
+    /// Source bytes that are done.
+    public var bytesDone: UInt64
     /// Whether it claims to run, yet its process is gone.
     public var isStale: Bool
   }
@@ -64,10 +75,14 @@ public struct MigrationProgress: Hashable, Sendable {
   public var phase: Phase
   /// Seconds left, or nil while too little is done to tell.
   public var secondsRemaining: Double?
-  /// Source rows of the migration, and those that are done.
-  public var rowsTotal: UInt64, rowsDone: UInt64
-  /// Source bytes of the migration, and those that are done.
-  public var bytesTotal: UInt64, bytesDone: UInt64
+  /// Source rows of the migration.
+  public var rowsTotal: UInt64
+  /// Source rows that are done.
+  public var rowsDone: UInt64
+  /// Source bytes of the migration.
+  public var bytesTotal: UInt64
+  /// Source bytes that are done.
+  public var bytesDone: UInt64
   /// The process that coordinates the migration.
   public var coordinator: Int32
   /// The most bytes of memory that the coordinator occupied so far.

@@ -118,8 +118,30 @@ extension StoreMigration {
   public struct Violation: Hashable, Sendable, CustomStringConvertible {
     /// The rule that is broken.
     public enum Rule: String, Hashable, Sendable, CaseIterable {
-      case mandatory, tooFew, tooMany, tooSmall, tooLarge, tooEarly, tooLate, tooShort, tooLong
-      case pattern, notUnique, custom
+      /// A mandatory property has no value.
+      case mandatory
+      /// A relationship holds fewer objects than its least number.
+      case tooFew
+      /// A relationship holds more objects than its largest number.
+      case tooMany
+      /// A number is below its least value.
+      case tooSmall
+      /// A number is above its largest value.
+      case tooLarge
+      /// A date is before its earliest.
+      case tooEarly
+      /// A date is after its latest.
+      case tooLate
+      /// A text is shorter than its least length.
+      case tooShort
+      /// A text is longer than its largest length.
+      case tooLong
+      /// A text does not match its pattern.
+      case pattern
+      /// Another object has the same, where a uniqueness constraint allows one.
+      case notUnique
+      /// A policy refused the object.
+      case custom
     }
 
     /// The entity of the object.

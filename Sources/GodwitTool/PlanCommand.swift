@@ -74,7 +74,7 @@ struct PlanCommand: AsyncParsableCommand {
   }
 
   private func workText(_ preparation: StoreMigration.Preparation) -> [String] {
-    let seconds = preparation.expectedDuration / .seconds(1)
+    let seconds = (preparation.expectedDuration ?? .zero) / .seconds(1)
     var lines = [
       "\(store): \(preparation.rows) rows, \(ByteText(preparation.bytes)), in "
         + "\(preparation.workOrders.count) work orders for \(work.workers) workers; about "

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import SystemPackage
 import Testing
 
 @Suite struct FailureTests {
@@ -26,9 +27,9 @@ import Testing
     // What the store carries would do; no version of the other bundle has its hashes.
     try FileManager.default.removeItem(at: given.store)
     try other.makeStore(of: "1", objects: 5, at: given.store)
-    try #require(removeModelCache(of: given.store))
+    #expect(try removeModelCache(of: given.store))
     let failure = try await given.failure(of: given.migration())
-    #expect(failure.kind == .sourceModelMissing && failure.file == .init(given.store.path))
+    #expect(failure.kind == .sourceModelMissing && failure.file == FilePath(given.store.path))
     expect(failure, code: 134130, "--models")
   }
 
@@ -73,13 +74,13 @@ import Testing
   @Test func `files have the codes of Foundation`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var migration = given.migration()
-    migration.store = "\(given.folder.path)/None.sqlite"
+    migration.store = FilePath("\(given.folder.path)/None.sqlite")
     let missing = try await given.failure(of: migration)
     #expect(missing.kind == .fileNotFound)
     expect(missing, code: 260, "is not there")
     try Data("a text".utf8).write(to: given.output)
     let taken = try await given.failure(of: given.migration())
-    #expect(taken.kind == .fileExists && taken.file == .init(given.output.path))
+    #expect(taken.kind == .fileExists && taken.file == FilePath(given.output.path))
     expect(taken, code: 516, "exists already")
     #expect((taken as NSError).userInfo[NSFilePathErrorKey] as? String == given.output.path)
     let text = #expect(throws: MigrationFailure.self) { try StoreInspection(of: given.output) }
@@ -89,7 +90,7 @@ import Testing
   @Test func `a URL of the net is a path that nobody has`() throws {
     let address = try #require(URL(string: "https://example.org/Shop.sqlite"))
     let failure = #expect(throws: MigrationFailure.self) { try StoreInspection(of: address) }
-    expect(try #require(failure), code: 260, "https://example.org/Shop.sqlite is not there")
+    expect(try #require(failure), code: 260, "example.org/Shop.sqlite is not there")
   }
 
   @Test func `a policy that nobody registered has the code of policies`() async throws {
@@ -102,7 +103,7 @@ import Testing
       """.utf8
     ).write(to: mapping)
     var migration = given.migration()
-    migration.routing.mappings = [.init(mapping.path)]
+    migration.routing.mappings = [FilePath(mapping.path)]
     migration.allowedLoss = .all
     let failure = try await given.failure(of: migration)
     #expect(failure.kind == .policyFailed)

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import SystemPackage
 import Testing
 
 /// A model of several versions and stores of it, in a folder of their own that goes with the test.
@@ -51,8 +52,8 @@ final class GivenStore {
   /// A migration to the current version by processes of `godwit`.
   func migration(to target: URL? = nil, by tool: URL = GivenStore.tool) -> StoreMigration {
     var migration = StoreMigration(store: store, to: target ?? model)
-    migration.workerExecutable = .init(tool.path)
-    migration.output = .init(output.path)
+    migration.workerExecutable = FilePath(tool.path)
+    migration.output = FilePath(output.path)
     return migration
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import SystemPackage
 import Testing
 
 @Suite struct StoreFileTests {
@@ -75,14 +76,14 @@ import Testing
     #expect(read.entityMappings.compactMap(\.destinationEntityName) == ["Note", "Tag"])
     #expect(!read.embedsModel(.source) && read.modelPath(.source) == nil)
     let (from, to) = (given.version("1").path, given.version("2").path)
-    try read.requireFit(.init(from), as: .source)
-    let parts = try read.split(from: .init(from), to: .init(to))
+    try read.requireFit(FilePath(from), as: .source)
+    let parts = try read.split(from: FilePath(from), to: FilePath(to))
     #expect(parts.files.count == 2)
-    let report = try MappingModelFile.check(parts.files, from: .init(from), to: .init(to))
+    let report = try MappingModelFile.check(parts.files, from: FilePath(from), to: FilePath(to))
     #expect(report.leftOut == [])
     var migration = given.migration()
-    migration.routing.mappings = [.init(file.path)]
-    #expect(try await migration.run().steps.map(\.mappings) == [[.init(file.path)]])
+    migration.routing.mappings = [FilePath(file.path)]
+    #expect(try await migration.run().steps.map(\.mappings) == [[FilePath(file.path)]])
   }
 
   @Test func `a mapping model takes no other file's place and fits no other model`() throws {
@@ -94,12 +95,12 @@ import Testing
     #expect(taken?.kind == .fileExists)
     #expect(try Data(contentsOf: given.store) == before)
     let unfit = #expect(throws: MigrationFailure.self) {
-      try inferred.requireFit(.init(given.version("2").path), as: .source)
+      try inferred.requireFit(FilePath(given.version("2").path), as: .source)
     }
     #expect(unfit?.kind == .mappingModelUnusable)
     let related = #expect(throws: MigrationFailure.self) {
       try inferred.split(
-        from: .init(given.version("1").path), to: .init(given.version("2").path))
+        from: FilePath(given.version("1").path), to: FilePath(given.version("2").path))
     }
     #expect(related?.sentences.first?.contains("cannot be split") == true)
   }
