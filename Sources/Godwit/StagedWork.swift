@@ -29,6 +29,8 @@ final class StagedWork {
     folder = Self.folder(output)
     if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
       try Files.createDirectory(folder)
+    } else if try Self.state(folder) == nil {
+      try Self.requireEmpty(folder)
     }
     guard let lock = try FileLock.acquire(folder.appending("stages.lock")) else {
       throw MigrationError.alreadyRunning(store: store, lock: folder.appending("stages.lock"))
@@ -42,8 +44,6 @@ final class StagedWork {
       } else {
         for number in 1...max(1, found.versions.count) { try removeStores(number) }
       }
-    } else {
-      try Self.requireEmpty(folder)
     }
     try write()
   }

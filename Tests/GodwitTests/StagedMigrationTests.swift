@@ -106,6 +106,32 @@ import Testing
     #expect(try count("ZTITLE = 'changed'", in: given.output) == 60)
   }
 
+  @Test func `two runs to one output keep apart`() async throws {
+    let given = try givenStore()
+    let (migration, plain) = (given.migration(), stages(of: given))
+    let staged = StagedMigration(
+      of: migration,
+      stages: stages(of: given) { store in
+        try Self.execute(Self.fill, in: store)
+        let other = StagedMigration(of: migration, stages: plain)
+        let error = await #expect(throws: MigrationFailure.self) { try await other.run() }
+        #expect(error?.kind == .inUse)
+      })
+    #expect(try await staged.run().steps.count == 2)
+  }
+
+  @Test func `a folder that somebody else made is left alone`() async throws {
+    let given = try givenStore()
+    let folder = given.folder.appending(path: "New.sqlite.godwit-stages")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    try Data("mine".utf8).write(to: folder.appending(path: "stages.json"))
+    let staged = StagedMigration(of: given.migration(), stages: stages(of: given))
+    let error = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(error?.kind == .fileExists && error?.file == FilePath(folder.path))
+    #expect(try Data(contentsOf: folder.appending(path: "stages.json")) == Data("mine".utf8))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["stages.json"])
+  }
+
   @Test func `a store begins with the stage of its version, and needs none at the end`()
     async throws
   {
