@@ -112,7 +112,7 @@ let package = Package(
         .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
-      "StoreVerification",
+      "Verification",
       [
         "Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectMigration", "ObjectModel",
         "Schema", "StoreFormat", "SystemCalls", .grdbSQLite, .systemPackage,
@@ -137,16 +137,9 @@ let package = Package(
         "Expressions", "KeyedArchives", "LMDB", "Mapping", "MappingFiles", "MigrationCoordinator",
         "MigrationEngine", "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration",
         "ObjectModel", "PageEngine", "Planning", "RowPrograms", "Schema", "StoreFormat",
-        "StoreGenerator", "Survey", "SystemCalls", .logging, .systemPackage,
+        "StoreGenerator", "Survey", "SystemCalls", "Verification", .logging, .systemPackage,
       ]),
-    .module(
-      "GodwitTool",
-      [
-        "Godwit", "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationStatus",
-        "ModelFiles", "ObjectMigration", "ObjectModel", "Planning", "Schema", "StoreFormat",
-        "StoreGenerator", "StoreVerification", "Survey", "SystemCalls", .argumentParser, .logging,
-        .systemPackage,
-      ]),
+    .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
     .executableTarget(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
 
@@ -163,6 +156,10 @@ let package = Package(
     .executableTarget(
       name: "PolicyTool", dependencies: ["Godwit", "GodwitTool", "TestPolicies"],
       path: "Tests/PolicyTool", swiftSettings: strict),
+    // A program that forgets what makes it its own worker, for the test that this is noticed.
+    .executableTarget(
+      name: "ForgetfulTool", dependencies: ["Godwit"], path: "Tests/ForgetfulTool",
+      swiftSettings: strict),
     .tests(
       of: "StoreGenerator",
       [
@@ -215,11 +212,12 @@ let package = Package(
         "GodwitExecutable", "Planning", "PolicyTool", "TestSupport", .grdb, .subprocess,
         .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
-    .tests(
-      of: "GodwitTool", [.systemPackage]),
+    // The public library, and nothing below it.
+    .tests(of: "Godwit", ["ForgetfulTool", "GodwitExecutable", "PolicyTool", .systemPackage]),
+    .tests(of: "GodwitTool", ["Godwit"]),
     .tests(
       of: "PageEngine",
-      ["TestSupport", .grdb, .systemPackage]),
+      ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
@@ -234,7 +232,7 @@ let package = Package(
         .logging, .systemPackage,
       ]),
     .tests(
-      of: "StoreVerification",
+      of: "Verification",
       [
         "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
         "Expressions", .grdb, .systemPackage,

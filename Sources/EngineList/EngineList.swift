@@ -19,29 +19,48 @@ package enum EngineList {
   /// Stores below that size are migrated by SQL: pages gain less than the start of a process takes.
   private static let worthwhileBytes: Int64 = 8 << 20
 
-  /// The engine that makes a stage, and why it is not the one that was wished for.
+  /// The engine that makes a stage.
+  package struct Choice: Sendable {
+    package var engine: any MigrationEngine.Type
+    /// Why this one, as the end of a sentence.
+    package var reason: String
+    /// Why it is not the one that was wished for; nil where it is.
+    package var refusal: String?
+  }
+
+  /// Chooses the engine of a stage.
   ///
   /// - Parameter wish: the engine to take wherever it can; nil leaves the choice to the size of the
   ///   store.
-  package static func choose(
-    for stage: StageInput, wish: EngineName?
-  ) -> (engine: any MigrationEngine.Type, refusal: String?) {
-    if case .objects = stage.work { return (ObjectEngine.self, nil) }
+  package static func choose(for stage: StageInput, wish: EngineName?) -> Choice {
+    if case .objects = stage.work {
+      return Choice(
+        engine: ObjectEngine.self,
+        reason: wish == ObjectEngine.name
+          ? "it was asked for"
+          : "a mapping model computes, splits or joins objects, or names a policy")
+    }
+    let refusal = PageEngine.refusal(of: stage)
     switch wish {
-    case SQLEngine.name: return (SQLEngine.self, nil)
+    case SQLEngine.name: return Choice(engine: SQLEngine.self, reason: "it was asked for")
     case PageEngine.name:
-      guard let refusal = PageEngine.refusal(of: stage) else { return (PageEngine.self, nil) }
-      return (SQLEngine.self, refusal)
+      guard let refusal else {
+        return Choice(engine: PageEngine.self, reason: "it was asked for")
+      }
+      return Choice(engine: SQLEngine.self, reason: refusal, refusal: refusal)
     default:
       let isLarge = stage.survey.access.fingerprint.bytes >= worthwhileBytes
-      return isLarge && PageEngine.refusal(of: stage) == nil
-        ? (PageEngine.self, nil) : (SQLEngine.self, nil)
+      guard isLarge, refusal == nil else {
+        return Choice(engine: SQLEngine.self, reason: refusal ?? "the store is small")
+      }
+      return Choice(engine: PageEngine.self, reason: "the store is large")
     }
   }
 
   /// What the shards of a stage take, in tenths of the source, before the stage can be looked at.
   package static func shardTenths(byRows: Bool, sourceBytes: Int64, wish: EngineName?) -> Int64 {
-    let isLarge = wish == PageEngine.name || (wish == nil && sourceBytes >= worthwhileBytes)
+    let isLarge =
+      wish == PageEngine.name || (wish != SQLEngine.name && sourceBytes >= worthwhileBytes)
     return byRows && isLarge ? PageEngine.shardTenths : SQLEngine.shardTenths
   }
 }

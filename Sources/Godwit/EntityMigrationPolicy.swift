@@ -8,7 +8,7 @@ package import ObjectMigration
 /// serves its mapping through all three passes, in a worker process of its own. What a hook throws
 /// ends the migration, and the source stays as it is.
 open class EntityMigrationPolicy {
-  /// Makes a policy, for one mapping of one migration.
+  /// Creates a policy; each worker that needs one makes its own.
   public init() {}
 
   /// Whether each object is made of its source object alone, false unless it is overridden.
@@ -19,17 +19,25 @@ open class EntityMigrationPolicy {
   /// of the hooks only `begin`, `createDestinationInstances` and `value(ofFunction:)` are called.
   open var objectsAreIndependent: Bool { false }
 
-  /// Before the first object of the mapping; in every worker if objects are independent.
-  open func begin(_ mapping: EntityMapping, manager: MigrationManager) throws {}
+  /// Is called before the first object of the mapping; in every worker if objects are independent.
+  ///
+  /// - Throws: what ends the migration, as what every hook throws does.
+  open func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {}
 
   /// Makes destination objects of a source object, sets their attributes, and associates them.
+  ///
+  /// ```swift
+  /// let car = try manager.insertNewObject(forEntityName: "Car")
+  /// try car.copyAttributes(from: source)
+  /// try manager.associate(sourceInstance: source, withDestinationInstance: car, for: mapping)
+  /// ```
   open func createDestinationInstances(
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
     _ = try manager.core.createDestination(of: source.core, mapping.core)
   }
 
-  /// After the last object of the mapping has been made.
+  /// Is called after the last object of the mapping has been made.
   open func endInstanceCreation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
@@ -42,7 +50,7 @@ open class EntityMigrationPolicy {
     try manager.core.createRelationships(of: destination.core, mapping.core)
   }
 
-  /// After the last object of the mapping has been related.
+  /// Is called after the last object of the mapping has been related.
   open func endRelationshipCreation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
@@ -52,11 +60,15 @@ open class EntityMigrationPolicy {
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
 
-  /// After everything else.
+  /// Is called after everything else.
   open func end(_ mapping: EntityMapping, manager: MigrationManager) throws {}
 
   /// Answers `FUNCTION($entityPolicy, "selector:", …)` of the mapping's value expressions.
   ///
+  /// - Parameters:
+  ///   - selector: the name of the function, with a colon for each argument.
+  ///   - arguments: what the expression hands over.
+  ///   - manager: the migration.
   /// - Returns: nil where there is no such function, which ends the migration.
   open func value(
     ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
@@ -102,7 +114,7 @@ private final class PolicyAdapter: MigrationPolicy {
   }
 
   func begin(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
-    try policy.begin(EntityMapping(mapping), manager: manager(core))
+    try policy.begin(EntityMapping(mapping), with: manager(core))
   }
 
   func createDestinations(

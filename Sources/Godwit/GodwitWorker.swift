@@ -5,6 +5,7 @@ import MigrationWorker
 import ObjectMigration
 import Planning
 import StoreFormat
+import Synchronization
 import SystemCalls
 import SystemPackage
 
@@ -14,12 +15,24 @@ public enum GodwitWorker {
   ///
   /// Otherwise it returns at once. `policies` are those that migrations of this executable name:
   /// workers make them here. What policies print comes out on standard error.
+  ///
+  /// ```swift
+  /// @main struct App {
+  ///   static func main() async throws {
+  ///     GodwitWorker.runIfRequested()
+  ///     try await StoreMigration(store: "Shop.sqlite", to: "Shop.momd").run()
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// A program that forgets it would run itself again as each of its workers;
+  /// ``StoreMigration/run(progress:)`` refuses to start any then.
   public static func runIfRequested(policies: MigrationPolicies = MigrationPolicies()) {
     FaultPoint.answerEnvironment()
-    let arguments = CommandLine.arguments
-    guard arguments.count == 3, arguments[1] == WorkerProtocol.argument,
-      let coordinator = Int32(arguments[2])
-    else { return }
+    guard let coordinator = WorkerDispatch.coordinator else {
+      WorkerDispatch.wasAsked.store(true, ordering: .relaxed)
+      return
+    }
     exit(run(coordinator: coordinator, policies))
   }
 
@@ -78,5 +91,31 @@ public enum GodwitWorker {
   private static func tell(_ sentence: String, _ answers: FileDescriptor) {
     // Nobody is left to hear of a closed pipe.
     _ = try? answers.writeAll(Array(sentence.utf8))
+  }
+}
+
+/// Whether this process may coordinate workers of its own executable.
+enum WorkerDispatch {
+  /// Whether `main` has asked for the work of a worker, and there was none.
+  static let wasAsked = Atomic(false)
+
+  /// The process that started this one as a worker; nil in any other process.
+  static var coordinator: Int32? {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 3, arguments[1] == WorkerProtocol.argument else { return nil }
+    return Int32(arguments[2])
+  }
+
+  /// Throws in a process that was started as a worker and went on with something else.
+  static func requireNoWorker() throws {
+    guard let coordinator else { return }
+    throw MigrationFailure(workerOf: coordinator)
+  }
+
+  /// Throws where processes of this executable would not know that they are workers.
+  static func requireCoordinator(workers executable: FilePath?) throws {
+    try requireNoWorker()
+    guard executable == nil, !wasAsked.load(ordering: .relaxed) else { return }
+    throw MigrationFailure.forgottenWorker
   }
 }

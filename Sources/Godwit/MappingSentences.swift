@@ -3,6 +3,7 @@ package import Mapping
 import MappingFiles
 import ModelFiles
 import ObjectModel
+import SystemPackage
 
 extension MigrationFailure {
   init(_ error: MappingFileError) {
@@ -152,5 +153,45 @@ extension MappingSetProblem {
       return "\(piece)\(link.mapping).\(link.property ?? "") asks for what a mapping \(link.other) "
         + "made, and there is none: check the name."
     }
+  }
+}
+
+// What becomes of mapping models as files.
+extension MigrationFailure {
+  init(foreign path: FilePath) {
+    self.init(
+      .cannotCreate, kind: .fileExists,
+      "\(path) is not an earlier mapping model, and this one would take its place: name another "
+        + "file.")
+  }
+
+  init(unsplittable path: FilePath?, _ links: [MappingLink]) {
+    self.init(
+      .impossible, kind: .mappingModelUnusable,
+      ["\(Self.name(path)) cannot be split, because everything in it is related:"]
+        + links.map(\.sentence))
+  }
+
+  init(_ path: FilePath?, _ model: FilePath, _ mismatches: [MappingMismatch]) {
+    self.init(
+      .impossible, kind: .mappingModelUnusable,
+      ["\(Self.name(path)) was not made for \(model):"] + mismatches.map(\.sentence))
+  }
+
+  init(contradictions: [MappingSetProblem]) {
+    self.init(
+      .impossible, kind: .mappingModelUnusable,
+      ["these are not one migration:"] + contradictions.map(\.sentence))
+  }
+
+  init(modelMissing side: MappingModelFile.Side, _ path: FilePath?) {
+    self.init(
+      .usage,
+      "\(path.map { "\($0)" } ?? "The mapping model") does not hold its \(side.rawValue) model: "
+        + "name it.")
+  }
+
+  private static func name(_ path: FilePath?) -> String {
+    path.map { "\($0)" } ?? "the mapping model"
   }
 }

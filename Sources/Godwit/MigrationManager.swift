@@ -8,15 +8,15 @@ public struct EntityMapping: Sendable {
 
   init(_ core: Mapping.EntityMapping) { self.core = core }
 
-  /// The name of the mapping in its mapping model.
+  /// The name of the mapping, by which others refer to it.
   public var name: String { core.name }
-  /// The entity that is read; nil where objects are made of nothing.
+  /// The entity whose objects it takes, if it takes any.
   public var sourceEntityName: String? { core.sourceEntityName }
-  /// The entity that is made; nil where objects are removed.
+  /// The entity whose objects it makes, if it makes any.
   public var destinationEntityName: String? { core.destinationEntityName }
-  /// The class name of the policy, if the mapping has one.
-  public var policyClassName: String? { core.migrationPolicyClassName }
-  /// What the mapping model keeps for its policy.
+  /// The class name of its policy, if it has one.
+  public var entityMigrationPolicyClassName: String? { core.migrationPolicyClassName }
+  /// What the mapping model's author left for the policy.
   public var userInfo: [String: PropertyValue] { core.userInfo.mapValues { PropertyValue($0) } }
 }
 
@@ -29,7 +29,12 @@ public final class MigrationManager {
   init(_ core: any PolicyManager) { self.core = core }
 
   /// One of the two stores.
-  public enum Store: Sendable { case source, destination }
+  public enum Store: Hashable, Sendable {
+    /// The store that is migrated, which cannot be changed.
+    case source
+    /// The store that is made.
+    case destination
+  }
 
   /// Whatever policies want to share, such as look-ups of objects that several need.
   public var userInfo: [String: Any] {
@@ -39,7 +44,7 @@ public final class MigrationManager {
 
   /// The mapping that is being processed.
   public var currentEntityMapping: EntityMapping? { core.currentMapping.map { EntityMapping($0) } }
-  /// From 0 to 1.
+  /// How far the migration is, from 0 to 1.
   public var migrationProgress: Double { core.progress }
   /// All mappings of the mapping model, in processing order.
   public var entityMappings: [EntityMapping] {
@@ -47,8 +52,11 @@ public final class MigrationManager {
   }
 
   /// Says that the destination object was made of the source object.
+  ///
+  /// - Throws: where one of them is of the other store.
   public func associate(
-    source: MigrationObject, with destination: MigrationObject, for mapping: EntityMapping
+    sourceInstance source: MigrationObject, withDestinationInstance destination: MigrationObject,
+    for mapping: EntityMapping
   ) throws {
     try core.associate(source.core, with: destination.core, for: mapping.core)
   }
@@ -57,13 +65,17 @@ public final class MigrationManager {
   ///
   /// The first one that `createDestinationInstances` makes of the mapping's own entity takes the
   /// source object's key, where the table keeps keys.
+  ///
+  /// - Throws: where the entity is not there, or abstract.
   public func insertNewObject(forEntityName name: String) throws -> MigrationObject {
     MigrationObject(try core.insert(name))
   }
 
   /// What a mapping made of these source objects; of nil, all that it made.
+  ///
+  /// - Throws: where there is no mapping of that name.
   public func destinationInstances(
-    forEntityMappingNamed name: String, sourceInstances: [MigrationObject]?
+    forEntityMappingName name: String, sourceInstances: [MigrationObject]?
   ) throws -> [MigrationObject] {
     try core.destinations(mapping: name, of: sourceInstances?.map(\.core)).compactMap {
       MigrationObject($0)
@@ -71,8 +83,10 @@ public final class MigrationManager {
   }
 
   /// What a mapping made these destination objects of; of nil, all that it read.
+  ///
+  /// - Throws: where there is no mapping of that name.
   public func sourceInstances(
-    forEntityMappingNamed name: String, destinationInstances: [MigrationObject]?
+    forEntityMappingName name: String, destinationInstances: [MigrationObject]?
   ) throws -> [MigrationObject] {
     try core.sources(mapping: name, of: destinationInstances?.map(\.core)).compactMap {
       MigrationObject($0)
@@ -80,6 +94,12 @@ public final class MigrationManager {
   }
 
   /// The objects of an entity that satisfy a predicate of the format language, by ascending key.
+  ///
+  /// ```swift
+  /// let makers = try manager.fetch("Maker", where: "name BEGINSWITH 'F'", limit: 1)
+  /// ```
+  ///
+  /// - Throws: where the predicate cannot be read, or names what there is not.
   public func fetch(
     _ entityName: String, where predicate: String? = nil, in store: Store = .destination,
     includesSubentities: Bool = true, limit: Int = .max
@@ -92,6 +112,8 @@ public final class MigrationManager {
   }
 
   /// The objects of an entity whose attribute has that value, by ascending key.
+  ///
+  /// - Throws: where there is no such entity or attribute.
   public func fetch(
     _ entityName: String, where attribute: String, equals value: PropertyValue,
     in store: Store = .destination, limit: Int = .max
@@ -106,5 +128,5 @@ public final class MigrationManager {
   }
 
   /// Ends the migration with that error as soon as the running hook returns.
-  public func cancelMigration(with error: any Error) { core.cancel(error) }
+  public func cancelMigrationWithError(_ error: any Error) { core.cancel(error) }
 }

@@ -4,8 +4,7 @@ import ObjectMigration
 /// An object of the source or the destination store, while a migration runs.
 ///
 /// Two of them are equal if they are one object. A destination object may be kept and changed
-/// later, by any
-/// policy of the same mapping model.
+/// later, by any policy of the same mapping model.
 public struct MigrationObject: Hashable, @unchecked Sendable {
   // Hooks run one after the other, on the thread of the migration, which nothing else touches.
   let core: ManagedObject
@@ -23,38 +22,49 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
   /// Hashes which object it is.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(core)) }
 
-  /// The name of its entity.
+  /// The entity of the object.
   public var entityName: String { core.entityName }
   /// Whether it is of the source store, and cannot be changed.
   public var isSource: Bool { core.isSource }
   /// The column `Z_PK`.
   public var primaryKey: Int64 { core.primaryKey }
-  /// The names of all its attributes, inherited ones included.
+  /// The names of its attributes, inherited ones included.
   public var attributeNames: [String] { core.attributeNames }
-  /// The names of all its relationships, inherited ones included.
+  /// The names of its relationships, inherited ones included.
   public var relationshipNames: [String] { core.relationshipNames }
 
   /// The value of an attribute.
+  ///
+  /// - Throws: where the entity has no such attribute.
   public func value(_ attribute: String) throws -> PropertyValue {
     PropertyValue(try core.attribute(attribute))
   }
 
   /// Sets an attribute; the value must be of its type, or a number where it is numeric.
+  ///
+  /// - Throws: where it is not, or where the object is of the source store.
   public func setValue(_ value: PropertyValue, for attribute: String) throws {
     try core.set(attribute, value.attributeValue)
   }
 
   /// The object of a to-one relationship.
+  ///
+  /// - Throws: where the entity has no such relationship.
   public func object(_ relationship: String) throws -> MigrationObject? {
     try core.object(relationship).map { MigrationObject($0) }
   }
 
   /// The objects of a relationship, in its order or in that of their keys.
+  ///
+  /// - Throws: where the entity has no such relationship.
   public func objects(_ relationship: String) throws -> [MigrationObject] {
     try core.objects(relationship).map { MigrationObject($0) }
   }
 
   /// Sets a to-one relationship; the other end follows.
+  ///
+  /// - Throws: where the object is of another entity than the relationship's, or this one is of
+  ///   the source store.
   public func setObject(_ object: MigrationObject?, for relationship: String) throws {
     try core.set(relationship, objects: object.map { [$0.core] } ?? [])
   }
@@ -70,6 +80,8 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
   }
 
   /// Copies every attribute that both objects have; their types must fit.
+  ///
+  /// - Throws: where they do not.
   public func copyAttributes(from other: MigrationObject) throws {
     let names = Set(attributeNames)
     for name in other.attributeNames where names.contains(name) {

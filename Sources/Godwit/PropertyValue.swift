@@ -3,16 +3,25 @@ public import Foundation
 
 /// The value of an attribute.
 public enum PropertyValue: Hashable, Sendable {
+  /// No value.
   case null
+  /// A Boolean.
   case boolean(Bool)
+  /// A whole number of any width.
   case integer(Int64)
+  /// A number of type Double or Float.
   case real(Double)
+  /// A decimal number.
   case decimal(Decimal)
+  /// A text.
   case string(String)
+  /// A point in time.
   case date(Date)
   /// Bytes of a binary attribute, or the archive that a transformable one keeps.
   case data(Data)
+  /// A UUID.
   case uuid(UUID)
+  /// The text of a URI.
   case uri(String)
 
   /// Whether there is no value.
@@ -76,23 +85,27 @@ public enum PropertyValue: Hashable, Sendable {
 extension PropertyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByFloatLiteral, ExpressibleByNilLiteral
 {
-  /// Takes a text as it is written.
+  /// A text.
   public init(stringLiteral value: String) { self = .string(value) }
-  /// Takes a whole number as it is written.
+  /// A whole number.
   public init(integerLiteral value: Int64) { self = .integer(value) }
-  /// Takes a Boolean as it is written.
+  /// A Boolean.
   public init(booleanLiteral value: Bool) { self = .boolean(value) }
-  /// Takes a real number as it is written.
+  /// A real number.
   public init(floatLiteral value: Double) { self = .real(value) }
-  /// Takes no value as it is written.
+  /// No value.
   public init(nilLiteral: ()) { self = .null }
 }
 
 /// What a value expression hands to a policy's own function, and takes back.
 public enum FunctionValue: Hashable, Sendable {
+  /// The value of an attribute, or a constant.
   case value(PropertyValue)
+  /// Several values.
   case values([PropertyValue])
+  /// An object.
   case object(MigrationObject)
+  /// Several objects.
   case objects([MigrationObject])
   /// `$manager`, `$entityMapping` and the like, which a function has at hand already.
   case other

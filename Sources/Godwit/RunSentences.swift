@@ -56,3 +56,20 @@ extension MigrationFailure {
     }
   }
 }
+
+extension MigrationFailure {
+  /// A program whose workers would be the program itself, all over again.
+  static let forgottenWorker = MigrationFailure(
+    .usage, kind: .workerForgotten,
+    "this program never calls GodwitWorker.runIfRequested(), so that each of its workers would run "
+      + "the program anew: make it the first call of main, or name another executable as "
+      + "workerExecutable.")
+
+  /// A worker whose program does something else than a worker's work.
+  init(workerOf coordinator: Int32) {
+    self.init(
+      .usage, kind: .workerForgotten,
+      "this process was started as a worker of process \(coordinator), and its program does not call "
+        + "GodwitWorker.runIfRequested() first: make it the first call of main.")
+  }
+}

@@ -1,14 +1,20 @@
-import Logging
-import Mapping
-import MigrationCoordinator
-import MigrationStatus
-import ObjectMigration
+public import Foundation
+public import Logging
 public import SystemPackage
 
 /// A migration of a Core Data SQLite store to another version of its model.
 ///
+/// ```swift
+/// GodwitWorker.runIfRequested()  // the first call of `main`
+/// var migration = StoreMigration(store: "Shop.sqlite", to: "Shop.momd")
+/// migration.allowedLoss = .some(["Book.isbn"])
+/// let preparation = try await migration.prepare()  // writes nothing
+/// guard preparation.isPossible else { return }
+/// let result = try await migration.run()
+/// ```
+///
 /// It runs in worker processes of the calling executable, so `GodwitWorker.runIfRequested()` has to
-/// be the first call of its `main`.
+/// be the first call of its `main`, unless `workerExecutable` names another one.
 public struct StoreMigration: Sendable {
   /// The SQLite store to migrate; it is not written before the migration is complete.
   public var store: FilePath
@@ -20,21 +26,8 @@ public struct StoreMigration: Sendable {
   public var output: FilePath?
   /// Where else the store's own model may be found.
   public var models: [FilePath] = []
-  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, of one step or several;
-  /// those for one pair of versions run in this order.
-  public var mappings: [FilePath] = []
-  /// Folders with mapping models, each of which is used where it fits; the folders of the models
-  /// are looked through as well.
-  public var mappingFolders: [FilePath] = []
-  /// Whether to go version by version.
-  public var isProgressive = false
-  /// Whether to use no mapping models and infer what becomes of the data.
-  public var infersOnly = false
-  /// Whether a step without a mapping model may be inferred.
-  public var infers = true
-  /// The names of the model's versions in the order in which they followed each other; empty where
-  /// their identifiers or names tell it.
-  public var versionOrder: [String] = []
+  /// By which mapping models and over which versions the store gets to the target.
+  public var routing = MigrationRouting()
   /// The policies that the mapping models name; workers get theirs from
   /// `GodwitWorker.runIfRequested(policies:)`, which has to register the same.
   public var policies = MigrationPolicies()
@@ -44,30 +37,87 @@ public struct StoreMigration: Sendable {
   public var workers = 2
   /// Bytes of memory for all processes together; at least 64 MiB.
   public var memory: Int64 = 256 << 20
+  /// Rows of the ranges that every table is cut into, or nil for a number that suits the store.
+  public var rowsPerRange: Int64?
+  /// The folder below which the work folder is made, or nil for the one of the result.
+  public var workFolder: FilePath?
+  /// How the new store keeps its journal, or nil for the way of the old one.
+  public var journalMode: JournalMode?
+  /// How the result is verified before it takes its place.
+  public var verification = Verification.quick
   /// Whether nothing may be lost but what `allowedLoss` names, not even what goes with the model.
   public var failsOnLoss = false
   /// What may be lost besides what the model itself removes.
   public var allowedLoss = AllowedLoss.none
   /// Whether the old store is removed once the new one has taken its place.
   public var discardsOld = false
-  /// Whether a record of the outcome stays beside the store and the output, where `godwit status`
-  /// finds it.
+  /// Whether a record of the outcome stays beside the store and the output, where
+  /// ``MigrationMonitor`` finds it.
   public var keepsRecord = false
+  /// Whether a store that has the model already is copied to the output, which else stays away.
+  public var copiesIfCurrent = false
+  /// Whether the result names the versions on the way, which takes a look at all of them.
+  public var namesVersions = false
+  /// What writes the rows of the new store.
+  public var engine = Engine.automatic
+  /// Whether every SQL statement is printed with its plan and its time on standard error.
+  public var logsSQL = false
+  /// Where warnings go, such as of a work order that is started again.
+  public var logger = Logger(label: "godwit")
+  /// The executable that workers are processes of, or nil for the running one; it has to call
+  /// `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
+  public var workerExecutable: FilePath?
 
-  /// A migration of a store to the current version of a model.
+  /// Creates a migration of a store to the current version of a model.
   public init(store: FilePath, to target: FilePath) {
     self.store = store
     self.target = [target]
   }
 
+  /// Creates a migration of a store to the current version of a model.
+  public init(store: URL, to target: URL) {
+    self.init(store: FilePath(store), to: FilePath(target))
+  }
+
+  /// Creates a migration of a store to several models, which are merged.
+  public init(store: FilePath, toMerged targets: [FilePath]) {
+    self.store = store
+    target = targets
+  }
+
+  /// Creates a migration of a store to several models, which are merged.
+  public init(store: URL, toMerged targets: [URL]) {
+    self.init(store: FilePath(store), toMerged: targets.map { FilePath($0) })
+  }
+
   /// What violations of the model's rules do.
-  public enum Validation: String, Sendable, CaseIterable {
+  public enum Validation: String, Hashable, Sendable, CaseIterable {
     /// They end the migration.
     case strict
-    /// They are told, and the migration succeeds.
+    /// They are reported, and the migration succeeds.
     case report
     /// Nothing is checked.
     case off
+  }
+
+  /// How a result is verified.
+  public enum Verification: String, Hashable, Sendable, CaseIterable {
+    /// Sums over all rows, and SQLite's quick check.
+    case quick
+    /// Every index as well.
+    case full
+  }
+
+  /// What writes the rows of a result.
+  public enum Engine: String, Hashable, Sendable, CaseIterable {
+    /// Pages where that is known to work and pays, else SQL.
+    case automatic = "auto"
+    /// SQL always.
+    case sql
+    /// Pages wherever that is known to work.
+    case pages
+    /// Mapping models object by object, even where rows would do.
+    case objects
   }
 
   /// What may be lost.
@@ -79,103 +129,11 @@ public struct StoreMigration: Sendable {
     /// Whatever is lost of these entities (`Entity`) and properties (`Entity.property`).
     case some(Set<String>)
   }
-
-  /// How far a running migration is.
-  public struct Progress: Sendable {
-    /// From 0 to 1; it never falls.
-    public var fraction: Double
-    /// What is being done, such as `migrating` or `merging`.
-    public var phase: String
-    /// Seconds left, or nil while too little is done to tell.
-    public var secondsRemaining: Double?
-  }
-
-  /// Where the objects of one source entity went; those in are those out and those dropped.
-  public struct Account: Hashable, Sendable {
-    /// The entity, by the name that it has in the store.
-    public var entity: String
-    /// Objects that the store had.
-    public var objectsIn: Int64
-    /// Of those, the ones of which something was made.
-    public var objectsOut: Int64
-    /// Objects dropped, by cause: `removed`, `filter`, `policy`, `unmappedEntity` and the like.
-    public var dropped: [String: Int64]
-    /// Which part of the migration it is of, from 1, where the store goes over others.
-    public var stage: Int
-  }
-
-  /// What a migration did.
-  public struct Result: Sendable {
-    /// False where the store had the model already, and nothing was written.
-    public var wasNeeded: Bool
-    /// Rows of the new store, those of join tables included.
-    public var rows: Int64
-    /// How many violations of the model's rules were found and let pass.
-    public var violations: Int
-    /// Where all objects went.
-    public var accounts: [Account]
-    /// What was lost, one sentence each.
-    public var losses: [String]
-    /// Where the old store is kept, if it is.
-    public var oldStore: FilePath?
-  }
-
-  /// Migrates the store.
-  ///
-  /// - Throws: `MigrationFailure`. The store is as it was then.
-  public func run(
-    progress: @escaping @Sendable (Progress) -> Void = { _ in }
-  ) async throws -> Result {
-    var request = MigrationRequest(
-      store: store, target: target, workers: max(1, workers), memory: max(64 << 20, memory))
-    request.configuration = configuration
-    request.output = output
-    request.mappings = mappings
-    request.mappingFolders = mappingFolders
-    request.isProgressive = isProgressive
-    request.infersOnly = infersOnly
-    request.infers = infers
-    request.versionOrder = versionOrder
-    request.policies = policies.factories
-    request.validation = ValidationMode(rawValue: validation.rawValue) ?? .strict
-    request.models = models
-    request.failsOnLoss = failsOnLoss
-    request.discardsOld = discardsOld
-    request.lossConsent = allowedLoss.consent
-    request.keepsRecord = keepsRecord
-    do {
-      let migration = Migration(request, logger: Logger(label: "godwit"), words: .sentences)
-      let report = try await migration.run {
-        progress(
-          Progress(
-            fraction: $0.fraction, phase: "\($0.phase)", secondsRemaining: $0.secondsRemaining))
-      }
-      return Result(
-        wasNeeded: report.outcome != .alreadyCurrent, rows: report.rows,
-        violations: report.violations, accounts: report.accounts.flatMap(Self.accounts),
-        losses: report.losses.map(\.sentence), oldStore: report.oldStore.map { FilePath($0) })
-    } catch {
-      throw MigrationFailure(error)
-    }
-  }
-
-  private static func accounts(of stage: StageAccounts) -> [Account] {
-    stage.entities.map { entity in
-      Account(
-        entity: entity.entity, objectsIn: entity.rowsIn, objectsOut: entity.rowsOut,
-        dropped: Dictionary(
-          entity.dropped.map { ($0.cause.rawValue, $0.objects) }, uniquingKeysWith: +),
-        stage: stage.stage)
-    }
-  }
 }
 
-extension StoreMigration.AllowedLoss {
-  fileprivate var consent: LossConsent {
-    switch self {
-    case .none: .none
-    case .all: .all
-    case .some(let names): .some(names)
-    }
+extension FilePath {
+  /// The path that a file URL names; any other URL is taken as a path that nobody has.
+  init(_ url: URL) {
+    self.init(url.isFileURL ? url.path(percentEncoded: false) : url.absoluteString)
   }
 }

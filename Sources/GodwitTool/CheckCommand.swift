@@ -1,9 +1,8 @@
 import ArgumentParser
 import Godwit
-import MigrationCoordinator
 import SystemPackage
 
-struct CheckCommand: ParsableCommand {
+struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
     abstract: "Tells whether stores need a migration and can be migrated; writes nothing.",
@@ -39,7 +38,7 @@ struct CheckCommand: ParsableCommand {
     /// Steps that begin with stores which are not there yet: their rows could not be looked at.
     var stepsNotLookedAt = 0
     var reasons: [String] = []
-    var losses: [Loss] = []
+    var losses: [StoreMigration.Loss] = []
     var exitStatus: Int32
     var coreDataCode: Int?
   }
@@ -48,32 +47,29 @@ struct CheckCommand: ParsableCommand {
     if stores.isEmpty { throw ValidationError("Name at least one store.") }
   }
 
-  func run() throws {
-    let target = try TargetModel(model.target, configuration: model.configuration)
-    let answers = stores.map { answer($0, target) }
+  func run() async throws {
+    let target = try MigrationTarget(model.target, configuration: model.configuration)
+    var answers: [Answer] = []
+    for store in stores { answers.append(await answer(store, target)) }
     if json { Terminal.standardOutput.line(try JSONOutput.text(answers)) }
-    for answer in answers where !json { tell(answer) }
+    for answer in answers where !json { show(answer) }
     if let worst = answers.map(\.exitStatus).max(), worst != 0 { throw ExitCode(worst) }
   }
 
-  private func answer(_ store: FilePath, _ target: TargetModel) -> Answer {
-    var request = MigrationRequest(store: store, target: model.target, workers: 1, memory: 64 << 20)
-    request.configuration = model.configuration
-    request.models = model.models
-    request.policies = GodwitTool.policies.factories
-    request.take(route)
-    request.take(loss)
+  private func answer(_ store: FilePath, _ target: MigrationTarget) async -> Answer {
+    var migration = StoreMigration(store: store, model, route, loss)
+    migration.workers = 1
+    migration.memory = 64 << 20
     var answer = Answer(store: "\(store)", isPossible: false, exitStatus: 0)
     do {
-      try MigrationPreview.with(request, target) { preview in
-        answer.isNeeded = preview.isNeeded
-        (answer.from, answer.to) = preview.prepared.versions ?? ([], [])
-        try preview.requirePossible()
-        answer.isPossible = true
-        answer.losses = preview.losses
-        answer.stepsNotLookedAt = preview.stages.dropFirst().reduce(0) { $0 + $1.steps.count }
-        answer.exitStatus = exitStatus && preview.isNeeded ? Self.neededStatus : 0
-      }
+      let found = try await migration.prepare(for: target)
+      answer.isNeeded = found.isNeeded
+      (answer.from, answer.to) = (found.from, found.to)
+      if let refusal = found.refusal { throw refusal }
+      answer.isPossible = true
+      answer.losses = found.losses
+      answer.stepsNotLookedAt = found.stepsNotSurveyed
+      answer.exitStatus = exitStatus && found.isNeeded ? Self.neededStatus : 0
     } catch {
       let failure = MigrationFailure(error)
       answer.reasons = failure.sentences
@@ -83,7 +79,7 @@ struct CheckCommand: ParsableCommand {
     return answer
   }
 
-  private func tell(_ answer: Answer) {
+  private func show(_ answer: Answer) {
     let out = Terminal.standardOutput
     guard answer.isPossible else {
       for reason in answer.reasons { out.line(reason) }
@@ -95,7 +91,7 @@ struct CheckCommand: ParsableCommand {
     out.line(
       "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
         + "needs a migration, which is possible.")
-    for loss in answer.losses { out.line("  loses \(loss.sentence)") }
+    for loss in answer.losses { out.line("  loses \(loss)") }
     if answer.stepsNotLookedAt > 0 {
       out.line(
         "  \(answer.stepsNotLookedAt) later step\(answer.stepsNotLookedAt == 1 ? " begins" : "s begin") "

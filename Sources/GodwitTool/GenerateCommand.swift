@@ -1,9 +1,5 @@
 import ArgumentParser
 import Godwit
-import MigrationCoordinator
-import ModelFiles
-import ObjectModel
-import StoreGenerator
 import SystemPackage
 
 struct GenerateCommand: ParsableCommand {
@@ -28,32 +24,18 @@ struct GenerateCommand: ParsableCommand {
   var output: FilePath
 
   @Option(help: "The journal mode of the store: delete or wal.")
-  var journalMode = StoreGenerator.JournalMode.delete
+  var journalMode = Journal.delete
+
+  /// The journal modes in the order in which help lists them.
+  enum Journal: String, ExpressibleByArgument, CaseIterable { case delete, wal }
 
   func run() throws {
-    let bundle = try ModelBundle(model)
-    let found = try version.map { try bundle.version(named: $0) } ?? bundle.current()
-    let model = try found.model()
-    let generator = try StoreGenerator(model: model, rows: rows, seed: seed)
-    let report = try generator.generate(
-      to: output, journalMode: journalMode, modelCache: archive(of: model))
-    for note in report.notes { Terminal.standardError.line("godwit: note: \(note.sentence)") }
-    Terminal.standardOutput.line("\(output): \(rows) objects of version \(found.name).")
-  }
-
-  private func archive(of model: ManagedObjectModel) -> [UInt8]? {
-    do {
-      let encoded = try ModelArchive.encode(model)
-      for part in encoded.leftOut {
-        Terminal.standardError.line("godwit: note: \(MigrationReport.CachePart(part).sentence)")
-      }
-      return encoded.bytes
-    } catch {
-      Terminal.standardError.line(
-        "godwit: note: the store carries no model of its own: \(error.problem).")
-      return nil
-    }
+    var sample = SampleStore(of: model, objects: rows)
+    sample.version = version
+    sample.seed = seed
+    sample.journalMode = journalMode == .wal ? .wal : .delete
+    let report = try sample.write(to: output)
+    for note in report.notes { Terminal.standardError.line("godwit: note: \(note)") }
+    Terminal.standardOutput.line("\(output): \(rows) objects of version \(report.version).")
   }
 }
-
-extension StoreGenerator.JournalMode: ExpressibleByArgument {}

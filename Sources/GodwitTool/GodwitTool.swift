@@ -1,6 +1,5 @@
 import ArgumentParser
 public import Godwit
-import SystemCalls
 
 /// The command line of `godwit`, for the tool and for executables that bring policies of their own.
 public enum GodwitTool {
@@ -28,8 +27,7 @@ struct RootCommand: AsyncParsableCommand {
 
   fileprivate static func execute() async {
     do {
-      try Processes.ignoreBrokenPipes()
-      _ = try Processes.raiseDescriptorLimit()
+      try ToolProcess.prepare()
       let arguments = LossOptions.completed(Array(CommandLine.arguments.dropFirst()))
       var command = try parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {

@@ -1,10 +1,5 @@
 import ArgumentParser
 import Godwit
-import Mapping
-import MappingFiles
-import MigrationCoordinator
-import ObjectModel
-import SystemCalls
 import SystemPackage
 
 struct MapCommand: ParsableCommand {
@@ -58,75 +53,45 @@ struct MapCommand: ParsableCommand {
   }
 
   func run() throws {
-    if files.isEmpty { return try infer() }
-    let read = try files.map { try MappingFile.read($0) }
+    if files.isEmpty, let from, let to { return try infer(from: from, to: to) }
+    let read = try files.map { try MappingModelFile(contentsOf: $0) }
     for file in read { try requireFit(file) }
     if check || files.count > 1 { return try checkSet(read) }
-    if split { return try write(pieces(of: read[0]), of: read[0]) }
-    try write(try MappingText.text(read[0].mapping))
+    if split { return try write(parts(of: read[0]), of: read[0]) }
+    try write(read[0])
   }
 
   // MARK: Writing
 
-  private func infer() throws {
-    let source = try requiredModel(.source, of: nil)
-    let destination = try requiredModel(.destination, of: nil)
-    let inference = MappingInference(from: source, to: destination)
-    let mapping = MappingModel.inferred(inference, source: source, destination: destination)
-    try write(try MappingText.text(mapping))
-    for obstacle in inference.obstacles {
-      Terminal.standardError.line("godwit: not inferred: \(obstacle.sentence)")
+  private func infer(from: FilePath, to: FilePath) throws {
+    let mapping = try MappingModelFile(inferredFrom: from, to: to)
+    try write(mapping)
+    for obstacle in mapping.obstacles {
+      Terminal.standardError.line("godwit: not inferred: \(obstacle)")
     }
   }
 
-  private func write(_ text: String) throws {
-    guard let output else { return Terminal.standardOutput.line(JSONText(String(text.dropLast()))) }
-    try Self.write(text, to: output)
+  private func write(_ mapping: MappingModelFile) throws {
+    if let output { return try mapping.write(to: output) }
+    Terminal.standardOutput.line(JSONText(String(try mapping.text().dropLast())))
   }
 
-  /// Writes a mapping model where there is nothing yet, or an earlier one.
-  private static func write(_ text: String, to path: FilePath) throws {
-    if let status = try Files.fileStatusIfPresent(path, followLinks: false) {
-      let isEarlier = status.kind == .file && MappingFile.claimsToBeMapping(path)
-      guard isEarlier || (status.kind == .file && status.size == 0) || status.kind == .other else {
-        throw MigrationFailure(
-          .cannotCreate,
-          "\(path) is not an earlier mapping model, and this one would take its place: name another "
-            + "file.")
-      }
-      if status.kind == .other {
-        let stream = try FileDescriptor.open(path, .writeOnly, options: .closeOnExec)
-        _ = try stream.closeAfter { try stream.writeAll(Array(text.utf8)) }
-        return
-      }
-    }
-    try Files.writeFileAtomically(Array(text.utf8), to: path)
+  private func parts(of file: MappingModelFile) throws -> MappingModelFile.Parts {
+    try requireModels(of: file)
+    return try file.split(from: from, to: to)
   }
 
-  private func pieces(of file: MappingFile) throws -> MappingSplit {
-    let result = MappingSplit(
-      file.mapping, source: try requiredModel(.source, of: file),
-      destination: try requiredModel(.destination, of: file))
-    guard result.pieces.count > 1 else {
-      throw MigrationFailure(
-        .impossible,
-        ["\(file.path) cannot be split, because everything in it is related:"]
-          + result.links.map(\.sentence))
-    }
-    return result
-  }
-
-  private func write(_ split: MappingSplit, of file: MappingFile) throws {
-    for (index, piece) in split.pieces.enumerated() {
-      let names = piece.entityMappings.map(\.name)
+  private func write(_ parts: MappingModelFile.Parts, of file: MappingModelFile) throws {
+    for (index, part) in parts.files.enumerated() {
+      let names = part.entityMappings.map(\.name)
       var title = "piece \(index + 1)"
       if let output {
-        let path = output.appending("\(file.path.stem ?? "mapping")-\(index + 1).json")
-        try Self.write(MappingText.text(piece), to: path)
+        let path = output.appending("\(file.path?.stem ?? "mapping")-\(index + 1).json")
+        try part.write(to: path)
         title = "\(path)"
       }
       Terminal.standardOutput.line("\(title): \(names.joined(separator: ", "))")
-      for link in split.links where names.contains(link.mapping) {
+      for link in parts.links where names.contains(link.mapping) {
         Terminal.standardOutput.line("  \(link.sentence)")
       }
     }
@@ -134,61 +99,37 @@ struct MapCommand: ParsableCommand {
 
   // MARK: Checking
 
-  private func requireFit(_ file: MappingFile) throws {
-    for (side, path) in [(MappingSide.source, from), (.destination, to)] {
-      guard let path else { continue }
-      let original = side == .source ? file.source : file.destination
-      let mismatches = file.mapping.mismatches(
-        side, model: try model(path), original: original?.model)
-      guard mismatches.isEmpty else {
-        throw MigrationFailure(
-          .impossible, ["\(file.path) was not made for \(path):"] + mismatches.map(\.sentence))
-      }
-    }
-    for (side, model) in [(MappingSide.source, file.source), (.destination, file.destination)] {
-      if case .namedPath(let path)? = model?.origin {
+  private func requireFit(_ file: MappingModelFile) throws {
+    if let from { try file.requireFit(from, as: .source) }
+    if let to { try file.requireFit(to, as: .destination) }
+    for side in MappingModelFile.Side.allCases {
+      if let path = file.modelPath(side) {
         Terminal.standardError.line(
-          "godwit: \(file.path) embeds no readable \(side.rawValue) model, so \(path) stands in; "
-            + "that model may have changed since.")
+          "godwit: \(file.path ?? "") embeds no readable \(side.rawValue) model, so \(path) stands "
+            + "in; that model may have changed since.")
       }
     }
   }
 
-  private func checkSet(_ read: [MappingFile]) throws {
-    let set = MappingSet(
-      read.map { .init(name: "\($0.path)", mapping: $0.mapping) },
-      source: try requiredModel(.source, of: read[0]),
-      destination: try requiredModel(.destination, of: read[0]))
-    guard set.problems.isEmpty else {
-      throw MigrationFailure(
-        .impossible, ["these are not one migration:"] + set.problems.map(\.sentence))
-    }
-    if set.leftOut.isEmpty {
+  private func checkSet(_ read: [MappingModelFile]) throws {
+    try requireModels(of: read[0])
+    let report = try MappingModelFile.check(read, from: from, to: to)
+    if report.leftOut.isEmpty {
       Terminal.standardOutput.line("both models are covered once.")
     }
-    for problem in set.leftOut { Terminal.standardOutput.line("left out: \(problem.sentence)") }
-    for link in set.storedKeyLinks {
-      Terminal.standardOutput.line("  by stored keys only: \(link.sentence)")
+    for problem in report.leftOut { Terminal.standardOutput.line("left out: \(problem)") }
+    for link in report.storedKeyLinks {
+      Terminal.standardOutput.line("  by stored keys only: \(link)")
     }
   }
 
-  // MARK: Models
-
-  private func model(_ path: FilePath) throws -> ManagedObjectModel {
-    try TargetModel.model(at: path)
-  }
-
-  /// The model that is named, or the one that the mapping document embeds.
-  private func requiredModel(
-    _ side: MappingSide, of file: MappingFile?
-  ) throws -> ManagedObjectModel {
-    if let path = side == .source ? from : to { return try model(path) }
-    let own = side == .source ? file?.source : file?.destination
-    guard let own else {
+  /// Throws where a model is neither named nor embedded in the mapping document.
+  private func requireModels(of file: MappingModelFile) throws {
+    for (side, named, option) in [
+      (MappingModelFile.Side.source, from, "from"), (.destination, to, "to"),
+    ] where named == nil && !file.embedsModel(side) {
       throw ValidationError(
-        "\(file.map { "\($0.path)" } ?? "The mapping model") does not hold its \(side.rawValue) "
-          + "model: name it with --\(side == .source ? "from" : "to").")
+        "\(file.path ?? "") does not hold its \(side.rawValue) model: name it with --\(option).")
     }
-    return own.model
   }
 }

@@ -1,5 +1,5 @@
 public import ArgumentParser
-import MigrationCoordinator
+public import Godwit
 public import SystemPackage
 
 // Neither package will ever know the other one.
@@ -158,7 +158,7 @@ struct LossOptions: ParsableArguments {
     }
   }
 
-  var consent: LossConsent {
+  var allowed: StoreMigration.AllowedLoss {
     if names.isEmpty { return .none }
     return names.contains(Self.anything) ? .all : .some(Set(names))
   }
@@ -184,29 +184,40 @@ struct WorkOptions: ParsableArguments {
   }
 }
 
-extension MigrationRequest {
-  init(store: FilePath, _ model: ModelOptions, _ route: RouteOptions, _ work: WorkOptions) {
-    self.init(
-      store: store, target: model.target, workers: work.workers, memory: work.memory.bytes)
-    configuration = model.configuration
-    models = model.models
-    rangeRows = work.rangeRows
-    take(route)
-  }
-
-  mutating func take(_ loss: LossOptions) {
-    failsOnLoss = loss.failOnLoss
-    lossConsent = loss.consent
-  }
-
-  mutating func take(_ route: RouteOptions) {
-    mappings = route.mapping
-    mappingFolders = route.mappings
-    isProgressive = route.progressive
-    infersOnly = route.inferOnly
-    infers = !route.noInfer
-    versionOrder = route.order.names
-    joinTables = route.joinTables
-    isStepwise = route.stepwise
+extension RouteOptions {
+  var routing: MigrationRouting {
+    var routing = MigrationRouting()
+    routing.mappings = mapping
+    routing.mappingFolders = mappings
+    routing.isProgressive = progressive
+    routing.infersOnly = inferOnly
+    routing.infers = !noInfer
+    routing.versionOrder = order.names
+    routing.joinTables = joinTables
+    routing.isStepwise = stepwise
+    return routing
   }
 }
+
+extension StoreMigration {
+  init(store: FilePath, _ model: ModelOptions, _ route: RouteOptions, _ loss: LossOptions) {
+    self.init(store: store, toMerged: model.target)
+    configuration = model.configuration
+    models = model.models
+    routing = route.routing
+    failsOnLoss = loss.failOnLoss
+    allowedLoss = loss.allowed
+    policies = GodwitTool.policies
+  }
+
+  mutating func take(_ work: WorkOptions) {
+    workers = work.workers
+    memory = work.memory.bytes
+    rowsPerRange = work.rangeRows
+  }
+}
+
+extension JournalMode: ExpressibleByArgument {}
+extension StoreMigration.Engine: ExpressibleByArgument {}
+extension StoreMigration.Validation: ExpressibleByArgument {}
+extension StoreMigration.Verification: ExpressibleByArgument {}

@@ -1,4 +1,4 @@
-import MigrationStatus
+import Godwit
 import Synchronization
 
 /// One line on a terminal that tells how far a migration is; nothing anywhere else.
@@ -6,9 +6,9 @@ final class ProgressBar: Sendable {
   private let terminal = Terminal.standardError
   private let shown = Mutex(false)
 
-  func show(_ snapshot: StatusSnapshot) {
+  func show(_ progress: MigrationProgress) {
     guard let width = terminal.width else { return }
-    let line = Self.line(snapshot, width: width == 0 ? 80 : width)
+    let line = Self.line(progress, width: width == 0 ? 80 : width)
     shown.withLock { shown in
       terminal.replaceLine(line)
       shown = true
@@ -23,19 +23,19 @@ final class ProgressBar: Sendable {
   }
 
   /// Such as `[#####.....]  52 %  migrating, 3 of 8 work orders, 12 s left`.
-  static func line(_ snapshot: StatusSnapshot, width: Int) -> String {
-    let percent = Int(snapshot.fraction * 100)
-    var text = "\(percent) %  \(snapshot.phase)"
-    if snapshot.phase == .migrating, snapshot.workOrders > 0 {
-      let done = snapshot.parts.count { $0.state == .done }
-      text += ", \(done) of \(snapshot.workOrders) work orders"
+  static func line(_ progress: MigrationProgress, width: Int) -> String {
+    let percent = Int(progress.fraction * 100)
+    var text = "\(percent) %  \(progress.phase)"
+    if progress.phase == .migrating, progress.workOrderCount > 0 {
+      let done = progress.workOrders.count { $0.state == .done }
+      text += ", \(done) of \(progress.workOrderCount) work orders"
     }
-    if let seconds = snapshot.secondsRemaining, seconds >= 1 {
+    if let seconds = progress.secondsRemaining, seconds >= 1 {
       text += ", \(DurationText(seconds: seconds)) left"
     }
     let cells = max(0, min(30, width - text.count - 5))
     guard cells >= 5 else { return String(text.prefix(max(0, width - 1))) }
-    let filled = Int(Double(cells) * snapshot.fraction)
+    let filled = Int(Double(cells) * progress.fraction)
     let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: cells - filled)
     return "[\(bar)] \(text)"
   }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Godwit
-import MigrationStatus
 import SystemPackage
 
 struct StatusCommand: AsyncParsableCommand {
@@ -35,57 +34,28 @@ struct StatusCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let watcher = StatusWatch(path)
-    var report = try await begin(watcher)
-    while true {
-      report = try await certain(report, watcher)
-      try show(report)
-      guard watch, report.decision.state.isOpen else { break }
-      try await Task.sleep(for: .seconds(1))
-      guard let next = try await look(watcher) else { break }
-      report = next
-    }
-    let status = report.decision.exitStatus
-    if status != 0 { throw ExitCode(status) }
-  }
-
-  /// The first that is told of a migration; `--watch` waits for one to begin.
-  private func begin(_ watcher: StatusWatch) async throws -> StatusReport {
-    let end = ContinuousClock.now + .seconds(wait)
-    repeat {
-      if let report = try watcher.look() { return report }
-      guard watch else { break }
-      try await Task.sleep(for: .milliseconds(100))
-    } while .now < end
-    throw MigrationFailure(
-      .notFound,
-      "nothing is known of a migration of \(path): check the path, or whether it runs with "
-        + "--no-record.")
-  }
-
-  /// Looks once more where a process is not to be seen and was not silent for long.
-  private func certain(
-    _ report: StatusReport, _ watcher: StatusWatch
-  ) async throws -> StatusReport {
-    guard report.decision.isUncertain else { return report }
-    try await Task.sleep(for: .milliseconds(1_100))
-    return try await look(watcher) ?? report
-  }
-
-  /// A file that is just being made or removed may fail to open, and does not for long.
-  private func look(_ watcher: StatusWatch) async throws -> StatusReport? {
-    for _ in 0..<5 {
-      if let report = try? watcher.look() { return report }
-      try await Task.sleep(for: .milliseconds(100))
-    }
-    return try watcher.look()
-  }
-
-  private func show(_ report: StatusReport) throws {
-    if json {
-      Terminal.standardOutput.line(try JSONOutput.text(report))
+    let monitor = MigrationMonitor(path)
+    var last: MigrationMonitor.Status?
+    if watch {
+      for try await status in monitor.updates(waitingToBegin: .seconds(wait)) {
+        try show(status)
+        last = status
+      }
     } else {
-      for line in StatusText(path: path, report: report).lines {
+      last = try await monitor.status()
+      if let last { try show(last) }
+    }
+    guard let last else {
+      throw MigrationMonitor.nothingKnown(of: path)
+    }
+    if last.exitStatus != 0 { throw ExitCode(last.exitStatus) }
+  }
+
+  private func show(_ status: MigrationMonitor.Status) throws {
+    if json {
+      Terminal.standardOutput.line(try JSONOutput.text(status))
+    } else {
+      for line in StatusText(path: path, status: status).lines {
         Terminal.standardOutput.line(line)
       }
     }

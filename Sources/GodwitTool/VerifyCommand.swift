@@ -1,14 +1,8 @@
 import ArgumentParser
-import Foundation
 import Godwit
-import MigrationCoordinator
-import Planning
-import StoreFormat
-import StoreVerification
-import SystemCalls
 import SystemPackage
 
-struct VerifyCommand: ParsableCommand {
+struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Compares a migrated store with the old one, object by object.",
@@ -46,7 +40,7 @@ struct VerifyCommand: ParsableCommand {
 
   @Option(
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
-  var journalMode: MigrationRequest.JournalMode?
+  var journalMode: JournalMode?
 
   @Option(help: "How many differences to print.")
   var limit = 100
@@ -58,78 +52,33 @@ struct VerifyCommand: ParsableCommand {
     guard limit >= 0 else { throw ValidationError("--limit takes 0 or more.") }
   }
 
-  func run() throws {
-    guard try Files.fileStatusIfPresent(new) != nil else {
-      throw MigrationFailure(.notFound, "\(new) is not there: check the path.")
-    }
+  func run() async throws {
     let line = ProgressLine()
     defer { line.clear() }
-    let outcome = try compare(line)
+    let report = try await verification.run { line.show($0.phase, $0.fraction) }
     line.clear()
-    let text = VerificationText(old: old, new: new, outcome)
     let out = Terminal.standardOutput
     if json {
-      out.line(try JSONOutput.text(VerificationDocument(old: old, new: new, outcome)))
+      out.line(try JSONOutput.text(report))
     } else {
-      for line in text.lines { out.line(line) }
-      for note in text.notes { Terminal.standardError.line("godwit: note: \(note)") }
+      for line in report.lines { out.line(line) }
+      for note in report.notes { Terminal.standardError.line("godwit: note: \(note)") }
     }
-    guard outcome.report.isAlike else { throw MigrationFailure(.damaged, text.verdict) }
-    if !json { out.line(text.verdict) }
+    guard report.isAlike else { throw report.failure }
+    if !json { out.line(report.verdict) }
   }
 
-  private func compare(_ line: ProgressLine) throws -> VerificationOutcome {
-    var migration = MigrationRequest(store: old, target: [new], workers: 1, memory: 256 << 20)
-    migration.configuration = configuration
-    migration.models = models
-    migration.take(route)
-    migration.policies = GodwitTool.policies.factories
-    do {
-      let inputs = try VerificationInputs(
-        old: old, new: new,
-        .init(migration: migration, target: target, configuration: configuration))
-      var order = inputs.order
-      order.limit = limit
-      order.usesWAL = journalMode.map { $0 == .wal }
-      order.policies = GodwitTool.policies.factories
-      order.now = Date().timeIntervalSinceReferenceDate
-      return try withExtendedLifetime(inputs) {
-        VerificationOutcome(
-          report: try Verification.run(order) { line.show($0.what, $0.fraction) },
-          steps: inputs.steps)
-      }
-    } catch VerificationError.notInferable(let places) {
-      throw MigrationFailure(
-        .impossible,
-        "\(new) cannot have come from \(old) by inference (\(places.joined(separator: ", "))): name "
-          + "the mapping models with --mapping, or the versions between with --progressive.")
-    } catch let error as VerificationInputs.Unreadable {
-      // A new store that cannot be opened at all differs as much as one can.
-      var report = VerificationReport(limit: max(1, limit))
-      report.note(
-        Difference(
-          error.cause.kind, table: "\(new)",
-          actual: MigrationFailure(error.cause).sentences.joined(separator: " ")))
-      return VerificationOutcome(report: report, steps: [])
-    }
+  private var verification: StoreVerification {
+    var verification = StoreVerification(of: new, madeFrom: old)
+    verification.target = target
+    verification.configuration = configuration
+    verification.models = models
+    verification.routing = route.routing
+    verification.policies = GodwitTool.policies
+    verification.journalMode = journalMode
+    verification.limit = limit
+    return verification
   }
-}
-
-extension StoreError {
-  /// What a new store is called that cannot be opened at all.
-  fileprivate var kind: Difference.Kind {
-    switch problem {
-    case .metadataUnreadable, .hashVersionUnknown, .notCoreData: .metadata
-    case .modelCacheUnreadable: .modelCache
-    default: .page
-    }
-  }
-}
-
-/// What came of a verification, and by which way the store is said to have gone.
-struct VerificationOutcome {
-  var report: VerificationReport
-  var steps: [MigrationRoute.Step]
 }
 
 /// One line on a terminal that tells how far something is; nothing anywhere else.

@@ -17,10 +17,12 @@ package struct MigrationPreview: Sendable {
   package let assessment: StageAssessment?
   /// Of the first stage; nil where it goes object by object.
   package let plan: MigrationPlan?
-  /// Whether workers would write pages of the result, and no tables of their own.
-  package let writesPages: Bool
+  /// What would make the rows, and why that; nil where no migration is needed or possible.
+  package let engine: (kind: MigrationRequest.Engine, reason: String)?
   package let diskNeed: DiskNeed
 
+  /// Whether workers would write pages of the result, and no tables of their own.
+  package var writesPages: Bool { engine?.kind == .pages }
   package var survey: StoreSurvey { prepared.survey }
   package var isNeeded: Bool { prepared.isNeeded }
   package var route: FoundRoute? { prepared.route }
@@ -48,18 +50,20 @@ package struct MigrationPreview: Sendable {
       try StageAssessment($0, survey, request, scansAll: true)
     }
     var plan: MigrationPlan?
-    var engine: (any MigrationEngine.Type)?
-    if let assessment, assessment.rows != nil, assessment.work != nil {
+    var choice: EngineList.Choice?
+    if let assessment, assessment.work != nil {
       let input = StageInput(request, survey, assessment)
-      let chosen = EngineList.choose(for: input, wish: request.engine.wish).engine
-      plan = try chosen.planned(input, under: nil).1
-      engine = chosen
+      let chosen = EngineList.choose(for: input, wish: request.engine.wish)
+      if assessment.rows != nil { plan = try chosen.engine.planned(input, under: nil).1 }
+      choice = chosen
     }
     self.plan = plan
-    writesPages = engine?.name.rawValue == MigrationRequest.Engine.pages.rawValue
+    engine = choice.flatMap { choice in
+      MigrationRequest.Engine(rawValue: choice.engine.name.rawValue).map { ($0, choice.reason) }
+    }
     diskNeed = DiskNeed(
       sourceBytes: survey.access.fingerprint.bytes, stages: prepared.stages.count,
-      shardTenths: engine?.shardTenths ?? 14)
+      shardTenths: choice?.engine.shardTenths ?? 14)
   }
 
   /// Throws what would keep the migration from being done, as far as it is known now.

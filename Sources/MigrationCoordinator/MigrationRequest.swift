@@ -22,8 +22,8 @@ package struct MigrationRequest: Sendable {
     /// The engine to take wherever it can make a stage; nil leaves it to the size of the store.
     var wish: EngineName? {
       switch self {
-      case .auto, .objects: nil
-      case .sql, .pages: EngineName(rawValue: rawValue)
+      case .auto: nil
+      case .sql, .pages, .objects: EngineName(rawValue: rawValue)
       }
     }
   }

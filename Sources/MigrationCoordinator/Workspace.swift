@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Planning
 import SystemCalls
 import SystemPackage

@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import Testing
 
 @testable import GodwitTool

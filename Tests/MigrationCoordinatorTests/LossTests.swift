@@ -273,9 +273,11 @@ struct TamperingLauncher: WorkerLauncher {
     let ending = try await InProcessLauncher(policies: policies).run(document)
     let path = FilePath(document.manifest)
     var manifest = try JSONDecoder().decode(
-      ShardManifest.self, from: Data(Files.readFile(path, limit: 1 << 26)))
+      VersionedFile<ShardManifest>.self, from: Data(Files.readFile(path, limit: 1 << 26))
+    ).content
     change(&manifest)
-    try Files.writeFileAtomically(Array(JSONEncoder().encode(manifest)), to: path)
+    try Files.writeFileAtomically(
+      Array(JSONEncoder().encode(VersionedFile(manifest))), to: path)
     return ending
   }
 }

@@ -52,7 +52,7 @@ private final class DiaryPolicy: EntityMigrationPolicy {
 
   init(_ finished: @escaping ([String]) -> Void) { self.finished = finished }
 
-  override func begin(_ mapping: Godwit.EntityMapping, manager: MigrationManager) {
+  override func begin(_ mapping: Godwit.EntityMapping, with manager: MigrationManager) {
     note("begin", mapping, manager)
   }
   override func createDestinationInstances(
@@ -157,7 +157,7 @@ private final class DiaryPolicy: EntityMigrationPolicy {
   @Test func `a policy cancels with its own error`() {
     let error = failure(policy: {
       ProbePolicy { source, _, manager in
-        if source.primaryKey == 3 { manager.cancelMigration(with: Complaint(text: "enough")) }
+        if source.primaryKey == 3 { manager.cancelMigrationWithError(Complaint(text: "enough")) }
         return true
       }
     })

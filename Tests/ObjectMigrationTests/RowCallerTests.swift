@@ -33,7 +33,7 @@ private final class LonePolicy: EntityMigrationPolicy {
     try EntityMigrationPolicy().createDestinationInstances(
       forSource: source, in: mapping, manager: manager)
     let made = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     return try #require(made.first)
   }
 
@@ -104,7 +104,7 @@ private final class LonePolicy: EntityMigrationPolicy {
     ) { source, mapping, manager in
       let object = try manager.insertNewObject(forEntityName: "Object")
       try object.setValue("new", for: "name")
-      try manager.associate(source: source, with: object, for: mapping)
+      try manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
     }
     #expect(values == [.text("NULL"), .text("\"new\"")])
   }
@@ -142,7 +142,7 @@ private final class LonePolicy: EntityMigrationPolicy {
       "look up what became of other objects",
       { source, mapping, manager in
         _ = try manager.destinationInstances(
-          forEntityMappingNamed: mapping.name, sourceInstances: source.objects("likes"))
+          forEntityMappingName: mapping.name, sourceInstances: source.objects("likes"))
       }
     ),
   ]
@@ -168,7 +168,7 @@ private final class LonePolicy: EntityMigrationPolicy {
     #expect(thrown.key == 5)
     let cancelled = try #require(throws: ObjectMigrationError.self) {
       try values(mapping, key: 5, of: ["age"]) { _, _, manager in
-        manager.cancelMigration(with: Complaint())
+        manager.cancelMigrationWithError(Complaint())
       }
     }
     #expect(cancelled.problem == .cancelled)

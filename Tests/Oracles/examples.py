@@ -218,6 +218,36 @@ def colored_posts(tool, corpus, number, target, folder):
     return out
 
 
+def library_update(tool, ours, folder):
+    """The program that uses the library alone migrates as the tool does, keeps the old store, and
+    ends with the statuses and codes of refusals."""
+    model = os.path.join(DOCS, "sample", "Library.xcdatamodeld")
+    source, expected = os.path.join(folder, "Library.sqlite"), os.path.join(folder, "tool.sqlite")
+    ours.run("generate", model, "--version", "Library 1", "--rows", 3000, "--output", source)
+    ours.run("migrate", source, "--to", model, "--output", expected)
+    said = tool.run(source, model).stdout
+    out = []
+    for part in ("from Library 1 to Library 3\n", "Author: 500 in, 500 out\n",
+                 "rows as they should be.\n"):
+        if part.replace("500", str(rows(expected, "select count(*) from ZAUTHOR")[0][0])) \
+                not in said:
+            out.append(f"{part!r} is not said: {said!r}")
+    same_bytes(source, expected, "the program's result and the tool's")
+    kept = [name for name in os.listdir(folder) if ".before-" in name]
+    out += expect(len(kept), 1, "old stores")
+    out += expect(tool.run(source, model).stdout, "up to date\n", "a second run")
+    missing = tool.run(os.path.join(folder, "none.sqlite"), model, expect=66)
+    if "is not there" not in missing.stderr:
+        out.append(f"a store that is not there: {missing.stderr!r}")
+    wide = os.path.join(folder, "Wide.sqlite")
+    ours.run("generate", model, "--rows", 400, "--output", wide)
+    old = os.path.join(model, "Library 1.xcdatamodel")
+    refused = tool.run(wide, old, expect=78)
+    if "134110: Book.pageCount" not in refused.stdout:
+        out.append(f"a refusal without its code: {refused.stdout!r}")
+    return out
+
+
 def main():
     p = parser(__doc__)
     p.add_argument("--examples", required=True, help="the folder with their executables")
@@ -228,7 +258,8 @@ def main():
     corpus = options.corpus
     ours = tool("LibraryExample")
     cases = [("LibraryExample", lambda f: library(ours, f)),
-             ("LibraryExample by rows", lambda f: library_by_rows(ours, f))]
+             ("LibraryExample by rows", lambda f: library_by_rows(ours, f)),
+             ("LibraryUpdate", lambda f: library_update(tool("LibraryUpdate"), ours, f))]
     if os.path.isdir(corpus):
         posts = tool("ColoredPosts")
         cases += [

@@ -9,7 +9,7 @@ package final class MakerPolicy: EntityMigrationPolicy {
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let cars = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     guard let name = try source.value("maker").stringValue else { return }
     var makers = manager.userInfo["makers"] as? [String: MigrationObject] ?? [:]
     let maker = try makers[name] ?? manager.insertNewObject(forEntityName: "Maker")
@@ -27,7 +27,7 @@ package final class BookPolicy: EntityMigrationPolicy {
   ) throws {
     let book = try manager.insertNewObject(forEntityName: "Book")
     try book.copyAttributes(from: source)
-    try manager.associate(source: source, with: book, for: mapping)
+    try manager.associate(sourceInstance: source, withDestinationInstance: book, for: mapping)
     switch mapping.userInfo["modelVersion"] {
     case "2": try relate(book, toAuthorOf: source, manager)
     case "3": try makeFiles(of: source, book, manager)
@@ -68,7 +68,7 @@ package final class UserPolicy: EntityMigrationPolicy {
   ) throws {
     let user = try manager.insertNewObject(forEntityName: "User")
     try user.copyAttributes(from: source)
-    try manager.associate(source: source, with: user, for: mapping)
+    try manager.associate(sourceInstance: source, withDestinationInstance: user, for: mapping)
   }
 }
 
@@ -81,7 +81,7 @@ package final class PostPolicy: EntityMigrationPolicy {
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let posts = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     let color = try manager.insertNewObject(forEntityName: "Color")
     number += 1
     try color.setValue(.string("color \(number)"), for: "colorID")

@@ -20,7 +20,7 @@ package final class DoublingPolicy: EntityMigrationPolicy {
       return
     }
     let second = try manager.insertNewObject(forEntityName: name)
-    try manager.associate(source: source, with: second, for: mapping)
+    try manager.associate(sourceInstance: source, withDestinationInstance: second, for: mapping)
   }
 }
 

@@ -10,7 +10,7 @@ package final class MarkingPolicy: EntityMigrationPolicy {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let amount = try source.value("amount").realValue ?? 0
     for object in try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     {
       try object.setValue(amount < 0 ? "spent" : "earned", for: "note")
     }

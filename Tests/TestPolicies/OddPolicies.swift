@@ -36,7 +36,7 @@ package final class OddPolicy: EntityMigrationPolicy {
     }
     switch oddity {
     case .throwing: throw Refusal()
-    case .cancelling: manager.cancelMigration(with: Refusal())
+    case .cancelling: manager.cancelMigrationWithError(Refusal())
     case .forgetful:
       _ = try manager.insertNewObject(forEntityName: mapping.destinationEntityName ?? "")
     case .dying:
@@ -61,7 +61,7 @@ package final class GatheringPolicy: EntityMigrationPolicy {
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let made = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     let herd =
       try manager.userInfo[mapping.name] as? MigrationObject
       ?? manager.insertNewObject(forEntityName: "Herd")

@@ -2,12 +2,14 @@
 
 import PackageDescription
 
-/// Executables that are `godwit` with policies of their own: coordinator and worker in one.
+/// Executables that are `godwit` with policies of their own, and one that uses the library alone:
+/// each is coordinator and worker in one.
 let package = Package(
   name: "GodwitExamples",
   platforms: [.macOS(.v15)],
   dependencies: [.package(name: "Godwit", path: "../..")],
-  targets: ["LibraryExample", "CarMakers", "Bookstore", "ColoredPosts"].map { name in
+  targets: ["LibraryExample", "LibraryUpdate", "CarMakers", "Bookstore", "ColoredPosts"].map {
+    name in
     .executableTarget(
       name: name,
       dependencies: [

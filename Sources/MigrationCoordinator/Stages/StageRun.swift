@@ -43,7 +43,8 @@ struct StageRun {
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
     let input = StageInput(request, survey, assessment)
-    let (engine, refusal) = EngineList.choose(for: input, wish: request.engine.wish)
+    let choice = EngineList.choose(for: input, wish: request.engine.wish)
+    let engine = choice.engine
     var outcome: Outcome
     do {
       outcome = try await carryOut(assessment, input, engine, reporter)
@@ -52,7 +53,7 @@ struct StageRun {
       logger.notice("\(restriction.notice)")
       outcome = try await carryOut(assessment, input, engine, under: restriction, reporter.again())
     }
-    outcome.report.engineDeclined = refusal
+    outcome.report.engineDeclined = choice.refusal
     outcome.report.joinTables = assessment.joinChoices
     return outcome
   }

@@ -2,7 +2,7 @@ import Foundation
 package import Planning
 import Subprocess
 import SystemCalls
-import SystemPackage
+package import SystemPackage
 
 /// Starts a worker on a work order and waits until it has ended.
 package protocol WorkerLauncher: Sendable {
@@ -27,9 +27,11 @@ package enum WorkerProtocol {
   package static let objectsFailed: Int32 = 66
 }
 
-/// Starts workers as processes of this executable.
+/// Starts workers as processes of this executable, or of another one that knows their work.
 package struct ProcessLauncher: WorkerLauncher {
-  package init() {}
+  private let executable: FilePath
+
+  package init(executable: FilePath? = nil) { self.executable = executable ?? "/proc/self/exe" }
 
   package func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
     let order = try Files.anonymousFile(containing: document.encoded())
@@ -39,7 +41,7 @@ package struct ProcessLauncher: WorkerLauncher {
     // coordinator with it.
     let result = try await starting {
       try await Subprocess.run(
-        .path("/proc/self/exe"),
+        .path(executable),
         arguments: [WorkerProtocol.argument, "\(Processes.own)"],
         environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
         input: .fileDescriptor(order, closeAfterSpawningProcess: true),

@@ -10,7 +10,7 @@ class CopyingPolicy: EntityMigrationPolicy {
     let object = try manager.insertNewObject(forEntityName: name)
     try object.copyAttributes(from: source)
     try complete(object, of: source, mapping, manager)
-    try manager.associate(source: source, with: object, for: mapping)
+    try manager.associate(sourceInstance: source, withDestinationInstance: object, for: mapping)
   }
 
   /// Does what is left to do for a copied object.

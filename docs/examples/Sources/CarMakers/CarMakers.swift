@@ -8,7 +8,7 @@ final class MakerPolicy: EntityMigrationPolicy {
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let cars = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     guard let name = try source.value("maker").stringValue else { return }
     try maker(named: name, manager).addObjects(cars, to: "cars")
   }

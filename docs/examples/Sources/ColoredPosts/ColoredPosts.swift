@@ -8,7 +8,7 @@ final class ColorPolicy: EntityMigrationPolicy {
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let posts = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     for post in posts {
       let color = try manager.insertNewObject(forEntityName: "Color")
       // Made of the post's key, so that two runs give the same store.

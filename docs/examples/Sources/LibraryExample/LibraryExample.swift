@@ -27,7 +27,7 @@ final class VolumePolicy: EntityMigrationPolicy {
       return
     }
     for volume in try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     {
       try volume.setValue(nil, for: "rating")
     }
@@ -46,7 +46,7 @@ final class AuthorPolicy: EntityMigrationPolicy {
     let name = try author.value("name").stringValue ?? ""
     try author.setValue(
       .string(name.trimmingCharacters(in: CharacterSet(charactersIn: " "))), for: "name")
-    try manager.associate(source: source, with: author, for: mapping)
+    try manager.associate(sourceInstance: source, withDestinationInstance: author, for: mapping)
   }
 }
 
@@ -59,7 +59,7 @@ final class ShelfPolicy: EntityMigrationPolicy {
   ) throws {
     try super.createDestinationInstances(forSource: source, in: mapping, manager: manager)
     let shelves = try manager.destinationInstances(
-      forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      forEntityMappingName: mapping.name, sourceInstances: [source])
     let city = (try source.value("label").stringValue ?? "").prefix(1).uppercased()
     try branch(in: city, manager).addObjects(shelves, to: "shelves")
   }

@@ -80,7 +80,7 @@ package struct VerificationProgress: Sendable {
 }
 
 /// Compares a store with what another one should have become, and leaves both as they are.
-package enum Verification {
+package enum StoreComparison {
   /// Throws where the old store cannot be read; what is wrong with the new one is a difference.
   package static func run(
     _ order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void = { _ in }

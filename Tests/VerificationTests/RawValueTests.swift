@@ -1,7 +1,7 @@
 import Schema
 import Testing
 
-@testable import StoreVerification
+@testable import Verification
 
 struct RawValueTests {
   @Test func `values that look alike are told apart`() {

@@ -5,10 +5,10 @@ import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
-import StoreVerification
 import Survey
 import SystemCalls
 import SystemPackage
+import Verification
 
 /// What `verify` finds out before it compares anything.
 struct VerificationInputs {

@@ -7,7 +7,7 @@ import StoreFormat
 import SystemPackage
 import TestSupport
 
-@testable import StoreVerification
+@testable import Verification
 
 /// An old store and the one that it should have become, both written here row by row.
 struct GivenStores {
@@ -127,7 +127,7 @@ struct GivenStores {
   {
     var order = try order
     change(&order)
-    return try Verification.run(order)
+    return try StoreComparison.run(order)
   }
 
   /// The kinds of what differs, with their numbers.

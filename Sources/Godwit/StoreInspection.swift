@@ -1,5 +1,4 @@
-import Foundation
-import Godwit
+public import Foundation
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
@@ -7,53 +6,97 @@ import Schema
 import StoreFormat
 import Survey
 import SystemCalls
-import SystemPackage
+public import SystemPackage
 
-/// What a store holds, as `inspect` shows it.
-struct StoreDescription: Encodable {
-  struct EntityRows: Encodable {
-    var name: String
-    var number: Int64
-    var superentity: String?
+/// What a store holds: its version, its objects, and what else is in it.
+///
+/// ```swift
+/// let store = try StoreInspection(of: "Shop.sqlite", models: ["Shop.momd"])
+/// let objects = store.entities.reduce(0) { $0 + $1.rows }
+/// ```
+public struct StoreInspection: Hashable, Sendable, Encodable {
+  /// An entity with its objects.
+  public struct EntityRows: Hashable, Sendable, Encodable {
+    /// The name of the entity.
+    public var name: String
+    /// Its number in the store (`Z_ENT`).
+    public var number: Int64
+    /// The entity above it, if there is one.
+    public var superentity: String?
     /// Objects of this entity, without those of its subentities.
-    var rows: Int64
-    var versionHash: String?
+    public var rows: Int64
+    /// Its version hash in hexadecimal digits.
+    public var versionHash: String?
   }
 
-  struct TableRows: Encodable {
-    var name: String
-    var rows: Int64
+  /// A table with its rows.
+  public struct TableRows: Hashable, Sendable, Encodable {
+    /// The name of the table.
+    public var name: String
+    /// How many rows it has.
+    public var rows: Int64
   }
 
-  struct Model: Encodable {
-    var hashes: [String: String]
-    var identifiers: [String]
-    /// Where the model that the hashes name was found.
-    var found: Bool
-    /// Parts of it that could not be read.
-    var unread: [String]
+  /// What is known of the store's model.
+  public struct Model: Hashable, Sendable, Encodable {
+    /// The version hash of each entity, in hexadecimal digits.
+    public var hashes: [String: String]
+    /// The version identifiers in the store's metadata.
+    public var identifiers: [String]
+    /// Whether the model that the hashes name was found.
+    public var found: Bool
+    /// Parts of it that could not be read, a sentence each.
+    public var unread: [String]
     /// Why what the store carries cannot be read, where it cannot.
-    var unreadable: String?
+    public var unreadable: String?
   }
 
-  var kind = "store"
-  var path: String
-  var uuid: String
-  var frameworkVersion: Int64?
-  var journalMode: String
+  private var kind = "store"
+  /// The store.
+  public private(set) var path: String
+  /// The UUID of the store.
+  public private(set) var uuid: String
+  /// The version of the framework that wrote it.
+  public private(set) var frameworkVersion: Int64?
+  /// How it keeps its journal: `wal` or `delete`.
+  public private(set) var journalMode: String
   /// Bytes of the `-wal` file.
-  var wal: Int64
-  var metadataKeys: [String]
-  var entities: [EntityRows]
-  var joinTables: [TableRows]
-  var extraTables: [String]
-  var hasHistory: Bool
-  var hasDerivedTriggers: Bool
-  var hasCloudKitTables: Bool
-  var model: Model
+  public private(set) var wal: Int64
+  /// The keys of its metadata.
+  public private(set) var metadataKeys: [String]
+  /// Its entities, by number.
+  public private(set) var entities: [EntityRows]
+  /// Its join tables.
+  public private(set) var joinTables: [TableRows]
+  /// Tables that are none of the model's.
+  public private(set) var extraTables: [String]
+  /// Whether it has persistent history, which keeps it from being migrated.
+  public private(set) var hasHistory: Bool
+  /// Whether it has derived attributes with triggers, which keep it from being migrated.
+  public private(set) var hasDerivedTriggers: Bool
+  /// Whether it is mirrored with CloudKit, which keeps it from being migrated.
+  public private(set) var hasCloudKitTables: Bool
+  /// What is known of its model.
+  public private(set) var model: Model
 
   /// Reads a store; a log with anything in it is folded into a temporary copy first.
-  init(_ path: FilePath, models: [FilePath]) throws {
+  ///
+  /// - Parameters:
+  ///   - path: the SQLite store, which is left as it is.
+  ///   - models: where the store's own model may be found, besides the store itself.
+  /// - Throws: `MigrationFailure` where it is no store that can be read.
+  public init(of path: FilePath, models: [FilePath] = []) throws {
+    self = try MigrationFailure.catching { try StoreInspection(reading: path, models) }
+  }
+
+  /// Reads a store; a log with anything in it is folded into a temporary copy first.
+  ///
+  /// - Throws: `MigrationFailure` where it is no store that can be read.
+  public init(of store: URL, models: [URL] = []) throws {
+    try self.init(of: FilePath(store), models: models.map { FilePath($0) })
+  }
+
+  private init(reading path: FilePath, _ models: [FilePath]) throws {
     let access = try SourceAccess.open(path)
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
@@ -131,7 +174,8 @@ struct StoreDescription: Encodable {
     }
   }
 
-  var text: String {
+  /// What `godwit inspect` prints.
+  public var summary: String {
     var lines = [
       path,
       "  UUID \(uuid), framework \(frameworkVersion.map { "\($0)" } ?? "unknown"), "

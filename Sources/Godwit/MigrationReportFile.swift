@@ -1,18 +1,43 @@
-import Foundation
-import Godwit
+public import Foundation
 import MigrationCoordinator
 import MigrationStatus
 import SystemCalls
-import SystemPackage
+public import SystemPackage
 
-/// The file that a migration's report goes to.
-struct ReportFile {
+/// The file that a migration's report goes to, in JSON.
+///
+/// ```swift
+/// let file = try MigrationReportFile("report.json", of: migration)
+/// do {
+///   try file.write(try await migration.run())
+/// } catch {
+///   try file.write(MigrationFailure(error))
+/// }
+/// ```
+public struct MigrationReportFile: Sendable {
   private let path: FilePath
+  private let request: MigrationRequest
+
   /// Makes sure that the report can be written and takes nothing's place but an earlier report's,
   /// before anything else is written.
-  init(_ path: FilePath, for request: MigrationRequest) throws {
+  ///
+  /// - Throws: `MigrationFailure` where it cannot.
+  public init(_ path: FilePath, of migration: StoreMigration) throws {
     self.path = path
-    try requireFree(request)
+    request = migration.request
+    try MigrationFailure.catching { try requireWritable() }
+  }
+
+  /// Makes sure that the report can be written and takes nothing's place but an earlier report's,
+  /// before anything else is written.
+  ///
+  /// - Throws: `MigrationFailure` where it cannot.
+  public init(_ file: URL, of migration: StoreMigration) throws {
+    try self.init(FilePath(file), of: migration)
+  }
+
+  private func requireWritable() throws {
+    try requireFree()
     guard !isStream else { return }
     let probe = FilePath("\(try resolved()).\(UUID().uuidString).tmp")
     do {
@@ -36,7 +61,7 @@ struct ReportFile {
   }
 
   /// Throws where the name is that of anything but an earlier report.
-  private func requireFree(_ request: MigrationRequest) throws {
+  private func requireFree() throws {
     let taken = MigrationFailure(
       .cannotCreate,
       "\(path) is not an earlier report, and a report would take its place: name another file.")
@@ -73,7 +98,17 @@ struct ReportFile {
     }
   }
 
-  func write(_ report: MigrationReport) throws {
+  /// Writes the report of a migration that succeeded.
+  ///
+  /// - Throws: `MigrationFailure` where it cannot be written.
+  public func write(_ result: StoreMigration.Result) throws { try write(result.core) }
+
+  /// Writes the report of a migration that has no result.
+  ///
+  /// - Throws: `MigrationFailure` where it cannot be written.
+  public func write(_ failure: MigrationFailure) throws { try write(.of(failure, request)) }
+
+  private func write(_ report: MigrationReport) throws {
     do {
       guard isStream else { return try JSONOutput.write(report, to: try resolved()) }
       let stream = try FileDescriptor.open(path, .writeOnly, options: .closeOnExec)
@@ -91,7 +126,9 @@ struct ReportFile {
 
 extension MigrationReport {
   /// The report of a migration that has no result.
-  static func of(_ failure: MigrationFailure, _ request: MigrationRequest) -> MigrationReport {
+  fileprivate static func of(_ failure: MigrationFailure, _ request: MigrationRequest)
+    -> MigrationReport
+  {
     let outcome: Outcome =
       switch failure.exitStatus {
       case .impossible: .refused

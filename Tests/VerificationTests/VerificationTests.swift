@@ -3,7 +3,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@testable import StoreVerification
+@testable import Verification
 
 @Suite(.scratchFolder) struct VerificationTests {
   @Test func `a store that is what it should be is alike`() throws {

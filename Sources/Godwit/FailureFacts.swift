@@ -1,0 +1,189 @@
+import Mapping
+import MappingFiles
+import MigrationCoordinator
+import ModelFiles
+import ObjectMigration
+import ObjectModel
+import PageEngine
+import Planning
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// What an error says beside its sentences.
+struct FailureFacts {
+  /// nil where the exit status says it.
+  var kind: MigrationFailure.Kind?
+  var file: FilePath?
+  var reasons: [MigrationFailure.Reason] = []
+
+  init(_ error: any Error) {
+    switch error {
+    case let error as MigrationError: take(error)
+    case let error as StoreError:
+      file = error.store
+      if case .diskFull = error.problem { kind = .diskFull }
+    case let error as ModelFileError: file = error.file
+    case let error as MappingFileError: file = error.file
+    case let error as PageError: file = error.file
+    case let error as SystemCallError: take(error.errno, at: error.path)
+    case let error as Errno: take(error, at: nil)
+    case let error as ObjectMigrationError:
+      kind = .init(error.problem)
+      reasons = error.violations.map { .init($0) }
+    default: break
+    }
+  }
+
+  private mutating func take(_ errno: Errno, at path: FilePath?) {
+    file = path
+    switch errno {
+    case .noSpace, .diskQuotaExceeded: kind = .diskFull
+    case .fileExists, .notDirectory, .isDirectory: kind = .fileExists
+    default: break
+    }
+  }
+
+  private mutating func take(_ error: MigrationError) {
+    switch error {
+    case .sourceModelMissing(let store, _, _): (kind, file) = (.sourceModelMissing, store)
+    case .unsupported(let store, let features):
+      (kind, file, reasons) = (.storeUnsupported, store, features.map { .init($0) })
+    case .impossible(let store, let found), .stepImpossible(let store, _, _, let found):
+      (kind, file, reasons) = (.notMigratable, store, found.map { .init($0) })
+    case .routeMissing(let store, let gaps, _, _):
+      (kind, file) = (.mappingModelMissing, store)
+      reasons = gaps.flatMap(\.obstacles).map { .init($0) }
+    case .mappingMismatch(let path, let mismatches):
+      (kind, file) = (.mappingModelUnusable, path)
+      reasons = mismatches.map { .init(mapping: $0.sentence, entity: $0.entity) }
+    case .mappingProblems(let files, let problems):
+      (kind, file) = (.mappingModelUnusable, files.first)
+      reasons = problems.map { .init(mapping: $0.sentence, property: $0.property) }
+    case .mappingSet(let problems):
+      kind = .mappingModelUnusable
+      reasons = problems.map { .init(mapping: $0.sentence) }
+    case .mappingsUnreadable(let files): (kind, file) = (.mappingModelUnusable, files.first?.path)
+    case .noMappingFits: kind = .mappingModelUnusable
+    case .losses(let store, let refusal):
+      (kind, file) = (.lossRefused, store)
+      reasons = refusal.refused.map { .init(StoreMigration.Loss($0)) }
+    case .foreignModel(let store, _, _, _): (kind, file) = (.modelsUnrelated, store)
+    case .alreadyRunning(let store, _): file = store
+    case .outputExists(let path): (kind, file) = (.fileExists, path)
+    case .workFolderForeign(let path, _): (kind, file) = (.fileExists, path)
+    case .folderNotWritable(let path, _): file = path
+    case .diskFull(let shortages):
+      (kind, file) = (.diskFull, shortages.first?.path)
+      reasons = shortages.map { .init($0) }
+    case .manifestForeign(let path), .manifestUnreadable(let path): file = path
+    case .joinTableUnknown, .versionOrderUnknown, .versionNameUnknown, .consentUnknown,
+      .accountsDiffer, .workOrderFailed, .workerNotStarted, .verificationFailed, .resultDamaged,
+      .interrupted:
+      break
+    }
+  }
+}
+
+extension MigrationFailure.Kind {
+  fileprivate init?(_ problem: ObjectMigrationError.Problem) {
+    switch problem {
+    case .policiesNotRegistered, .policyFailed, .notAssociated, .notIndependent, .cancelled:
+      self = .policyFailed
+    case .invalid, .notUnique: self = .objectsInvalid
+    default: return nil
+    }
+  }
+}
+
+extension MigrationFailure.Reason {
+  init(_ feature: UnsupportedFeature) {
+    let known: Feature =
+      switch feature {
+      case .persistentHistory: .persistentHistory
+      case .derivedAttributeTriggers: .derivedAttributeTriggers
+      case .cloudKitMirroring: .cloudKitMirroring
+      }
+    self.init(cause: .unsupported(known), description: feature.sentence)
+  }
+
+  init(_ loss: StoreMigration.Loss) {
+    self.init(
+      cause: .loss(loss), entity: loss.entity, property: loss.property, count: loss.count,
+      keys: loss.keys, description: loss.description)
+  }
+
+  init(_ core: Violation) {
+    let violation = StoreMigration.Violation(core)
+    self.init(
+      cause: .violation(violation), entity: core.entity, property: core.property, count: 1,
+      keys: [core.key], coreDataCode: core.code, description: violation.description)
+  }
+
+  init(_ shortage: DiskShortage) {
+    self.init(
+      cause: .diskShortage(needed: shortage.needed, available: shortage.available),
+      description: shortage.sentence)
+  }
+
+  init(_ obstacle: Obstacle) {
+    self.init(
+      cause: .init(obstacle.reason), entity: obstacle.entity, property: obstacle.property,
+      coreDataCode: obstacle.code.rawValue, description: obstacle.sentence)
+  }
+
+  init(_ hindrance: Hindrance) {
+    self.init(
+      cause: .relationshipForm, entity: hindrance.entity, property: hindrance.property,
+      coreDataCode: hindrance.code.rawValue, description: hindrance.sentence)
+    switch hindrance.reason {
+    case .obstacle(let obstacle): cause = .init(obstacle)
+    case .condition(let demand, let count, let keys):
+      (cause, self.count, self.keys) = (.init(demand), count, keys)
+    case .relationshipForm: break
+    case .externalFileMissing(let name): cause = .externalFileMissing(name)
+    }
+  }
+
+  init(mapping sentence: String, entity: String? = nil, property: String? = nil) {
+    self.init(
+      cause: .mapping, entity: entity, property: property, coreDataCode: 134140,
+      description: sentence)
+  }
+}
+
+extension MigrationFailure.Reason.Cause {
+  fileprivate init(_ obstacle: Obstacle.Reason) {
+    self =
+      switch obstacle {
+      case .incompatibleTypes(let source, let destination):
+        .incompatibleTypes(source: source, destination: destination)
+      case .attributeBecameRelationship: .attributeBecameRelationship
+      case .relationshipBecameAttribute: .relationshipBecameAttribute
+      case .toManyBecameToOne: .toManyBecameToOne
+      case .destinationEntityChanged(let source, let destination):
+        .destinationEntityChanged(source: source, destination: destination)
+      case .hierarchiesMerged(let roots): .hierarchiesMerged(roots: roots)
+      case .derivationCannotBeComputed: .derivationNotComputed
+      case .storedFormUnknown(let form): .storedFormUnknown(form)
+      case .renamingAmbiguous(let identifier, let sources, let destinations):
+        .renamingAmbiguous(
+          identifier: identifier, sources: sources, destinations: destinations)
+      case .relationshipForm: .relationshipForm
+      }
+  }
+
+  fileprivate init(_ demand: Condition.Demand) {
+    self =
+      switch demand {
+      case .noObjects: .mandatoryWithoutDefault
+      case .noObjectsForDefault(let form): .defaultNotStorable(form)
+      case .noObjectsOfAbstract: .entityBecameAbstract
+      case .noMissingValues: .valuesMissing
+      case .valuesFit(_, let type): .valuesDoNotFit(type: type)
+      case .unique(let properties): .notUnique(properties: properties)
+      case .singleOwner(let relationship): .ownerShared(relationship: relationship)
+      }
+  }
+}

@@ -1,0 +1,205 @@
+public import Foundation
+import Mapping
+import MappingFiles
+import MigrationCoordinator
+import ObjectModel
+import SystemCalls
+public import SystemPackage
+
+/// A mapping model: read from Apple's files or ours, inferred, written, split and checked.
+///
+/// ```swift
+/// let mapping = try MappingModelFile(contentsOf: "Shop3to4.xcmappingmodel")
+/// try mapping.write(to: "Shop3to4.json")  // docs/mapping-file.md
+/// ```
+public struct MappingModelFile: Sendable {
+  /// A side of a mapping model.
+  public enum Side: String, Hashable, Sendable, CaseIterable {
+    /// What is migrated.
+    case source
+    /// What it becomes.
+    case destination
+
+    var core: MappingSide { self == .source ? .source : .destination }
+  }
+
+  /// The file, or nil of a mapping model that was inferred or split off.
+  public let path: FilePath?
+  /// What is to be done, in the order in which it is done.
+  public var entityMappings: [EntityMapping] { mapping.entityMappings.map { EntityMapping($0) } }
+  /// Why something could not be inferred, where the mapping model was inferred.
+  public let obstacles: [MigrationFailure.Reason]
+
+  let mapping: MappingModel
+  private let file: MappingFile?
+
+  /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
+  ///
+  /// - Throws: `MigrationFailure` where it cannot be read.
+  public init(contentsOf path: FilePath) throws {
+    let file = try MigrationFailure.catching { try MappingFile.read(path) }
+    (self.path, self.file, mapping, obstacles) = (path, file, file.mapping, [])
+  }
+
+  /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
+  ///
+  /// - Throws: `MigrationFailure` where it cannot be read.
+  public init(contentsOf file: URL) throws { try self.init(contentsOf: FilePath(file)) }
+
+  /// Infers a mapping model from the current versions of two models: a start for one of your own.
+  ///
+  /// What cannot be inferred is left out, and ``obstacles`` tell why.
+  ///
+  /// - Throws: `MigrationFailure` where a model cannot be read.
+  public init(inferredFrom source: FilePath, to destination: FilePath) throws {
+    let (inference, mapping) = try MigrationFailure.catching {
+      let source = try TargetModel.model(at: source)
+      let destination = try TargetModel.model(at: destination)
+      let inference = MappingInference(from: source, to: destination)
+      return (
+        inference,
+        MappingModel.inferred(inference, source: source, destination: destination)
+      )
+    }
+    self.init(mapping, obstacles: inference.obstacles.map { .init($0) })
+  }
+
+  /// Infers a mapping model from the current versions of two models: a start for one of your own.
+  ///
+  /// - Throws: `MigrationFailure` where a model cannot be read.
+  public init(inferredFrom source: URL, to destination: URL) throws {
+    try self.init(inferredFrom: FilePath(source), to: FilePath(destination))
+  }
+
+  private init(_ mapping: MappingModel, obstacles: [MigrationFailure.Reason] = []) {
+    (path, file, self.mapping, self.obstacles) = (nil, nil, mapping, obstacles)
+  }
+
+  /// Whether the file brings the model of that side along.
+  public func embedsModel(_ side: Side) -> Bool { own(side) != nil }
+
+  /// The file from which the model of that side was read although the mapping model should embed
+  /// it; that model may have changed since.
+  public func modelPath(_ side: Side) -> FilePath? {
+    if case .namedPath(let path)? = own(side)?.origin { path } else { nil }
+  }
+
+  private func own(_ side: Side) -> MappingFile.Model? {
+    side == .source ? file?.source : file?.destination
+  }
+
+  // MARK: Writing
+
+  /// The mapping model in JSON, as docs/mapping-file.md describes it.
+  ///
+  /// - Throws: `MigrationFailure` where something in it has no text.
+  public func text() throws -> String {
+    try MigrationFailure.catching { try MappingText.text(mapping) }
+  }
+
+  /// Writes the mapping model in JSON where there is nothing yet, or an earlier one.
+  ///
+  /// - Throws: `MigrationFailure` where something else has the name, or where it cannot be written.
+  public func write(to path: FilePath) throws {
+    let text = try text()
+    try MigrationFailure.catching {
+      if let status = try Files.fileStatusIfPresent(path, followLinks: false) {
+        let isEarlier = status.kind == .file && MappingFile.claimsToBeMapping(path)
+        guard isEarlier || (status.kind == .file && status.size == 0) || status.kind == .other
+        else { throw MigrationFailure(foreign: path) }
+        if status.kind == .other {
+          let stream = try FileDescriptor.open(path, .writeOnly, options: .closeOnExec)
+          _ = try stream.closeAfter { try stream.writeAll(Array(text.utf8)) }
+          return
+        }
+      }
+      try Files.writeFileAtomically(Array(text.utf8), to: path)
+    }
+  }
+
+  /// Writes the mapping model in JSON where there is nothing yet, or an earlier one.
+  ///
+  /// - Throws: `MigrationFailure` where something else has the name, or where it cannot be written.
+  public func write(to file: URL) throws { try write(to: FilePath(file)) }
+
+  // MARK: Splitting
+
+  /// A mapping model in independent parts.
+  public struct Parts: Sendable {
+    /// The parts, which may be migrated by at once or one after the other.
+    public let files: [MappingModelFile]
+    /// What ties entity mappings together, a sentence each, by the name of the mapping.
+    public let links: [(mapping: String, sentence: String)]
+  }
+
+  /// Splits the mapping model into independent ones.
+  ///
+  /// - Parameters:
+  ///   - source: the model to migrate from; nil takes the one that the file embeds.
+  ///   - destination: the model to migrate to; nil takes the one that the file embeds.
+  /// - Throws: `MigrationFailure` where everything in it is related, or where a model is missing.
+  public func split(from source: FilePath? = nil, to destination: FilePath? = nil) throws -> Parts {
+    try MigrationFailure.catching {
+      let split = MappingSplit(
+        mapping, source: try model(.source, at: source),
+        destination: try model(.destination, at: destination))
+      guard split.pieces.count > 1 else {
+        throw MigrationFailure(unsplittable: path, split.links)
+      }
+      return Parts(
+        files: split.pieces.map { MappingModelFile($0) },
+        links: split.links.map { ($0.mapping, $0.sentence) })
+    }
+  }
+
+  // MARK: Checking
+
+  /// Throws where the mapping model was made for other versions than these.
+  ///
+  /// - Throws: `MigrationFailure` with a reason for each entity that does not fit.
+  public func requireFit(_ model: FilePath, as side: Side) throws {
+    try MigrationFailure.catching {
+      let mismatches = mapping.mismatches(
+        side.core, model: try TargetModel.model(at: model), original: own(side)?.model)
+      guard mismatches.isEmpty else { throw MigrationFailure(path, model, mismatches) }
+    }
+  }
+
+  /// What a check of several mapping models finds that are one migration together.
+  public struct SetReport: Hashable, Sendable {
+    /// Objects that none of them takes, a sentence each.
+    public let leftOut: [String]
+    /// Relationships that are kept by stored keys only, a sentence each.
+    public let storedKeyLinks: [String]
+  }
+
+  /// Checks that mapping models make one migration together.
+  ///
+  /// - Parameters:
+  ///   - files: the mapping models.
+  ///   - source: the model to migrate from; nil takes the one that the first file embeds.
+  ///   - destination: the model to migrate to; nil takes the one that the first file embeds.
+  /// - Throws: `MigrationFailure` with a reason for each contradiction.
+  public static func check(
+    _ files: [MappingModelFile], from source: FilePath? = nil, to destination: FilePath? = nil
+  ) throws -> SetReport {
+    try MigrationFailure.catching {
+      guard let first = files.first else { return SetReport(leftOut: [], storedKeyLinks: []) }
+      let set = MappingSet(
+        files.map { .init(name: $0.path.map { "\($0)" } ?? "", mapping: $0.mapping) },
+        source: try first.model(.source, at: source),
+        destination: try first.model(.destination, at: destination))
+      guard set.problems.isEmpty else { throw MigrationFailure(contradictions: set.problems) }
+      return SetReport(
+        leftOut: set.leftOut.map(\.sentence),
+        storedKeyLinks: set.storedKeyLinks.map(\.sentence))
+    }
+  }
+
+  /// The model that is named, or the one that the file embeds.
+  private func model(_ side: Side, at path: FilePath?) throws -> ManagedObjectModel {
+    if let path { return try TargetModel.model(at: path) }
+    guard let own = own(side) else { throw MigrationFailure(modelMissing: side, self.path) }
+    return own.model
+  }
+}

@@ -1,0 +1,88 @@
+public import Foundation
+import MigrationCoordinator
+import ObjectMigration
+public import SystemPackage
+
+// What the coordinator is asked for, and nothing else of it.
+extension StoreMigration {
+  /// What the coordinator is asked for.
+  var request: MigrationRequest {
+    var request = MigrationRequest(
+      store: store, target: target, workers: max(1, workers), memory: max(64 << 20, memory))
+    request.configuration = configuration
+    request.output = output
+    request.models = models
+    request.policies = policies.factories
+    request.validation = ValidationMode(rawValue: validation.rawValue) ?? .strict
+    request.rangeRows = rowsPerRange
+    request.work = workFolder
+    request.journalMode = journalMode?.core
+    request.verifiesFully = verification == .full
+    request.failsOnLoss = failsOnLoss
+    request.lossConsent = allowedLoss.consent
+    request.discardsOld = discardsOld
+    request.keepsRecord = keepsRecord
+    request.copiesIfCurrent = copiesIfCurrent
+    request.namesVersions = namesVersions
+    request.engine = MigrationRequest.Engine(rawValue: engine.rawValue) ?? .auto
+    request.logsSQL = logsSQL
+    request.take(routing)
+    return request
+  }
+}
+
+extension MigrationRequest {
+  mutating func take(_ routing: MigrationRouting) {
+    mappings = routing.mappings
+    mappingFolders = routing.mappingFolders
+    isProgressive = routing.isProgressive
+    infersOnly = routing.infersOnly
+    infers = routing.infers
+    versionOrder = routing.versionOrder
+    joinTables = routing.joinTables
+    isStepwise = routing.isStepwise
+  }
+}
+
+extension JournalMode {
+  var core: MigrationRequest.JournalMode {
+    switch self {
+    case .wal: .wal
+    case .delete: .delete
+    }
+  }
+}
+
+/// A model to migrate to, read once for any number of stores.
+public struct MigrationTarget: Sendable {
+  let core: TargetModel
+
+  /// Reads the current version of each bundle, or the model of a store, and merges them.
+  ///
+  /// - Throws: `MigrationFailure` where a model cannot be read, or where two contradict each other.
+  public init(_ models: [FilePath], configuration: String? = nil) throws {
+    core = try MigrationFailure.catching {
+      try TargetModel(models, configuration: configuration)
+    }
+  }
+
+  /// Reads the current version of each bundle, or the model of a store, and merges them.
+  ///
+  /// - Throws: `MigrationFailure` where a model cannot be read, or where two contradict each other.
+  public init(_ models: [URL], configuration: String? = nil) throws {
+    try self.init(models.map { FilePath($0) }, configuration: configuration)
+  }
+}
+
+extension MigrationFailure {
+  /// Runs something whose errors leave the library as failures.
+  static func catching<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw MigrationFailure(error)
+    }
+  }
+}

@@ -1,0 +1,134 @@
+public import Foundation
+import ModelFiles
+import ObjectModel
+import SystemCalls
+public import SystemPackage
+
+/// What a model bundle or a single version holds.
+public struct ModelInspection: Hashable, Sendable, Encodable {
+  /// A version of the model.
+  public struct Version: Hashable, Sendable, Encodable {
+    /// An entity of the version.
+    public struct Entity: Hashable, Sendable, Encodable {
+      /// The name of the entity.
+      public var name: String
+      /// The entity above it, if there is one.
+      public var superentity: String?
+      /// Whether there are no objects of it.
+      public var isAbstract: Bool
+      /// The types of its own attributes, by name.
+      public var attributes: [String: String]
+      /// What its own relationships lead to, in words, by name.
+      public var relationships: [String: String]
+      /// Its version hash in hexadecimal digits, as Core Data computes it.
+      public var versionHash: String?
+      /// Why the hash is not known, where it is not.
+      public var versionHashUnknown: String?
+    }
+
+    /// The name of the version.
+    public var name: String
+    /// Whether it is the bundle's current one.
+    public var isCurrent: Bool
+    /// Its version identifiers.
+    public var identifiers: [String] = []
+    /// Its checksum, as staged migrations of Core Data name it.
+    public var checksum: String?
+    /// Its entities.
+    public var entities: [Entity] = []
+    /// Parts of the file that could not be read, a sentence each.
+    public var unread: [String] = []
+    /// Why the version cannot be read at all, where it cannot.
+    public var unreadable: String?
+  }
+
+  private var kind = "model"
+  /// The bundle or the version.
+  public private(set) var path: String
+  /// Its versions.
+  public private(set) var versions: [Version]
+
+  /// Reads a model bundle, a single version, or a folder or app that holds one.
+  ///
+  /// - Throws: `MigrationFailure` where there is none, or none that can be read.
+  public init(of path: FilePath) throws {
+    self = try MigrationFailure.catching { try ModelInspection(reading: path) }
+  }
+
+  /// Reads a model bundle, a single version, or a folder or app that holds one.
+  ///
+  /// - Throws: `MigrationFailure` where there is none, or none that can be read.
+  public init(of model: URL) throws { try self.init(of: FilePath(model)) }
+
+  /// Whether a path is that of a model, by its name or because it is a folder.
+  public static func isModel(_ path: FilePath) -> Bool {
+    ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(path.extension)
+      || (try? Files.fileStatusIfPresent(path)?.isDirectory) == true
+  }
+
+  private init(reading path: FilePath) throws {
+    let bundle = try ModelBundle(path)
+    let current = try? bundle.current()
+    self.path = "\(bundle.path)"
+    versions = bundle.versions.map { Version($0, isCurrent: $0 == current) }
+    // One version of several that cannot be read is told beside the others; one alone is an error.
+    if versions.count == 1, versions[0].unreadable != nil { _ = try bundle.versions[0].model() }
+  }
+
+  /// What `godwit inspect` prints.
+  public var summary: String {
+    versions.map { version in
+      let mark = version.isCurrent ? " (current)" : ""
+      let entities = version.entities.map { entity in
+        let parent = entity.superentity.map { ": \($0)" } ?? ""
+        let hash = entity.versionHash.map { String($0.prefix(16)) } ?? "hash unknown"
+        return "  \(entity.name)\(parent)  \(hash)  \(entity.attributes.count) attributes, "
+          + "\(entity.relationships.count) relationships"
+      }
+      let unreadable = version.unreadable.map { ["  \($0)"] } ?? []
+      return (["\(version.name)\(mark)"] + entities + unreadable + version.unread.map { "  \($0)" })
+        .joined(separator: "\n")
+    }.joined(separator: "\n")
+  }
+}
+
+extension ModelInspection.Version {
+  fileprivate init(_ version: ModelVersion, isCurrent: Bool) {
+    (name, self.isCurrent) = (version.name, isCurrent)
+    do throws(ModelFileError) {
+      let model = try version.model()
+      identifiers = model.versionIdentifiers
+      checksum = (try? model.versionHashes())?.checksum
+      entities = model.entities.map { .init($0, in: model) }
+      unread = model.unreadSentences(of: "\(version.path)")
+    } catch {
+      unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
+    }
+  }
+}
+
+extension ModelInspection.Version.Entity {
+  fileprivate init(_ entity: ObjectModel.Entity, in model: ManagedObjectModel) {
+    name = entity.name
+    superentity = entity.superentityName
+    isAbstract = entity.isAbstract
+    attributes = Dictionary(
+      uniqueKeysWithValues: entity.attributes.map {
+        ($0.name, $0.type.name + ($0.isTransient ? ", transient" : ""))
+      })
+    relationships = Dictionary(
+      uniqueKeysWithValues: entity.relationships.map {
+        (
+          $0.name,
+          ($0.isToMany ? ($0.isOrdered ? "ordered " : "") + "to many " : "to one ")
+            + $0.destinationEntityName
+        )
+      })
+    do {
+      versionHash = try model.versionHash(of: entity).hexadecimal
+    } catch {
+      versionHashUnknown =
+        "\([error.entity, error.property].compactMap(\.self).joined(separator: ".")): \(error.reason)"
+    }
+  }
+}

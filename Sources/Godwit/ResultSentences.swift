@@ -1,0 +1,49 @@
+import MigrationCoordinator
+import MigrationEngine
+import Schema
+
+extension MigrationReport {
+  /// The most sentences on missing files, and on violations.
+  private static let (mostFiles, mostViolations) = (5, 100)
+
+  /// What somebody should know of a result, a sentence each.
+  var notes: [String] {
+    var notes = unusedMappings.filter(\.wasNamed).map {
+      "\($0.path) was not used: \($0.reason)."
+    }
+    notes += losses.map(\.sentence)
+    for account in accounts.flatMap(\.entities)
+    // Where nothing is kept, the loss says it all.
+    where account.rowsOut > 0 && account.rowsIn != account.rowsOut {
+      notes.append(account.sentence)
+    }
+    notes += omittedIndexes.map {
+      "index \($0.index) of \($0.entity) was left out: \($0.reason)."
+    }
+    notes += danglingReferences.map {
+      "\($0.count) references in \($0.table).\($0.column) lead to objects that are not there."
+    }
+    notes += missingFileNotes
+    notes += extraTables.map { "table \($0) is none of the model's and was left behind." }
+    if violations > 0 {
+      notes.append("\(violations) violations of the model:")
+      notes += firstViolations.prefix(Self.mostViolations).map(\.sentence)
+    }
+    notes += joinTables.map(\.sentence) + modelCacheLeftOut.map(\.sentence)
+    if let reason = modelCacheOmitted {
+      notes.append("the store carries no model of its own: \(reason).")
+    }
+    return notes
+  }
+
+  private var missingFileNotes: [String] {
+    let missing = missingExternalFiles
+    var notes = missing.prefix(Self.mostFiles).map {
+      "external file \($0) is missing; its reference was carried over."
+    }
+    if missing.count > Self.mostFiles {
+      notes.append("\(missing.count - Self.mostFiles) more external files are missing.")
+    }
+    return notes
+  }
+}

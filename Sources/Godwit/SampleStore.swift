@@ -1,0 +1,99 @@
+public import Foundation
+import MigrationCoordinator
+import ModelFiles
+import ObjectModel
+import StoreGenerator
+public import SystemPackage
+
+/// A store with made-up objects of any model, for tests and measurements.
+///
+/// The same model, number of objects and seed give the same bytes. Values are random and may break
+/// rules such as a least number of objects; the notes of the report name those.
+///
+/// ```swift
+/// var sample = SampleStore(of: "Shop.xcdatamodeld", objects: 100_000)
+/// sample.version = "Shop 3"
+/// let report = try sample.write(to: "Test.sqlite")
+/// ```
+public struct SampleStore: Sendable {
+  /// A model bundle, a single version, or a folder or app with a model.
+  public var model: FilePath
+  /// The version of the bundle, or nil for its current one.
+  public var version: String?
+  /// How many objects, in equal shares over the entities that can have any.
+  public var objects: Int64
+  /// Decides all values.
+  public var seed: UInt64 = 1
+  /// How the store keeps its journal.
+  public var journalMode = JournalMode.delete
+
+  /// Describes a store of a model with so many objects.
+  public init(of model: FilePath, objects: Int64) {
+    (self.model, self.objects) = (model, objects)
+  }
+
+  /// Describes a store of a model with so many objects.
+  public init(of model: URL, objects: Int64) {
+    self.init(of: FilePath(model), objects: objects)
+  }
+
+  /// What was made.
+  public struct Report: Hashable, Sendable {
+    /// The name of the version.
+    public var version: String
+    /// Objects by entity.
+    public var objects: [String: Int64]
+    /// The size of the store without its external files, in bytes.
+    public var bytes: Int64
+    /// How many external files were made.
+    public var externalFiles: Int64
+    /// Where the store is less than its model asks for, a sentence each.
+    public var notes: [String]
+  }
+
+  /// Makes the store, which appears with its external files only when it is complete.
+  ///
+  /// - Parameters:
+  ///   - output: the file to write; there may be none of that name.
+  ///   - progress: hears of the objects written and to be written; what it throws ends the writing.
+  /// - Throws: `MigrationFailure`; nothing is left behind then.
+  @discardableResult
+  public func write(
+    to output: FilePath, progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
+  ) throws -> Report {
+    try MigrationFailure.catching {
+      let bundle = try ModelBundle(model)
+      let found = try version.map { try bundle.version(named: $0) } ?? bundle.current()
+      let model = try found.model()
+      let generator = try StoreGenerator(model: model, rows: objects, seed: seed)
+      let archive = Self.archive(of: model)
+      let made = try generator.generate(
+        to: output, journalMode: journalMode == .wal ? .wal : .delete, modelCache: archive.bytes,
+        progress: progress)
+      return Report(
+        version: found.name,
+        objects: Dictionary(
+          made.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: +),
+        bytes: made.storeBytes, externalFiles: made.externalFiles,
+        notes: archive.notes + made.notes.map(\.sentence))
+    }
+  }
+
+  /// Makes the store, which appears with its external files only when it is complete.
+  ///
+  /// - Throws: `MigrationFailure`; nothing is left behind then.
+  @discardableResult
+  public func write(to output: URL) throws -> Report { try write(to: FilePath(output)) }
+
+  /// The archive of a model for the store to carry, and what it lacks.
+  private static func archive(
+    of model: ManagedObjectModel
+  ) -> (bytes: [UInt8]?, notes: [String]) {
+    do {
+      let encoded = try ModelArchive.encode(model)
+      return (encoded.bytes, encoded.leftOut.map { MigrationReport.CachePart($0).sentence })
+    } catch {
+      return (nil, ["the store carries no model of its own: \(error.problem)."])
+    }
+  }
+}

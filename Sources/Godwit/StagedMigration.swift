@@ -1,0 +1,155 @@
+import Foundation
+import MigrationCoordinator
+import ObjectModel
+import StoreFormat
+import SystemCalls
+public import SystemPackage
+
+// (1) The store that is migrated is only read. What handlers get is a store of the stage's own.
+// (2) A stage is done once its number is in `stages.json`, which names the source and all versions;
+// what a stage left that is not done is made anew, so that a handler never sees its own work twice.
+// (3) The output appears when all stages are done, at once.
+
+/// A migration in stages with code between them, as `NSStagedMigrationManager` does it.
+///
+/// Each stage is a migration into a store of its own, in a folder beside the output; a run that was
+/// interrupted goes on with the first stage that is not done.
+///
+/// ```swift
+/// var migration = StoreMigration(store: "Shop.sqlite", to: "Shop 4.mom")
+/// migration.output = "New.sqlite"
+/// let staged = StagedMigration(
+///   of: migration,
+///   stages: [
+///     .lightweight(["Shop 1.mom", "Shop 2.mom"]),
+///     .custom(from: "Shop 2.mom", to: "Shop 3.mom", willMigrate: removeDuplicates),
+///     .lightweight(["Shop 4.mom"]),
+///   ])
+/// try await staged.run()
+/// ```
+public struct StagedMigration: Sendable {
+  /// The store, the output and how each stage runs; its target, its routing and its consent to
+  /// losses do not count, since each stage has its own.
+  public var migration: StoreMigration
+  /// The stages in their order; the store begins behind the version that it has.
+  public var stages: [MigrationStage]
+
+  /// Creates a migration of a store in stages, into an output.
+  public init(of migration: StoreMigration, stages: [MigrationStage]) {
+    self.migration = migration
+    self.stages = stages
+  }
+
+  /// How far a staged migration is.
+  public struct Progress: Hashable, Sendable {
+    /// The migration that runs, from 1; a lightweight stage of several versions has several.
+    public var step: Int
+    /// How many migrations there are.
+    public var stepCount: Int
+    /// How far the running one is.
+    public var migration: MigrationProgress
+  }
+
+  /// What a staged migration did.
+  public struct Result: Sendable {
+    /// What each migration did that this run did, in their order; those of earlier runs are not
+    /// among them.
+    public let steps: [StoreMigration.Result]
+    /// Where the new store is; the store itself where it had the last version already.
+    public let destination: FilePath
+    /// Whether an earlier run had done some of the stages.
+    public let resumed: Bool
+  }
+
+  /// Migrates the store through all stages.
+  ///
+  /// - Throws: `MigrationFailure`, `CancellationError` where the task was cancelled, or what a
+  ///   handler throws. The store is as it was, there is no output, and the next run goes on with
+  ///   the first stage that is not done.
+  @discardableResult
+  public func run(
+    progress: @escaping @Sendable (Progress) -> Void = { _ in }
+  ) async throws -> Result {
+    try WorkerDispatch.requireCoordinator(workers: migration.workerExecutable)
+    guard let output = migration.output else {
+      throw MigrationFailure(stagedOutputMissing: migration.store)
+    }
+    let route = try StagedRoute(stages, store: migration.store)
+    guard !route.steps.isEmpty else {
+      return Result(steps: [], destination: migration.store, resumed: false)
+    }
+    let work = try MigrationFailure.catching {
+      if try Files.fileStatusIfPresent(output, followLinks: false) != nil {
+        throw MigrationError.outputExists(output)
+      }
+      return try StagedWork(output, of: migration.store, versions: route.versions)
+    }
+    let resumed = work.done > 0
+    var results: [StoreMigration.Result] = []
+    for (number, step) in zip(1..., route.steps) where number > work.done {
+      results.append(
+        try await run(step, number, work) {
+          progress(Progress(step: number, stepCount: route.steps.count, migration: $0))
+        })
+      try MigrationFailure.catching { try work.finish(number) }
+    }
+    try await publish(work.made(route.steps.count), route.last, output)
+    try MigrationFailure.catching { try work.remove(steps: route.steps.count) }
+    return Result(steps: results, destination: output, resumed: resumed)
+  }
+
+  private func run(
+    _ step: StagedStep, _ number: Int, _ work: StagedWork,
+    _ progress: @escaping @Sendable (MigrationProgress) -> Void
+  ) async throws -> StoreMigration.Result {
+    let (before, made) = (work.before(number), work.made(number))
+    var source = number == 1 ? migration.store : work.made(number - 1)
+    if let willMigrate = step.stage.willMigrate {
+      try MigrationFailure.catching { try work.removeStore(before) }
+      try await copy(source, of: step.from, to: before)
+      try await willMigrate(before)
+      source = before
+    }
+    try Task.checkCancellation()
+    try MigrationFailure.catching { try work.removeStore(made) }
+    var single = self.single(source, to: step.to, made)
+    single.routing.infersOnly = true
+    single.allowedLoss = step.stage.allowedLoss
+    let result = try await single.run(progress: progress)
+    try await step.stage.didMigrate?(made)
+    try Task.checkCancellation()
+    return result
+  }
+
+  /// The migration of one stage.
+  private func single(
+    _ source: FilePath, to version: FilePath, _ output: FilePath
+  ) -> StoreMigration {
+    var single = migration
+    (single.store, single.target, single.output) = (source, [version], output)
+    single.routing = MigrationRouting()
+    single.models = []
+    (single.keepsRecord, single.discardsOld, single.copiesIfCurrent) = (false, false, false)
+    single.workFolder = nil
+    return single
+  }
+
+  /// Copies a store with its external files and with what is still in its `-wal`.
+  private func copy(_ store: FilePath, of version: FilePath, to output: FilePath) async throws {
+    var copying = single(store, to: version, output)
+    copying.copiesIfCurrent = true
+    try await copying.run()
+  }
+
+  /// Gives the last store the name of the output, unless the source has changed since.
+  private func publish(
+    _ made: FilePath, _ version: FilePath, _ output: FilePath
+  ) async throws {
+    try MigrationFailure.catching {
+      guard try StagedWork.isUnchanged(migration.store, since: output) else {
+        throw StoreError(.changedDuringMigration, store: migration.store)
+      }
+    }
+    try await copy(made, of: version, to: output)
+  }
+}

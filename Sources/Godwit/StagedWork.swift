@@ -1,0 +1,117 @@
+import Foundation
+import MigrationCoordinator
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// The folder of a staged migration, locked against others: `New.sqlite.godwit-stages`.
+final class StagedWork {
+  private let folder: FilePath
+  private let lock: FileLock
+  private var state: State
+
+  /// What the folder is for, and how many steps are done.
+  private struct State: Codable, Equatable {
+    static let format = 1
+
+    var format = State.format
+    var source: SourceFingerprint
+    var versions: [[String: String]]
+    var done = 0
+  }
+
+  /// How many steps are done.
+  var done: Int { state.done }
+
+  /// Makes the folder, or takes up what an interrupted run with the same stages left of the same
+  /// source.
+  init(_ output: FilePath, of store: FilePath, versions: [[String: String]]) throws {
+    folder = Self.folder(output)
+    if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
+      try Files.createDirectory(folder)
+    } else if try Self.state(folder) == nil {
+      try Self.requireEmpty(folder)
+    }
+    guard let lock = try FileLock.acquire(folder.appending("stages.lock")) else {
+      throw MigrationError.alreadyRunning(store: store, lock: folder.appending("stages.lock"))
+    }
+    self.lock = lock
+    let new = State(source: try SourceFingerprint(of: store), versions: versions)
+    state = new
+    if let found = try Self.state(folder) {
+      if (found.format, found.source, found.versions) == (new.format, new.source, new.versions) {
+        state = found
+      } else {
+        for number in 1...max(1, found.versions.count) { try removeStores(number) }
+      }
+    }
+    try write()
+  }
+
+  /// Throws where there is anything but the lock: the folder is somebody else's then.
+  private static func requireEmpty(_ folder: FilePath) throws {
+    let foreign = try Files.listDirectory(folder).filter { $0.string != "stages.lock" }
+    if let first = foreign.first {
+      throw MigrationError.workFolderForeign(folder, .unmarked(holds: first.string))
+    }
+  }
+
+  private static func folder(_ output: FilePath) -> FilePath {
+    FilePath("\(output).godwit-stages")
+  }
+
+  private static func state(_ folder: FilePath) throws -> State? {
+    let file = folder.appending("stages.json")
+    guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else { return nil }
+    // One of another version is nobody's, and the folder is left alone.
+    return try? JSONDecoder().decode(State.self, from: Data(Files.readFile(file, limit: 1 << 24)))
+  }
+
+  private func write() throws {
+    try Files.writeFileAtomically(
+      Array(JSONEncoder().encode(state)), to: folder.appending("stages.json"))
+  }
+
+  /// Whether a store is as it was when the folder of an output was made for it.
+  static func isUnchanged(_ store: FilePath, since output: FilePath) throws -> Bool {
+    try state(folder(output))?.source == SourceFingerprint(of: store)
+  }
+
+  /// The copy that the code before a step gets.
+  func before(_ number: Int) -> FilePath { folder.appending("before-\(number).sqlite") }
+
+  /// The store that a step makes.
+  func made(_ number: Int) -> FilePath { folder.appending("stage-\(number).sqlite") }
+
+  /// Notes that a step is done, and removes what only the step before needed.
+  func finish(_ number: Int) throws {
+    try Files.syncDirectory(folder)
+    state.done = number
+    try write()
+    try removeStore(before(number))
+    if number > 1 { try removeStore(made(number - 1)) }
+  }
+
+  /// Removes a store of the folder with all that belongs to it.
+  func removeStore(_ store: FilePath) throws {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      try Files.removeRegularFile(FilePath(store.string + suffix))
+    }
+    let support = ".\(store.stem ?? "")_SUPPORT"
+    try ExternalDataFolder.remove(support: folder.appending(support))
+  }
+
+  private func removeStores(_ number: Int) throws {
+    try removeStore(before(number))
+    try removeStore(made(number))
+  }
+
+  /// Removes the folder; what handlers put there stays, and the folder with it.
+  func remove(steps: Int) throws {
+    for number in 1...steps { try removeStores(number) }
+    try Files.removeRegularFile(folder.appending("stages.json"))
+    try Files.removeRegularFile(folder.appending("stages.lock"))
+    try Files.removeDirectory(folder)
+  }
+}

@@ -1,0 +1,82 @@
+import Verification
+
+extension StoreVerification.Report {
+  /// What was found, a line each: the differences, and what could not be judged.
+  public var lines: [String] {
+    var lines = core.differences.map(\.sentence)
+    let hidden = core.total - Int64(core.differences.count)
+    if hidden > 0 {
+      let kinds = core.hidden.map { "\($0.count) \($0.kind.rawValue)" }
+      lines.append("… and \(hidden) more: \(kinds.joined(separator: ", ")).")
+    }
+    return lines + core.notJudged.map { "not judged: \($0)" }
+  }
+
+  /// By which way the new store was judged, what the way removes, and what is odd but no
+  /// difference.
+  public var notes: [String] {
+    let way =
+      route.isEmpty
+      ? ["both stores are of one version, and compared as copies"] : route.map(\.sentence)
+    return way + core.removed.map { "removed with the old version: \($0.sentence)" } + core.notes
+  }
+
+  /// The verdict in one sentence.
+  public var verdict: String {
+    if core.total > 0 {
+      let kinds = core.counts.sorted { $0.key.rawValue < $1.key.rawValue }
+        .map { "\($0.value) \($0.key.rawValue)" }
+      return "\(new) is not what \(old) should have become: \(core.total) differences in "
+        + "\(core.rows) rows (\(kinds.joined(separator: ", ")))."
+    }
+    return core.notJudged.isEmpty
+      ? "\(new): \(core.rows) rows as they should be."
+      : "\(new): no difference in \(core.rows) rows, but not everything could be judged."
+  }
+}
+
+extension VerificationReport {
+  /// The differences that are not among those kept, by kind.
+  var hidden: [(kind: Difference.Kind, count: Int64)] {
+    let kept = Dictionary(grouping: differences, by: \.kind).mapValues { Int64($0.count) }
+    return counts.map { ($0.key, $0.value - (kept[$0.key] ?? 0)) }.filter { $0.1 > 0 }
+      .sorted { $0.0.rawValue < $1.0.rawValue }
+  }
+}
+
+extension Difference {
+  /// The place and what is wrong there.
+  var sentence: String {
+    let place = [table, key, column].compactMap(\.self).joined(separator: " ")
+    let what =
+      switch (expected, actual) {
+      case (let expected?, let actual?): "\(actual) instead of \(expected)"
+      case (let expected?, nil): "missing: \(expected)"
+      case (nil, let actual?): actual
+      case (nil, nil): words
+      }
+    return "\(kind.rawValue): \(place.isEmpty ? "" : "\(place): ")\(what)"
+  }
+
+  private var words: String {
+    switch kind {
+    case .rowMissing, .pairMissing, .tableMissing, .columnMissing, .indexMissing: "missing"
+    case .rowExtra, .pairExtra, .tableExtra, .columnExtra, .indexExtra: "one too many"
+    case .rowLost: "belongs to no entity of the old model, so it was left behind"
+    default: "differs"
+    }
+  }
+}
+
+extension VerificationReport.Removal {
+  /// What went, and how many of it.
+  var sentence: String {
+    switch what {
+    case .entity: "\(count) objects of \(name)"
+    case .attribute: "\(count) values of \(name)"
+    case .relationship: "\(count) references of \(name)"
+    case .table: "table \(name) with \(count) rows, which is none of the model's"
+    case .rows: "\(count) rows of \(name)"
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Godwit
+import SystemPackage
+import Testing
+
+/// A model of several versions and stores of it, in a folder of their own that goes with the test.
+final class GivenStore {
+  let folder: URL
+  var model: URL { folder.appending(path: "Notes.xcdatamodeld") }
+  var store: URL { folder.appending(path: "Store.sqlite") }
+  var output: URL { folder.appending(path: "New.sqlite") }
+
+  /// The executables of this build, beside the bundle of the tests.
+  static let products = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+  /// `godwit` itself knows the work of a worker.
+  static let tool = products.appending(path: "godwit")
+  /// The tool with policies of the tests.
+  static let policyTool = products.appending(path: "PolicyTool")
+
+  /// Makes versions named by their numbers, the last one current, and a store of the first.
+  ///
+  /// Each version is the text between `<model>` and `</model>`.
+  init(_ versions: String..., objects: Int64 = 60) throws {
+    folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)")
+    for (number, entities) in zip(1..., versions) {
+      let version = model.appending(path: "\(number).xcdatamodel")
+      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
+      try """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" \
+      userDefinedModelVersionIdentifier="\(number)">\(entities)</model>
+      """.write(
+        to: version.appending(path: "contents"), atomically: true, encoding: .utf8)
+    }
+    let current = ["_XCCurrentVersionName": "\(versions.count).xcdatamodel"]
+    try PropertyListSerialization.data(fromPropertyList: current, format: .xml, options: 0)
+      .write(to: model.appending(path: ".xccurrentversion"))
+    try makeStore(of: "1", objects: objects, at: store)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func makeStore(of version: String, objects: Int64, at file: URL, seed: UInt64 = 1) throws {
+    var sample = SampleStore(of: model, objects: objects)
+    sample.version = version
+    sample.seed = seed
+    try sample.write(to: file)
+  }
+
+  func version(_ name: String) -> URL { model.appending(path: "\(name).xcdatamodel") }
+
+  /// A migration to the current version by processes of `godwit`.
+  func migration(to target: URL? = nil, by tool: URL = GivenStore.tool) -> StoreMigration {
+    var migration = StoreMigration(store: store, to: target ?? model)
+    migration.workerExecutable = FilePath(tool.path)
+    migration.output = FilePath(output.path)
+    return migration
+  }
+
+  /// The names in the folder.
+  var names: Set<String> {
+    get throws { Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)) }
+  }
+
+  /// The failure that a migration ends with.
+  func failure(
+    of migration: StoreMigration, at location: SourceLocation = #_sourceLocation
+  ) async throws -> MigrationFailure {
+    let error = await #expect(throws: MigrationFailure.self, sourceLocation: location) {
+      try await migration.run()
+    }
+    return try #require(error, sourceLocation: location)
+  }
+}
+
+/// Entities of the versions that tests are about.
+enum Model {
+  static func entity(_ name: String, _ properties: String) -> String {
+    "<entity name=\"\(name)\">\(properties)</entity>"
+  }
+
+  static func attribute(_ name: String, _ type: String, _ more: String = "optional=\"YES\"")
+    -> String
+  {
+    "<attribute name=\"\(name)\" attributeType=\"\(type)\" \(more)/>"
+  }
+
+  static let note = entity(
+    "Note", attribute("title", "String") + attribute("pages", "Integer 16"))
+  static let noteWithoutPages = entity("Note", attribute("title", "String"))
+  static let longNote = entity(
+    "Note",
+    attribute("title", "String") + attribute("pages", "Integer 64") + attribute("text", "String"))
+  static let tag = entity("Tag", attribute("name", "String"))
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Godwit
+import SystemPackage
+import Testing
+
+@Suite struct MonitorTests {
+  @Test func `nothing is known of a store that nobody migrated`() async throws {
+    let given = try GivenStore(Model.note)
+    let monitor = MigrationMonitor(given.store)
+    #expect(try await monitor.status() == nil)
+    let none = monitor.updates(waitingToBegin: .milliseconds(50))
+    for try await status in none { Issue.record("\(status.state) of nothing") }
+  }
+
+  @Test func `what became of a migration is told by its record`() async throws {
+    let given = try GivenStore(Model.note + Model.tag, Model.note)
+    var migration = given.migration()
+    migration.keepsRecord = true
+    try await migration.run()
+    for path in [given.store, given.output] {
+      let status = try #require(try await MigrationMonitor(path).status())
+      #expect(status.state == .done && !status.state.isOpen && status.exitStatus == 0)
+      #expect(status.rows == 30 && status.losses.count == 1)
+      #expect(status.destination?.lastComponent == "New.sqlite")
+      #expect(try #require(status.ended) < Date.now.addingTimeInterval(60))
+    }
+  }
+
+  @Test func `a refusal is told with its sentences`() async throws {
+    let given = try GivenStore(Model.note + Model.tag, Model.note)
+    var migration = given.migration()
+    (migration.keepsRecord, migration.failsOnLoss) = (true, true)
+    let failure = try await given.failure(of: migration)
+    let status = try #require(try await MigrationMonitor(given.store).status())
+    #expect(status.state == .refused && status.exitStatus == 78)
+    #expect(status.sentences == failure.sentences)
+  }
+
+  @Test func `another process is watched to its end`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote, objects: 100_000)
+    let process = Process()
+    process.executableURL = GivenStore.tool
+    process.arguments = [
+      "migrate", given.store.path, "--to", given.model.path, "--workers", "1", "--range-rows",
+      "500",
+    ]
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    // Without an await, so that no other test comes between.
+    while try !given.names.contains("Store.sqlite.godwit-status.json") { usleep(1_000) }
+    usleep(100_000)
+    try #require(process.suspend())
+    var states: [MigrationMonitor.State] = []
+    var fractions: [Double] = []
+    for try await status in MigrationMonitor(given.store).updates(every: .milliseconds(50)) {
+      if states.isEmpty {
+        #expect(status.reason == .stopped && status.exitStatus == 69)
+        #expect(status.process == process.processIdentifier)
+        try #require(process.resume())
+      }
+      states.append(status.state)
+      if let progress = status.progress { fractions.append(progress.fraction) }
+    }
+    process.waitUntilExit()
+    #expect(states.first == .paused && states.last == .done, "\(states)")
+    #expect(!states.dropLast().contains { !$0.isOpen })
+    #expect(!fractions.isEmpty && fractions == fractions.sorted())
+  }
+}
