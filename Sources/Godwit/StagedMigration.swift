@@ -2,6 +2,7 @@ import Foundation
 import MigrationCoordinator
 import ObjectModel
 import StoreFormat
+import Survey
 import SystemCalls
 public import SystemPackage
 
