@@ -1,3 +1,4 @@
+import Foundation
 import Planning
 import SystemCalls
 import SystemPackage

@@ -1,7 +1,7 @@
 import Foundation
 import Godwit
 
-/// Brings a store to the current version of a model, without the command line of `godwit`:
+/// Brings a store to the current version of a model, without the command line of `godwit`.
 ///
 ///     LibraryUpdate Library.sqlite Library.xcdatamodeld [Entity.property …]
 ///
