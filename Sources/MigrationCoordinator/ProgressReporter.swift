@@ -47,7 +47,7 @@ final class ProgressReporter: Sendable {
   /// not reported a second time.
   func again() -> ProgressReporter {
     let last = phases.withLock { $0.last?.phase } ?? .surveying
-    return last.rawValue > Phase.migrating.rawValue ? ProgressReporter() : self
+    return last > .migrating ? ProgressReporter() : self
   }
 
   func enter(_ phase: Phase, units: Int = 0) {

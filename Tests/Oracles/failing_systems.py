@@ -7,7 +7,6 @@ Small disks are file systems in memory, which only root may mount; else they are
 
 usage: failing_systems.py --godwit P [--corpus D] [--scratch S]
 """
-import argparse
 import hashlib
 import os
 import random
@@ -17,7 +16,7 @@ import sqlite3
 import subprocess
 import time
 
-from run import Tool, run_cases, said
+from run import Tool, parser, run_cases, said
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
@@ -280,13 +279,7 @@ CASES = [
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--godwit", required=True, help="the executable")
-    p.add_argument("--corpus", help="is not needed")
-    p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
-    p.add_argument("--jobs", type=int, default=int(os.environ.get("GODWIT_JOBS", 2)),
-                   help="cases in parallel")
-    p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
+    p = parser(__doc__, needs_corpus=False)
     options = p.parse_args()
     tool = Tool(options.godwit, timeout=300)
     cases = [(f"{name}, {engine}" if engine else name,

@@ -18,10 +18,12 @@ class Failure(Exception):
     """A check that did not hold, as a sentence."""
 
 
-def parser(description):
+def parser(description, needs_corpus=True):
+    """The options of every oracle; one that makes all its stores itself takes no corpus."""
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--godwit", required=True, help="the executable")
-    p.add_argument("--corpus", required=True, help="the folder with real Core Data files")
+    p.add_argument("--corpus", required=needs_corpus, help="the folder with real Core Data files"
+                   if needs_corpus else "is not needed")
     p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
     p.add_argument("--jobs", type=int, default=int(os.environ.get("GODWIT_JOBS", 2)),
                    help="cases in parallel")

@@ -9,7 +9,6 @@ usage: snapshots.py --godwit P [--renew] [--scratch S]
 
 --renew writes the files anew; read the differences before they are committed.
 """
-import argparse
 import difflib
 import json
 import os
@@ -19,7 +18,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from run import run_cases
+from run import parser, run_cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "snapshots")
@@ -342,12 +341,7 @@ def renew(said):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--godwit", required=True, help="the executable")
-    p.add_argument("--corpus", help="is not needed")
-    p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
-    p.add_argument("--jobs", type=int, default=2, help="cases in parallel")
-    p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
+    p = parser(__doc__, needs_corpus=False)
     p.add_argument("--renew", action="store_true", help="write the files anew")
     options = p.parse_args()
     said = in_scratch(options)

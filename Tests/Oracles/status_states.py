@@ -4,7 +4,6 @@ another user, and looks whether `godwit status` says so, by source, output and f
 
 usage: status_states.py --godwit P [--corpus D] [--scratch S]
 """
-import argparse
 import collections
 import json
 import os
@@ -13,7 +12,7 @@ import signal
 import subprocess
 import time
 
-from run import KEEP_RECORD, Failure, Tool, run_cases, said
+from run import KEEP_RECORD, Failure, Tool, parser, run_cases, said
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
@@ -335,13 +334,7 @@ CASES = [
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--godwit", required=True, help="the executable")
-    p.add_argument("--corpus", help="is not needed")
-    p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
-    p.add_argument("--jobs", type=int, default=int(os.environ.get("GODWIT_JOBS", 2)),
-                   help="cases in parallel")
-    p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
+    p = parser(__doc__, needs_corpus=False)
     options = p.parse_args()
     tool = Tool(options.godwit, timeout=120)
     run_cases(options, [(n, lambda folder, c=c: c(tool, folder)) for n, c in CASES], "states")
