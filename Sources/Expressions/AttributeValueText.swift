@@ -14,12 +14,12 @@ extension AttributeValue {
     case .uri(let text): "CAST(\(Self.quoted(text)), \"NSURL\")"
     case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
     case .data(let bytes): "CAST(\"\(Self.hexadecimal(bytes))\", \"NSData\")"
-    case .uuid(let bytes): "CAST(\"\(Self.uuidText(bytes))\", \"NSUUID\")"
+    case .uuid(let bytes): "CAST(\"\(Self.uuidText(bytes: bytes))\", \"NSUUID\")"
     }
   }
 
   /// The value that a text or number is under `CAST(…, "class")`; nil where it is none.
-  package init?(_ value: AttributeValue, castTo className: String) {
+  package init?(value: AttributeValue, castTo className: String) {
     switch (className, value) {
     case ("NSDate", .integer(let number)): self = .date(Double(number))
     case ("NSDate", .real(let number)): self = .date(number)
@@ -37,7 +37,7 @@ extension AttributeValue {
   }
 
   /// The text of a UUID in capitals, as Foundation prints it.
-  package static func uuidText(_ bytes: [UInt8]) -> String {
+  package static func uuidText(bytes: [UInt8]) -> String {
     var result = ""
     for (index, pair) in zip(bytes.indices, bytes) {
       if [4, 6, 8, 10].contains(index) { result += "-" }

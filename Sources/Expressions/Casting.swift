@@ -15,18 +15,21 @@ enum Casting {
 
   private static func cast(_ value: AttributeValue, to className: String) -> AttributeValue? {
     switch className {
-    case "NSString": text(value).map { .string($0) }
-    case "NSNumber": number(value)
-    case "NSDecimalNumber": decimal(value)
-    case "NSDate": date(value)
-    case "NSUUID": if case .uuid = value { value } else { AttributeValue(value, castTo: className) }
-    case "NSURL": if case .uri = value { value } else { AttributeValue(value, castTo: className) }
-    case "NSData": if case .data = value { value } else { AttributeValue(value, castTo: className) }
+    case "NSString": text(value: value).map { .string($0) }
+    case "NSNumber": number(value: value)
+    case "NSDecimalNumber": decimal(value: value)
+    case "NSDate": date(value: value)
+    case "NSUUID":
+      if case .uuid = value { value } else { AttributeValue(value: value, castTo: className) }
+    case "NSURL":
+      if case .uri = value { value } else { AttributeValue(value: value, castTo: className) }
+    case "NSData":
+      if case .data = value { value } else { AttributeValue(value: value, castTo: className) }
     default: nil
     }
   }
 
-  static func text(_ value: AttributeValue) -> String? {
+  static func text(value: AttributeValue) -> String? {
     switch value {
     case .string(let text), .uri(let text): text
     case .boolean(let flag): flag ? "1" : "0"
@@ -34,12 +37,12 @@ enum Casting {
     case .real(let number):
       number == number.rounded() && abs(number) < 1e15 ? "\(Int64(number))" : "\(number)"
     case .decimal(let digits): digits
-    case .uuid(let bytes): AttributeValue.uuidText(bytes)
+    case .uuid(let bytes): AttributeValue.uuidText(bytes: bytes)
     case .null, .date, .data: nil
     }
   }
 
-  static func number(_ value: AttributeValue) -> AttributeValue? {
+  static func number(value: AttributeValue) -> AttributeValue? {
     switch value {
     case .boolean, .integer, .real, .decimal: value
     case .date(let seconds): .real(seconds)
@@ -49,16 +52,16 @@ enum Casting {
     }
   }
 
-  private static func decimal(_ value: AttributeValue) -> AttributeValue? {
+  private static func decimal(value: AttributeValue) -> AttributeValue? {
     switch value {
     case .decimal: value
     case .boolean, .integer, .real: Number(value).map { .decimal("\($0.decimal)") }
-    case .string: AttributeValue(value, castTo: "NSDecimalNumber")
+    case .string: AttributeValue(value: value, castTo: "NSDecimalNumber")
     default: nil
     }
   }
 
-  private static func date(_ value: AttributeValue) -> AttributeValue? {
+  private static func date(value: AttributeValue) -> AttributeValue? {
     switch value {
     case .date: value
     case .boolean, .integer, .real, .decimal: Number(value).map { .date($0.double) }

@@ -57,33 +57,34 @@ package struct ExpressionEvaluator {
       let start = try operand.map(value) ?? scope.object
       return try Self.follow(path, from: start)
     case .builtIn(let name, let arguments):
-      return try call(name, try arguments.map(value))
+      return try call(name, arguments: try arguments.map(value))
     case .function(let operand, let selector, let arguments):
-      return try send(selector, to: try value(of: operand), try arguments.map(value))
+      return try send(selector, to: try value(of: operand), arguments: try arguments.map(value))
     case .aggregate(let members):
-      return .collection(ValueCollection(.array, try members.map(value)))
+      return .collection(ValueCollection(kind: .array, members: try members.map(value)))
     case .fetch(let request, let context, let countOnly):
       return try fetch(try value(of: request), in: try value(of: context), countOnly: countOnly)
     case .subquery(let collection, let variable, let predicate):
-      return try subquery(try value(of: collection), variable, predicate)
+      return try subquery(
+        collection: try value(of: collection), variable: variable, predicate: predicate)
     case .ternary(let condition, let whenTrue, let whenFalse):
       return try value(of: isTrue(condition) ? whenTrue : whenFalse)
     case .set(let operation, let left, let right):
-      return try combine(operation, try value(of: left), try value(of: right))
+      return try combine(operation, left: try value(of: left), right: try value(of: right))
     }
   }
 
   private func subquery(
-    _ collection: ObjectValue, _ variable: String, _ predicate: ValuePredicate
+    collection: ObjectValue, variable: String, predicate: ValuePredicate
   ) throws -> ObjectValue {
     if collection.isNull { return .null }
-    let collection = try Self.collection(collection, of: "SUBQUERY")
+    let collection = try Self.collection(value: collection, of: "SUBQUERY")
     var inner = self
     let members = try collection.members.filter { member in
       inner.scope.variables[variable] = member
       return try inner.isTrue(predicate)
     }
-    return .collection(ValueCollection(collection.kind, members))
+    return .collection(ValueCollection(kind: collection.kind, members: members))
   }
 
   private func fetch(
@@ -98,30 +99,30 @@ package struct ExpressionEvaluator {
         .wrongArgument(of: "FETCH", expected: "a context", found: context.kindName))
     }
     let found = try context.fetch(request)
-    return countOnly ? .integer(Int64(found.count)) : .objects(found)
+    return countOnly ? .integer(value: Int64(found.count)) : .objects(found)
   }
 
   /// A nil is an empty collection; UNION keeps the left one's kind, and nothing twice.
   private func combine(
-    _ operation: ValueExpression.SetOperation, _ left: ObjectValue, _ right: ObjectValue
+    _ operation: ValueExpression.SetOperation, left: ObjectValue, right: ObjectValue
   ) throws -> ObjectValue {
-    let first = try Self.members(left, of: operation.rawValue)
-    let second = try Self.members(right, of: operation.rawValue)
+    let first = try Self.members(value: left, of: operation.rawValue)
+    let second = try Self.members(value: right, of: operation.rawValue)
     switch operation {
-    case .union: return .collection(ValueCollection(.orderedSet, first + second))
+    case .union: return .collection(ValueCollection(kind: .orderedSet, members: first + second))
     case .intersect:
       let others = Set(second.map { DistinctValue($0) })
       let kept = first.filter { others.contains(DistinctValue($0)) }
-      return .collection(ValueCollection(.orderedSet, kept))
+      return .collection(ValueCollection(kind: .orderedSet, members: kept))
     case .minus:
       let others = Set(second.map { DistinctValue($0) })
       let kept = first.filter { !others.contains(DistinctValue($0)) }
-      return .collection(ValueCollection(.orderedSet, kept))
+      return .collection(ValueCollection(kind: .orderedSet, members: kept))
     }
   }
 
   static func collection(
-    _ value: ObjectValue, of function: String
+    value: ObjectValue, of function: String
   ) throws -> ValueCollection {
     guard case .collection(let collection) = value else {
       throw EvaluationError(
@@ -131,7 +132,7 @@ package struct ExpressionEvaluator {
   }
 
   /// The members of a collection; nil has none.
-  static func members(_ value: ObjectValue, of function: String) throws -> [ObjectValue] {
-    value.isNull ? [] : try collection(value, of: function).members
+  static func members(value: ObjectValue, of function: String) throws -> [ObjectValue] {
+    value.isNull ? [] : try collection(value: value, of: function).members
   }
 }

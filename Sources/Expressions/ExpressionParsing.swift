@@ -15,9 +15,9 @@ extension FormatParser {
     var result = try product()
     while true {
       if take(symbol: "+") {
-        result = Self.call(.add, result, try product())
+        result = Self.call(.add, arguments: result, try product())
       } else if take(symbol: "-") {
-        result = Self.call(.subtract, result, try product())
+        result = Self.call(.subtract, arguments: result, try product())
       } else {
         return result
       }
@@ -28,9 +28,9 @@ extension FormatParser {
     var result = try signed()
     while true {
       if take(symbol: "*") {
-        result = Self.call(.multiply, result, try signed())
+        result = Self.call(.multiply, arguments: result, try signed())
       } else if take(symbol: "/") {
-        result = Self.call(.divide, result, try signed())
+        result = Self.call(.divide, arguments: result, try signed())
       } else {
         return result
       }
@@ -43,7 +43,7 @@ extension FormatParser {
     defer { leave() }
     guard peek == .symbol("-") else {
       let base = try withPath()
-      return take(symbol: "**") ? Self.call(.power, base, try signed()) : base
+      return take(symbol: "**") ? Self.call(.power, arguments: base, try signed()) : base
     }
     let place = column
     position += 1
@@ -51,15 +51,15 @@ extension FormatParser {
     if case .number(let digits)? = peek {
       position += 1
       if peek != .symbol("**"), peek != .symbol("["), peek != .symbol(".") {
-        return try number("-" + digits, column: place)
+        return try number(digits: "-" + digits, column: place)
       }
       position -= 1
     }
-    return Self.call(.subtract, .constant(.integer(0)), try signed())
+    return Self.call(.subtract, arguments: .constant(.integer(0)), try signed())
   }
 
   private static func call(
-    _ function: BuiltInFunction, _ arguments: ValueExpression...
+    _ function: BuiltInFunction, arguments: ValueExpression...
   ) -> ValueExpression {
     .builtIn(name: function.rawValue, arguments)
   }
@@ -72,7 +72,7 @@ extension FormatParser {
         let path = try keyPath()
         result = .keyPath(operand: result == .evaluatedObject ? nil : result, path)
       } else if take(symbol: "[") {
-        result = Self.call(.element, result, try index())
+        result = Self.call(.element, arguments: result, try index())
         try expect("]")
       } else {
         return result
@@ -111,7 +111,7 @@ extension FormatParser {
       return .constant(.string(text))
     case .number(let digits):
       position += 1
-      return try number(digits, column: place)
+      return try number(digits: digits, column: place)
     case .variable(let name):
       position += 1
       return .variable(name)
@@ -123,7 +123,7 @@ extension FormatParser {
         throw failure(expected: "an expression")
       }
       position += 1
-      return try named(name, column: place)
+      return try named(name: name, column: place)
     case .symbol("{"):
       position += 1
       return .aggregate(try arguments(until: "}"))
@@ -136,7 +136,7 @@ extension FormatParser {
     }
   }
 
-  private mutating func named(_ name: String, column: Int) throws(FormatError) -> ValueExpression {
+  private mutating func named(name: String, column: Int) throws(FormatError) -> ValueExpression {
     let called = peek == .symbol("(")
     switch name.uppercased() {
     case "TRUE", "YES": return .constant(.boolean(true))
@@ -145,7 +145,8 @@ extension FormatParser {
     case "SELF": return .evaluatedObject
     case "ANYKEY":
       throw FormatError(
-        .refused("ANYKEY", reason: "only Spotlight evaluates it"), text: text, column: column)
+        problem: .refused("ANYKEY", reason: "only Spotlight evaluates it"), text: text,
+        column: column)
     case "FUNCTION" where called: return try function()
     case "CAST" where called: return try cast()
     case "FETCH" where called: return try fetch()
@@ -153,7 +154,7 @@ extension FormatParser {
     case "TERNARY" where called: return try ternary()
     default: break
     }
-    if called || peek == .symbol(":") { return try builtIn(name, column: column) }
+    if called || peek == .symbol(":") { return try builtIn(first: name, column: column) }
     return .keyPath(operand: nil, try restOfPath(name))
   }
 
@@ -161,7 +162,7 @@ extension FormatParser {
     take(symbol: ".") ? name + "." + (try keyPath()) : name
   }
 
-  private func number(_ digits: String, column: Int) throws(FormatError) -> ValueExpression {
+  private func number(digits: String, column: Int) throws(FormatError) -> ValueExpression {
     let magnitude = digits.hasPrefix("-") ? digits.dropFirst() : Substring(digits)
     let sign = digits.hasPrefix("-") ? "-" : ""
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] where magnitude.hasPrefix(prefix) {
@@ -173,7 +174,7 @@ extension FormatParser {
     // `Double` would also take "0x1p3", which the language does not know.
     guard magnitude.allSatisfy({ $0.isNumber || ".eE+-".contains($0) }),
       let value = Double(digits), value.isFinite
-    else { throw FormatError(.badNumber(digits), text: text, column: column) }
+    else { throw FormatError(problem: .badNumber(digits), text: text, column: column) }
     return .constant(.real(value))
   }
 
@@ -181,7 +182,7 @@ extension FormatParser {
 
   /// `name(…)` or the selector form `name:other:(…)`.
   private mutating func builtIn(
-    _ first: String, column: Int
+    first: String, column: Int
   ) throws(FormatError) -> ValueExpression {
     var name = first
     while take(symbol: ":") {
@@ -202,13 +203,13 @@ extension FormatParser {
     }
     guard arguments.count == function.argumentCount else {
       throw FormatError(
-        .argumentCount(
+        problem: .argumentCount(
           function: function.rawValue, expected: function.argumentCount, actual: arguments.count),
         text: text, column: column)
     }
     if function == .cast, case .constant(let value) = arguments[0],
       case .constant(.string(let type)) = arguments[1],
-      let cast = AttributeValue(value, castTo: type)
+      let cast = AttributeValue(value: value, castTo: type)
     {
       return .constant(cast)
     }
@@ -218,9 +219,9 @@ extension FormatParser {
   private func refuseUnknown(_ name: String, column: Int) throws(FormatError) {
     guard knowsAllFunctions else { return }
     if let reason = BuiltInFunction.refused[name] ?? BuiltInFunction.refused[name + ":"] {
-      throw FormatError(.refused(name, reason: reason), text: text, column: column)
+      throw FormatError(problem: .refused(name, reason: reason), text: text, column: column)
     }
-    throw FormatError(.unknownFunction(name), text: text, column: column)
+    throw FormatError(problem: .unknownFunction(name), text: text, column: column)
   }
 
   private mutating func function() throws(FormatError) -> ValueExpression {
@@ -246,10 +247,12 @@ extension FormatParser {
     guard case .string(let type)? = peek else { throw failure(expected: "a quoted class") }
     position += 1
     try expect(")")
-    if case .constant(let constant) = value, let cast = AttributeValue(constant, castTo: type) {
+    if case .constant(let constant) = value,
+      let cast = AttributeValue(value: constant, castTo: type)
+    {
       return .constant(cast)
     }
-    return Self.call(.cast, value, .constant(.string(type)))
+    return Self.call(.cast, arguments: value, .constant(.string(type)))
   }
 
   private mutating func fetch() throws(FormatError) -> ValueExpression {

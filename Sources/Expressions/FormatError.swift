@@ -19,7 +19,7 @@ package struct FormatError: Error, Hashable, Sendable, Codable {
   /// The place in the text, in characters from 1.
   package var column: Int
 
-  package init(_ problem: Problem, text: String, column: Int) {
+  package init(problem: Problem, text: String, column: Int) {
     self.problem = problem
     self.text = text
     self.column = column

@@ -2,7 +2,7 @@ extension ValuePredicate {
   /// Takes the text of a predicate apart; what is not understood is kept as `.unparsed`.
   package init(parsing text: String) {
     do {
-      var parser = try FormatParser(text, knowsAllFunctions: false)
+      var parser = try FormatParser(text: text, knowsAllFunctions: false)
       self = try parser.wholePredicate()
     } catch {
       self = .unparsed(text)
@@ -11,7 +11,7 @@ extension ValuePredicate {
 
   /// Takes the text of a predicate that will be evaluated apart; throws with the place.
   package init(format text: String) throws(FormatError) {
-    var parser = try FormatParser(text, knowsAllFunctions: true)
+    var parser = try FormatParser(text: text, knowsAllFunctions: true)
     self = try parser.wholePredicate()
   }
 }
@@ -20,7 +20,7 @@ extension ValueExpression {
   /// Takes the text of an expression apart; nil where it is not understood.
   package init?(parsing text: String) {
     do {
-      var parser = try FormatParser(text, knowsAllFunctions: false)
+      var parser = try FormatParser(text: text, knowsAllFunctions: false)
       self = try parser.wholeExpression()
     } catch {
       return nil
@@ -29,7 +29,7 @@ extension ValueExpression {
 
   /// Takes the text of an expression that will be evaluated apart; throws with the place.
   package init(format text: String) throws(FormatError) {
-    var parser = try FormatParser(text, knowsAllFunctions: true)
+    var parser = try FormatParser(text: text, knowsAllFunctions: true)
     self = try parser.wholeExpression()
   }
 
@@ -64,9 +64,9 @@ struct FormatParser {
   private static let maximumSteps = 100_000
   private static let maximumLength = 100_000
 
-  init(_ text: String, knowsAllFunctions: Bool) throws(FormatError) {
+  init(text: String, knowsAllFunctions: Bool) throws(FormatError) {
     guard text.utf8.count <= Self.maximumLength else {
-      throw FormatError(.tooComplex, text: String(text.prefix(300)), column: 1)
+      throw FormatError(problem: .tooComplex, text: String(text.prefix(300)), column: 1)
     }
     self.text = text
     self.knowsAllFunctions = knowsAllFunctions
@@ -197,7 +197,7 @@ struct FormatParser {
   mutating func enter() throws(FormatError) {
     steps += 1
     guard depth < Self.maximumDepth, steps <= Self.maximumSteps else {
-      throw FormatError(.tooComplex, text: text, column: column)
+      throw FormatError(problem: .tooComplex, text: text, column: column)
     }
     depth += 1
   }
@@ -221,9 +221,10 @@ struct FormatParser {
 
   func failure(expected: String) -> FormatError {
     guard let token = peek else {
-      return FormatError(.textEnds(expected: expected), text: text, column: column)
+      return FormatError(problem: .textEnds(expected: expected), text: text, column: column)
     }
-    return FormatError(.unexpected(token.shown, expected: expected), text: text, column: column)
+    return FormatError(
+      problem: .unexpected(token.shown, expected: expected), text: text, column: column)
   }
 
   mutating func take(symbol: String) -> Bool {

@@ -42,7 +42,7 @@ struct FormatTokenizer {
       skip(rest.prefix { $0.isWhitespace }.count)
       guard let first = rest.first else { return result }
       let start = column
-      result.append(PlacedToken(token: try token(first), column: start))
+      result.append(PlacedToken(token: try token(first: first), column: start))
     }
   }
 
@@ -51,24 +51,25 @@ struct FormatTokenizer {
     column += count
   }
 
-  private func failure(_ problem: FormatError.Problem) -> FormatError {
-    FormatError(problem, text: text, column: column)
+  private func failure(problem: FormatError.Problem) -> FormatError {
+    FormatError(problem: problem, text: text, column: column)
   }
 
-  private mutating func token(_ first: Character) throws(FormatError) -> FormatToken {
-    if first == "\"" || first == "'" { return try string(first) }
+  private mutating func token(first: Character) throws(FormatError) -> FormatToken {
+    if first == "\"" || first == "'" { return try string(quote: first) }
     if first.isASCII && first.isNumber { return number() }
     if first == "%" {
-      throw failure(.refused("a placeholder", reason: "a stored text has no arguments to fill it"))
+      throw failure(
+        problem: .refused("a placeholder", reason: "a stored text has no arguments to fill it"))
     }
     if first == "$" || first == "#" || first == "@" || Self.isNameCharacter(first) {
-      return try word(first)
+      return try word(first: first)
     }
     for symbol in Self.symbols where rest.hasPrefix(symbol) {
       skip(symbol.count)
       return .symbol(symbol)
     }
-    throw failure(.strayCharacter("“\(first)”"))
+    throw failure(problem: .strayCharacter("“\(first)”"))
   }
 
   /// Longer ones first.
@@ -81,10 +82,10 @@ struct FormatTokenizer {
     character.isLetter || character.isNumber || character == "_"
   }
 
-  private mutating func word(_ first: Character) throws(FormatError) -> FormatToken {
+  private mutating func word(first: Character) throws(FormatError) -> FormatToken {
     let hasSign = !Self.isNameCharacter(first)
     let name = rest.dropFirst(hasSign ? 1 : 0).prefix(while: Self.isNameCharacter)
-    guard !name.isEmpty else { throw failure(.strayCharacter("“\(first)”")) }
+    guard !name.isEmpty else { throw failure(problem: .strayCharacter("“\(first)”")) }
     let text = String(name)
     skip(name.count + (hasSign ? 1 : 0))
     switch first {
@@ -110,8 +111,8 @@ struct FormatTokenizer {
     return .number(result)
   }
 
-  private mutating func string(_ quote: Character) throws(FormatError) -> FormatToken {
-    let start = failure(.unterminatedString)
+  private mutating func string(quote: Character) throws(FormatError) -> FormatToken {
+    let start = failure(problem: .unterminatedString)
     skip(1)
     var result = ""
     while let character = rest.first {

@@ -14,7 +14,7 @@ extension ExpressionEvaluator {
     while let key = rest.popFirst() {
       if value.isNull { return .null }
       if key.hasPrefix("@") {
-        return try apply(String(key), to: try collection(value, of: String(key)), rest)
+        return try apply(String(key), to: try collection(value: value, of: String(key)), rest: rest)
       }
       value = try self.value(ofKey: String(key), of: value)
     }
@@ -32,62 +32,66 @@ extension ExpressionEvaluator {
       // A set leaves nil values out, an array keeps them (NSSet and NSArray, valueForKey:).
       return .collection(
         ValueCollection(
-          collection.kind, collection.kind == .set ? values.filter { !$0.isNull } : values))
+          kind: collection.kind,
+          members: collection.kind == .set ? values.filter { !$0.isNull } : values))
     }
   }
 
   /// Applies a collection operator to what the rest of the key path yields for each member.
   private static func apply(
-    _ name: String, to collection: ValueCollection, _ rest: ArraySlice<Substring>
+    _ name: String, to collection: ValueCollection, rest: ArraySlice<Substring>
   ) throws -> ObjectValue {
     if name == "@count" {
-      return try follow(rest, from: .integer(Int64(collection.members.count)))
+      return try follow(rest, from: .integer(value: Int64(collection.members.count)))
     }
     let values = try collection.members.map { try follow(rest, from: $0) }
     switch name {
-    case "@sum": return try sum(values, of: name)
+    case "@sum": return try sum(values: values, of: name)
     case "@avg": return try average(values, of: name)
     case "@min": return try extreme(values, of: name, keeping: .less)
     case "@max": return try extreme(values, of: name, keeping: .greater)
-    case "@unionOfObjects": return .collection(.init(.array, try withoutNil(values, name)))
+    case "@unionOfObjects":
+      return .collection(.init(kind: .array, members: try withoutNil(values, name: name)))
     case "@distinctUnionOfObjects":
-      return .collection(.init(.orderedSet, try withoutNil(values, name)))
+      return .collection(.init(kind: .orderedSet, members: try withoutNil(values, name: name)))
     case "@unionOfArrays":
-      return .collection(.init(.array, try flattened(values, name)))
+      return .collection(.init(kind: .array, members: try flattened(values, name: name)))
     case "@distinctUnionOfArrays", "@distinctUnionOfSets", "@unionOfSets":
       return .collection(
-        .init(name.hasSuffix("Sets") ? .set : .orderedSet, try flattened(values, name)))
+        .init(
+          kind: name.hasSuffix("Sets") ? .set : .orderedSet,
+          members: try flattened(values, name: name)))
     default: throw EvaluationError(.unknownOperator(name))
     }
   }
 
-  private static func withoutNil(_ values: [ObjectValue], _ name: String) throws -> [ObjectValue] {
+  private static func withoutNil(_ values: [ObjectValue], name: String) throws -> [ObjectValue] {
     guard !values.contains(where: \.isNull) else { throw EvaluationError(.nilInUnion(of: name)) }
     return values
   }
 
-  private static func flattened(_ values: [ObjectValue], _ name: String) throws -> [ObjectValue] {
-    try withoutNil(values, name).flatMap { try collection($0, of: name).members }
+  private static func flattened(_ values: [ObjectValue], name: String) throws -> [ObjectValue] {
+    try withoutNil(values, name: name).flatMap { try collection(value: $0, of: name).members }
   }
 
   /// The sum with nil as zero, as key-value coding has it.
-  private static func sum(_ values: [ObjectValue], of name: String) throws -> ObjectValue {
+  private static func sum(values: [ObjectValue], of name: String) throws -> ObjectValue {
     .scalar(try total(values, of: name).value)
   }
 
   private static func average(_ values: [ObjectValue], of name: String) throws -> ObjectValue {
     guard !values.isEmpty else { return .null }
-    return .scalar(Self.mean(try total(values, of: name), values.count).value)
+    return .scalar(Self.mean(try total(values, of: name), count: values.count).value)
   }
 
   private static func total(_ values: [ObjectValue], of name: String) throws -> Number {
     try values.reduce(.integer(0)) { sum, value in
-      value.isNull ? sum : try sum.adding(try number(value, of: name))
+      value.isNull ? sum : try sum.adding(try number(value: value, of: name))
     }
   }
 
   /// Of whole numbers too the mean is a real number.
-  static func mean(_ total: Number, _ count: Int) -> Number {
+  static func mean(_ total: Number, count: Int) -> Number {
     if case .decimal(let sum) = total {
       return .decimal(sum / Number.integer(Int64(count)).decimal)
     }
@@ -109,7 +113,7 @@ extension ExpressionEvaluator {
     return best
   }
 
-  static func number(_ value: ObjectValue, of function: String) throws -> Number {
+  static func number(value: ObjectValue, of function: String) throws -> Number {
     guard case .scalar(let scalar) = value, let number = Number(scalar) else {
       throw EvaluationError(
         .wrongArgument(of: function, expected: "a number", found: value.kindName))

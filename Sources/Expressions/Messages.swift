@@ -3,7 +3,7 @@ import Foundation
 extension ExpressionEvaluator {
   /// Answers `FUNCTION(receiver, "selector", …)`; a message to nil yields nil.
   func send(
-    _ selector: String, to receiver: ObjectValue, _ arguments: [ObjectValue]
+    _ selector: String, to receiver: ObjectValue, arguments: [ObjectValue]
   ) throws -> ObjectValue {
     let expected = selector.count { $0 == ":" }
     guard arguments.count == expected else {
@@ -12,13 +12,14 @@ extension ExpressionEvaluator {
     }
     if receiver.isNull { return .null }
     if selector == "valueForKey:" || selector == "valueForKeyPath:" {
-      return try Self.follow(try Self.text(arguments[0], of: selector), from: receiver)
+      return try Self.follow(try Self.text(value: arguments[0], of: selector), from: receiver)
     }
     switch receiver {
-    case .object(let object): return try object.perform(selector, arguments)
-    case .scalar(let scalar): return try ScalarMessages.send(selector, to: scalar, arguments)
+    case .object(let object): return try object.perform(selector, arguments: arguments)
+    case .scalar(let scalar):
+      return try ScalarMessages.send(selector, to: scalar, arguments: arguments)
     case .collection(let collection):
-      return try CollectionMessages.send(selector, to: collection, arguments)
+      return try CollectionMessages.send(selector, to: collection, arguments: arguments)
     }
   }
 }
@@ -27,24 +28,24 @@ extension ExpressionEvaluator {
 enum ScalarMessages {
   static func value(ofKey key: String, of value: AttributeValue) throws -> ObjectValue {
     if key == "self" { return .scalar(value) }
-    guard let result = property(key, of: value) else {
+    guard let result = property(key: key, of: value) else {
       throw EvaluationError(.unknownKey(key, of: value.kindName))
     }
     return .scalar(result)
   }
 
   static func send(
-    _ selector: String, to value: AttributeValue, _ arguments: [ObjectValue]
+    _ selector: String, to value: AttributeValue, arguments: [ObjectValue]
   ) throws -> ObjectValue {
-    if arguments.isEmpty, let result = property(selector, of: value) { return .scalar(result) }
+    if arguments.isEmpty, let result = property(key: selector, of: value) { return .scalar(result) }
     if case .string(let text) = value, !arguments.isEmpty {
-      let texts = try arguments.map { try ExpressionEvaluator.text($0, of: selector) }
-      if let result = answer(selector, text, texts) { return result }
+      let texts = try arguments.map { try ExpressionEvaluator.text(value: $0, of: selector) }
+      if let result = answer(selector, text: text, arguments: texts) { return result }
     }
     if case .date(let seconds) = value, let argument = arguments.first {
       switch (selector, argument) {
       case ("dateByAddingTimeInterval:", _):
-        let more = try ExpressionEvaluator.number(argument, of: selector).double
+        let more = try ExpressionEvaluator.number(value: argument, of: selector).double
         return .scalar(.date(seconds + more))
       case ("timeIntervalSinceDate:", .scalar(.date(let other))):
         return .scalar(.real(seconds - other))
@@ -54,10 +55,10 @@ enum ScalarMessages {
     throw EvaluationError(.unknownSelector(selector, of: value.kindName))
   }
 
-  private static func property(_ key: String, of value: AttributeValue) -> AttributeValue? {
+  private static func property(key: String, of value: AttributeValue) -> AttributeValue? {
     switch value {
-    case .string(let text): property(key, ofText: text)
-    case .boolean, .integer, .real, .decimal: property(key, ofNumber: value)
+    case .string(let text): property(key: key, ofText: text)
+    case .boolean, .integer, .real, .decimal: property(key: key, ofNumber: value)
     case .date(let seconds):
       switch key {
       case "timeIntervalSinceReferenceDate": .real(seconds)
@@ -66,19 +67,20 @@ enum ScalarMessages {
       default: nil
       }
     case .data(let bytes): key == "length" ? .integer(Int64(bytes.count)) : nil
-    case .uuid(let bytes): key == "UUIDString" ? .string(AttributeValue.uuidText(bytes)) : nil
+    case .uuid(let bytes):
+      key == "UUIDString" ? .string(AttributeValue.uuidText(bytes: bytes)) : nil
     case .uri(let text):
       switch key {
       case "absoluteString": .string(text)
       case "lastPathComponent", "pathExtension", "path", "scheme", "host":
-        URL(string: text).flatMap { part(key, of: $0) }.map { .string($0) } ?? .null
+        URL(string: text).flatMap { part(key: key, of: $0) }.map { .string($0) } ?? .null
       default: nil
       }
     case .null: AttributeValue.null
     }
   }
 
-  private static func part(_ key: String, of url: URL) -> String? {
+  private static func part(key: String, of url: URL) -> String? {
     switch key {
     case "lastPathComponent": url.lastPathComponent
     case "pathExtension": url.pathExtension
@@ -88,7 +90,7 @@ enum ScalarMessages {
     }
   }
 
-  private static func property(_ key: String, ofText text: String) -> AttributeValue? {
+  private static func property(key: String, ofText text: String) -> AttributeValue? {
     switch key {
     case "length": .integer(Int64(text.utf16.count))
     case "uppercaseString": .string(text.uppercased())
@@ -116,10 +118,10 @@ enum ScalarMessages {
     return Int64(trimmed.prefix(sign) + digits) ?? (trimmed.first == "-" ? .min : .max)
   }
 
-  private static func property(_ key: String, ofNumber value: AttributeValue) -> AttributeValue? {
+  private static func property(key: String, ofNumber value: AttributeValue) -> AttributeValue? {
     guard let number = Number(value) else { return nil }
     switch key {
-    case "stringValue": return Casting.text(value).map { .string($0) }
+    case "stringValue": return Casting.text(value: value).map { .string($0) }
     case "boolValue": return .boolean(number.double != 0)
     case "doubleValue", "floatValue": return .real(number.double)
     case "intValue", "integerValue", "longLongValue":
@@ -130,21 +132,21 @@ enum ScalarMessages {
   }
 
   private static func answer(
-    _ selector: String, _ text: String, _ arguments: [String]
+    _ selector: String, text: String, arguments: [String]
   ) -> ObjectValue? {
     switch (selector, arguments.count) {
-    case ("stringByAppendingString:", 1): return .string(text + arguments[0])
+    case ("stringByAppendingString:", 1): return .string(value: text + arguments[0])
     case ("stringByAppendingPathComponent:", 1):
-      return .string((text as NSString).appendingPathComponent(arguments[0]))
+      return .string(value: (text as NSString).appendingPathComponent(arguments[0]))
     case ("stringByReplacingOccurrencesOfString:withString:", 2):
-      return .string(text.replacingOccurrences(of: arguments[0], with: arguments[1]))
+      return .string(value: text.replacingOccurrences(of: arguments[0], with: arguments[1]))
     case ("componentsSeparatedByString:", 1):
-      let parts = text.components(separatedBy: arguments[0]).map { ObjectValue.string($0) }
-      return .collection(ValueCollection(.array, parts))
-    case ("hasPrefix:", 1): return .boolean(text.utf8.starts(with: arguments[0].utf8))
+      let parts = text.components(separatedBy: arguments[0]).map { ObjectValue.string(value: $0) }
+      return .collection(ValueCollection(kind: .array, members: parts))
+    case ("hasPrefix:", 1): return .boolean(value: text.utf8.starts(with: arguments[0].utf8))
     case ("hasSuffix:", 1):
-      return .boolean(text.utf8.reversed().starts(with: arguments[0].utf8.reversed()))
-    case ("isEqualToString:", 1): return .boolean(text.utf8.elementsEqual(arguments[0].utf8))
+      return .boolean(value: text.utf8.reversed().starts(with: arguments[0].utf8.reversed()))
+    case ("isEqualToString:", 1): return .boolean(value: text.utf8.elementsEqual(arguments[0].utf8))
     default: return nil
     }
   }
@@ -153,24 +155,25 @@ enum ScalarMessages {
 /// Messages of arrays and sets, by Foundation's names.
 enum CollectionMessages {
   static func send(
-    _ selector: String, to collection: ValueCollection, _ arguments: [ObjectValue]
+    _ selector: String, to collection: ValueCollection, arguments: [ObjectValue]
   ) throws -> ObjectValue {
     let members = collection.members
     switch (selector, arguments.count) {
-    case ("count", 0): return .integer(Int64(members.count))
+    case ("count", 0): return .integer(value: Int64(members.count))
     case ("firstObject", 0), ("anyObject", 0): return members.first ?? .null
     case ("lastObject", 0): return members.last ?? .null
-    case ("allObjects", 0), ("array", 0): return .collection(ValueCollection(.array, members))
-    case ("set", 0): return .collection(ValueCollection(.set, members))
+    case ("allObjects", 0), ("array", 0):
+      return .collection(ValueCollection(kind: .array, members: members))
+    case ("set", 0): return .collection(ValueCollection(kind: .set, members: members))
     case ("containsObject:", 1):
-      return .boolean(members.contains { $0.isEqual(to: arguments[0]) })
+      return .boolean(value: members.contains { $0.isEqual(to: arguments[0]) })
     case ("componentsJoinedByString:", 1):
-      let separator = try ExpressionEvaluator.text(arguments[0], of: selector)
+      let separator = try ExpressionEvaluator.text(value: arguments[0], of: selector)
       let texts = members.map { member -> String in
-        if case .scalar(let scalar) = member { return Casting.text(scalar) ?? "" }
+        if case .scalar(let scalar) = member { return Casting.text(value: scalar) ?? "" }
         return ""
       }
-      return .string(texts.joined(separator: separator))
+      return .string(value: texts.joined(separator: separator))
     default: throw EvaluationError(.unknownSelector(selector, of: "a collection"))
     }
   }

@@ -13,7 +13,7 @@ package final class FetchRequestValue: EvaluatedObject {
 
   package func value(forKey key: String) throws -> ObjectValue {
     switch key {
-    case "entityName": .string(entityName)
+    case "entityName": .string(value: entityName)
     default: throw EvaluationError(.unknownKey(key, of: typeName))
     }
   }
@@ -39,7 +39,7 @@ package protocol MigrationLookups: AnyObject {
   /// The value of `$manager` under a key: a context, `userInfo`, the current mapping.
   func managerValue(forKey key: String) throws -> ObjectValue
   /// Answers selectors that an application added to its manager; nil where there is no such.
-  func performOther(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue?
+  func performOther(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue?
 }
 
 /// `$manager` in value expressions.
@@ -57,38 +57,41 @@ package final class ManagerObject: EvaluatedObject {
   }
 
   /// The selectors of `NSMigrationManager`, and two that only Xcode's mappings name.
-  package func perform(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue {
+  package func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
     switch selector {
     case "fetchRequestForSourceEntityNamed:predicateString:" where arguments.count == 2:
-      return .object(try request(arguments, selector))
+      return .object(try request(arguments, selector: selector))
     case "destinationInstancesForEntityMappingNamed:sourceInstances:" where arguments.count == 2:
-      let name = try ExpressionEvaluator.text(arguments[0], of: selector)
+      let name = try ExpressionEvaluator.text(value: arguments[0], of: selector)
       return .objects(
-        try lookups.destinations(mapping: name, of: try Self.objects(arguments[1], selector)))
+        try lookups.destinations(
+          mapping: name, of: try Self.objects(value: arguments[1], selector: selector)))
     case "sourceInstancesForEntityMappingNamed:destinationInstances:" where arguments.count == 2:
-      let name = try ExpressionEvaluator.text(arguments[0], of: selector)
+      let name = try ExpressionEvaluator.text(value: arguments[0], of: selector)
       return .objects(
-        try lookups.sources(mapping: name, of: try Self.objects(arguments[1], selector)))
+        try lookups.sources(
+          mapping: name, of: try Self.objects(value: arguments[1], selector: selector)))
     case "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
     where arguments.count == 2:
       // The relationship's name only tells Core Data where to look; the objects are given.
-      _ = try ExpressionEvaluator.text(arguments[0], of: selector)
-      return .objects(try lookups.destinations(of: try Self.objects(arguments[1], selector)))
+      _ = try ExpressionEvaluator.text(value: arguments[0], of: selector)
+      return .objects(
+        try lookups.destinations(of: try Self.objects(value: arguments[1], selector: selector)))
     default:
-      if let answer = try lookups.performOther(selector, arguments) { return answer }
+      if let answer = try lookups.performOther(selector, arguments: arguments) { return answer }
       throw EvaluationError(.unknownSelector(selector, of: typeName))
     }
   }
 
   /// Xcode passes one object, nil or a collection; nil means no object (docs/expressions.md).
   private static func objects(
-    _ value: ObjectValue, _ selector: String
+    value: ObjectValue, selector: String
   ) throws -> [any EvaluatedObject] {
     switch value {
     case .scalar(.null): return []
     case .object(let object): return [object]
     case .collection(let collection):
-      return try collection.members.flatMap { try objects($0, selector) }
+      return try collection.members.flatMap { try objects(value: $0, selector: selector) }
     case .scalar:
       throw EvaluationError(
         .wrongArgument(of: selector, expected: "objects", found: value.kindName))
@@ -97,12 +100,12 @@ package final class ManagerObject: EvaluatedObject {
 
   /// The text of a predicate is read once, however often a mapping asks.
   private func request(
-    _ arguments: [ObjectValue], _ selector: String
+    _ arguments: [ObjectValue], selector: String
   ) throws -> FetchRequestValue {
-    let entity = try ExpressionEvaluator.text(arguments[0], of: selector)
+    let entity = try ExpressionEvaluator.text(value: arguments[0], of: selector)
     let text =
       arguments[1].isNull
-      ? "TRUEPREDICATE" : try ExpressionEvaluator.text(arguments[1], of: selector)
+      ? "TRUEPREDICATE" : try ExpressionEvaluator.text(value: arguments[1], of: selector)
     let key = "\(entity) \(text)"
     if let known = requests[key] { return known }
     let made = FetchRequestValue(entityName: entity, predicate: try ValuePredicate(format: text))

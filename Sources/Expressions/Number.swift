@@ -51,22 +51,22 @@ enum Number {
 
   func compare(_ other: Number) -> Order {
     switch (self, other) {
-    case (.integer(let a), .integer(let b)): return Self.order(a, b)
+    case (.integer(let a), .integer(let b)): return Self.order(a: a, b: b)
     case (.decimal, .decimal), (.decimal, .integer), (.integer, .decimal):
-      return Self.order(decimal, other.decimal)
-    case (.integer(let a), .real(let b)): return Self.order(a, b)
+      return Self.order(a: decimal, b: other.decimal)
+    case (.integer(let a), .real(let b)): return Self.order(a: a, b: b)
     case (.real(let a), .integer(let b)):
-      switch Self.order(b, a) {
+      switch Self.order(a: b, b: a) {
       case .less: return .greater
       case .greater: return .less
       case let order: return order
       }
-    default: return Self.order(double, other.double)
+    default: return Self.order(a: double, b: other.double)
     }
   }
 
   /// Compares without rounding the integer, which may have more digits than a real.
-  private static func order(_ a: Int64, _ b: Double) -> Order {
+  private static func order(a: Int64, b: Double) -> Order {
     if b.isNaN { return .none }
     if b >= 0x1p63 { return .less }
     if b < -0x1p63 { return .greater }
@@ -75,7 +75,7 @@ enum Number {
     return a < whole ? .less : .greater
   }
 
-  private static func order<Value: Comparable>(_ a: Value, _ b: Value) -> Order {
+  private static func order<Value: Comparable>(a: Value, b: Value) -> Order {
     if a == b { return .equal }
     if a < b { return .less }
     return a > b ? .greater : .none
@@ -99,27 +99,34 @@ extension Number {
   }
 
   func adding(_ other: Number) throws -> Number {
-    try combined(other, .add, { $0.addingReportingOverflow($1) }, +, +)
+    try combined(
+      other, function: .add, integers: { $0.addingReportingOverflow($1) }, reals: +, decimals: +)
   }
 
   func subtracting(_ other: Number) throws -> Number {
-    try combined(other, .subtract, { $0.subtractingReportingOverflow($1) }, -, -)
+    try combined(
+      other, function: .subtract, integers: { $0.subtractingReportingOverflow($1) }, reals: -,
+      decimals: -)
   }
 
   func multiplied(by other: Number) throws -> Number {
-    try combined(other, .multiply, { $0.multipliedReportingOverflow(by: $1) }, *, *)
+    try combined(
+      other, function: .multiply, integers: { $0.multipliedReportingOverflow(by: $1) }, reals: *,
+      decimals: *)
   }
 
   func divided(by other: Number) throws -> Number {
     try checkDivisor(other)
-    return try combined(other, .divide, { $0.dividedReportingOverflow(by: $1) }, /, /)
+    return try combined(
+      other, function: .divide, integers: { $0.dividedReportingOverflow(by: $1) }, reals: /,
+      decimals: /)
   }
 
   func modulo(_ other: Number) throws -> Number {
     try checkDivisor(other)
     return try combined(
-      other, .modulus, { $0.remainderReportingOverflow(dividingBy: $1) },
-      { $0.truncatingRemainder(dividingBy: $1) }, Self.remainder)
+      other, function: .modulus, integers: { $0.remainderReportingOverflow(dividingBy: $1) },
+      reals: { $0.truncatingRemainder(dividingBy: $1) }, decimals: Self.remainder)
   }
 
   private func checkDivisor(_ divisor: Number) throws {
@@ -129,9 +136,9 @@ extension Number {
   }
 
   private func combined(
-    _ other: Number, _ function: BuiltInFunction,
-    _ integers: (Int64, Int64) -> (Int64, Bool), _ reals: (Double, Double) -> Double,
-    _ decimals: (Decimal, Decimal) -> Decimal
+    _ other: Number, function: BuiltInFunction,
+    integers: (Int64, Int64) -> (Int64, Bool), reals: (Double, Double) -> Double,
+    decimals: (Decimal, Decimal) -> Decimal
   ) throws -> Number {
     switch paired(with: other) {
     case .integers(let a, let b):
@@ -146,11 +153,11 @@ extension Number {
     }
   }
 
-  private static func remainder(_ a: Decimal, _ b: Decimal) -> Decimal {
-    a - rounded(a / b, a.sign == b.sign ? .down : .up) * b
+  private static func remainder(_ a: Decimal, b: Decimal) -> Decimal {
+    a - rounded(a / b, mode: a.sign == b.sign ? .down : .up) * b
   }
 
-  private static func rounded(_ value: Decimal, _ mode: Decimal.RoundingMode) -> Decimal {
+  private static func rounded(_ value: Decimal, mode: Decimal.RoundingMode) -> Decimal {
     var (source, result) = (value, Decimal())
     NSDecimalRound(&result, &source, 0, mode)
     return result
@@ -159,12 +166,12 @@ extension Number {
   /// The power of two whole numbers is whole where it fits, any other is real.
   func raised(to exponent: Number) -> Number {
     if case .integers(let base, let count) = paired(with: exponent), count >= 0 {
-      if let exact = Self.power(base, count) { return .integer(exact) }
+      if let exact = Self.power(base: base, count: count) { return .integer(exact) }
     }
     return .real(pow(double, exponent.double))
   }
 
-  private static func power(_ base: Int64, _ count: Int64) -> Int64? {
+  private static func power(base: Int64, count: Int64) -> Int64? {
     if base == 0 || base == 1 { return count == 0 ? 1 : base }
     if base == -1 { return count.isMultiple(of: 2) ? 1 : -1 }
     guard count < 64 else { return nil }
@@ -189,10 +196,10 @@ extension Number {
       }
     case .decimal(let number):
       switch function {
-      case .ceiling: return .decimal(Self.rounded(number, .up))
-      case .floor: return .decimal(Self.rounded(number, .down))
-      case .truncate: return .decimal(Self.rounded(number, number < 0 ? .up : .down))
-      default: return .decimal(Self.rounded(number, .plain))
+      case .ceiling: return .decimal(Self.rounded(number, mode: .up))
+      case .floor: return .decimal(Self.rounded(number, mode: .down))
+      case .truncate: return .decimal(Self.rounded(number, mode: number < 0 ? .up : .down))
+      default: return .decimal(Self.rounded(number, mode: .plain))
       }
     }
   }

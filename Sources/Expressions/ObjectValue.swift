@@ -13,12 +13,12 @@ package enum ObjectValue {
 
   /// An array of objects.
   package static func objects(_ objects: [any EvaluatedObject]) -> Self {
-    .collection(ValueCollection(.array, objects.map { .object($0) }))
+    .collection(ValueCollection(kind: .array, members: objects.map { .object($0) }))
   }
 
-  package static func boolean(_ value: Bool) -> Self { .scalar(.boolean(value)) }
-  package static func integer(_ value: Int64) -> Self { .scalar(.integer(value)) }
-  package static func string(_ value: String) -> Self { .scalar(.string(value)) }
+  package static func boolean(value: Bool) -> Self { .scalar(.boolean(value)) }
+  package static func integer(value: Int64) -> Self { .scalar(.integer(value)) }
+  package static func string(value: String) -> Self { .scalar(.string(value)) }
 
   /// The objects in it: of a collection its members, of nil none.
   package var objects: [any EvaluatedObject] {
@@ -47,7 +47,7 @@ package struct ValueCollection {
   package private(set) var members: [ObjectValue]
 
   /// Keeps the first of equal members, unless it is an array.
-  package init(_ kind: Kind, _ members: [ObjectValue]) {
+  package init(kind: Kind, members: [ObjectValue]) {
     self.kind = kind
     guard kind != .array else {
       self.members = members
@@ -66,11 +66,11 @@ package protocol EvaluatedObject: AnyObject {
   var typeName: String { get }
   func value(forKey key: String) throws -> ObjectValue
   /// Answers `FUNCTION(object, "selector", …)`.
-  func perform(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue
+  func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue
 }
 
 extension EvaluatedObject {
-  package func perform(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue {
+  package func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
     throw EvaluationError(.unknownSelector(selector, of: typeName))
   }
 }

@@ -22,49 +22,52 @@ extension ExpressionEvaluator {
         caseInsensitive: noCase, diacriticInsensitive: noMarks, patterns: scope.patterns)
       let (left, right) = (try value(of: left), try value(of: right))
       switch modifier {
-      case .direct: return try Self.compare(left, comparison, right, matcher)
+      case .direct:
+        return try Self.compare(left, comparison: comparison, right: right, matcher: matcher)
       case .any:
-        return try Self.members(left, of: "ANY").contains {
-          try Self.compare($0, comparison, right, matcher)
+        return try Self.members(value: left, of: "ANY").contains {
+          try Self.compare($0, comparison: comparison, right: right, matcher: matcher)
         }
       case .all:
-        return try Self.members(left, of: "ALL").allSatisfy {
-          try Self.compare($0, comparison, right, matcher)
+        return try Self.members(value: left, of: "ALL").allSatisfy {
+          try Self.compare($0, comparison: comparison, right: right, matcher: matcher)
         }
       }
     }
   }
 
   private static func compare(
-    _ left: ObjectValue, _ comparison: ValuePredicate.Comparison, _ right: ObjectValue,
-    _ matcher: TextMatcher
+    _ left: ObjectValue, comparison: ValuePredicate.Comparison, right: ObjectValue,
+    matcher: TextMatcher
   ) throws -> Bool {
     switch comparison {
     case .equal: return matcher.areEqual(left, right)
     case .notEqual: return !matcher.areEqual(left, right)
     case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
-      return try isOrdered(left, comparison, right, matcher)
+      return try isOrdered(left, comparison: comparison, right: right, matcher: matcher)
     case .between:
-      let bounds = try members(right, of: "BETWEEN")
+      let bounds = try members(value: right, of: "BETWEEN")
       guard !left.isNull, !right.isNull else { return false }
       guard bounds.count == 2 else {
         throw EvaluationError(.argumentCount(of: "BETWEEN", expected: 2, actual: bounds.count))
       }
-      return try isOrdered(left, .greaterThanOrEqual, bounds[0], matcher)
-        && isOrdered(left, .lessThanOrEqual, bounds[1], matcher)
-    case .in: return try contains(right, left, matcher, "IN")
-    case .contains: return try contains(left, right, matcher, "CONTAINS")
+      return try isOrdered(
+        left, comparison: .greaterThanOrEqual, right: bounds[0], matcher: matcher)
+        && isOrdered(left, comparison: .lessThanOrEqual, right: bounds[1], matcher: matcher)
+    case .in: return try contains(right, part: left, matcher: matcher, name: "IN")
+    case .contains: return try contains(left, part: right, matcher: matcher, name: "CONTAINS")
     case .beginsWith, .endsWith, .like, .matches:
       guard !left.isNull, !right.isNull else { return false }
       return try matcher.compare(
-        try text(left, of: comparison.name), comparison, try text(right, of: comparison.name))
+        try text(value: left, of: comparison.name), comparison: comparison,
+        pattern: try text(value: right, of: comparison.name))
     }
   }
 
   /// Nil is neither less nor greater than anything.
   private static func isOrdered(
-    _ left: ObjectValue, _ comparison: ValuePredicate.Comparison, _ right: ObjectValue,
-    _ matcher: TextMatcher
+    _ left: ObjectValue, comparison: ValuePredicate.Comparison, right: ObjectValue,
+    matcher: TextMatcher
   ) throws -> Bool {
     guard !left.isNull, !right.isNull else { return false }
     let order = try compare(matcher.folded(left), matcher.folded(right))
@@ -93,7 +96,7 @@ extension ExpressionEvaluator {
 
   /// A collection contains its members, a text the texts within it.
   private static func contains(
-    _ whole: ObjectValue, _ part: ObjectValue, _ matcher: TextMatcher, _ name: String
+    _ whole: ObjectValue, part: ObjectValue, matcher: TextMatcher, name: String
   ) throws -> Bool {
     switch whole {
     case .scalar(.null): return false
@@ -101,7 +104,7 @@ extension ExpressionEvaluator {
       return collection.members.contains { matcher.areEqual($0, part) }
     case .scalar(.string(let text)):
       if part.isNull { return false }
-      return matcher.contains(text, try self.text(part, of: name))
+      return matcher.contains(text, part: try self.text(value: part, of: name))
     default:
       throw EvaluationError(
         .wrongArgument(of: name, expected: "a collection or a text", found: whole.kindName))

@@ -15,7 +15,7 @@ struct TextMatcher {
   }
 
   func folded(_ value: ObjectValue) -> ObjectValue {
-    if case .scalar(.string(let text)) = value { return .string(folded(text)) }
+    if case .scalar(.string(let text)) = value { return .string(value: folded(text)) }
     return value
   }
 
@@ -23,26 +23,27 @@ struct TextMatcher {
     folded(left).isEqual(to: folded(right))
   }
 
-  func contains(_ text: String, _ part: String) -> Bool {
+  func contains(_ text: String, part: String) -> Bool {
     let (text, part) = (Array(folded(text).utf8), Array(folded(part).utf8))
     guard part.count <= text.count else { return false }
     return (0...(text.count - part.count)).contains { text[$0...].starts(with: part) }
   }
 
   func compare(
-    _ text: String, _ comparison: ValuePredicate.Comparison, _ pattern: String
+    _ text: String, comparison: ValuePredicate.Comparison, pattern: String
   ) throws -> Bool {
     switch comparison {
     case .beginsWith: return folded(text).utf8.starts(with: folded(pattern).utf8)
     case .endsWith:
       return folded(text).utf8.reversed().starts(with: folded(pattern).utf8.reversed())
-    case .like: return Self.isLike(Array(folded(text)), Self.wildcards(folded(pattern)))
+    case .like:
+      return Self.isLike(Array(folded(text)), pattern: Self.wildcards(pattern: folded(pattern)))
     default:
       // A pattern's letters also name classes, so its case is left to the regular expression.
       let matcher = TextMatcher(
         caseInsensitive: false, diacriticInsensitive: diacriticInsensitive, patterns: patterns)
       return try patterns.matches(
-        matcher.folded(text), matcher.folded(pattern), caseInsensitive: caseInsensitive)
+        matcher.folded(text), pattern: matcher.folded(pattern), caseInsensitive: caseInsensitive)
     }
   }
 
@@ -52,7 +53,7 @@ struct TextMatcher {
     case any
   }
 
-  private static func wildcards(_ pattern: String) -> [Wildcard] {
+  private static func wildcards(pattern: String) -> [Wildcard] {
     var result: [Wildcard] = []
     var characters = Substring(pattern)
     while let character = characters.popFirst() {
@@ -67,7 +68,7 @@ struct TextMatcher {
   }
 
   /// Goes back to the last `*` only, so the time is at most the product of the lengths.
-  private static func isLike(_ text: [Character], _ pattern: [Wildcard]) -> Bool {
+  private static func isLike(_ text: [Character], pattern: [Wildcard]) -> Bool {
     var (place, next) = (0, 0)
     var star: (pattern: Int, text: Int)?
     while place < text.count {
@@ -101,8 +102,8 @@ package final class PatternCache {
   package init() {}
 
   /// Whether the pattern matches the whole text.
-  func matches(_ text: String, _ pattern: String, caseInsensitive: Bool) throws -> Bool {
-    let expression = try expression(pattern, caseInsensitive)
+  func matches(_ text: String, pattern: String, caseInsensitive: Bool) throws -> Bool {
+    let expression = try expression(pattern: pattern, caseInsensitive: caseInsensitive)
     var (found, reports) = (false, 0)
     expression.enumerateMatches(
       in: text, options: [.reportProgress, .anchored],
@@ -117,7 +118,7 @@ package final class PatternCache {
   }
 
   private func expression(
-    _ pattern: String, _ caseInsensitive: Bool
+    pattern: String, caseInsensitive: Bool
   ) throws -> NSRegularExpression {
     let key = (caseInsensitive ? "i" : "c") + pattern
     if let known = compiled[key] { return known }

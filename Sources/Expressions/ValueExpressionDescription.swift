@@ -28,7 +28,7 @@ extension ValueExpression: CustomStringConvertible {
     case .keyPath(nil, let path), .keyPath(.evaluatedObject, let path):
       return (Keywords.contains(firstOf: path) ? "#\(path)" : path, .path)
     case .keyPath(let operand?, let path): return ("\(operand.text(in: .path)).\(path)", .path)
-    case .builtIn(let name, let arguments): return Self.call(name, arguments)
+    case .builtIn(let name, let arguments): return Self.call(name, arguments: arguments)
     case .function(let operand, let selector, let arguments):
       let list = Self.list([operand, .constant(.string(selector))] + arguments)
       return ("FUNCTION(\(list))", .path)
@@ -45,7 +45,7 @@ extension ValueExpression: CustomStringConvertible {
     }
   }
 
-  private static func call(_ name: String, _ arguments: [ValueExpression]) -> (String, Binding) {
+  private static func call(_ name: String, arguments: [ValueExpression]) -> (String, Binding) {
     if let function = BuiltInFunction(rawValue: name), arguments.count == 2 {
       let (first, second) = (arguments[0], arguments[1])
       switch function {
@@ -55,14 +55,14 @@ extension ValueExpression: CustomStringConvertible {
       case .divide: return ("\(first.text(in: .product)) / \(second.text(in: .power))", .product)
       case .power: return ("\(first.text(in: .path)) ** \(second.text(in: .power))", .power)
       case .cast: return ("CAST(\(list(arguments)))", .path)
-      case .element: return ("\(first.text(in: .path))[\(index(second))]", .path)
+      case .element: return ("\(first.text(in: .path))[\(index(expression: second))]", .path)
       default: break
       }
     }
     return ("\(name)(\(list(arguments)))", .path)
   }
 
-  private static func index(_ expression: ValueExpression) -> String {
+  private static func index(expression: ValueExpression) -> String {
     if case .constant(.string(let word)) = expression, ["FIRST", "LAST", "SIZE"].contains(word) {
       return word
     }
@@ -82,21 +82,22 @@ extension ValuePredicate: CustomStringConvertible {
     case .comparison(let left, let comparison, let right, let modifier, let noCase, let noMarks):
       [
         modifier.formatText, left.description,
-        comparison.formatText + Self.options(noCase, noMarks), right.description,
+        comparison.formatText + Self.options(noCase, diacriticInsensitive: noMarks),
+        right.description,
       ].filter { !$0.isEmpty }.joined(separator: " ")
-    case .and(let parts): Self.join(parts, "AND")
-    case .or(let parts): Self.join(parts, "OR")
+    case .and(let parts): Self.join(parts, word: "AND")
+    case .or(let parts): Self.join(parts, word: "OR")
     case .not(let part): "NOT \(part.grouped)"
     case .unparsed(let text): text
     }
   }
 
-  private static func join(_ parts: [ValuePredicate], _ word: String) -> String {
+  private static func join(_ parts: [ValuePredicate], word: String) -> String {
     if parts.isEmpty { return word == "AND" ? "TRUEPREDICATE" : "FALSEPREDICATE" }
     return parts.map(\.grouped).joined(separator: " \(word) ")
   }
 
-  private static func options(_ caseInsensitive: Bool, _ diacriticInsensitive: Bool) -> String {
+  private static func options(_ caseInsensitive: Bool, diacriticInsensitive: Bool) -> String {
     switch (caseInsensitive, diacriticInsensitive) {
     case (false, false): ""
     case (true, false): "[c]"

@@ -34,7 +34,7 @@ open class EntityMigrationPolicy {
   open func createDestinationInstances(
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
-    _ = try manager.core.createDestination(of: source.core, mapping.core)
+    _ = try manager.core.createDestination(of: source.core, mapping: mapping.core)
   }
 
   /// Is called after the last object of the mapping has been made.
@@ -47,7 +47,7 @@ open class EntityMigrationPolicy {
     forDestination destination: MigrationObject, in mapping: EntityMapping,
     manager: MigrationManager
   ) throws {
-    try manager.core.createRelationships(of: destination.core, mapping.core)
+    try manager.core.createRelationships(of: destination.core, mapping: mapping.core)
   }
 
   /// Is called after the last object of the mapping has been related.
@@ -106,59 +106,61 @@ private final class PolicyAdapter: MigrationPolicy {
 
   var objectsAreIndependent: Bool { policy.objectsAreIndependent }
 
-  private func manager(_ core: any PolicyManager) -> MigrationManager {
+  private func manager(core: any PolicyManager) -> MigrationManager {
     if let known, known.core === core { return known }
     let made = MigrationManager(core)
     known = made
     return made
   }
 
-  func begin(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
-    try policy.begin(EntityMapping(mapping), with: manager(core))
+  func begin(_ mapping: Mapping.EntityMapping, core: any PolicyManager) throws {
+    try policy.begin(EntityMapping(mapping), with: manager(core: core))
   }
 
   func createDestinations(
-    of source: ManagedObject, _ mapping: Mapping.EntityMapping, _ core: any PolicyManager
+    of source: ManagedObject, mapping: Mapping.EntityMapping, core: any PolicyManager
   ) throws {
     if knownMapping?.name != mapping.name { knownMapping = EntityMapping(mapping) }
     try policy.createDestinationInstances(
       forSource: MigrationObject(source), in: knownMapping ?? EntityMapping(mapping),
-      manager: manager(core))
+      manager: manager(core: core))
   }
 
-  func endCreation(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
-    try policy.endInstanceCreation(forMapping: EntityMapping(mapping), manager: manager(core))
+  func endCreation(_ mapping: Mapping.EntityMapping, core: any PolicyManager) throws {
+    try policy.endInstanceCreation(forMapping: EntityMapping(mapping), manager: manager(core: core))
   }
 
   func createRelationships(
-    of destination: ManagedObject, _ mapping: Mapping.EntityMapping,
-    _ core: any PolicyManager
+    of destination: ManagedObject, mapping: Mapping.EntityMapping,
+    core: any PolicyManager
   ) throws {
     try policy.createRelationships(
       forDestination: MigrationObject(destination), in: EntityMapping(mapping),
-      manager: manager(core))
+      manager: manager(core: core))
   }
 
-  func endRelationships(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
-    try policy.endRelationshipCreation(forMapping: EntityMapping(mapping), manager: manager(core))
+  func endRelationships(_ mapping: Mapping.EntityMapping, core: any PolicyManager) throws {
+    try policy.endRelationshipCreation(
+      forMapping: EntityMapping(mapping), manager: manager(core: core))
   }
 
   func performCustomValidation(
-    _ mapping: Mapping.EntityMapping, _ core: any PolicyManager
+    _ mapping: Mapping.EntityMapping, core: any PolicyManager
   ) throws {
-    try policy.performCustomValidation(forMapping: EntityMapping(mapping), manager: manager(core))
+    try policy.performCustomValidation(
+      forMapping: EntityMapping(mapping), manager: manager(core: core))
   }
 
-  func end(_ mapping: Mapping.EntityMapping, _ core: any PolicyManager) throws {
-    try policy.end(EntityMapping(mapping), manager: manager(core))
+  func end(_ mapping: Mapping.EntityMapping, core: any PolicyManager) throws {
+    try policy.end(EntityMapping(mapping), manager: manager(core: core))
     known = nil
   }
 
   func perform(
-    _ selector: String, _ arguments: [ObjectValue], _ core: any PolicyManager
+    _ selector: String, arguments: [ObjectValue], core: any PolicyManager
   ) throws -> ObjectValue? {
     try policy.value(
       ofFunction: selector, arguments: arguments.map { FunctionValue($0) },
-      manager: manager(core))?.objectValue
+      manager: manager(core: core))?.objectValue
   }
 }

@@ -6,11 +6,15 @@ extension MigrationFailure {
     let file = error.place.map { "\($0)" } ?? "the output"
     switch error.problem {
     case .rowsOutOfRange(let rows):
-      self.init(.usage, "\(rows) objects cannot be made: ask for 0 to \(Int64(1) << 40).")
+      self.init(
+        .usage, "\(rows) objects cannot be made: ask for 0 to \(Int64(1) << 40).")
     case .configurationUnknown(let name):
-      self.init(.notFound, "the model has no configuration \(name): check its spelling.")
+      self.init(
+        .notFound, "the model has no configuration \(name): check its spelling.")
     case .noConcreteEntity:
-      self.init(.impossible, "all entities of the model are abstract: there is nothing to make.")
+      self.init(
+        .impossible, "all entities of the model are abstract: there is nothing to make."
+      )
     case .hashUnknown(let unknown): self.init(unknown)
     case .schemaNotSupported(let unsupported): self.init(unsupported)
     case .constraintCannotHold(let index):
@@ -18,12 +22,14 @@ extension MigrationFailure {
         .impossible,
         "the uniqueness constraint of \(index) allows too few values: ask for fewer objects.")
     case .outputExists:
-      self.init(.cannotCreate, "\(file) exists already: name another file or remove it.")
+      self.init(
+        .cannotCreate, "\(file) exists already: name another file or remove it.")
     case .folderMissing:
       self.init(.notFound, "the folder of \(file) is not there: make it first.")
     case .writeFailed:
       let cause = error.cause.map { " (\($0))" } ?? ""
-      self.init(.cannotWrite, "\(file) cannot be written\(cause): check space and permissions.")
+      self.init(
+        .cannotWrite, "\(file) cannot be written\(cause): check space and permissions.")
     case .interrupted: self.init(.interrupted, "interrupted: nothing was left behind.")
     }
   }

@@ -33,11 +33,11 @@ public enum GodwitWorker {
       WorkerDispatch.wasAsked.store(true, ordering: .relaxed)
       return
     }
-    exit(run(coordinator: coordinator, policies))
+    exit(run(coordinator: coordinator, policies: policies))
   }
 
   /// The exit status: 0 once the manifest is in place.
-  private static func run(coordinator: Int32, _ policies: MigrationPolicies) -> Int32 {
+  private static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
     var answers = FileDescriptor.standardOutput
     do {
       // Standard output is the coordinator's, whatever a policy prints.
@@ -48,20 +48,20 @@ public enum GodwitWorker {
       let order = try Worker.decode(Files.readToEnd(.standardInput, limit: 1 << 30))
       // The status file is a courtesy: without it the work goes on untold.
       let status = order.status.flatMap { try? StatusFile.openForWriting(FilePath($0)) }
-      try Worker(order, status: status, policies: policies.factories) {
+      try Worker(document: order, status: status, policies: policies.factories) {
         MigrationFailure($0).description
       }.run()
       return 0
     } catch let error as ObjectMigrationError {
-      return tell(error, answers)
+      return tell(error, answers: answers)
     } catch {
-      return tell(failure(error), answers)
+      return tell(failure(error: error), answers: answers)
     }
   }
 
   /// A failure in words, and whether another attempt may end otherwise: where the system lacked
   /// something that comes and goes.
-  private static func failure(_ error: any Error) -> WorkerFailure {
+  private static func failure(error: any Error) -> WorkerFailure {
     let failure = MigrationFailure(error)
     return WorkerFailure(
       exitStatus: failure.exitStatus.rawValue, sentences: failure.sentences,
@@ -69,26 +69,26 @@ public enum GodwitWorker {
   }
 
   /// Hands over a failure as facts, of which the coordinator makes the same error.
-  private static func tell(_ error: ObjectMigrationError, _ answers: FileDescriptor) -> Int32 {
+  private static func tell(_ error: ObjectMigrationError, answers: FileDescriptor) -> Int32 {
     do {
-      tell(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers)
+      tell(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers: answers)
       return WorkerProtocol.objectsFailed
     } catch {
-      return tell(failure(error), answers)
+      return tell(failure(error: error), answers: answers)
     }
   }
 
-  private static func tell(_ failure: WorkerFailure, _ answers: FileDescriptor) -> Int32 {
+  private static func tell(_ failure: WorkerFailure, answers: FileDescriptor) -> Int32 {
     do {
-      tell(try failure.told(), answers)
+      tell(try failure.told(), answers: answers)
       return WorkerProtocol.failed
     } catch {
-      tell("\(error)", answers)
+      tell("\(error)", answers: answers)
       return ExitStatus.bug.rawValue
     }
   }
 
-  private static func tell(_ sentence: String, _ answers: FileDescriptor) {
+  private static func tell(_ sentence: String, answers: FileDescriptor) {
     // Nobody is left to hear of a closed pipe.
     _ = try? answers.writeAll(Array(sentence.utf8))
   }

@@ -5,7 +5,7 @@ package import SystemPackage
 /// JSON as files and terminals get it: sorted, so that two outputs can be compared.
 package enum JSONOutput {
   /// The text of a value.
-  package static func text(_ value: some Encodable) throws -> JSONText {
+  package static func text(value: some Encodable) throws -> JSONText {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     return JSONText(String(decoding: try encoder.encode(value), as: UTF8.self))
@@ -13,7 +13,7 @@ package enum JSONOutput {
 
   /// Writes the text of a value into a file, all of it or nothing.
   package static func write(_ value: some Encodable, to path: FilePath) throws {
-    try Files.writeFileAtomically(Array((try text(value).text + "\n").utf8), to: path)
+    try Files.writeFileAtomically(Array((try text(value: value).text + "\n").utf8), to: path)
   }
 }
 

@@ -5,7 +5,7 @@ import SystemPackage
 
 extension MigrationFailure {
   /// Why losses keep a migration from being done, and what would allow them.
-  init(_ store: FilePath, _ refusal: LossRefusal) {
+  init(store: FilePath, refusal: LossRefusal) {
     let refused = Set(refusal.refused)
     let what =
       refusal.isForbidden
@@ -46,10 +46,10 @@ extension MigrationFailure {
 
   /// The hashes of both sides, one entity a line, as Core Data prints them.
   init(
-    _ store: FilePath, _ hashes: [String: VersionHash], _ target: [FilePath],
-    _ others: [String: VersionHash]
+    store: FilePath, hashes: [String: VersionHash], target: [FilePath],
+    others: [String: VersionHash]
   ) {
-    func lines(_ hashes: [String: VersionHash]) -> [String] {
+    func lines(hashes: [String: VersionHash]) -> [String] {
       hashes.sorted { $0.key < $1.key }.map { "  \($0.key) = \($0.value.hexadecimal)" }
     }
     let code = CoreDataCode.persistentStoreIncompatibleVersionHash.rawValue
@@ -60,7 +60,7 @@ extension MigrationFailure {
           + "which is the model of another app, it seems [\(code)]: name another model, or say "
           + "--allow-loss to drop everything.",
         "the store has:",
-      ] + lines(hashes) + ["the model has:"] + lines(others), code: code)
+      ] + lines(hashes: hashes) + ["the model has:"] + lines(hashes: others), code: code)
   }
 }
 

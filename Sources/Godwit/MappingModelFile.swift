@@ -94,7 +94,7 @@ public struct MappingModelFile: Sendable {
   ///
   /// - Throws: `MigrationFailure` where something in it has no text.
   public func text() throws -> String {
-    try MigrationFailure.catching { try MappingText.text(mapping) }
+    try MigrationFailure.catching { try MappingText.text(mapping: mapping) }
   }
 
   /// Writes the mapping model in JSON where there is nothing yet, or an earlier one.
@@ -141,10 +141,10 @@ public struct MappingModelFile: Sendable {
   public func split(from source: FilePath? = nil, to destination: FilePath? = nil) throws -> Parts {
     try MigrationFailure.catching {
       let split = MappingSplit(
-        mapping, source: try model(.source, at: source),
-        destination: try model(.destination, at: destination))
+        mapping: mapping, source: try model(side: .source, at: source),
+        destination: try model(side: .destination, at: destination))
       guard split.pieces.count > 1 else {
-        throw MigrationFailure(unsplittable: path, split.links)
+        throw MigrationFailure(unsplittable: path, links: split.links)
       }
       return Parts(
         files: split.pieces.map { MappingModelFile($0) },
@@ -161,7 +161,9 @@ public struct MappingModelFile: Sendable {
     try MigrationFailure.catching {
       let mismatches = mapping.mismatches(
         side.core, model: try TargetModel.model(at: model), original: own(side)?.model)
-      guard mismatches.isEmpty else { throw MigrationFailure(path, model, mismatches) }
+      guard mismatches.isEmpty else {
+        throw MigrationFailure(path: path, model: model, mismatches: mismatches)
+      }
     }
   }
 
@@ -186,9 +188,9 @@ public struct MappingModelFile: Sendable {
     try MigrationFailure.catching {
       guard let first = files.first else { return SetReport(leftOut: [], storedKeyLinks: []) }
       let set = MappingSet(
-        files.map { .init(name: $0.path.map { "\($0)" } ?? "", mapping: $0.mapping) },
-        source: try first.model(.source, at: source),
-        destination: try first.model(.destination, at: destination))
+        pieces: files.map { .init(name: $0.path.map { "\($0)" } ?? "", mapping: $0.mapping) },
+        source: try first.model(side: .source, at: source),
+        destination: try first.model(side: .destination, at: destination))
       guard set.problems.isEmpty else { throw MigrationFailure(contradictions: set.problems) }
       return SetReport(
         leftOut: set.leftOut.map(\.sentence),
@@ -197,9 +199,9 @@ public struct MappingModelFile: Sendable {
   }
 
   /// The model that is named, or the one that the file embeds.
-  private func model(_ side: Side, at path: FilePath?) throws -> ManagedObjectModel {
+  private func model(side: Side, at path: FilePath?) throws -> ManagedObjectModel {
     if let path { return try TargetModel.model(at: path) }
-    guard let own = own(side) else { throw MigrationFailure(modelMissing: side, self.path) }
+    guard let own = own(side) else { throw MigrationFailure(modelMissing: side, path: self.path) }
     return own.model
   }
 }

@@ -12,12 +12,14 @@ extension MigrationFailure {
     let place = [error.mapping, error.property].compactMap(\.self).joined(separator: ".")
     let at = "\(file)\(line)\(place.isEmpty ? "" : ": \(place)")"
     switch error.problem {
-    case .damaged(.notFound): self.init(.notFound, "\(file) is not there: check the path.")
+    case .damaged(.notFound):
+      self.init(.notFound, "\(file) is not there: check the path.")
     case .damaged(.unreadable(let errno)):
       self.init(.notFound, "\(file) cannot be read (\(errno)): check its permissions.")
     case .unknownForm:
       self.init(
-        .usage, "\(file) is no mapping model: name an .xcmappingmodel, a .cdm or a .json file.")
+        .usage,
+        "\(file) is no mapping model: name an .xcmappingmodel, a .cdm or a .json file.")
     case .badExpression(let format), .badPredicate(let format):
       self.init(
         .damaged,
@@ -31,11 +33,11 @@ extension MigrationFailure {
         .damaged,
         "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem)), and the model at "
           + "the path that it names is not there either: put that one beside it.")
-    default: self.init(.damaged, "\(at): \(Self.text(error)); check the file.")
+    default: self.init(.damaged, "\(at): \(Self.text(error: error)); check the file.")
     }
   }
 
-  private static func text(_ error: MappingFileError) -> String {
+  private static func text(error: MappingFileError) -> String {
     let column = error.column.map { ", column \($0)" } ?? ""
     switch error.problem {
     case .notAMappingModel: return "this is not a mapping model"
@@ -165,17 +167,18 @@ extension MigrationFailure {
         + "file.")
   }
 
-  init(unsplittable path: FilePath?, _ links: [MappingLink]) {
+  init(unsplittable path: FilePath?, links: [MappingLink]) {
     self.init(
       .impossible, kind: .mappingModelUnusable,
-      ["\(Self.name(path)) cannot be split, because everything in it is related:"]
+      ["\(Self.name(path: path)) cannot be split, because everything in it is related:"]
         + links.map(\.sentence))
   }
 
-  init(_ path: FilePath?, _ model: FilePath, _ mismatches: [MappingMismatch]) {
+  init(path: FilePath?, model: FilePath, mismatches: [MappingMismatch]) {
     self.init(
       .impossible, kind: .mappingModelUnusable,
-      ["\(Self.name(path)) was not made for \(model):"] + mismatches.map(\.sentence))
+      ["\(Self.name(path: path)) was not made for \(model):"]
+        + mismatches.map(\.sentence))
   }
 
   init(contradictions: [MappingSetProblem]) {
@@ -184,14 +187,14 @@ extension MigrationFailure {
       ["these are not one migration:"] + contradictions.map(\.sentence))
   }
 
-  init(modelMissing side: MappingModelFile.Side, _ path: FilePath?) {
+  init(modelMissing side: MappingModelFile.Side, path: FilePath?) {
     self.init(
       .usage,
       "\(path.map { "\($0)" } ?? "The mapping model") does not hold its \(side.rawValue) model: "
         + "name it.")
   }
 
-  private static func name(_ path: FilePath?) -> String {
+  private static func name(path: FilePath?) -> String {
     path.map { "\($0)" } ?? "the mapping model"
   }
 }

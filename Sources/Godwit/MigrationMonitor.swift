@@ -159,7 +159,7 @@ public struct MigrationMonitor: Sendable {
             report = try await MigrationMonitor.begin(watch, wait: sequence.wait)
           }
           guard let report else { return nil }
-          let status = Status(core: try await MigrationMonitor.certain(report, watch))
+          let status = Status(core: try await MigrationMonitor.certain(report, watch: watch))
           last = status
           return status
         } catch let error as CancellationError {
@@ -192,7 +192,7 @@ public struct MigrationMonitor: Sendable {
 
   /// Looks once more where a process is not to be seen and was not silent for long.
   private static func certain(
-    _ report: StatusReport, _ watch: StatusWatch
+    _ report: StatusReport, watch: StatusWatch
   ) async throws -> StatusReport {
     guard report.decision.isUncertain else { return report }
     try await Task.sleep(for: .milliseconds(1_100))

@@ -37,28 +37,28 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
   ///
   /// - Throws: where the entity has no such attribute.
   public func value(_ attribute: String) throws -> PropertyValue {
-    PropertyValue(try core.attribute(attribute))
+    PropertyValue(try core.attribute(name: attribute))
   }
 
   /// Sets an attribute; the value must be of its type, or a number where it is numeric.
   ///
   /// - Throws: where it is not, or where the object is of the source store.
   public func setValue(_ value: PropertyValue, for attribute: String) throws {
-    try core.set(attribute, value.attributeValue)
+    try core.set(attribute, value: value.attributeValue)
   }
 
   /// The object of a to-one relationship.
   ///
   /// - Throws: where the entity has no such relationship.
   public func object(_ relationship: String) throws -> MigrationObject? {
-    try core.object(relationship).map { MigrationObject($0) }
+    try core.object(name: relationship).map { MigrationObject($0) }
   }
 
   /// The objects of a relationship, in its order or in that of their keys.
   ///
   /// - Throws: where the entity has no such relationship.
   public func objects(_ relationship: String) throws -> [MigrationObject] {
-    try core.objects(relationship).map { MigrationObject($0) }
+    try core.objects(name: relationship).map { MigrationObject($0) }
   }
 
   /// Sets a to-one relationship; the other end follows.
@@ -85,7 +85,7 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
   public func copyAttributes(from other: MigrationObject) throws {
     let names = Set(attributeNames)
     for name in other.attributeNames where names.contains(name) {
-      try core.set(name, try other.core.attribute(name))
+      try core.set(name, value: try other.core.attribute(name: name))
     }
   }
 }

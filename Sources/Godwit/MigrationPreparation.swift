@@ -18,8 +18,10 @@ extension StoreMigration {
   public func prepare(for target: MigrationTarget? = nil) async throws -> Preparation {
     try WorkerDispatch.requireNoWorker()
     return try MigrationFailure.catching {
-      let model = try target?.core ?? TargetModel(self.target, configuration: configuration)
-      return try MigrationPreview.with(request, model) { Preparation($0, workers: workers) }
+      let model = try target?.core ?? TargetModel(paths: self.target, configuration: configuration)
+      return try MigrationPreview.with(request, target: model) {
+        Preparation(preview: $0, workers: workers)
+      }
     }
   }
 
@@ -121,7 +123,7 @@ extension StoreMigration {
 }
 
 extension StoreMigration.Preparation {
-  init(_ preview: MigrationPreview, workers: Int) {
+  init(preview: MigrationPreview, workers: Int) {
     store = preview.prepared.request.store
     isNeeded = preview.isNeeded
     refusal = Self.refusal(preview)

@@ -94,7 +94,8 @@ public struct MigrationReportFile: Sendable {
       return try Files.resolvedFolder(of: path)
     } catch {
       throw MigrationFailure(
-        .cannotCreate, "the folder of \(path) is not there: make it, or name another file.")
+        .cannotCreate,
+        "the folder of \(path) is not there: make it, or name another file.")
     }
   }
 
@@ -106,27 +107,30 @@ public struct MigrationReportFile: Sendable {
   /// Writes the report of a migration that has no result.
   ///
   /// - Throws: `MigrationFailure` where it cannot be written.
-  public func write(_ failure: MigrationFailure) throws { try write(.of(failure, request)) }
+  public func write(_ failure: MigrationFailure) throws {
+    try write(.of(failure, request: request))
+  }
 
   private func write(_ report: MigrationReport) throws {
     do {
       guard isStream else { return try JSONOutput.write(report, to: try resolved()) }
       let stream = try FileDescriptor.open(path, .writeOnly, options: .closeOnExec)
       _ = try stream.closeAfter {
-        try stream.writeAll(Array((try JSONOutput.text(report).text + "\n").utf8))
+        try stream.writeAll(Array((try JSONOutput.text(value: report).text + "\n").utf8))
       }
     } catch {
       let what =
         report.failure == nil
         ? "the migration is done, but its report" : "the report of what failed"
-      throw MigrationFailure(.cannotWrite, "\(what) cannot be written to \(path): \(error).")
+      throw MigrationFailure(
+        .cannotWrite, "\(what) cannot be written to \(path): \(error).")
     }
   }
 }
 
 extension MigrationReport {
   /// The report of a migration that has no result.
-  fileprivate static func of(_ failure: MigrationFailure, _ request: MigrationRequest)
+  fileprivate static func of(_ failure: MigrationFailure, request: MigrationRequest)
     -> MigrationReport
   {
     let outcome: Outcome =
@@ -137,7 +141,7 @@ extension MigrationReport {
       }
     return .without(
       result: outcome, store: request.store, destination: request.destination,
-      Failure(
+      failure: Failure(
         exitStatus: failure.exitStatus.rawValue, coreDataCode: failure.coreDataCode,
         sentences: failure.sentences))
   }

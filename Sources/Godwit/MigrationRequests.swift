@@ -62,7 +62,7 @@ public struct MigrationTarget: Sendable {
   /// - Throws: `MigrationFailure` where a model cannot be read, or where two contradict each other.
   public init(_ models: [FilePath], configuration: String? = nil) throws {
     core = try MigrationFailure.catching {
-      try TargetModel(models, configuration: configuration)
+      try TargetModel(paths: models, configuration: configuration)
     }
   }
 

@@ -17,7 +17,7 @@ extension StoreMigration {
     try WorkerDispatch.requireCoordinator(workers: workerExecutable)
     do {
       let migration = Migration(
-        request, launcher: ProcessLauncher(executable: workerExecutable), logger: logger,
+        request: request, launcher: ProcessLauncher(executable: workerExecutable), logger: logger,
         words: .sentences)
       return Result(try await migration.run { progress(MigrationProgress($0)) })
     } catch is CancellationError {

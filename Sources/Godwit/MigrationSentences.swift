@@ -8,22 +8,23 @@ extension MigrationFailure {
   init(_ error: MigrationError) {
     switch error {
     case .sourceModelMissing(let store, let searched, let unreadable):
-      self.init(sourceModelOf: store, searched, unreadable)
+      self.init(sourceModelOf: store, searched: searched, unreadable: unreadable)
     case .joinTableUnknown(let text): self.init(joinTable: text)
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
     case .impossible(let store, let hindrances):
-      self.init("\(store) cannot be migrated", hindrances)
+      self.init(what: "\(store) cannot be migrated", hindrances: hindrances)
     case .stepImpossible(let store, let from, let to, let hindrances):
       self.init(
-        "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
-          + "steps on its way,", hindrances)
+        what:
+          "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
+          + "steps on its way,", hindrances: hindrances)
     case .routeMissing(let store, let gaps, let unknown, let infers):
-      self.init(store, gaps, unknown, infers: infers)
+      self.init(store: store, gaps: gaps, unknown: unknown, infers: infers)
     case .mappingsUnreadable(let files):
       self.init(
         mapping: "mapping models that may be meant for this migration cannot be read",
-        files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
+        sentences: files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
           "Mend them, move them away, or use no mapping models at all with --infer-only."
         ])
     case .versionNameUnknown(let name, let available):
@@ -41,9 +42,10 @@ extension MigrationFailure {
       let places = folders.map { "\($0)" }.joined(separator: ", ")
       self.init(
         mapping: "no mapping model in \(places) fits any two versions that are known",
-        unused.map { "\($0.name): \($0.reason.sentence)." })
+        sentences: unused.map { "\($0.name): \($0.reason.sentence)." })
     case .mappingMismatch(let path, let mismatches):
-      self.init(mapping: "\(path) was not made for these versions", mismatches.map(\.sentence))
+      self.init(
+        mapping: "\(path) was not made for these versions", sentences: mismatches.map(\.sentence))
     case .mappingProblems(let files, let problems):
       self.init(
         .impossible,
@@ -51,11 +53,12 @@ extension MigrationFailure {
           + problems.map(\.sentence))
     case .mappingSet(let problems):
       self.init(
-        mapping: "the mapping models do not make one migration", problems.map(\.sentence))
-    case .losses(let store, let refusal): self.init(store, refusal)
+        mapping: "the mapping models do not make one migration", sentences: problems.map(\.sentence)
+      )
+    case .losses(let store, let refusal): self.init(store: store, refusal: refusal)
     case .consentUnknown(let names, let known): self.init(unknown: names, known: known)
     case .foreignModel(let store, let hashes, let target, let others):
-      self.init(store, hashes, target, others)
+      self.init(store: store, hashes: hashes, target: target, others: others)
     case .accountsDiffer(let mismatches): self.init(mismatches)
     case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull:
       self.init(place: error)
@@ -70,7 +73,7 @@ extension MigrationFailure {
 
 extension MigrationFailure {
   /// What stands in the way of a migration or of a step.
-  fileprivate init(_ what: String, _ hindrances: [Hindrance]) {
+  fileprivate init(what: String, hindrances: [Hindrance]) {
     let count = hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"
     self.init(
       .impossible, ["\(what) for \(count):"] + hindrances.map(\.sentence),
@@ -78,7 +81,7 @@ extension MigrationFailure {
   }
 
   /// What is wrong with mapping models.
-  fileprivate init(mapping what: String, _ sentences: [String]) {
+  fileprivate init(mapping what: String, sentences: [String]) {
     self.init(
       .impossible, ["\(what):"] + sentences,
       code: CoreDataCode.migrationMissingMappingModel.rawValue)
@@ -86,7 +89,7 @@ extension MigrationFailure {
 
   /// No way leads to the target.
   fileprivate init(
-    _ store: FilePath, _ gaps: [RouteError.Gap], _ unknown: [MigrationRoute.Unused], infers: Bool
+    store: FilePath, gaps: [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool
   ) {
     var sentences = ["\(store): no way leads from its version to the target's:"]
     for gap in gaps {
@@ -152,7 +155,7 @@ extension Obstacle {
   /// Why a mapping cannot be inferred, as a sentence.
   package var sentence: String {
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
-    return "\(place): \(Hindrance.text(reason)) [\(code.rawValue)]"
+    return "\(place): \(Hindrance.text(obstacle: reason)) [\(code.rawValue)]"
   }
 }
 
@@ -164,15 +167,16 @@ extension Hindrance {
 
   private var text: String {
     switch reason {
-    case .obstacle(let obstacle): return Self.text(obstacle)
-    case .condition(let demand, let count, let keys): return Self.text(demand, count, keys)
-    case .relationshipForm: return Self.text(Obstacle.Reason.relationshipForm)
+    case .obstacle(let obstacle): return Self.text(obstacle: obstacle)
+    case .condition(let demand, let count, let keys):
+      return Self.text(demand: demand, count: count, keys: keys)
+    case .relationshipForm: return Self.text(obstacle: Obstacle.Reason.relationshipForm)
     case .externalFileMissing(let name):
       return "its value is in the external file \(name), which is missing; put it back."
     }
   }
 
-  fileprivate static func text(_ obstacle: Obstacle.Reason) -> String {
+  fileprivate static func text(obstacle: Obstacle.Reason) -> String {
     switch obstacle {
     case .incompatibleTypes(let source, let destination):
       "source and destination attribute types are incompatible (\(source), \(destination)); "
@@ -201,7 +205,7 @@ extension Hindrance {
     }
   }
 
-  private static func text(_ demand: Condition.Demand, _ count: Int64, _ keys: [Int64]) -> String {
+  private static func text(demand: Condition.Demand, count: Int64, keys: [Int64]) -> String {
     let objects = "\(count) object\(count == 1 ? "" : "s")"
     let list = keys.map { "\($0)" }.joined(separator: ", ")
     let some = "\(objects) (Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"

@@ -23,7 +23,7 @@ public struct MigrationStage: Sendable {
   let isCustom: Bool
 
   private init(
-    _ versions: [FilePath], isCustom: Bool, willMigrate: Handler? = nil, didMigrate: Handler? = nil
+    versions: [FilePath], isCustom: Bool, willMigrate: Handler? = nil, didMigrate: Handler? = nil
   ) {
     self.versions = versions
     self.isCustom = isCustom
@@ -33,7 +33,7 @@ public struct MigrationStage: Sendable {
 
   /// A stage that goes over versions one by one, each by inference.
   public static func lightweight(_ versions: [FilePath]) -> MigrationStage {
-    MigrationStage(versions, isCustom: false)
+    MigrationStage(versions: versions, isCustom: false)
   }
 
   /// A stage that goes over versions one by one, each by inference.
@@ -53,7 +53,7 @@ public struct MigrationStage: Sendable {
     didMigrate: Handler? = nil
   ) -> MigrationStage {
     MigrationStage(
-      [current, next], isCustom: true, willMigrate: willMigrate, didMigrate: didMigrate)
+      versions: [current, next], isCustom: true, willMigrate: willMigrate, didMigrate: didMigrate)
   }
 
   /// A stage from one version to the next, by inference, with code before and after.
@@ -83,7 +83,7 @@ struct StagedRoute {
   private(set) var versions: [[String: String]] = []
 
   /// Lays the stages behind each other, and finds the store's version among them.
-  init(_ stages: [MigrationStage], store: FilePath) throws {
+  init(stages: [MigrationStage], store: FilePath) throws {
     var paths: [FilePath] = []
     var all: [StagedStep] = []
     for (number, stage) in zip(1..., stages) {
@@ -121,7 +121,8 @@ struct StagedRoute {
 }
 
 extension MigrationFailure {
-  static let noStages = MigrationFailure(.usage, "the stages name no version: name at least one.")
+  static let noStages = MigrationFailure(
+    .usage, "the stages name no version: name at least one.")
 
   init(stage: Int, begins version: FilePath, after before: FilePath) {
     self.init(
@@ -146,6 +147,7 @@ extension MigrationFailure {
 
   init(stagedOutputMissing store: FilePath) {
     self.init(
-      .usage, "a staged migration of \(store) needs an output: name the file for the new store.")
+      .usage,
+      "a staged migration of \(store) needs an output: name the file for the new store.")
   }
 }

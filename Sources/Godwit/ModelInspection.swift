@@ -70,7 +70,7 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
     let bundle = try ModelBundle(path)
     let current = try? bundle.current()
     self.path = "\(bundle.path)"
-    versions = bundle.versions.map { Version($0, isCurrent: $0 == current) }
+    versions = bundle.versions.map { Version(version: $0, isCurrent: $0 == current) }
     // One version of several that cannot be read is told beside the others; one alone is an error.
     if versions.count == 1, versions[0].unreadable != nil { _ = try bundle.versions[0].model() }
   }
@@ -93,13 +93,13 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
 }
 
 extension ModelInspection.Version {
-  fileprivate init(_ version: ModelVersion, isCurrent: Bool) {
+  fileprivate init(version: ModelVersion, isCurrent: Bool) {
     (name, self.isCurrent) = (version.name, isCurrent)
     do throws(ModelFileError) {
       let model = try version.model()
       identifiers = model.versionIdentifiers
       checksum = (try? model.versionHashes())?.checksum
-      entities = model.entities.map { .init($0, in: model) }
+      entities = model.entities.map { .init(entity: $0, in: model) }
       unread = model.unreadSentences(of: "\(version.path)")
     } catch {
       unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
@@ -108,7 +108,7 @@ extension ModelInspection.Version {
 }
 
 extension ModelInspection.Version.Entity {
-  fileprivate init(_ entity: ObjectModel.Entity, in model: ManagedObjectModel) {
+  fileprivate init(entity: ObjectModel.Entity, in model: ManagedObjectModel) {
     name = entity.name
     superentity = entity.superentityName
     isAbstract = entity.isAbstract

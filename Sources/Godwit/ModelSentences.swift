@@ -15,14 +15,16 @@ extension MigrationFailure {
     case .unreadable(let errno):
       self.init(.notFound, "\(file) cannot be read (\(errno)): check its permissions.")
     case .noModel:
-      self.init(.notFound, "\(file) holds no managed object model: name a bundle or a version.")
+      self.init(
+        .notFound, "\(file) holds no managed object model: name a bundle or a version.")
     case .severalModels(let found):
       self.init(
         .usage,
         "\(file) holds several models (\(found.map { "\($0)" }.joined(separator: ", "))): name one."
       )
     case .searchTooWide:
-      self.init(.usage, "\(file) holds too many files to search: name the model itself.")
+      self.init(
+        .usage, "\(file) holds too many files to search: name the model itself.")
     case .noCurrentVersion:
       self.init(
         .notFound,
@@ -49,14 +51,15 @@ extension MigrationFailure {
     case .unknownHash(let error): self.init(error, in: file)
     default:
       self.init(
-        .damaged, "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
+        .damaged,
+        "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
     }
   }
 }
 
 extension MigrationFailure {
   /// No model that could be read has the store's hashes; those that could not be are named.
-  init(sourceModelOf store: FilePath, _ searched: [FilePath], _ unreadable: [ModelFileError]) {
+  init(sourceModelOf store: FilePath, searched: [FilePath], unreadable: [ModelFileError]) {
     let places = searched.map { "\($0)" }.joined(separator: ", ")
     self.init(
       .impossible,

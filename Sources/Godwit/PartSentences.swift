@@ -11,7 +11,8 @@ extension MigrationFailure {
     case let error as ModelError:
       let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
       self.init(
-        .damaged, "a model is not sound at \(place) (\(error.problem)): check its file.")
+        .damaged, "a model is not sound at \(place) (\(error.problem)): check its file."
+      )
     case let error as KeyedArchiveError:
       self.init(
         .damaged,
@@ -27,7 +28,8 @@ extension MigrationFailure {
     case let error as FormatError:
       self.init(.impossible, "an expression cannot be read: \(error)")
     case let error as DecodingError:
-      self.init(.damaged, "a file in JSON is not as it should be\(Self.place(of: error)).")
+      self.init(
+        .damaged, "a file in JSON is not as it should be\(Self.place(of: error)).")
     default: return nil
     }
   }

@@ -61,7 +61,7 @@ public enum PropertyValue: Hashable, Sendable {
     case .date(let seconds): self = .date(Date(timeIntervalSinceReferenceDate: seconds))
     case .data(let bytes): self = .data(Data(bytes))
     case .uuid(let bytes):
-      self = UUID(uuidString: AttributeValue.uuidText(bytes)).map { .uuid($0) } ?? .null
+      self = UUID(uuidString: AttributeValue.uuidText(bytes: bytes)).map { .uuid($0) } ?? .null
     case .uri(let text): self = .uri(text)
     }
   }
@@ -131,7 +131,7 @@ public enum FunctionValue: Hashable, Sendable {
     switch self {
     case .value(let value): .scalar(value.attributeValue)
     case .values(let values):
-      .collection(ValueCollection(.array, values.map { .scalar($0.attributeValue) }))
+      .collection(ValueCollection(kind: .array, members: values.map { .scalar($0.attributeValue) }))
     case .object(let object): .object(object.core)
     case .objects(let objects): .objects(objects.map(\.core))
     case .other: .null

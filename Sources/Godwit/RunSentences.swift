@@ -12,7 +12,8 @@ extension MigrationFailure {
         "\(store) is being migrated by another godwit: wait for it, or watch it with "
           + "`godwit status`.")
     case .outputExists(let output):
-      self.init(.cannotCreate, "\(output) exists already: name another file or remove it.")
+      self.init(
+        .cannotCreate, "\(output) exists already: name another file or remove it.")
     case .folderNotWritable(let folder, let cause as SystemCallError)
     where [.noSpace, .diskQuotaExceeded].contains(cause.errno):
       self.init(diskOf: folder)
@@ -21,7 +22,8 @@ extension MigrationFailure {
         .cannotCreate,
         "\(folder) cannot be written: make it writable, or name another work folder with --work.")
     case .workFolderForeign(let folder, let fault):
-      self.init(.cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
+      self.init(
+        .cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
     case .diskFull(let shortages): self.init(.cannotWrite, shortages.map(\.sentence))
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
@@ -31,14 +33,15 @@ extension MigrationFailure {
   init(work error: MigrationError) {
     switch error {
     case .workOrderFailed(let order, let attempts, let reason):
-      self.init(order: order, attempts: attempts, reason)
+      self.init(order: order, attempts: attempts, reason: reason)
     case .workerNotStarted(let cause):
       self.init(
         .system,
         "no worker process can be started (\(cause)): free memory or end other processes, or take "
           + "fewer --workers, and start the same command again.")
     case .manifestForeign(let path):
-      self.init(.bug, "\(path) belongs to another plan: remove the work folder and try again.")
+      self.init(
+        .bug, "\(path) belongs to another plan: remove the work folder and try again.")
     case .manifestUnreadable(let path):
       self.init(
         .cannotWrite,

@@ -75,7 +75,7 @@ public struct StagedMigration: Sendable {
     guard let output = migration.output else {
       throw MigrationFailure(stagedOutputMissing: migration.store)
     }
-    let route = try StagedRoute(stages, store: migration.store)
+    let route = try StagedRoute(stages: stages, store: migration.store)
     guard !route.steps.isEmpty else {
       return Result(steps: [], destination: migration.store, resumed: false)
     }
@@ -83,25 +83,25 @@ public struct StagedMigration: Sendable {
       if try Files.fileStatusIfPresent(output, followLinks: false) != nil {
         throw MigrationError.outputExists(output)
       }
-      return try StagedWork(output, of: migration.store, versions: route.versions)
+      return try StagedWork(output: output, of: migration.store, versions: route.versions)
     }
     let resumed = work.done > 0
     var results: [StoreMigration.Result] = []
     for (number, step) in zip(1..., route.steps) where number > work.done {
       results.append(
-        try await run(step, number, work) {
+        try await run(step, number: number, work: work) {
           progress(Progress(step: number, stepCount: route.steps.count, migration: $0))
         })
       try MigrationFailure.catching { try work.finish(number) }
     }
-    try await publish(work.made(route.steps.count), route.last, output)
+    try await publish(work.made(route.steps.count), version: route.last, output: output)
     try MigrationFailure.catching { try work.remove(steps: route.steps.count) }
     return Result(steps: results, destination: output, resumed: resumed)
   }
 
   private func run(
-    _ step: StagedStep, _ number: Int, _ work: StagedWork,
-    _ progress: @escaping @Sendable (MigrationProgress) -> Void
+    _ step: StagedStep, number: Int, work: StagedWork,
+    progress: @escaping @Sendable (MigrationProgress) -> Void
   ) async throws -> StoreMigration.Result {
     let (before, made) = (work.before(number), work.made(number))
     var source = number == 1 ? migration.store : work.made(number - 1)
@@ -113,7 +113,7 @@ public struct StagedMigration: Sendable {
     }
     try Task.checkCancellation()
     try MigrationFailure.catching { try work.removeStore(made) }
-    var single = self.single(source, to: step.to, made)
+    var single = self.single(source, to: step.to, output: made)
     single.routing.infersOnly = true
     single.allowedLoss = step.stage.allowedLoss
     let result = try await single.run(progress: progress)
@@ -124,7 +124,7 @@ public struct StagedMigration: Sendable {
 
   /// The migration of one stage.
   private func single(
-    _ source: FilePath, to version: FilePath, _ output: FilePath
+    _ source: FilePath, to version: FilePath, output: FilePath
   ) -> StoreMigration {
     var single = migration
     (single.store, single.target, single.output) = (source, [version], output)
@@ -137,18 +137,18 @@ public struct StagedMigration: Sendable {
 
   /// Copies a store with its external files and with what is still in its `-wal`.
   private func copy(_ store: FilePath, of version: FilePath, to output: FilePath) async throws {
-    var copying = single(store, to: version, output)
+    var copying = single(store, to: version, output: output)
     copying.copiesIfCurrent = true
     try await copying.run()
   }
 
   /// Gives the last store the name of the output, unless the source has changed since.
   private func publish(
-    _ made: FilePath, _ version: FilePath, _ output: FilePath
+    _ made: FilePath, version: FilePath, output: FilePath
   ) async throws {
     try MigrationFailure.catching {
       guard try StagedWork.isUnchanged(migration.store, since: output) else {
-        throw StoreError(.changedDuringMigration, store: migration.store)
+        throw StoreError(problem: .changedDuringMigration, store: migration.store)
       }
     }
     try await copy(made, of: version, to: output)

@@ -26,11 +26,11 @@ final class StagedWork {
 
   /// Makes the folder, or takes up what an interrupted run with the same stages left of the same
   /// source.
-  init(_ output: FilePath, of store: FilePath, versions: [[String: String]]) throws {
-    folder = Self.folder(output)
+  init(output: FilePath, of store: FilePath, versions: [[String: String]]) throws {
+    folder = Self.folder(output: output)
     if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
       try Files.createDirectory(folder)
-    } else if try Self.state(folder) == nil {
+    } else if try Self.state(folder: folder) == nil {
       try Self.requireEmpty(folder)
     }
     guard let lock = try FileLock.acquire(folder.appending("stages.lock")) else {
@@ -39,7 +39,7 @@ final class StagedWork {
     self.lock = lock
     let new = State(source: try SourceFingerprint(of: store), versions: versions)
     state = new
-    if let found = try Self.state(folder) {
+    if let found = try Self.state(folder: folder) {
       if (found.format, found.source, found.versions) == (new.format, new.source, new.versions) {
         state = found
       } else {
@@ -57,11 +57,11 @@ final class StagedWork {
     }
   }
 
-  private static func folder(_ output: FilePath) -> FilePath {
+  private static func folder(output: FilePath) -> FilePath {
     FilePath("\(output).godwit-stages")
   }
 
-  private static func state(_ folder: FilePath) throws -> State? {
+  private static func state(folder: FilePath) throws -> State? {
     let file = folder.appending("stages.json")
     guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else { return nil }
     // One of another version is nobody's, and the folder is left alone.
@@ -75,7 +75,7 @@ final class StagedWork {
 
   /// Whether a store is as it was when the folder of an output was made for it.
   static func isUnchanged(_ store: FilePath, since output: FilePath) throws -> Bool {
-    try state(folder(output))?.source == SourceFingerprint(of: store)
+    try state(folder: folder(output: output))?.source == SourceFingerprint(of: store)
   }
 
   /// The copy that the code before a step gets.

@@ -86,7 +86,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   ///   - models: where the store's own model may be found, besides the store itself.
   /// - Throws: `MigrationFailure` where it is no store that can be read.
   public init(of path: FilePath, models: [FilePath] = []) throws {
-    self = try MigrationFailure.catching { try StoreInspection(reading: path, models) }
+    self = try MigrationFailure.catching { try StoreInspection(reading: path, models: models) }
   }
 
   /// Reads a store; a log with anything in it is folded into a temporary copy first.
@@ -96,12 +96,12 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     try self.init(of: FilePath(store), models: models.map { FilePath($0) })
   }
 
-  private init(reading path: FilePath, _ models: [FilePath]) throws {
+  private init(reading path: FilePath, models: [FilePath]) throws {
     let access = try SourceAccess.open(path)
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
     let catalog = try reader.catalog()
-    let unsupported = try StoreSurvey.unsupported(reader, catalog)
+    let unsupported = try StoreSurvey.unsupported(reader, catalog: catalog)
     var unreadable: String?
     var found: ManagedObjectModel?
     do {
@@ -117,8 +117,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     journalMode = try StoreHeader(of: path).usesWAL ? "wal" : "delete"
     wal = access.fingerprint.walBytes
     metadataKeys = metadata.plist.keys.sorted()
-    entities = try Self.entities(reader, catalog, resolved?.schema, metadata)
-    joinTables = try Self.joinTables(reader, catalog)
+    entities = try Self.entities(
+      reader: reader, catalog: catalog, schema: resolved?.schema, metadata: metadata)
+    joinTables = try Self.joinTables(reader: reader, catalog: catalog)
     extraTables = resolved?.1.extraTables ?? []
     hasHistory = unsupported.contains(.persistentHistory)
     hasDerivedTriggers = unsupported.contains(.derivedAttributeTriggers)
@@ -132,13 +133,13 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
 
   /// Counts by entity number; after a rename the model knows the name better than `Z_PRIMARYKEY`.
   private static func entities(
-    _ reader: StoreReader, _ catalog: Catalog, _ schema: StoreSchema?, _ metadata: StoreMetadata
+    reader: StoreReader, catalog: Catalog, schema: StoreSchema?, metadata: StoreMetadata
   ) throws -> [EntityRows] {
     let hashes = metadata.versionHashes
     let rows = try reader.primaryKeys()
     // Names that the metadata know by another hash list are found again by exclusion.
-    let renamed = renames(rows.map(\.name), Array(hashes.keys))
-    func name(_ number: EntityNumber) -> String? {
+    let renamed = renames(rows.map(\.name), new: Array(hashes.keys))
+    func name(number: EntityNumber) -> String? {
       if let name = schema?.numbers[number] { return name }
       return rows.first { $0.number == number }.map { renamed[$0.name] ?? $0.name }
     }
@@ -148,29 +149,30 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       for (number, count) in try reader.rowCounts(of: table) { counts[number, default: 0] += count }
     }
     return rows.map { row in
-      let own = name(row.number) ?? row.name
+      let own = name(number: row.number) ?? row.name
       return EntityRows(
         name: own, number: row.number.rawValue,
-        superentity: row.superentity.rawValue == 0 ? nil : name(row.superentity),
+        superentity: row.superentity.rawValue == 0 ? nil : name(number: row.superentity),
         rows: counts[row.number] ?? 0, versionHash: hashes[own]?.hexadecimal)
     }
   }
 
-  private static func renames(_ old: [String], _ new: [String]) -> [String: String] {
+  private static func renames(_ old: [String], new: [String]) -> [String: String] {
     let gone = old.filter { !new.contains($0) }
     let come = new.filter { !old.contains($0) }
     return gone.count == 1 && come.count == 1 ? [gone[0]: come[0]] : [:]
   }
 
   private static func joinTables(
-    _ reader: StoreReader, _ catalog: Catalog
+    reader: StoreReader, catalog: Catalog
   ) throws -> [TableRows] {
     let own: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
     return try catalog.tables.filter { name, columns in
       name.hasPrefix("Z_") && !own.contains(name) && !columns.contains("Z_PK")
     }.keys.sorted().map { name in
       TableRows(
-        name: name, rows: try reader.number("SELECT count(*) FROM \(SQL.identifier(name))"))
+        name: name,
+        rows: try reader.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: name))"))
     }
   }
 

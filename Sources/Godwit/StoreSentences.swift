@@ -7,7 +7,8 @@ extension MigrationFailure {
     switch error.problem {
     case .notFound: self.init(.notFound, "\(file) is not there: check the path.")
     case .isFolder:
-      self.init(.damaged, "\(file) is a folder, not a store: name the .sqlite file in it.")
+      self.init(
+        .damaged, "\(file) is a folder, not a store: name the .sqlite file in it.")
     case .empty:
       self.init(
         .damaged,
@@ -17,7 +18,8 @@ extension MigrationFailure {
         .damaged,
         "\(file) is an XML store: open it with Core Data once and save it as an SQLite store.")
     case .text:
-      self.init(.damaged, "\(file) is a text file, not an SQLite store: check the path.")
+      self.init(
+        .damaged, "\(file) is a text file, not an SQLite store: check the path.")
     case .unrecognized:
       self.init(
         .damaged,
@@ -37,7 +39,8 @@ extension MigrationFailure {
       )
     case .metadataUnreadable:
       self.init(
-        .damaged, "\(file) has metadata that cannot be read: restore the store from a backup.")
+        .damaged,
+        "\(file) has metadata that cannot be read: restore the store from a backup.")
     case .hashVersionUnknown(let version):
       self.init(
         .impossible,
@@ -63,7 +66,8 @@ extension MigrationFailure {
     switch error.problem {
     case .inUse:
       self.init(
-        .inUse, "\(file) is in use by another process: close whatever has it open and try again.")
+        .inUse,
+        "\(file) is in use by another process: close whatever has it open and try again.")
     case .cannotRead:
       let isForbidden = (error.cause as? Errno).map(MigrationFailure.isPermission) ?? false
       self.init(
@@ -80,7 +84,8 @@ extension MigrationFailure {
     case .diskFull: self.init(diskOf: error.store)
     case .outOfMemory:
       self.init(
-        .system, "\(file) needs more memory than there is: free memory, or take fewer --workers.")
+        .system,
+        "\(file) needs more memory than there is: free memory, or take fewer --workers.")
     case .changedDuringMigration:
       self.init(
         .inUse,

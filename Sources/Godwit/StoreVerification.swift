@@ -79,7 +79,7 @@ public struct StoreVerification: Sendable {
     do {
       let inputs = try VerificationInputs(
         old: old, new: new,
-        .init(migration: migration, target: target, configuration: configuration))
+        request: .init(migration: migration, target: target, configuration: configuration))
       var order = inputs.order
       order.limit = max(0, limit)
       order.usesWAL = journalMode.map { $0 == .wal }
@@ -89,7 +89,7 @@ public struct StoreVerification: Sendable {
         let core = try StoreComparison.run(order) {
           progress(Progress(phase: $0.what, fraction: $0.fraction))
         }
-        return Report(old: old, new: new, core, inputs.steps)
+        return Report(old: old, new: new, core: core, steps: inputs.steps)
       }
     } catch VerificationError.notInferable(let places) {
       throw MigrationFailure(
@@ -103,7 +103,7 @@ public struct StoreVerification: Sendable {
         Verification.Difference(
           error.cause.kind, table: "\(new)",
           actual: MigrationFailure(error.cause).sentences.joined(separator: " ")))
-      return Report(old: old, new: new, core, [])
+      return Report(old: old, new: new, core: core, steps: [])
     }
   }
 }

@@ -9,18 +9,22 @@ import SystemPackage
 
 // What the system answers, of which file.
 extension MigrationFailure {
-  init(_ error: SystemCallError) { self.init(error.errno, error.operation.rawValue, error.path) }
+  init(_ error: SystemCallError) {
+    self.init(errno: error.errno, operation: error.operation.rawValue, path: error.path)
+  }
 
-  init(_ error: Errno) { self.init(error, "an access", nil) }
+  init(_ error: Errno) { self.init(errno: error, operation: "an access", path: nil) }
 
-  fileprivate init(_ errno: Errno, _ operation: String, _ path: FilePath?) {
+  fileprivate init(errno: Errno, operation: String, path: FilePath?) {
     let file = path.map { "\($0)" } ?? "a file"
     switch errno {
-    case .noSuchFileOrDirectory: self.init(.notFound, "\(file) is not there: check the path.")
+    case .noSuchFileOrDirectory:
+      self.init(.notFound, "\(file) is not there: check the path.")
     case .noSpace, .diskQuotaExceeded: self.init(diskOf: path)
     case let errno where Self.isPermission(errno):
       self.init(
-        .cannotCreate, "\(file) cannot be written or read (\(errno)): check permissions.")
+        .cannotCreate,
+        "\(file) cannot be written or read (\(errno)): check permissions.")
     case .fileExists, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels:
       self.init(
         .cannotCreate, "\(file) is not what it should be (\(errno)): check the path.")
@@ -31,12 +35,16 @@ extension MigrationFailure {
         "the system refuses memory, processes or open files (\(errno), at \(file)): free some, or "
           + "take fewer --workers, and try again.")
     case .resourceBusy:
-      self.init(.inUse, "\(file) is in use (\(errno)): close whatever has it and try again.")
+      self.init(
+        .inUse, "\(file) is in use (\(errno)): close whatever has it and try again.")
     case .ioError:
-      self.init(.cannotWrite, "\(operation) of \(file) failed: the disk reports a fault: check it.")
+      self.init(
+        .cannotWrite,
+        "\(operation) of \(file) failed: the disk reports a fault: check it.")
     case .fileTooLarge:
       self.init(
-        .cannotWrite, "\(file) is larger than its file system or a limit allows: use another one.")
+        .cannotWrite,
+        "\(file) is larger than its file system or a limit allows: use another one.")
     default: self.init(.cannotWrite, "\(operation) of \(file) failed: \(errno).")
     }
   }
@@ -66,8 +74,10 @@ extension MigrationFailure {
     let file = error.file.map { "\($0)" } ?? "the store"
     let table = error.table.map { " in table \($0)" } ?? ""
     switch error.problem {
-    case .read(let code): self.init(Errno(rawValue: code), "reading", error.file)
-    case .write(let code): self.init(Errno(rawValue: code), "writing", error.file)
+    case .read(let code):
+      self.init(errno: Errno(rawValue: code), operation: "reading", path: error.file)
+    case .write(let code):
+      self.init(errno: Errno(rawValue: code), operation: "writing", path: error.file)
     case .damaged(let page):
       let place = page == 0 ? "" : ", page \(page)"
       self.init(
@@ -92,12 +102,15 @@ extension MigrationFailure {
         .cannotWrite,
         "\(name) is not as it was written (page \(page)): nothing was replaced; check the disk.")
     case .fileFull:
-      self.init(.impossible, "the new store would be larger than an SQLite file can be.")
+      self.init(
+        .impossible, "the new store would be larger than an SQLite file can be.")
     case .valueTooLong:
-      self.init(.impossible, "\(file) holds a value\(table) that is longer than SQLite allows.")
+      self.init(
+        .impossible, "\(file) holds a value\(table) that is longer than SQLite allows.")
     case .keyUnsupported, .unmovable:
       self.init(
-        .bug, "unexpected error, please report it, and try --engine sql: \(error.problem)\(table)")
+        .bug,
+        "unexpected error, please report it, and try --engine sql: \(error.problem)\(table)")
     }
   }
 }
@@ -125,7 +138,7 @@ extension MigrationFailure {
   }
 
   /// What became of a work order that no further attempt is made at.
-  init(order: Int, attempts: Int, _ reason: WorkerLifecycle.Reason) {
+  init(order: Int, attempts: Int, reason: WorkerLifecycle.Reason) {
     let tries = attempts == 1 ? "one attempt" : "\(attempts) attempts"
     let order = "work order \(order) failed after \(tries)"
     switch reason {
@@ -143,21 +156,27 @@ extension MigrationFailure {
         "\(order): its worker was killed (signal 9), most likely for a lack of memory: free some, "
           + "or take fewer --workers, and start the same command again.")
     case .killed(let signal):
-      self.init(.bug, "\(order): its worker was ended by signal \(signal); please report it.")
+      self.init(
+        .bug, "\(order): its worker was ended by signal \(signal); please report it.")
     }
   }
 
   init(_ error: StatusError) {
     switch error.problem {
     case .networkFileSystem:
-      self.init(.cannotCreate, "\(error.path) is on another machine, where nothing is told.")
+      self.init(
+        .cannotCreate, "\(error.path) is on another machine, where nothing is told.")
     case .empty: self.init(.notFound, "\(error.path) tells nothing yet: try again.")
     case .unsupportedVersion(let version):
       self.init(
-        .impossible, "\(error.path) is of version \(version), and 1 is known: update Godwit.")
+        .impossible,
+        "\(error.path) is of version \(version), and 1 is known: update Godwit.")
     case .damagedRecord:
-      self.init(.damaged, "\(error.path) is damaged: the migration itself does not depend on it.")
-    case .database(.system(let errno), _): self.init(errno, "reading", error.path)
+      self.init(
+        .damaged,
+        "\(error.path) is damaged: the migration itself does not depend on it.")
+    case .database(.system(let errno), _):
+      self.init(errno: errno, operation: "reading", path: error.path)
     case .database(.alreadyOpen, _), .database(.readersFull, _), .database(.busy, _):
       self.init(.inUse, "\(error.path) cannot be read just now: try again.")
     case .database:

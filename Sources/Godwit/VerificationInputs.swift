@@ -40,14 +40,14 @@ struct VerificationInputs {
   }
 
   /// Opens both stores in a way that leaves them as they are.
-  init(old: FilePath, new: FilePath, _ request: Request) throws {
+  init(old: FilePath, new: FilePath, request: Request) throws {
     let (old, new) = (try Self.resolved(old), try Self.resolved(new))
     let before = try SourceAccess.open(old)
     let after = try Self.ofNew { try SourceAccess.open(new) }
     access = [before, after]
     let target =
       request.target.isEmpty
-      ? nil : try TargetModel(request.target, configuration: request.configuration)
+      ? nil : try TargetModel(paths: request.target, configuration: request.configuration)
     var migration = request.migration
     migration.store = old
     migration.target = request.target.isEmpty ? [new] : request.target
@@ -56,7 +56,9 @@ struct VerificationInputs {
     let places = migration.models + request.target.filter(Self.isBundle)
     let version = try Self.ofNew {
       try target.map { NewVersion($0) }
-        ?? NewVersion(StoreReader(immutable: after.readable), new, told, migration.models)
+        ?? NewVersion(
+          reader: StoreReader(immutable: after.readable), store: new, before: told,
+          models: migration.models)
     }
     if told == version.hashes {
       // Copies are compared as they are, whether or not their model is known.
@@ -137,8 +139,8 @@ private struct NewVersion {
   /// Takes a store at its word: the model with the hashes of its metadata, or, where there is none,
   /// the one that it carries.
   init(
-    _ reader: StoreReader, _ store: FilePath, _ before: [String: VersionHash],
-    _ models: [FilePath]
+    reader: StoreReader, store: FilePath, before: [String: VersionHash],
+    models: [FilePath]
   ) throws {
     let metadata = try reader.metadata()
     hashes = metadata.versionHashes

@@ -76,7 +76,7 @@ extension StoreVerification {
     let core: VerificationReport
 
     init(
-      old: FilePath, new: FilePath, _ core: VerificationReport, _ steps: [MigrationRoute.Step]
+      old: FilePath, new: FilePath, core: VerificationReport, steps: [MigrationRoute.Step]
     ) {
       (self.old, self.new, self.core) = (old, new, core)
       route = steps.map { Step($0) }

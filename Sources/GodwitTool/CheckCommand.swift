@@ -50,14 +50,14 @@ struct CheckCommand: AsyncParsableCommand {
   func run() async throws {
     let target = try MigrationTarget(model.target, configuration: model.configuration)
     var answers: [Answer] = []
-    for store in stores { answers.append(await answer(store, target)) }
-    if json { Terminal.standardOutput.line(try JSONOutput.text(answers)) }
+    for store in stores { answers.append(await answer(store, target: target)) }
+    if json { Terminal.standardOutput.line(json: try JSONOutput.text(value: answers)) }
     for answer in answers where !json { show(answer) }
     if let worst = answers.map(\.exitStatus).max(), worst != 0 { throw ExitCode(worst) }
   }
 
-  private func answer(_ store: FilePath, _ target: MigrationTarget) async -> Answer {
-    var migration = StoreMigration(store: store, model, route, loss)
+  private func answer(_ store: FilePath, target: MigrationTarget) async -> Answer {
+    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
     migration.workers = 1
     migration.memory = 64 << 20
     var answer = Answer(store: "\(store)", isPossible: false, exitStatus: 0)
@@ -82,19 +82,20 @@ struct CheckCommand: AsyncParsableCommand {
   private func show(_ answer: Answer) {
     let out = Terminal.standardOutput
     guard answer.isPossible else {
-      for reason in answer.reasons { out.line(reason) }
+      for reason in answer.reasons { out.line(text: reason) }
       return
     }
     guard answer.isNeeded == true else {
-      return out.line("\(answer.store): has this model already.")
+      return out.line(text: "\(answer.store): has this model already.")
     }
     out.line(
-      "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
+      text: "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
         + "needs a migration, which is possible.")
-    for loss in answer.losses { out.line("  loses \(loss)") }
+    for loss in answer.losses { out.line(text: "  loses \(loss)") }
     if answer.stepsNotLookedAt > 0 {
       out.line(
-        "  \(answer.stepsNotLookedAt) later step\(answer.stepsNotLookedAt == 1 ? " begins" : "s begin") "
+        text:
+          "  \(answer.stepsNotLookedAt) later step\(answer.stepsNotLookedAt == 1 ? " begins" : "s begin") "
           + "with a store that is not there yet: what its rows demand shows when it is made.")
     }
   }

@@ -35,7 +35,7 @@ struct GenerateCommand: ParsableCommand {
     sample.seed = seed
     sample.journalMode = journalMode == .wal ? .wal : .delete
     let report = try sample.write(to: output)
-    for note in report.notes { Terminal.standardError.line("godwit: note: \(note)") }
-    Terminal.standardOutput.line("\(output): \(rows) objects of version \(report.version).")
+    for note in report.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
+    Terminal.standardOutput.line(text: "\(output): \(rows) objects of version \(report.version).")
   }
 }

@@ -48,7 +48,7 @@ struct RootCommand: AsyncParsableCommand {
       exit(withError: error)
     }
     let failure = error as? MigrationFailure ?? MigrationFailure(error)
-    for sentence in failure.sentences { Terminal.standardError.line("godwit: \(sentence)") }
+    for sentence in failure.sentences { Terminal.standardError.line(text: "godwit: \(sentence)") }
     exit(withError: ExitCode(failure.exitStatus.rawValue))
   }
 }

@@ -20,18 +20,18 @@ struct InspectCommand: ParsableCommand {
   func run() throws {
     if ModelInspection.isModel(path) {
       let model = try ModelInspection(of: path)
-      try show(model, model.summary)
+      try show(model, summary: model.summary)
     } else {
       let store = try StoreInspection(of: path, models: models)
-      try show(store, store.summary)
+      try show(store, summary: store.summary)
     }
   }
 
-  private func show(_ inspection: some Encodable, _ summary: String) throws {
+  private func show(_ inspection: some Encodable, summary: String) throws {
     if json {
-      Terminal.standardOutput.line(try JSONOutput.text(inspection))
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: inspection))
     } else {
-      Terminal.standardOutput.lines(summary)
+      Terminal.standardOutput.lines(text: summary)
     }
   }
 }

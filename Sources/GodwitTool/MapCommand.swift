@@ -67,13 +67,13 @@ struct MapCommand: ParsableCommand {
     let mapping = try MappingModelFile(inferredFrom: from, to: to)
     try write(mapping)
     for obstacle in mapping.obstacles {
-      Terminal.standardError.line("godwit: not inferred: \(obstacle)")
+      Terminal.standardError.line(text: "godwit: not inferred: \(obstacle)")
     }
   }
 
   private func write(_ mapping: MappingModelFile) throws {
     if let output { return try mapping.write(to: output) }
-    Terminal.standardOutput.line(JSONText(String(try mapping.text().dropLast())))
+    Terminal.standardOutput.line(json: JSONText(String(try mapping.text().dropLast())))
   }
 
   private func parts(of file: MappingModelFile) throws -> MappingModelFile.Parts {
@@ -90,9 +90,9 @@ struct MapCommand: ParsableCommand {
         try part.write(to: path)
         title = "\(path)"
       }
-      Terminal.standardOutput.line("\(title): \(names.joined(separator: ", "))")
+      Terminal.standardOutput.line(text: "\(title): \(names.joined(separator: ", "))")
       for link in parts.links where names.contains(link.mapping) {
-        Terminal.standardOutput.line("  \(link.sentence)")
+        Terminal.standardOutput.line(text: "  \(link.sentence)")
       }
     }
   }
@@ -105,7 +105,8 @@ struct MapCommand: ParsableCommand {
     for side in MappingModelFile.Side.allCases {
       if let path = file.modelPath(side) {
         Terminal.standardError.line(
-          "godwit: \(file.path ?? "") embeds no readable \(side.rawValue) model, so \(path) stands "
+          text:
+            "godwit: \(file.path ?? "") embeds no readable \(side.rawValue) model, so \(path) stands "
             + "in; that model may have changed since.")
       }
     }
@@ -115,11 +116,11 @@ struct MapCommand: ParsableCommand {
     try requireModels(of: read[0])
     let report = try MappingModelFile.check(read, from: from, to: to)
     if report.leftOut.isEmpty {
-      Terminal.standardOutput.line("both models are covered once.")
+      Terminal.standardOutput.line(text: "both models are covered once.")
     }
-    for problem in report.leftOut { Terminal.standardOutput.line("left out: \(problem)") }
+    for problem in report.leftOut { Terminal.standardOutput.line(text: "left out: \(problem)") }
     for link in report.storedKeyLinks {
-      Terminal.standardOutput.line("  by stored keys only: \(link)")
+      Terminal.standardOutput.line(text: "  by stored keys only: \(link)")
     }
   }
 

@@ -76,7 +76,7 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   private var migration: StoreMigration {
-    var migration = StoreMigration(store: store, model, route, loss)
+    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
     migration.take(work)
     migration.output = output
     migration.validation = validation
@@ -120,18 +120,20 @@ struct MigrateCommand: AsyncParsableCommand {
     case .migrated, .copied: break
     case .alreadyCurrent:
       let made = output.map { ", and \($0) was not made" } ?? ""
-      return out.line("\(result.store) has this model already: nothing to do\(made).")
+      return out.line(text: "\(result.store) has this model already: nothing to do\(made).")
     case .alreadyThere:
       return out.line(
-        "\(result.destination) is there already, made of the same source: nothing to do.")
+        text: "\(result.destination) is there already, made of the same source: nothing to do.")
     case .finishedEarlier:
-      return out.line("\(result.destination) was finished by an earlier run: nothing left to do.")
+      return out.line(
+        text: "\(result.destination) was finished by an earlier run: nothing left to do.")
     }
-    for note in result.notes { Terminal.standardError.line("godwit: note: \(note)") }
+    for note in result.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
     if result.outcome == .copied {
-      return out.line("\(result.store) has this model already: copied to \(result.destination).")
+      return out.line(
+        text: "\(result.store) has this model already: copied to \(result.destination).")
     }
-    out.line("\(result.destination): \(result.rows) rows migrated and verified.")
-    if let old = result.oldStore { out.line("The old store is kept as \(old).") }
+    out.line(text: "\(result.destination): \(result.rows) rows migrated and verified.")
+    if let old = result.oldStore { out.line(text: "The old store is kept as \(old).") }
   }
 }

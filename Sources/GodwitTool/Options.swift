@@ -200,7 +200,7 @@ extension RouteOptions {
 }
 
 extension StoreMigration {
-  init(store: FilePath, _ model: ModelOptions, _ route: RouteOptions, _ loss: LossOptions) {
+  init(store: FilePath, model: ModelOptions, route: RouteOptions, loss: LossOptions) {
     self.init(store: store, toMerged: model.target)
     configuration = model.configuration
     models = model.models

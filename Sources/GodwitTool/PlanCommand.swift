@@ -24,24 +24,24 @@ struct PlanCommand: AsyncParsableCommand {
       // What stands in the way is what was asked for.
       let failure = MigrationFailure(error)
       guard failure.exitStatus == .impossible, !json else { throw failure }
-      for sentence in failure.sentences { Terminal.standardOutput.line(sentence) }
+      for sentence in failure.sentences { Terminal.standardOutput.line(text: sentence) }
       throw ExitCode(failure.exitStatus.rawValue)
     }
   }
 
   private func plan() async throws {
-    var migration = StoreMigration(store: store, model, route, loss)
+    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
     migration.take(work)
     let preparation = try await migration.prepare()
     if let refusal = preparation.refusal { throw refusal }
     if json {
-      Terminal.standardOutput.line(try JSONOutput.text(preparation))
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: preparation))
     } else {
-      Terminal.standardOutput.lines(text(preparation))
+      Terminal.standardOutput.lines(text: text(preparation: preparation))
     }
   }
 
-  private func text(_ preparation: StoreMigration.Preparation) -> String {
+  private func text(preparation: StoreMigration.Preparation) -> String {
     guard preparation.isNeeded else { return "\(store) has this model already: nothing to do." }
     var lines = preparation.steps.map(Self.text)
     for mapping in preparation.unusedMappings {
@@ -50,7 +50,7 @@ struct PlanCommand: AsyncParsableCommand {
     lines +=
       preparation.engine == .objects
       ? ["\(store): object by object; about \(ByteText(preparation.diskNeeded)) of disk."]
-      : workText(preparation)
+      : workText(preparation: preparation)
     for loss in preparation.losses { lines.append("loses \(loss)") }
     for index in preparation.omittedIndexes {
       lines.append("leaves out index \(index.index) of \(index.entity): \(index.reason).")
@@ -58,7 +58,7 @@ struct PlanCommand: AsyncParsableCommand {
     return lines.joined(separator: "\n")
   }
 
-  private static func text(_ step: StoreMigration.Step) -> String {
+  private static func text(step: StoreMigration.Step) -> String {
     let by =
       step.mappings.isEmpty
       ? "inferred" : "by \(step.mappings.map(\.string).joined(separator: ", then "))"
@@ -73,7 +73,7 @@ struct PlanCommand: AsyncParsableCommand {
       + (cut.map { "; begins with a store of its own: \($0)" } ?? "")
   }
 
-  private func workText(_ preparation: StoreMigration.Preparation) -> [String] {
+  private func workText(preparation: StoreMigration.Preparation) -> [String] {
     let seconds = (preparation.expectedDuration ?? .zero) / .seconds(1)
     var lines = [
       "\(store): \(preparation.rows) rows, \(ByteText(preparation.bytes)), in "
@@ -85,13 +85,13 @@ struct PlanCommand: AsyncParsableCommand {
         "partition \(partition.number): \(partition.rows) rows, \(ByteText(partition.bytes)), "
           + partition.tables.joined(separator: ", "))
       for order in preparation.workOrders where order.partition == partition.number {
-        lines.append("  work order \(order.number): \(order.rows) rows, \(Self.text(order))")
+        lines.append("  work order \(order.number): \(order.rows) rows, \(Self.text(order: order))")
       }
     }
     return lines
   }
 
-  private static func text(_ order: StoreMigration.WorkOrder) -> String {
+  private static func text(order: StoreMigration.WorkOrder) -> String {
     order.pieces.map { piece in
       let (first, last) = (piece.keys.lowerBound, piece.keys.upperBound)
       if first == .min && last == .max { return piece.table }

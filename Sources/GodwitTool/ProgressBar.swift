@@ -8,7 +8,7 @@ final class ProgressBar: Sendable {
 
   func show(_ progress: MigrationProgress) {
     guard let width = terminal.width else { return }
-    let line = Self.line(progress, width: width == 0 ? 80 : width)
+    let line = Self.line(progress: progress, width: width == 0 ? 80 : width)
     shown.withLock { shown in
       terminal.replaceLine(line)
       shown = true
@@ -23,7 +23,7 @@ final class ProgressBar: Sendable {
   }
 
   /// Such as `[#####.....]  52 %  migrating, 3 of 8 work orders, 12 s left`.
-  static func line(_ progress: MigrationProgress, width: Int) -> String {
+  static func line(progress: MigrationProgress, width: Int) -> String {
     let percent = Int(progress.fraction * 100)
     var text = "\(percent) %  \(progress.phase)"
     if progress.phase == .migrating, progress.workOrderCount > 0 {

@@ -16,6 +16,6 @@ struct StandardErrorLog: LogHandler {
   func log(event: LogEvent) {
     let facts = metadata.merging(event.metadata ?? [:]) { _, new in new }
       .sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
-    Terminal.standardError.line("\(label): \(event.level): \(event.message)\(facts)")
+    Terminal.standardError.line(text: "\(label): \(event.level): \(event.message)\(facts)")
   }
 }

@@ -53,10 +53,10 @@ struct StatusCommand: AsyncParsableCommand {
 
   private func show(_ status: MigrationMonitor.Status) throws {
     if json {
-      Terminal.standardOutput.line(try JSONOutput.text(status))
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: status))
     } else {
       for line in StatusText(path: path, status: status).lines {
-        Terminal.standardOutput.line(line)
+        Terminal.standardOutput.line(text: line)
       }
     }
   }

@@ -10,7 +10,7 @@ struct StatusText {
   var lines: [String] {
     var lines = ["\(path): \(headline)"]
     if status.state.isOpen, let progress = status.progress {
-      lines.append(ProgressBar.line(progress, width: 78))
+      lines.append(ProgressBar.line(progress: progress, width: 78))
     }
     lines += status.sentences.map { "  \($0)" }
     lines += status.losses.map { "  loses \($0)" }

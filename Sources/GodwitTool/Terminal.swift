@@ -15,12 +15,12 @@ struct Terminal: Sendable {
   var width: Int? { ToolProcess.terminalWidth(of: descriptor) }
 
   /// Writes a text on one line, whatever is in it.
-  func line(_ text: String) { write(TerminalText.escaped(text) + "\n") }
+  func line(text: String) { write(TerminalText.escaped(text) + "\n") }
 
   /// Writes a text of several lines.
-  func lines(_ text: String) { write(TerminalText.escaped(text, keeping: "\n") + "\n") }
+  func lines(text: String) { write(TerminalText.escaped(text, keeping: "\n") + "\n") }
 
-  func line(_ json: JSONText) { write(json.text + "\n") }
+  func line(json: JSONText) { write(json.text + "\n") }
 
   /// Shows a text in the place of the one shown before.
   func replaceLine(_ text: String) { write("\r\u{1B}[K" + TerminalText.escaped(text)) }

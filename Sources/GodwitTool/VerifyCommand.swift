@@ -55,17 +55,17 @@ struct VerifyCommand: AsyncParsableCommand {
   func run() async throws {
     let line = ProgressLine()
     defer { line.clear() }
-    let report = try await verification.run { line.show($0.phase, $0.fraction) }
+    let report = try await verification.run { line.show($0.phase, fraction: $0.fraction) }
     line.clear()
     let out = Terminal.standardOutput
     if json {
-      out.line(try JSONOutput.text(report))
+      out.line(json: try JSONOutput.text(value: report))
     } else {
-      for line in report.lines { out.line(line) }
-      for note in report.notes { Terminal.standardError.line("godwit: note: \(note)") }
+      for line in report.lines { out.line(text: line) }
+      for note in report.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
     }
     guard report.isAlike else { throw report.failure }
-    if !json { out.line(report.verdict) }
+    if !json { out.line(text: report.verdict) }
   }
 
   private var verification: StoreVerification {
@@ -86,7 +86,7 @@ final class ProgressLine {
   private let terminal = Terminal.standardError
   private var shown = ""
 
-  func show(_ what: String, _ fraction: Double) {
+  func show(_ what: String, fraction: Double) {
     guard let width = terminal.width else { return }
     let percent = "\(Int(fraction * 100)) %"
     let text = String("\(percent)  \(what)".prefix(max(0, (width == 0 ? 80 : width) - 1)))

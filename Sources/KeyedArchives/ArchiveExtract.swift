@@ -35,7 +35,7 @@ private struct ArchiveExtract {
     var result: [PropertyList] = []
     while result.count < open.count {
       let next = open[result.count]
-      guard let name = try? archive.className(.init(rawValue: next)) ?? "",
+      guard let name = try? archive.className(id: .init(rawValue: next)) ?? "",
         !barred.contains(name), let tree = tree(archive.table[next], depth: 0)
       else { return nil }
       result.append(tree)
@@ -63,10 +63,10 @@ private struct ArchiveExtract {
     case .data(let value): return .data(value)
     case .string(let value): return .string(value)
     case .uid(let value): return value < archive.count ? .uid(number(of: value)) : nil
-    case .array(let members): return trees(members, depth).map { .array($0) }
-    case .set(let members): return trees(members, depth).map { .set($0) }
+    case .array(let members): return trees(members: members, depth: depth).map { .array($0) }
+    case .set(let members): return trees(members: members, depth: depth).map { .set($0) }
     case .dictionary(let keys, let values):
-      guard let values = trees(values, depth) else { return nil }
+      guard let values = trees(members: values, depth: depth) else { return nil }
       var result: [String: PropertyList] = [:]
       for (key, value) in zip(keys, values) {
         guard case .string(let name) = archive.list.objects[key] else { return nil }
@@ -76,7 +76,7 @@ private struct ArchiveExtract {
     }
   }
 
-  private mutating func trees(_ members: [Int], _ depth: Int) -> [PropertyList]? {
+  private mutating func trees(members: [Int], depth: Int) -> [PropertyList]? {
     var result: [PropertyList] = []
     for member in members {
       guard let tree = tree(member, depth: depth + 1) else { return nil }

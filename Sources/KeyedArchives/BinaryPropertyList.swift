@@ -32,7 +32,7 @@ package struct BinaryPropertyList: Hashable, Sendable {
   package init(
     decoding bytes: [UInt8], maximumObjects: Int = 2_000_000
   ) throws(PropertyListError) {
-    var reader = try BinaryPropertyListReader(bytes, maximumObjects: maximumObjects)
+    var reader = try BinaryPropertyListReader(bytes: bytes, maximumObjects: maximumObjects)
     objects = try reader.objects()
     top = reader.top
   }
@@ -53,7 +53,7 @@ private struct BinaryPropertyListReader {
   /// all name one big array would ask for gigabytes.
   private var budget: Int
 
-  init(_ bytes: [UInt8], maximumObjects: Int) throws(PropertyListError) {
+  init(bytes: [UInt8], maximumObjects: Int) throws(PropertyListError) {
     guard bytes.count >= 41, bytes.starts(with: "bplist0".utf8) else {
       throw PropertyListError(.notABinaryPropertyList)
     }
@@ -61,7 +61,7 @@ private struct BinaryPropertyListReader {
     let trailer = bytes.count - 32
     offsetSize = Int(bytes[trailer + 6])
     referenceSize = Int(bytes[trailer + 7])
-    let facts = [8, 16, 24].map { Self.number(bytes[(trailer + $0)..<(trailer + $0 + 8)]) }
+    let facts = [8, 16, 24].map { Self.number(digits: bytes[(trailer + $0)..<(trailer + $0 + 8)]) }
     guard let count = Int(exactly: facts[0]), let top = Int(exactly: facts[1]),
       let table = Int(exactly: facts[2]), (1...8).contains(offsetSize),
       (1...8).contains(referenceSize), (8..<trailer).contains(table), (0..<count).contains(top),
@@ -79,7 +79,7 @@ private struct BinaryPropertyListReader {
     result.reserveCapacity(count)
     for index in 0..<count {
       let entry = table + index * offsetSize
-      let offset = Self.number(bytes[entry..<(entry + offsetSize)])
+      let offset = Self.number(digits: bytes[entry..<(entry + offsetSize)])
       guard let start = Int(exactly: offset), (8..<table).contains(start) else {
         throw PropertyListError(.damagedTrailer, at: entry)
       }
@@ -103,34 +103,35 @@ private struct BinaryPropertyListReader {
       }
     case 0x1 where low <= 4: return try integer(size: 1 << low, at: position)
     case 0x2 where low == 2:
-      let bits = UInt32(truncatingIfNeeded: Self.number(try take(4, &position)))
+      let bits = UInt32(truncatingIfNeeded: Self.number(digits: try take(4, position: &position)))
       return .real(Double(Float(bitPattern: bits)))
     case 0x2 where low == 3: return .real(try double(at: position))
     case 0x3 where low == 3: return .date(try double(at: position))
     case 0x4:
-      let length = try length(low, &position)
-      return .data(Array(try take(length, &position)))
+      let length = try length(low: low, position: &position)
+      return .data(Array(try take(length, position: &position)))
     case 0x5:
-      let length = try length(low, &position)
-      return .string(String(decoding: try take(length, &position), as: UTF8.self))
+      let length = try length(low: low, position: &position)
+      return .string(String(decoding: try take(length, position: &position), as: UTF8.self))
     case 0x6:
-      let length = try length(low, &position)
-      return .string(try utf16(length, at: position))
+      let length = try length(low: low, position: &position)
+      return .string(try utf16(units: length, at: position))
     case 0x8 where low < 8:
-      guard let uid = Int(exactly: Self.number(try take(low + 1, &position))) else {
+      guard let uid = Int(exactly: Self.number(digits: try take(low + 1, position: &position)))
+      else {
         throw PropertyListError(.damagedObject, at: start)
       }
       return .uid(uid)
     case 0xA:
-      let length = try length(low, &position)
-      return .array(try references(length, &position))
+      let length = try length(low: low, position: &position)
+      return .array(try references(length, position: &position))
     case 0xB, 0xC:
-      let length = try length(low, &position)
-      return .set(try references(length, &position))
+      let length = try length(low: low, position: &position)
+      return .set(try references(length, position: &position))
     case 0xD:
-      let length = try length(low, &position)
-      let keys = try references(length, &position)
-      return .dictionary(keys: keys, values: try references(length, &position))
+      let length = try length(low: low, position: &position)
+      let keys = try references(length, position: &position)
+      return .dictionary(keys: keys, values: try references(length, position: &position))
     default: throw PropertyListError(.damagedObject, at: start)
     }
   }
@@ -140,23 +141,23 @@ private struct BinaryPropertyListReader {
     size: Int, at start: Int
   ) throws(PropertyListError) -> BinaryPropertyList.Object {
     var position = start
-    let digits = try take(size, &position)
-    guard size == 16 else { return .integer(Int64(bitPattern: Self.number(digits))) }
-    guard Self.number(digits.prefix(8)) == 0 else {
+    let digits = try take(size, position: &position)
+    guard size == 16 else { return .integer(Int64(bitPattern: Self.number(digits: digits))) }
+    guard Self.number(digits: digits.prefix(8)) == 0 else {
       throw PropertyListError(.damagedObject, at: start)
     }
-    return .unsigned(Self.number(digits.suffix(8)))
+    return .unsigned(Self.number(digits: digits.suffix(8)))
   }
 
   private mutating func double(at start: Int) throws(PropertyListError) -> Double {
     var position = start
-    return Double(bitPattern: Self.number(try take(8, &position)))
+    return Double(bitPattern: Self.number(digits: try take(8, position: &position)))
   }
 
-  private mutating func utf16(_ units: Int, at start: Int) throws(PropertyListError) -> String {
+  private mutating func utf16(units: Int, at start: Int) throws(PropertyListError) -> String {
     var position = start
     guard units <= table / 2 else { throw PropertyListError(.damagedObject, at: start) }
-    let raw = try take(units * 2, &position)
+    let raw = try take(units * 2, position: &position)
     return String(
       decoding: stride(from: raw.startIndex, to: raw.endIndex, by: 2).map {
         UInt16(raw[$0]) << 8 | UInt16(raw[$0 + 1])
@@ -165,7 +166,7 @@ private struct BinaryPropertyListReader {
 
   /// The low half of the marker, or where that is 15 an integer object that follows it.
   private mutating func length(
-    _ low: Int, _ position: inout Int
+    low: Int, position: inout Int
   ) throws(PropertyListError) -> Int {
     guard low == 15 else { return low }
     guard position < table, bytes[position] & 0xf0 == 0x10, bytes[position] & 0x0f <= 3 else {
@@ -173,24 +174,24 @@ private struct BinaryPropertyListReader {
     }
     let size = 1 << Int(bytes[position] & 0x0f)
     position += 1
-    guard let length = Int(exactly: Self.number(try take(size, &position))) else {
+    guard let length = Int(exactly: Self.number(digits: try take(size, position: &position))) else {
       throw PropertyListError(.damagedObject, at: position)
     }
     return length
   }
 
   private mutating func references(
-    _ length: Int, _ position: inout Int
+    _ length: Int, position: inout Int
   ) throws(PropertyListError) -> [Int] {
     guard length <= table / referenceSize else {
       throw PropertyListError(.damagedObject, at: position)
     }
     let start = position
-    let raw = try take(length * referenceSize, &position)
+    let raw = try take(length * referenceSize, position: &position)
     var result: [Int] = []
     result.reserveCapacity(length)
     for at in stride(from: raw.startIndex, to: raw.endIndex, by: referenceSize) {
-      guard let reference = Int(exactly: Self.number(raw[at..<(at + referenceSize)])),
+      guard let reference = Int(exactly: Self.number(digits: raw[at..<(at + referenceSize)])),
         reference < count
       else { throw PropertyListError(.referenceOutOfRange, at: start) }
       result.append(reference)
@@ -199,7 +200,7 @@ private struct BinaryPropertyListReader {
   }
 
   private mutating func take(
-    _ length: Int, _ position: inout Int
+    _ length: Int, position: inout Int
   ) throws(PropertyListError) -> ArraySlice<UInt8> {
     guard length >= 0, position <= table, length <= table - position else {
       throw PropertyListError(.damagedObject, at: position)
@@ -211,7 +212,7 @@ private struct BinaryPropertyListReader {
   }
 
   /// A big-endian number of at most eight bytes.
-  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64 {
+  private static func number(digits: ArraySlice<UInt8>) -> UInt64 {
     digits.reduce(0) { $0 << 8 | UInt64($1) }
   }
 }

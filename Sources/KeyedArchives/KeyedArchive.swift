@@ -23,10 +23,10 @@ package struct KeyedArchive: Hashable, Sendable {
       throw KeyedArchiveError(.propertyList(error))
     }
     self.list = list
-    guard let objects = Self.member("$objects", of: list.top, in: list),
+    guard let objects = Self.member(key: "$objects", of: list.top, in: list),
       case .array(let table) = list.objects[objects],
-      let tops = Self.member("$top", of: list.top, in: list),
-      let top = Self.member("root", of: tops, in: list),
+      let tops = Self.member(key: "$top", of: list.top, in: list),
+      let top = Self.member(key: "root", of: tops, in: list),
       case .uid(let root) = list.objects[top], root > 0, root < table.count
     else { throw KeyedArchiveError(.notAKeyedArchive) }
     self.table = table
@@ -37,11 +37,11 @@ package struct KeyedArchive: Hashable, Sendable {
   package var count: Int { table.count }
 
   /// The object as the property list holds it: a scalar, or the dictionary of its keys.
-  package func object(_ id: ID) -> BinaryPropertyList.Object { list.objects[table[id.rawValue]] }
+  package func object(id: ID) -> BinaryPropertyList.Object { list.objects[table[id.rawValue]] }
 
   /// The object's keys with what they hold, class and all.
-  package func members(_ id: ID) -> [(key: String, value: BinaryPropertyList.Object)] {
-    guard case .dictionary(let keys, let values) = object(id) else { return [] }
+  package func members(id: ID) -> [(key: String, value: BinaryPropertyList.Object)] {
+    guard case .dictionary(let keys, let values) = object(id: id) else { return [] }
     return zip(keys, values).compactMap { key, value in
       guard case .string(let name) = list.objects[key] else { return nil }
       return (name, list.objects[value])
@@ -54,7 +54,7 @@ package struct KeyedArchive: Hashable, Sendable {
   }
 
   /// The name of the object's class, or nil for a scalar.
-  package func className(_ id: ID) throws(KeyedArchiveError) -> String? {
+  package func className(id: ID) throws(KeyedArchiveError) -> String? {
     guard let description = try reference("$class", of: id) else { return nil }
     guard let name = inline("$classname", of: description), case .string(let name) = name else {
       throw KeyedArchiveError(.wrongKind(key: "$classname"), object: description.rawValue)
@@ -65,26 +65,26 @@ package struct KeyedArchive: Hashable, Sendable {
   /// The object under a key; nil where the key is absent or names `$null`.
   package func reference(_ key: String, of id: ID) throws(KeyedArchiveError) -> ID? {
     guard let value = inline(key, of: id) else { return nil }
-    guard case .uid(let uid) = value else { throw wrongKind(key, id) }
-    return try existing(uid, key, id)
+    guard case .uid(let uid) = value else { throw wrongKind(key, id: id) }
+    return try existing(uid, key: key, id: id)
   }
 
-  package func integer(_ key: String, of id: ID) throws(KeyedArchiveError) -> Int64? {
+  package func integer(key: String, of id: ID) throws(KeyedArchiveError) -> Int64? {
     guard let value = inline(key, of: id) else { return nil }
     switch value {
     case .integer(let value): return value
     case .boolean(let value): return value ? 1 : 0
-    default: throw wrongKind(key, id)
+    default: throw wrongKind(key, id: id)
     }
   }
 
   /// A flag: absent means false.
-  package func bool(_ key: String, of id: ID) throws(KeyedArchiveError) -> Bool {
+  package func bool(key: String, of id: ID) throws(KeyedArchiveError) -> Bool {
     switch inline(key, of: id) {
     case nil: return false
     case .boolean(let value)?: return value
     case .integer(let value)?: return value != 0
-    default: throw wrongKind(key, id)
+    default: throw wrongKind(key, id: id)
     }
   }
 
@@ -93,27 +93,27 @@ package struct KeyedArchive: Hashable, Sendable {
     case nil: return nil
     case .real(let value)?: return value
     case .integer(let value)?: return Double(value)
-    default: throw wrongKind(key, id)
+    default: throw wrongKind(key, id: id)
     }
   }
 
   /// Bytes that an object holds inline.
-  package func data(_ key: String, of id: ID) throws(KeyedArchiveError) -> [UInt8]? {
+  package func data(key: String, of id: ID) throws(KeyedArchiveError) -> [UInt8]? {
     guard let value = inline(key, of: id) else { return nil }
-    guard case .data(let bytes) = value else { throw wrongKind(key, id) }
+    guard case .data(let bytes) = value else { throw wrongKind(key, id: id) }
     return bytes
   }
 
   /// The text under a key: a string, or an `NSMutableString`.
-  package func string(_ key: String, of id: ID) throws(KeyedArchiveError) -> String? {
+  package func string(key: String, of id: ID) throws(KeyedArchiveError) -> String? {
     guard let reference = try reference(key, of: id) else { return nil }
-    guard let text = string(reference) else { throw wrongKind(key, id) }
+    guard let text = string(id: reference) else { throw wrongKind(key, id: id) }
     return text
   }
 
   /// The text that an object is, or nil where it is none.
-  package func string(_ id: ID) -> String? {
-    switch object(id) {
+  package func string(id: ID) -> String? {
+    switch object(id: id) {
     case .string(let text): return text
     case .dictionary:
       // NSMutableString keeps its text inline, under NS.string or, converted, under NS.bytes.
@@ -127,13 +127,13 @@ package struct KeyedArchive: Hashable, Sendable {
   }
 
   /// The members of an array or set under a key, nil ones among them as nil.
-  package func elements(_ key: String, of id: ID) throws(KeyedArchiveError) -> [ID?]? {
+  package func elements(key: String, of id: ID) throws(KeyedArchiveError) -> [ID?]? {
     guard let reference = try reference(key, of: id) else { return nil }
-    return try elements(reference)
+    return try elements(id: reference)
   }
 
   /// The members of an archived array or set.
-  package func elements(_ id: ID) throws(KeyedArchiveError) -> [ID?] {
+  package func elements(id: ID) throws(KeyedArchiveError) -> [ID?] {
     try references("NS.objects", of: id)
   }
 
@@ -141,24 +141,25 @@ package struct KeyedArchive: Hashable, Sendable {
   ///
   /// `NSKnownKeysDictionary1` is one too: keys in a mapping that several dictionaries may share,
   /// values beside it, and a token where a dictionary lacks a key.
-  package func entries(_ id: ID) throws(KeyedArchiveError) -> [(key: String, value: ID)] {
-    let known = try className(id) == "NSKnownKeysDictionary1"
+  package func entries(id: ID) throws(KeyedArchiveError) -> [(key: String, value: ID)] {
+    let known = try className(id: id) == "NSKnownKeysDictionary1"
     let keys: [ID?]
     let values: [ID?]
     if known {
       guard let mapping = try reference("searchMapping", of: id),
-        let names = try elements("keys", of: mapping), let slots = try elements("values", of: id)
-      else { throw wrongKind("searchMapping", id) }
+        let names = try elements(key: "keys", of: mapping),
+        let slots = try elements(key: "values", of: id)
+      else { throw wrongKind("searchMapping", id: id) }
       (keys, values) = (names, slots)
     } else {
       keys = try references("NS.keys", of: id)
       values = try references("NS.objects", of: id)
     }
-    guard keys.count == values.count else { throw wrongKind("NS.keys", id) }
+    guard keys.count == values.count else { throw wrongKind("NS.keys", id: id) }
     var result: [(key: String, value: ID)] = []
     for (key, value) in zip(keys, values) {
-      guard let key, let name = string(key) else { throw wrongKind("NS.keys", id) }
-      guard let value, !known || string(value) != Self.emptySlot else { continue }
+      guard let key, let name = string(id: key) else { throw wrongKind("NS.keys", id: id) }
+      guard let value, !known || string(id: value) != Self.emptySlot else { continue }
       result.append((name, value))
     }
     return result
@@ -169,18 +170,18 @@ package struct KeyedArchive: Hashable, Sendable {
 
   private func references(_ key: String, of id: ID) throws(KeyedArchiveError) -> [ID?] {
     guard let value = inline(key, of: id), case .array(let members) = value else {
-      throw wrongKind(key, id)
+      throw wrongKind(key, id: id)
     }
     var result: [ID?] = []
     result.reserveCapacity(members.count)
     for member in members {
-      guard case .uid(let uid) = list.objects[member] else { throw wrongKind(key, id) }
-      result.append(try existing(uid, key, id))
+      guard case .uid(let uid) = list.objects[member] else { throw wrongKind(key, id: id) }
+      result.append(try existing(uid, key: key, id: id))
     }
     return result
   }
 
-  private func existing(_ uid: Int, _ key: String, _ id: ID) throws(KeyedArchiveError) -> ID? {
+  private func existing(_ uid: Int, key: String, id: ID) throws(KeyedArchiveError) -> ID? {
     guard uid < table.count else {
       throw KeyedArchiveError(.objectMissing(key: key), object: id.rawValue)
     }
@@ -188,15 +189,15 @@ package struct KeyedArchive: Hashable, Sendable {
   }
 
   private func inline(_ key: String, of id: ID) -> BinaryPropertyList.Object? {
-    Self.member(key, of: table[id.rawValue], in: list).map { list.objects[$0] }
+    Self.member(key: key, of: table[id.rawValue], in: list).map { list.objects[$0] }
   }
 
-  private func wrongKind(_ key: String, _ id: ID) -> KeyedArchiveError {
+  private func wrongKind(_ key: String, id: ID) -> KeyedArchiveError {
     KeyedArchiveError(.wrongKind(key: key), object: id.rawValue)
   }
 
   private static func member(
-    _ key: String, of index: Int, in list: BinaryPropertyList
+    key: String, of index: Int, in list: BinaryPropertyList
   ) -> Int? {
     guard case .dictionary(let keys, let values) = list.objects[index] else { return nil }
     for (name, value) in zip(keys, values) {

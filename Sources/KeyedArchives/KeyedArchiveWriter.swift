@@ -44,7 +44,7 @@ package struct KeyedArchiveWriter: Sendable {
 
   /// Describes a reserved object.
   package mutating func set(
-    _ id: ID, _ kind: Class, _ fields: [(key: String, value: Field)]
+    _ id: ID, kind: Class, fields: [(key: String, value: Field)]
   ) {
     guard case .reserved = entries[id.rawValue] else {
       preconditionFailure("an object is described once")
@@ -53,17 +53,17 @@ package struct KeyedArchiveWriter: Sendable {
   }
 
   /// Adds an object.
-  package mutating func add(_ kind: Class, _ fields: [(key: String, value: Field)]) -> ID {
+  package mutating func add(_ kind: Class, fields: [(key: String, value: Field)]) -> ID {
     let id = reserve()
-    set(id, kind, fields)
+    set(id, kind: kind, fields: fields)
     return id
   }
 
-  package mutating func add(_ string: String) -> ID { scalar(.string(string)) }
-  package mutating func add(_ integer: Int64) -> ID { scalar(.integer(integer)) }
-  package mutating func add(_ boolean: Bool) -> ID { scalar(.boolean(boolean)) }
+  package mutating func add(_ string: String) -> ID { scalar(object: .string(string)) }
+  package mutating func add(_ integer: Int64) -> ID { scalar(object: .integer(integer)) }
+  package mutating func add(_ boolean: Bool) -> ID { scalar(object: .boolean(boolean)) }
   package mutating func add(_ real: Double) -> ID { append(.scalar(.real(real))) }
-  package mutating func add(_ data: [UInt8]) -> ID { scalar(.data(data)) }
+  package mutating func add(_ data: [UInt8]) -> ID { scalar(object: .data(data)) }
 
   /// Adds the root of another archive with everything that it leads to, as it is; nil where the
   /// bytes are no archive.
@@ -83,7 +83,7 @@ package struct KeyedArchiveWriter: Sendable {
 
   /// Adds an array or set of that class.
   package mutating func add(_ kind: Class, of members: [ID]) -> ID {
-    add(kind, [("NS.objects", .references(members))])
+    add(kind, fields: [("NS.objects", .references(members))])
   }
 
   /// Adds a dictionary of that class.
@@ -91,7 +91,8 @@ package struct KeyedArchiveWriter: Sendable {
     let id = reserve()
     let keys = members.map { add($0.key) }
     set(
-      id, kind, [("NS.keys", .references(keys)), ("NS.objects", .references(members.map(\.value)))])
+      id, kind: kind,
+      fields: [("NS.keys", .references(keys)), ("NS.objects", .references(members.map(\.value)))])
     return id
   }
 
@@ -106,18 +107,18 @@ package struct KeyedArchiveWriter: Sendable {
     let objects = table.append(.null)
     var numbers: [Int] = []
     numbers.reserveCapacity(entries.count)
-    for entry in entries { numbers.append(Self.flatten(entry, &table)) }
+    for entry in entries { numbers.append(Self.flatten(entry, table: &table)) }
     table.objects[objects] = .array(numbers)
     let keys = ["$version", "$archiver", "$top", "$objects"].map { table.shared(.string($0)) }
     let list = table.append(.dictionary(keys: keys, values: [version, archiver, top, objects]))
     return BinaryPropertyList(objects: table.objects, top: list).encoded()
   }
 
-  private static func flatten(_ entry: Entry, _ table: inout FlatTable) -> Int {
+  private static func flatten(_ entry: Entry, table: inout FlatTable) -> Int {
     switch entry {
     case .reserved: preconditionFailure("every reserved object is described")
     case .scalar(let scalar): return table.append(scalar)
-    case .tree(let tree): return flatten(tree, &table)
+    case .tree(let tree): return flatten(tree, table: &table)
     case .description(let chain):
       let names = chain.map { table.shared(.string($0)) }
       let classes = table.append(.array(names))
@@ -128,7 +129,7 @@ package struct KeyedArchiveWriter: Sendable {
       var values: [Int] = []
       for (key, value) in fields {
         keys.append(table.shared(.string(key)))
-        values.append(flatten(value, &table))
+        values.append(flatten(value, table: &table))
       }
       keys.append(table.shared(.string("$class")))
       values.append(table.shared(.uid(kind.rawValue)))
@@ -136,7 +137,7 @@ package struct KeyedArchiveWriter: Sendable {
     }
   }
 
-  private static func flatten(_ tree: PropertyList, _ table: inout FlatTable) -> Int {
+  private static func flatten(_ tree: PropertyList, table: inout FlatTable) -> Int {
     switch tree {
     case .null: return table.append(.null)
     case .boolean(let value): return table.append(.boolean(value))
@@ -148,20 +149,20 @@ package struct KeyedArchiveWriter: Sendable {
     case .string(let value): return table.append(.string(value))
     case .uid(let value): return table.shared(.uid(value))
     case .array(let members):
-      let numbers = members.map { flatten($0, &table) }
+      let numbers = members.map { flatten($0, table: &table) }
       return table.append(.array(numbers))
     case .set(let members):
-      let numbers = members.map { flatten($0, &table) }
+      let numbers = members.map { flatten($0, table: &table) }
       return table.append(.set(numbers))
     case .dictionary(let members):
       let sorted = members.sorted { $0.key < $1.key }
       let keys = sorted.map { table.shared(.string($0.key)) }
-      let values = sorted.map { flatten($0.value, &table) }
+      let values = sorted.map { flatten($0.value, table: &table) }
       return table.append(.dictionary(keys: keys, values: values))
     }
   }
 
-  private static func flatten(_ field: Field, _ table: inout FlatTable) -> Int {
+  private static func flatten(_ field: Field, table: inout FlatTable) -> Int {
     switch field {
     case .reference(let id): return table.shared(.uid(id?.rawValue ?? 0))
     case .references(let ids):
@@ -182,7 +183,7 @@ package struct KeyedArchiveWriter: Sendable {
     return id
   }
 
-  private mutating func scalar(_ object: BinaryPropertyList.Object) -> ID {
+  private mutating func scalar(object: BinaryPropertyList.Object) -> ID {
     if let id = scalars[object] { return id }
     let id = append(.scalar(object))
     scalars[object] = id

@@ -24,7 +24,7 @@ package indirect enum PropertyList: Hashable, Sendable {
   package init(decoding bytes: [UInt8]) throws(PropertyListError) {
     let table = try BinaryPropertyList(decoding: bytes)
     var builder = TreeBuilder(table: table)
-    self = try builder.value(table.top, depth: 0)
+    self = try builder.value(index: table.top, depth: 0)
   }
 
   /// The bytes of a binary property list; equal strings and scalars are stored once.
@@ -43,7 +43,7 @@ extension PropertyList {
 
     init(table: BinaryPropertyList) { self.table = table }
 
-    mutating func value(_ index: Int, depth: Int) throws(PropertyListError) -> PropertyList {
+    mutating func value(index: Int, depth: Int) throws(PropertyListError) -> PropertyList {
       values += 1
       guard values <= PropertyList.maximumValues else {
         throw PropertyListError(.tooLarge, at: index)
@@ -63,10 +63,10 @@ extension PropertyList {
       case .data(let value): return .data(value)
       case .string(let value): return .string(value)
       case .uid(let value): return .uid(value)
-      case .array(let members): return .array(try children(members, depth: depth))
-      case .set(let members): return .set(try children(members, depth: depth))
+      case .array(let members): return .array(try children(members: members, depth: depth))
+      case .set(let members): return .set(try children(members: members, depth: depth))
       case .dictionary(let keys, let members):
-        let children = try children(members, depth: depth)
+        let children = try children(members: members, depth: depth)
         var result: [String: PropertyList] = [:]
         for (key, child) in zip(keys, children) {
           guard case .string(let name) = table.objects[key] else {
@@ -79,10 +79,10 @@ extension PropertyList {
     }
 
     private mutating func children(
-      _ members: [Int], depth: Int
+      members: [Int], depth: Int
     ) throws(PropertyListError) -> [PropertyList] {
       var result: [PropertyList] = []
-      for member in members { result.append(try value(member, depth: depth + 1)) }
+      for member in members { result.append(try value(index: member, depth: depth + 1)) }
       return result
     }
   }
@@ -95,15 +95,15 @@ extension PropertyList {
 
     mutating func add(_ value: PropertyList) -> Int {
       switch value {
-      case .null: return scalar(.null)
-      case .boolean(let value): return scalar(.boolean(value))
-      case .integer(let value): return scalar(.integer(value))
-      case .unsigned(let value): return scalar(.unsigned(value))
+      case .null: return scalar(object: .null)
+      case .boolean(let value): return scalar(object: .boolean(value))
+      case .integer(let value): return scalar(object: .integer(value))
+      case .unsigned(let value): return scalar(object: .unsigned(value))
       case .real(let value): return append(.real(value))
       case .date(let value): return append(.date(value))
-      case .data(let value): return scalar(.data(value))
-      case .string(let value): return scalar(.string(value))
-      case .uid(let value): return scalar(.uid(value))
+      case .data(let value): return scalar(object: .data(value))
+      case .string(let value): return scalar(object: .string(value))
+      case .uid(let value): return scalar(object: .uid(value))
       case .array(let members):
         let index = append(.null)
         objects[index] = .array(members.map { add($0) })
@@ -115,13 +115,13 @@ extension PropertyList {
       case .dictionary(let members):
         let index = append(.null)
         let sorted = members.sorted { $0.key < $1.key }
-        let keys = sorted.map { scalar(.string($0.key)) }
+        let keys = sorted.map { scalar(object: .string($0.key)) }
         objects[index] = .dictionary(keys: keys, values: sorted.map { add($0.value) })
         return index
       }
     }
 
-    private mutating func scalar(_ object: BinaryPropertyList.Object) -> Int {
+    private mutating func scalar(object: BinaryPropertyList.Object) -> Int {
       if let index = scalars[object] { return index }
       let index = append(object)
       scalars[object] = index

@@ -40,13 +40,13 @@ package final class LMDBEnvironment: @unchecked Sendable {
     precondition(names.count <= Self.mostTables)
     let locking = access == .readOnly ? Self.locking(ofReader: path) : .shared
     let (handle, identities) = try OpenFiles.opening(path) { () throws(LMDBError) in
-      try Self.openRetrying(path, access, locking)
+      try Self.openRetrying(path, access: access, locking: locking)
     }
     do throws(LMDBError) {
-      if access == .readOnly { try Self.checkLength(handle, path) }
-      tables = try Self.openTables(names, handle, path, access)
+      if access == .readOnly { try Self.checkLength(handle, path: path) }
+      tables = try Self.openTables(names, handle: handle, path: path, access: access)
     } catch {
-      OpenFiles.close(handle, identities)
+      OpenFiles.close(handle, identities: identities)
       throw error
     }
     self.path = path
@@ -56,14 +56,14 @@ package final class LMDBEnvironment: @unchecked Sendable {
   }
 
   deinit {
-    OpenFiles.close(handle, identities)
+    OpenFiles.close(handle, identities: identities)
   }
 
   private static let mostTables = 8
   private static let mostReaders: UInt32 = 1024
 
   /// The table, one of those named when the file was opened.
-  package func table(_ name: String) -> LMDBTable {
+  package func table(name: String) -> LMDBTable {
     guard let table = tables[name] else { preconditionFailure("\(name) was not opened") }
     return table
   }
@@ -89,7 +89,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
       throw error
     }
     // Ends the transaction whether or not that succeeds.
-    try check(mdb_txn_commit(transaction.handle), .commit, path)
+    try check(mdb_txn_commit(transaction.handle), operation: .commit, path: path)
     return result
   }
 
@@ -114,7 +114,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
       if let result, lastTransaction == before { return result }
       Processes.sleep(microseconds: UInt32(attempt) * 500)
     }
-    throw LMDBError(.begin, path, .busy)
+    throw LMDBError(operation: .begin, path: path, problem: .busy)
   }
 
   private static let mostUnlockedReads = 50
@@ -129,21 +129,21 @@ package final class LMDBEnvironment: @unchecked Sendable {
 
   private func begin(_ flags: UInt32) throws(LMDBError) -> OpaquePointer {
     var begun: OpaquePointer?
-    try check(mdb_txn_begin(handle, nil, flags, &begun), .begin, path)
-    guard let begun else { throw LMDBError(.begin, path, code: MDB_PANIC) }
+    try check(mdb_txn_begin(handle, nil, flags, &begun), operation: .begin, path: path)
+    guard let begun else { throw LMDBError(operation: .begin, path: path, code: MDB_PANIC) }
     return begun
   }
 
   /// Returns when all that was committed is on the disk.
   package func sync() throws(LMDBError) {
-    try check(mdb_env_sync(handle, 1), .synchronize, path)
+    try check(mdb_env_sync(handle, 1), operation: .synchronize, path: path)
   }
 
   /// Frees what killed readers still hold, which keeps the file from growing; tells their number.
   @discardableResult
   package func clearDeadReaders() throws(LMDBError) -> Int {
     var dead: Int32 = 0
-    try check(mdb_reader_check(handle, &dead), .clearDeadReaders, path)
+    try check(mdb_reader_check(handle, &dead), operation: .clearDeadReaders, path: path)
     return Int(dead)
   }
 
@@ -161,12 +161,12 @@ package final class LMDBEnvironment: @unchecked Sendable {
 extension LMDBEnvironment {
   /// Opens an environment, again where another process opens or closes it at the same time.
   private static func openRetrying(
-    _ path: FilePath, _ access: Access, _ locking: Locking
+    _ path: FilePath, access: Access, locking: Locking
   ) throws(LMDBError) -> OpaquePointer {
     var attempts = 0
     while true {
       do throws(LMDBError) {
-        return try open(path, access, locking)
+        return try open(path, access: access, locking: locking)
       } catch {
         attempts += 1
         let passing: [LMDBError.Problem] = [
@@ -186,15 +186,17 @@ extension LMDBEnvironment {
   }
 
   private static func open(
-    _ path: FilePath, _ access: Access, _ locking: Locking
+    _ path: FilePath, access: Access, locking: Locking
   ) throws(LMDBError) -> OpaquePointer {
     // Opening for writing would make a file without tables.
     if access == .write, OpenFiles.Identity(path.string) == nil {
-      throw LMDBError(.open, path, .system(.noSuchFileOrDirectory))
+      throw LMDBError(operation: .open, path: path, problem: .system(.noSuchFileOrDirectory))
     }
     var created: OpaquePointer?
-    try check(mdb_env_create(&created), .open, path)
-    guard let handle = created else { throw LMDBError(.open, path, code: MDB_PANIC) }
+    try check(mdb_env_create(&created), operation: .open, path: path)
+    guard let handle = created else {
+      throw LMDBError(operation: .open, path: path, code: MDB_PANIC)
+    }
     // NOTLS ties a reader's slot to its transaction, not to a thread. NOSYNC: a commit costs 30 us
     // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file), and
     // NOLOCK only for readers that have no right to lock.
@@ -204,12 +206,12 @@ extension LMDBEnvironment {
     do throws(LMDBError) {
       // Without a size, the one of the file counts.
       if case .create(let size) = access {
-        try check(mdb_env_set_mapsize(handle, size), .open, path)
+        try check(mdb_env_set_mapsize(handle, size), operation: .open, path: path)
       }
-      try check(mdb_env_set_maxdbs(handle, MDB_dbi(mostTables)), .open, path)
-      try check(mdb_env_set_maxreaders(handle, mostReaders), .open, path)
+      try check(mdb_env_set_maxdbs(handle, MDB_dbi(mostTables)), operation: .open, path: path)
+      try check(mdb_env_set_maxreaders(handle, mostReaders), operation: .open, path: path)
       let code = path.withPlatformString { mdb_env_open(handle, $0, flags, 0o644) }
-      try check(code, .open, path)
+      try check(code, operation: .open, path: path)
       return handle
     } catch {
       mdb_env_close(handle)
@@ -220,48 +222,50 @@ extension LMDBEnvironment {
   /// A power cut may leave a file shorter than its header says: reading its end would end the
   /// process.
   private static func checkLength(
-    _ handle: OpaquePointer, _ path: FilePath
+    _ handle: OpaquePointer, path: FilePath
   ) throws(LMDBError) {
     var (info, pages) = (MDB_envinfo(), MDB_stat())
-    try check(mdb_env_info(handle, &info), .open, path)
-    try check(mdb_env_stat(handle, &pages), .open, path)
+    try check(mdb_env_info(handle, &info), operation: .open, path: path)
+    try check(mdb_env_stat(handle, &pages), operation: .open, path: path)
     // A file that was removed meanwhile is all there.
     guard let status = try? Files.fileStatus(path) else { return }
     let (last, size) = (UInt64(info.me_last_pgno), UInt64(pages.ms_psize))
     let (needed, overflow) = size.multipliedReportingOverflow(by: last &+ 1)
     if overflow || UInt64(clamping: status.size) < needed {
-      throw LMDBError(.open, path, .truncated)
+      throw LMDBError(operation: .open, path: path, problem: .truncated)
     }
   }
 
   /// Opens all tables in one transaction: LMDB forbids opening them in several at once.
   private static func openTables(
-    _ names: [String], _ handle: OpaquePointer, _ path: FilePath, _ access: Access
+    _ names: [String], handle: OpaquePointer, path: FilePath, access: Access
   ) throws(LMDBError) -> [String: LMDBTable] {
     var flags: UInt32 = 0
     if case .create = access { flags = UInt32(MDB_CREATE) }
     var begun: OpaquePointer?
     let kind = UInt32(access == .readOnly ? MDB_RDONLY : 0)
-    try check(mdb_txn_begin(handle, nil, kind, &begun), .begin, path)
+    try check(mdb_txn_begin(handle, nil, kind, &begun), operation: .begin, path: path)
     var tables: [String: LMDBTable] = [:]
     for name in names {
       var table = MDB_dbi()
       let code = mdb_dbi_open(begun, name, flags, &table)
       guard code == MDB_SUCCESS else {
         mdb_txn_abort(begun)
-        if code == MDB_NOTFOUND { throw LMDBError(.openTable, path, .missingTable(name)) }
-        throw LMDBError(.openTable, path, code: code)
+        if code == MDB_NOTFOUND {
+          throw LMDBError(operation: .openTable, path: path, problem: .missingTable(name))
+        }
+        throw LMDBError(operation: .openTable, path: path, code: code)
       }
       tables[name] = LMDBTable(handle: table)
     }
     // A reader commits too: aborting would close the tables again.
-    try check(mdb_txn_commit(begun), .commit, path)
+    try check(mdb_txn_commit(begun), operation: .commit, path: path)
     return tables
   }
 }
 
 func check(
-  _ code: Int32, _ operation: LMDBError.Operation, _ path: FilePath
+  _ code: Int32, operation: LMDBError.Operation, path: FilePath
 ) throws(LMDBError) {
-  if code != MDB_SUCCESS { throw LMDBError(operation, path, code: code) }
+  if code != MDB_SUCCESS { throw LMDBError(operation: operation, path: path, code: code) }
 }

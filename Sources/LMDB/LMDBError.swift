@@ -26,13 +26,13 @@ package struct LMDBError: Error, Hashable, Sendable {
   package var path: FilePath
   package var problem: Problem
 
-  init(_ operation: Operation, _ path: FilePath, _ problem: Problem) {
+  init(operation: Operation, path: FilePath, problem: Problem) {
     self.operation = operation
     self.path = path
     self.problem = problem
   }
 
-  init(_ operation: Operation, _ path: FilePath, code: Int32) {
+  init(operation: Operation, path: FilePath, code: Int32) {
     let problem: Problem =
       switch code {
       case MDB_MAP_FULL: .mapFull
@@ -40,7 +40,7 @@ package struct LMDBError: Error, Hashable, Sendable {
       case 1...: .system(Errno(rawValue: code))
       default: .library(code: code)
       }
-    self.init(operation, path, problem)
+    self.init(operation: operation, path: path, problem: problem)
   }
 
   /// The library's own words for one of its codes.

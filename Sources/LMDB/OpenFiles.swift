@@ -25,11 +25,11 @@ enum OpenFiles {
 
   /// Runs `body`, which opens the file, unless the file or its lock file is open already.
   static func opening(
-    _ path: FilePath, _ body: () throws(LMDBError) -> OpaquePointer
+    _ path: FilePath, body: () throws(LMDBError) -> OpaquePointer
   ) throws(LMDBError) -> (OpaquePointer, Set<Identity>) {
     let result = open.withLock { open -> Result<(OpaquePointer, Set<Identity>), LMDBError> in
       guard open.isDisjoint(with: identities(of: path)) else {
-        return .failure(LMDBError(.open, path, .alreadyOpen))
+        return .failure(LMDBError(operation: .open, path: path, problem: .alreadyOpen))
       }
       do throws(LMDBError) {
         let handle = try body()
@@ -43,7 +43,7 @@ enum OpenFiles {
     return try result.get()
   }
 
-  static func close(_ handle: OpaquePointer, _ identities: Set<Identity>) {
+  static func close(_ handle: OpaquePointer, identities: Set<Identity>) {
     open.withLock { open in
       mdb_env_close(handle)
       open.subtract(identities)

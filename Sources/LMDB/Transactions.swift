@@ -15,14 +15,14 @@ package struct ReadTransaction: ~Copyable {
   package borrowing func value(
     at key: [UInt8], in table: LMDBTable
   ) throws(LMDBError) -> [UInt8]? {
-    try get(key, table, handle, path)
+    try get(key, table: table, transaction: handle, path: path)
   }
 
   /// Copies of all keys and values, ordered by the bytes of the key.
   package borrowing func entries(
     of table: LMDBTable
   ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
-    try copyEntries(table, handle, path)
+    try copyEntries(table, transaction: handle, path: path)
   }
 }
 
@@ -36,13 +36,13 @@ package struct WriteTransaction: ~Copyable {
   package borrowing func value(
     at key: [UInt8], in table: LMDBTable
   ) throws(LMDBError) -> [UInt8]? {
-    try get(key, table, handle, path)
+    try get(key, table: table, transaction: handle, path: path)
   }
 
   package borrowing func entries(
     of table: LMDBTable
   ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
-    try copyEntries(table, handle, path)
+    try copyEntries(table, transaction: handle, path: path)
   }
 
   package borrowing func put(
@@ -51,7 +51,7 @@ package struct WriteTransaction: ~Copyable {
     let code = withValue(key) { key in
       withValue(value) { value in mdb_put(handle, table.handle, &key, &value, 0) }
     }
-    try check(code, .put, path)
+    try check(code, operation: .put, path: path)
   }
 
   /// Removes the key; false when it was not there.
@@ -61,33 +61,33 @@ package struct WriteTransaction: ~Copyable {
   ) throws(LMDBError) -> Bool {
     let code = withValue(key) { mdb_del(handle, table.handle, &$0, nil) }
     if code == MDB_NOTFOUND { return false }
-    try check(code, .delete, path)
+    try check(code, operation: .delete, path: path)
     return true
   }
 }
 
 private func get(
-  _ key: [UInt8], _ table: LMDBTable, _ transaction: OpaquePointer, _ path: FilePath
+  _ key: [UInt8], table: LMDBTable, transaction: OpaquePointer, path: FilePath
 ) throws(LMDBError) -> [UInt8]? {
   var found = MDB_val()
   let code = withValue(key) { mdb_get(transaction, table.handle, &$0, &found) }
   if code == MDB_NOTFOUND { return nil }
-  try check(code, .get, path)
+  try check(code, operation: .get, path: path)
   return copy(found)
 }
 
 private func copyEntries(
-  _ table: LMDBTable, _ transaction: OpaquePointer, _ path: FilePath
+  _ table: LMDBTable, transaction: OpaquePointer, path: FilePath
 ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
   var cursor: OpaquePointer?
-  try check(mdb_cursor_open(transaction, table.handle, &cursor), .iterate, path)
+  try check(mdb_cursor_open(transaction, table.handle, &cursor), operation: .iterate, path: path)
   defer { mdb_cursor_close(cursor) }
   var entries: [(key: [UInt8], value: [UInt8])] = []
   var (key, value) = (MDB_val(), MDB_val())
   while true {
     let code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
     if code == MDB_NOTFOUND { return entries }
-    try check(code, .iterate, path)
+    try check(code, operation: .iterate, path: path)
     entries.append((copy(key), copy(value)))
   }
 }
@@ -97,7 +97,7 @@ private func copy(_ value: MDB_val) -> [UInt8] {
 }
 
 /// Lends bytes to LMDB, which takes mutable pointers but writes to none of them here.
-private func withValue(_ bytes: [UInt8], _ body: (inout MDB_val) -> Int32) -> Int32 {
+private func withValue(_ bytes: [UInt8], body: (inout MDB_val) -> Int32) -> Int32 {
   bytes.withUnsafeBytes { bytes in
     var value = MDB_val(
       mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))

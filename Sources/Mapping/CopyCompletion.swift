@@ -22,8 +22,8 @@ private struct CopyCompletion {
 
   func completed(_ entityMapping: EntityMapping) -> EntityMapping {
     guard entityMapping.kind == .copy,
-      let old = entityMapping.sourceEntityName.flatMap({ source.entity($0) }),
-      let new = entityMapping.destinationEntityName.flatMap({ destination.entity($0) })
+      let old = entityMapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let new = entityMapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
     else { return entityMapping }
     var result = entityMapping
     let match = PropertyMatch(
@@ -32,13 +32,14 @@ private struct CopyCompletion {
     let listed = Set(
       (entityMapping.attributeMappings + entityMapping.relationshipMappings).map(\.name))
     for attribute in match.newAttributes where !listed.contains(attribute.name) {
-      guard let before = match.oldAttribute(for: attribute.name), isCopied(before, attribute)
+      guard let before = match.oldAttribute(for: attribute.name), isCopied(before, new: attribute)
       else { continue }
       let replaces = before.isOptional && !attribute.isOptional
       result.attributeMappings.append(
         PropertyMapping(
-          attribute.name,
-          .source(before.name, replacingNull: replaces ? attribute.defaultValue : .null)))
+          name: attribute.name,
+          valueExpression: .source(
+            name: before.name, replacingNull: replaces ? attribute.defaultValue : .null)))
     }
     for relationship in match.newRelationships where !listed.contains(relationship.name) {
       guard let before = match.oldRelationship(for: relationship.name),
@@ -50,12 +51,13 @@ private struct CopyCompletion {
         }, source: source, destination: destination)
       result.relationshipMappings.append(
         PropertyMapping(
-          relationship.name, expressions.destinations(of: before, as: relationship)))
+          name: relationship.name,
+          valueExpression: expressions.destinations(of: before, as: relationship)))
     }
     return result
   }
 
-  private func isCopied(_ old: Attribute, _ new: Attribute) -> Bool {
+  private func isCopied(_ old: Attribute, new: Attribute) -> Bool {
     new.derivation == nil
       && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
   }

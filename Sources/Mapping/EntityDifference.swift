@@ -32,7 +32,9 @@ package enum EntityDifference: Hashable, Sendable {
     if old.versionHashModifier != new.versionHashModifier {
       result.append(.versionHashModifier(old.versionHashModifier, now: new.versionHashModifier))
     }
-    let constraints = (constraints(old, oldModel), constraints(new, newModel))
+    let constraints = (
+      constraints(entity: old, model: oldModel), constraints(entity: new, model: newModel)
+    )
     if constraints.0 != constraints.1 {
       result.append(.uniquenessConstraints(constraints.0, now: constraints.1))
     }
@@ -72,7 +74,7 @@ package enum EntityDifference: Hashable, Sendable {
   }
 
   /// A hash covers the superentity's hash and with it the constraints above.
-  private static func constraints(_ entity: Entity, _ model: ManagedObjectModel) -> [[String]] {
+  private static func constraints(entity: Entity, model: ManagedObjectModel) -> [[String]] {
     model.lineage(of: entity).flatMap(\.uniquenessConstraints).sorted {
       $0.joined(separator: ".") < $1.joined(separator: ".")
     }

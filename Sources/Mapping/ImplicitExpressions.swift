@@ -18,11 +18,11 @@ package struct ImplicitExpressions {
   }
 
   /// The attribute of the same name, if the source entity has it.
-  package func attribute(_ name: String, from entityName: String?) -> ValueExpression? {
-    guard let entity = entityName.flatMap({ source.entity($0) }),
+  package func attribute(name: String, from entityName: String?) -> ValueExpression? {
+    guard let entity = entityName.flatMap({ source.entity(name: $0) }),
       source.allAttributes(of: entity).contains(where: { $0.name == name })
     else { return nil }
-    return .source(name)
+    return .source(name: name)
   }
 
   /// What became of the objects of the relationship of the same name, if the source entity has it.
@@ -33,8 +33,8 @@ package struct ImplicitExpressions {
   package func relationship(
     _ name: String, from sourceName: String?, to destinationName: String?
   ) -> ValueExpression? {
-    guard let old = sourceName.flatMap({ source.entity($0) }),
-      let new = destinationName.flatMap({ destination.entity($0) }),
+    guard let old = sourceName.flatMap({ source.entity(name: $0) }),
+      let new = destinationName.flatMap({ destination.entity(name: $0) }),
       let before = source.allRelationships(of: old).first(where: { $0.name == name })
     else { return nil }
     let after = destination.allRelationships(of: new).first { $0.name == name }

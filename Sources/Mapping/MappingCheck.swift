@@ -35,14 +35,14 @@ package struct MappingCheck {
 
   /// Checks the mapping models of one step.
   package init(
-    _ models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+    models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
     self.source = source
     self.destination = destination
     let mappings = models.flatMap(\.entityMappings)
     for mapping in mappings { check(mapping) }
     let policies = Set(mappings.filter { $0.ownPolicyClassName != nil }.map(\.name))
-    let links = MappingLinks(mappings, source: source, destination: destination)
+    let links = MappingLinks(mappings: mappings, source: source, destination: destination)
     for link in links.missing where !policies.contains(link.mapping) {
       problems.append(
         MappingProblem(
@@ -51,14 +51,14 @@ package struct MappingCheck {
   }
 
   private mutating func check(_ mapping: EntityMapping) {
-    func entity(_ side: MappingSide, _ model: ManagedObjectModel) -> Entity? {
-      guard let name = mapping.entityName(side) else { return nil }
-      if let found = model.entity(name) { return found }
+    func entity(side: MappingSide, model: ManagedObjectModel) -> Entity? {
+      guard let name = mapping.entityName(side: side) else { return nil }
+      if let found = model.entity(name: name) { return found }
       problems.append(MappingProblem(mapping: mapping.name, reason: .entityMissing(side, name)))
       return nil
     }
-    let old = entity(.source, source)
-    let new = entity(.destination, destination)
+    let old = entity(side: .source, model: source)
+    let new = entity(side: .destination, model: destination)
     guard mapping.ownPolicyClassName == nil, let new else { return }
     let attributes = Set(destination.allAttributes(of: new).map(\.name))
     let relationships = Set(destination.allRelationships(of: new).map(\.name))
@@ -73,18 +73,18 @@ package struct MappingCheck {
               reason: .propertyMissing(entity: new.name)))
         }
         if let old, let expression = property.valueExpression {
-          check(expression, of: old, mapping.name, property.name)
+          check(expression, of: old, mapping: mapping.name, property: property.name)
         }
       }
     }
-    if let old, let predicate = mapping.filter { check(predicate, of: old, mapping.name) }
+    if let old, let predicate = mapping.filter { check(predicate, of: old, mapping: mapping.name) }
   }
 
   /// The predicate by which a mapping chooses its source objects.
-  private mutating func check(_ predicate: String, of entity: Entity, _ mapping: String) {
+  private mutating func check(_ predicate: String, of entity: Entity, mapping: String) {
     do throws(FormatError) {
       let parsed = try ValuePredicate(format: predicate)
-      for expression in parsed.expressions { checkKeys(expression, of: entity, mapping) }
+      for expression in parsed.expressions { checkKeys(expression, of: entity, mapping: mapping) }
     } catch {
       problems.append(MappingProblem(mapping: mapping, reason: .predicateUnreadable(error)))
     }
@@ -92,29 +92,29 @@ package struct MappingCheck {
 
   /// Keys of the evaluated object in a predicate.
   private mutating func checkKeys(
-    _ expression: ValueExpression, of entity: Entity, _ mapping: String
+    _ expression: ValueExpression, of entity: Entity, mapping: String
   ) {
     switch expression {
     case .keyPath(nil, let path), .keyPath(.evaluatedObject?, let path):
-      note(path, of: entity, mapping, property: nil)
+      note(path, of: entity, mapping: mapping, property: nil)
     // Within a subquery a key is that of another object.
     case .subquery: break
-    default: for part in expression.parts { checkKeys(part, of: entity, mapping) }
+    default: for part in expression.parts { checkKeys(part, of: entity, mapping: mapping) }
     }
   }
 
   /// Keys of `$source` in a value expression.
   private mutating func check(
-    _ expression: ValueExpression, of entity: Entity, _ mapping: String, _ property: String
+    _ expression: ValueExpression, of entity: Entity, mapping: String, property: String
   ) {
     if case .keyPath(.variable("source")?, let path) = expression {
-      note(path, of: entity, mapping, property: property)
+      note(path, of: entity, mapping: mapping, property: property)
     }
-    for part in expression.parts { check(part, of: entity, mapping, property) }
+    for part in expression.parts { check(part, of: entity, mapping: mapping, property: property) }
   }
 
   private mutating func note(
-    _ path: String, of entity: Entity, _ mapping: String, property: String?
+    _ path: String, of entity: Entity, mapping: String, property: String?
   ) {
     guard let (owner, name) = missing(path, of: entity) else { return }
     problems.append(

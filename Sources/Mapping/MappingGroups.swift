@@ -20,9 +20,9 @@ package struct MappingGroups: Hashable, Codable, Sendable {
 
   /// Finds the groups of mapping models that run one after the other into one destination.
   package init(
-    _ models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+    models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
-    var finder = GroupFinder(models, source, destination)
+    var finder = GroupFinder(models: models, source: source, destination: destination)
     finder.joinAll()
     groups = finder.groups()
   }
@@ -47,7 +47,7 @@ private struct GroupFinder {
   private var parents: [Int]
   private let firstNodes: [Int]
 
-  init(_ models: [MappingModel], _ source: ManagedObjectModel, _ destination: ManagedObjectModel) {
+  init(models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel) {
     self.models = models
     self.source = source
     self.destination = destination
@@ -66,7 +66,7 @@ private struct GroupFinder {
   private var mappingCount: Int { parents.count - 1 - roots.count }
 
   private func node(ofEntity name: String) -> Int? {
-    destination.entity(name).flatMap { roots.firstIndex(of: destination.root(of: $0).name) }
+    destination.entity(name: name).flatMap { roots.firstIndex(of: destination.root(of: $0).name) }
       .map { mappingCount + $0 }
   }
 
@@ -76,7 +76,7 @@ private struct GroupFinder {
     return current
   }
 
-  private mutating func join(_ first: Int, _ second: Int?) {
+  private mutating func join(_ first: Int, second: Int?) {
     guard let second else { return }
     let (a, b) = (leader(of: first), leader(of: second))
     // The lowest node leads, so that groups come in the order of mappings.
@@ -97,22 +97,23 @@ private struct GroupFinder {
     let mapped = Set((0..<mappingCount).map { leader(of: $0) })
     let fallback = leader(of: policies) == policies ? 0 : policies
     for root in roots.indices where !mapped.contains(leader(of: mappingCount + root)) {
-      join(fallback, mappingCount + root)
+      join(fallback, second: mappingCount + root)
     }
   }
 
   private mutating func join(_ mapping: EntityMapping, node: Int) {
-    if mapping.ownPolicyClassName != nil { join(node, policies) }
-    guard let entity = mapping.destinationEntityName.flatMap({ destination.entity($0) }) else {
+    if mapping.ownPolicyClassName != nil { join(node, second: policies) }
+    guard let entity = mapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
+    else {
       return
     }
-    join(node, self.node(ofEntity: entity.name))
+    join(node, second: self.node(ofEntity: entity.name))
     let relationships = destination.allRelationships(of: entity)
     for property in mapping.attributeMappings + mapping.relationshipMappings {
       guard let expression = property.valueExpression else { continue }
-      if ManagerCalls(in: expression).reachesBeyond { join(node, policies) }
+      if ManagerCalls(in: expression).reachesBeyond { join(node, second: policies) }
       if let relationship = relationships.first(where: { $0.name == property.name }) {
-        join(node, self.node(ofEntity: relationship.destinationEntityName))
+        join(node, second: self.node(ofEntity: relationship.destinationEntityName))
       }
     }
   }
@@ -125,19 +126,21 @@ private struct GroupFinder {
     }
     for (node, mapping) in all where mapping.makesObjects && mapping.predicate == nil {
       for (other, mapped) in all where mapped.sourceEntityName == mapping.sourceEntityName {
-        join(node, other)
+        join(node, second: other)
       }
     }
   }
 
   private mutating func joinLinks(of model: MappingModel, from first: Int) {
-    let links = MappingLinks(model.entityMappings, source: source, destination: destination).links
+    let links = MappingLinks(
+      mappings: model.entityMappings, source: source, destination: destination
+    ).links
     for link in links {
       let ends = model.entityMappings.indices.filter {
         let name = model.entityMappings[$0].name
         return name == link.mapping || name == link.other
       }
-      for end in ends.dropFirst() { join(first + ends[0], first + end) }
+      for end in ends.dropFirst() { join(first + ends[0], second: first + end) }
     }
   }
 
@@ -154,7 +157,7 @@ private struct GroupFinder {
           let policies = leader(of: self.policies)
           let (a, b) = (leader(of: one), leader(of: other))
           guard a != b, a == policies || b == policies else { continue }
-          join(one, other)
+          join(one, second: other)
           changed = true
         }
       }

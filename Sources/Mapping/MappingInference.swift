@@ -13,7 +13,7 @@ package struct MappingInference {
   package private(set) var conditions: [Condition] = []
   /// All that the destination has no place for; computed anew with each call.
   package var possibleLosses: [PossibleLoss] {
-    MappingLosses([mapping], source: source, destination: destination).possible
+    MappingLosses(models: [mapping], source: source, destination: destination).possible
   }
 
   private let source: ManagedObjectModel
@@ -30,12 +30,12 @@ package struct MappingInference {
       destinationNameBySource[sourceName] = destinationName
     }
     for ambiguity in matched.ambiguities {
-      obstacles += ambiguity.destinations.map { Obstacle(.renaming(ambiguity), entity: $0) }
+      obstacles += ambiguity.destinations.map { Obstacle(reason: .renaming(ambiguity), entity: $0) }
     }
     checkHierarchies()
     for entity in destination.entities {
       if let name = matched.sourceByDestination[entity.name],
-        let sourceEntity = source.entity(name)
+        let sourceEntity = source.entity(name: name)
       {
         map(sourceEntity, to: entity)
       } else {
@@ -57,10 +57,10 @@ package struct MappingInference {
     for root in destination.roots {
       let family = destination.family(of: root.name)
       let sourceRoots = family.compactMap { matched.sourceByDestination[$0.name] }
-        .compactMap { source.entity($0) }.map { source.root(of: $0).name }.uniqued()
+        .compactMap { source.entity(name: $0) }.map { source.root(of: $0).name }.uniqued()
       if sourceRoots.count > 1 {
         obstacles.append(
-          Obstacle(.hierarchiesMerged(roots: sourceRoots.sorted()), entity: root.name))
+          Obstacle(reason: .hierarchiesMerged(roots: sourceRoots.sorted()), entity: root.name))
       }
     }
   }
@@ -70,18 +70,20 @@ package struct MappingInference {
       name: "IEM_Transform_\(new.name)", kind: .transform, source: old.name, destination: new.name)
     if !old.isAbstract && new.isAbstract {
       conditions.append(
-        Condition(.noObjectsOfAbstract, sourceEntity: old.name, destinationEntity: new.name))
+        Condition(demand: .noObjectsOfAbstract, sourceEntity: old.name, destinationEntity: new.name)
+      )
     }
     let properties = PropertyMatch(
       source: source, old: old, destination: destination, new: new, entities: matched)
     for ambiguity in properties.ambiguities {
       obstacles += ambiguity.destinations.map {
-        Obstacle(.renaming(ambiguity), entity: properties.declaringEntity(of: $0), property: $0)
+        Obstacle(
+          reason: .renaming(ambiguity), entity: properties.declaringEntity(of: $0), property: $0)
       }
     }
     entityMapping.attributeMappings = mapAttributes(properties)
     entityMapping.relationshipMappings = mapRelationships(properties)
-    noteConstraints(properties, entityMapping)
+    noteConstraints(properties, entityMapping: entityMapping)
     mapping.entityMappings.append(entityMapping)
   }
 
@@ -90,48 +92,49 @@ package struct MappingInference {
       let declaring = match.declaringEntity(of: attribute.name)
       if match.changedKinds.contains(attribute.name) {
         obstacles.append(
-          Obstacle(.relationshipBecameAttribute, entity: declaring, property: attribute.name))
+          Obstacle(
+            reason: .relationshipBecameAttribute, entity: declaring, property: attribute.name))
       }
       guard let old = match.oldAttribute(for: attribute.name) else {
-        return added(attribute, match)
+        return added(attribute, match: match)
       }
-      return continued(old, as: attribute, match, declaring: declaring)
+      return continued(old, as: attribute, match: match, declaring: declaring)
     }
   }
 
-  private mutating func added(_ attribute: Attribute, _ match: PropertyMatch) -> PropertyMapping {
+  private mutating func added(_ attribute: Attribute, match: PropertyMatch) -> PropertyMapping {
     if attribute.derivation != nil {
       obstacles.append(
         Obstacle(
-          .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
+          reason: .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
           property: attribute.name))
     } else if let form = attribute.unreadDefault {
       if !match.old.isAbstract {
         conditions.append(
-          match.condition(.noObjectsForDefault(form), property: attribute.name))
+          match.condition(demand: .noObjectsForDefault(form), property: attribute.name))
       }
     } else if !attribute.isOptional && attribute.defaultValue == .null && !match.old.isAbstract {
       conditions.append(
-        match.condition(.noObjects(missing: attribute.name), property: attribute.name))
+        match.condition(demand: .noObjects(missing: attribute.name), property: attribute.name))
     }
     return PropertyMapping(
-      attribute.name,
-      attribute.defaultValue == .null ? nil : .constant(attribute.defaultValue))
+      name: attribute.name,
+      valueExpression: attribute.defaultValue == .null ? nil : .constant(attribute.defaultValue))
   }
 
   private mutating func continued(
-    _ old: Attribute, as new: Attribute, _ match: PropertyMatch, declaring: String
+    _ old: Attribute, as new: Attribute, match: PropertyMatch, declaring: String
   ) -> PropertyMapping {
     if old.type != new.type {
       if !(old.type.isNumeric && new.type.isNumeric) {
         obstacles.append(
           Obstacle(
-            .incompatibleTypes(source: old.type.name, destination: new.type.name),
+            reason: .incompatibleTypes(source: old.type.name, destination: new.type.name),
             entity: declaring, property: new.name))
       } else if Self.canOverflow(from: old.type, to: new.type) && !match.old.isAbstract {
         conditions.append(
           match.condition(
-            .valuesFit(attribute: old.name, type: new.type.name), property: new.name))
+            demand: .valuesFit(attribute: old.name, type: new.type.name), property: new.name))
       }
     }
     var replacement = AttributeValue.null
@@ -139,10 +142,11 @@ package struct MappingInference {
       replacement = new.defaultValue
       if replacement == .null && !match.old.isAbstract {
         conditions.append(
-          match.condition(.noMissingValues(attribute: old.name), property: new.name))
+          match.condition(demand: .noMissingValues(attribute: old.name), property: new.name))
       }
     }
-    return PropertyMapping(new.name, .source(old.name, replacingNull: replacement))
+    return PropertyMapping(
+      name: new.name, valueExpression: .source(name: old.name, replacingNull: replacement))
   }
 
   /// Whether a value of one numeric type may have no place in the other.
@@ -160,47 +164,49 @@ package struct MappingInference {
       let declaring = match.declaringEntity(of: relationship.name)
       if match.changedKinds.contains(relationship.name) {
         obstacles.append(
-          Obstacle(.attributeBecameRelationship, entity: declaring, property: relationship.name))
+          Obstacle(
+            reason: .attributeBecameRelationship, entity: declaring, property: relationship.name))
       }
       guard let old = match.oldRelationship(for: relationship.name) else {
-        return PropertyMapping(relationship.name, nil)
+        return PropertyMapping(name: relationship.name, valueExpression: nil)
       }
       if old.isToMany && !relationship.isToMany {
         obstacles.append(
-          Obstacle(.toManyBecameToOne, entity: declaring, property: relationship.name))
+          Obstacle(reason: .toManyBecameToOne, entity: declaring, property: relationship.name))
       }
       if destinationNameBySource[old.destinationEntityName] != relationship.destinationEntityName {
         obstacles.append(
           Obstacle(
-            .destinationEntityChanged(
+            reason: .destinationEntityChanged(
               source: old.destinationEntityName,
               destination: relationship.destinationEntityName),
             entity: declaring, property: relationship.name))
       }
-      noteSharedTargets(old, relationship, match)
-      return PropertyMapping(relationship.name, .destinations(ofRelationship: old.name))
+      noteSharedTargets(old, new: relationship, match: match)
+      return PropertyMapping(
+        name: relationship.name, valueExpression: .destinations(ofRelationship: old.name))
     }
   }
 
   /// A to-one that becomes a to-many whose objects know one owner only must not share them.
   private mutating func noteSharedTargets(
-    _ old: Relationship, _ new: Relationship, _ match: PropertyMatch
+    _ old: Relationship, new: Relationship, match: PropertyMatch
   ) {
     guard !old.isToMany, new.isToMany, !match.old.isAbstract else { return }
     if let inverse = destination.inverse(of: new), inverse.isToMany { return }
     conditions.append(
-      match.condition(.singleOwner(relationship: old.name), property: new.name))
+      match.condition(demand: .singleOwner(relationship: old.name), property: new.name))
   }
 
   /// A constraint that the source did not have may be violated by its objects; one that it had
   /// too, once values are no longer what they were.
-  private mutating func noteConstraints(_ match: PropertyMatch, _ entityMapping: EntityMapping) {
+  private mutating func noteConstraints(_ match: PropertyMatch, entityMapping: EntityMapping) {
     guard !match.old.isAbstract else { return }
     let before = Set(source.lineage(of: match.old).flatMap(\.uniquenessConstraints).map(Set.init))
     for constraint in destination.lineage(of: match.new).flatMap(\.uniquenessConstraints) {
       let sources = Set(constraint.map { match.oldAttribute(for: $0)?.name ?? "" })
       if !before.contains(sources) || constraint.contains(where: match.mayAlign) {
-        conditions.append(match.condition(.unique(properties: constraint), property: nil))
+        conditions.append(match.condition(demand: .unique(properties: constraint), property: nil))
       }
     }
   }

@@ -20,7 +20,7 @@ package struct MappingLink: Hashable, Sendable {
   /// The name of the other mapping.
   package var other: String
 
-  package init(_ cause: Cause, mapping: String, property: String?, other: String) {
+  package init(cause: Cause, mapping: String, property: String?, other: String) {
     self.cause = cause
     self.mapping = mapping
     self.property = property
@@ -40,7 +40,7 @@ package struct MappingLinks {
   private let destination: ManagedObjectModel
 
   package init(
-    _ mappings: [EntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel
+    mappings: [EntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
     self.mappings = mappings
     self.source = source
@@ -59,7 +59,7 @@ package struct MappingLinks {
         for call in ManagerCalls(in: expression).calls {
           for name in targets(of: call, property: property.name, in: mapping) {
             let link = MappingLink(
-              .association, mapping: mapping.name, property: property.name, other: name)
+              cause: .association, mapping: mapping.name, property: property.name, other: name)
             if names.contains(name) { links.append(link) } else { missing.append(link) }
           }
         }
@@ -73,7 +73,7 @@ package struct MappingLinks {
     switch call {
     case .mapping(let name?): return [name]
     case .relationship(let name?):
-      guard let entity = mapping.sourceEntityName.flatMap({ source.entity($0) }),
+      guard let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
         let relationship = source.allRelationships(of: entity).first(where: { $0.name == name })
       else { return destinationTargets(of: property, in: mapping) }
       let family = Set(source.family(of: relationship.destinationEntityName).map(\.name))
@@ -84,7 +84,7 @@ package struct MappingLinks {
 
   /// The mappings that yield objects which the destination relationship can hold.
   private func destinationTargets(of property: String, in mapping: EntityMapping) -> [String] {
-    guard let entity = mapping.destinationEntityName.flatMap({ destination.entity($0) }),
+    guard let entity = mapping.destinationEntityName.flatMap({ destination.entity(name: $0) }),
       let relationship = destination.allRelationships(of: entity).first(where: {
         $0.name == property
       })
@@ -101,7 +101,8 @@ package struct MappingLinks {
       for relationship in mapping.relationshipMappings where isPolicysBusiness(relationship) {
         for name in destinationTargets(of: relationship.name, in: mapping) {
           links.append(
-            MappingLink(.policy, mapping: mapping.name, property: relationship.name, other: name))
+            MappingLink(
+              cause: .policy, mapping: mapping.name, property: relationship.name, other: name))
           let created = mappings.filter { $0.name == name && $0.sourceEntityName == nil }
           for other in created where done.insert(other.name).inserted { open.append(other) }
         }
@@ -115,7 +116,7 @@ package struct MappingLinks {
         continue
       }
       links.append(
-        MappingLink(.samePolicy(policy), mapping: first, property: nil, other: mapping.name))
+        MappingLink(cause: .samePolicy(policy), mapping: first, property: nil, other: mapping.name))
     }
   }
 
@@ -152,14 +153,14 @@ struct ManagerCalls {
       let key = path.prefix { $0 != "." }
       if !Self.harmlessKeys.contains(String(key)) { reachesBeyond = true }
     case .function(let operand, let selector, let arguments):
-      note(selector, arguments)
+      note(selector, arguments: arguments)
       if operand != .variable("manager") { walk(operand) }
       for argument in arguments { walk(argument) }
     default: for part in expression.parts { walk(part) }
     }
   }
 
-  private mutating func note(_ selector: String, _ arguments: [ValueExpression]) {
+  private mutating func note(_ selector: String, arguments: [ValueExpression]) {
     var name: String?
     if case .constant(.string(let text))? = arguments.first { name = text }
     switch selector {

@@ -38,12 +38,12 @@ package struct MappingLosses: Hashable, Sendable {
 
   /// Compares what the mappings read with what the source has.
   package init(
-    _ models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+    models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
     mappings = models.flatMap(\.entityMappings).filter(\.makesObjects)
     self.source = source
     self.destination = destination
-    reads = mappings.map { PropertiesRead($0, source: source) }
+    reads = mappings.map { PropertiesRead(mapping: $0, source: source) }
     for one in reads { read.add(one) }
     entities = RenamingMatch.entities(from: source, to: destination)
     let continued = Set(entities.sourceByDestination.values)
@@ -52,17 +52,17 @@ package struct MappingLosses: Hashable, Sendable {
       if takers.isEmpty {
         possible.append(
           PossibleLoss(
-            entity: entity.name, .entity,
+            entity: entity.name, kind: .entity,
             cause: continued.contains(entity.name) ? .unmappedEntity : .removed))
       } else {
-        add(entity, takers)
+        add(entity, takers: takers)
       }
     }
   }
 
-  private mutating func add(_ entity: Entity, _ takers: [Int]) {
+  private mutating func add(_ entity: Entity, takers: [Int]) {
     let matches = takers.compactMap { taker in
-      mappings[taker].destinationEntityName.flatMap { destination.entity($0) }.map {
+      mappings[taker].destinationEntityName.flatMap { destination.entity(name: $0) }.map {
         PropertyMatch(
           source: source, old: entity, destination: destination, new: $0, entities: entities)
       }
@@ -83,7 +83,8 @@ package struct MappingLosses: Hashable, Sendable {
         division.properties.append(
           .init(attribute: name, readers: Set(readers), cause: cause))
       } else if readers.isEmpty {
-        note(PossibleLoss(entity: entity.name, .attribute(name), cause: cause), takers)
+        note(
+          PossibleLoss(entity: entity.name, kind: .attribute(name), cause: cause), takers: takers)
       }
     }
     for relationship in source.allRelationships(of: entity).sorted(by: { $0.name < $1.name })
@@ -91,14 +92,14 @@ package struct MappingLosses: Hashable, Sendable {
       let isDropped = matches.allSatisfy { $0.droppedRelationships.contains(relationship.name) }
       note(
         PossibleLoss(
-          entity: entity.name, .relationship(relationship.name),
-          cause: isDropped ? .removed : .unmappedProperty), takers)
+          entity: entity.name, kind: .relationship(relationship.name),
+          cause: isDropped ? .removed : .unmappedProperty), takers: takers)
     }
-    addConversions(entity, takers)
+    addConversions(entity, takers: takers)
     if isDivided { divisions.append(division) }
   }
 
-  private mutating func note(_ loss: PossibleLoss, _ takers: [Int]) {
+  private mutating func note(_ loss: PossibleLoss, takers: [Int]) {
     if hasPolicy(takers) { open.append(loss) } else { possible.append(loss) }
   }
 
@@ -116,11 +117,12 @@ package struct MappingLosses: Hashable, Sendable {
   }
 
   /// Numbers that become ones of a type that cannot hold all of them.
-  private mutating func addConversions(_ entity: Entity, _ takers: [Int]) {
+  private mutating func addConversions(_ entity: Entity, takers: [Int]) {
     let attributes = source.allAttributes(of: entity)
     var found: Set<PossibleLoss> = []
     for taker in takers {
-      guard let new = mappings[taker].destinationEntityName.flatMap({ destination.entity($0) })
+      guard
+        let new = mappings[taker].destinationEntityName.flatMap({ destination.entity(name: $0) })
       else { continue }
       let wanted = destination.allAttributes(of: new)
       for property in mappings[taker].attributeMappings {
@@ -130,7 +132,7 @@ package struct MappingLosses: Hashable, Sendable {
           Self.loses(old, as: type)
         else { continue }
         let loss = PossibleLoss(
-          entity: entity.name, .conversion(name, to: type), cause: .conversion)
+          entity: entity.name, kind: .conversion(name, to: type), cause: .conversion)
         if found.insert(loss).inserted { possible.append(loss) }
       }
     }

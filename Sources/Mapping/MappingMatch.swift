@@ -24,7 +24,7 @@ package struct MappingMismatch: Error, Hashable, Sendable {
   package var entity: String
   package var reason: Reason
 
-  package init(mapping: String, side: MappingSide, entity: String, _ reason: Reason) {
+  package init(mapping: String, side: MappingSide, entity: String, reason: Reason) {
     self.mapping = mapping
     self.side = side
     self.entity = entity
@@ -40,16 +40,16 @@ extension MappingModel {
   package func fits(
     source: [String: VersionHash], destination: [String: VersionHash]
   ) -> Bool {
-    fits(.source, source) && fits(.destination, destination)
+    fits(.source, hashes: source) && fits(.destination, hashes: destination)
   }
 
   /// Whether every mapping was made for these versions of the entities of one side.
-  package func fits(_ side: MappingSide, _ hashes: [String: VersionHash]) -> Bool {
+  package func fits(_ side: MappingSide, hashes: [String: VersionHash]) -> Bool {
     !entityMappings.isEmpty
       && entityMappings.allSatisfy { mapping in
-        guard let entity = mapping.entityName(side) else { return true }
+        guard let entity = mapping.entityName(side: side) else { return true }
         guard let found = hashes[entity] else { return false }
-        return mapping.versionHash(side).map { $0 == found } ?? true
+        return mapping.versionHash(side: side).map { $0 == found } ?? true
       }
   }
 
@@ -62,32 +62,34 @@ extension MappingModel {
     let hashes = model.knownVersionHashes()
     var result: [MappingMismatch] = []
     for mapping in entityMappings {
-      guard let name = mapping.entityName(side) else { continue }
-      guard let entity = model.entity(name) else {
-        result.append(.init(mapping: mapping.name, side: side, entity: name, .entityMissing))
+      guard let name = mapping.entityName(side: side) else { continue }
+      guard let entity = model.entity(name: name) else {
+        result.append(
+          .init(mapping: mapping.name, side: side, entity: name, reason: .entityMissing))
         continue
       }
       // A hash that is not known contradicts nothing.
-      if let expected = mapping.versionHash(side), let found = hashes[name], expected != found {
+      if let expected = mapping.versionHash(side: side), let found = hashes[name], expected != found
+      {
         var differences: [EntityDifference] = []
-        if let original, let old = original.entity(name) {
+        if let original, let old = original.entity(name: name) {
           differences = EntityDifference.differences(
             between: old, in: original, and: entity, in: model)
         }
         result.append(
           .init(
             mapping: mapping.name, side: side, entity: name,
-            differences.isEmpty
+            reason: differences.isEmpty
               ? .hashDiffers(expected: expected, found: found) : .entityChanged(differences)))
       } else if side == .destination {
-        result += missingProperties(mapping, entity, model)
+        result += missingProperties(mapping, entity: entity, model: model)
       }
     }
     return result
   }
 
   private func missingProperties(
-    _ mapping: EntityMapping, _ entity: Entity, _ model: ManagedObjectModel
+    _ mapping: EntityMapping, entity: Entity, model: ManagedObjectModel
   ) -> [MappingMismatch] {
     let attributes = Set(model.allAttributes(of: entity).map(\.name))
     let relationships = Set(model.allRelationships(of: entity).map(\.name))
@@ -95,7 +97,9 @@ extension MappingModel {
       mapping.attributeMappings.map(\.name).filter { !attributes.contains($0) }
       + mapping.relationshipMappings.map(\.name).filter { !relationships.contains($0) }
     return missing.map {
-      .init(mapping: mapping.name, side: .destination, entity: entity.name, .propertyMissing($0))
+      .init(
+        mapping: mapping.name, side: .destination, entity: entity.name, reason: .propertyMissing($0)
+      )
     }
   }
 
@@ -133,11 +137,11 @@ extension MappingModel {
 }
 
 extension EntityMapping {
-  package func entityName(_ side: MappingSide) -> String? {
+  package func entityName(side: MappingSide) -> String? {
     side == .source ? sourceEntityName : destinationEntityName
   }
 
-  package func versionHash(_ side: MappingSide) -> VersionHash? {
+  package func versionHash(side: MappingSide) -> VersionHash? {
     side == .source ? sourceVersionHash : destinationVersionHash
   }
 }

@@ -118,7 +118,7 @@ package struct PropertyMapping: Hashable, Sendable, Codable {
   package var valueExpression: ValueExpression?
   package var userInfo: [String: AttributeValue] = [:]
 
-  package init(_ name: String, _ valueExpression: ValueExpression?) {
+  package init(name: String, valueExpression: ValueExpression?) {
     self.name = name
     self.valueExpression = valueExpression
   }

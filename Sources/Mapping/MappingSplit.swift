@@ -9,11 +9,12 @@ package struct MappingSplit {
   package let links: [MappingLink]
 
   package init(
-    _ mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel
+    mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
-    links = MappingLinks(mapping.entityMappings, source: source, destination: destination).links
+    links =
+      MappingLinks(mappings: mapping.entityMappings, source: source, destination: destination).links
     var groups = Groups(names: mapping.entityMappings.map(\.name))
-    for link in links { groups.join(link.mapping, link.other) }
+    for link in links { groups.join(link.mapping, second: link.other) }
     // A mapping that makes no objects needs no pass of its own.
     let idle = mapping.entityMappings.filter { mapping in
       !links.contains { $0.mapping == mapping.name || $0.other == mapping.name }
@@ -23,7 +24,7 @@ package struct MappingSplit {
     let busy = mapping.entityMappings.first { entityMapping in
       !idle.contains { $0.name == entityMapping.name }
     }
-    for other in idle { groups.join(busy?.name ?? idle[0].name, other.name) }
+    for other in idle { groups.join(busy?.name ?? idle[0].name, second: other.name) }
     var order: [String] = []
     var members: [String: [EntityMapping]] = [:]
     for entityMapping in mapping.entityMappings {
@@ -46,7 +47,7 @@ package struct MappingSplit {
       return current
     }
 
-    mutating func join(_ first: String, _ second: String) {
+    mutating func join(_ first: String, second: String) {
       parents[leader(of: second)] = leader(of: first)
     }
   }
@@ -101,18 +102,18 @@ package struct MappingSet {
   private let pieces: [Piece]
 
   package init(
-    _ pieces: [Piece], source: ManagedObjectModel, destination: ManagedObjectModel
+    pieces: [Piece], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
     self.pieces = pieces
-    checkCoverage(.source, source)
-    checkCoverage(.destination, destination)
+    checkCoverage(.source, model: source)
+    checkCoverage(.destination, model: destination)
     checkOverlaps()
-    checkLinks(source, destination)
+    checkLinks(source, destination: destination)
   }
 
-  private mutating func checkCoverage(_ side: MappingSide, _ model: ManagedObjectModel) {
+  private mutating func checkCoverage(_ side: MappingSide, model: ManagedObjectModel) {
     let covered = Set(
-      pieces.flatMap { $0.mapping.entityMappings.compactMap { $0.entityName(side) } })
+      pieces.flatMap { $0.mapping.entityMappings.compactMap { $0.entityName(side: side) } })
     for entity in model.entities where !entity.isAbstract && !covered.contains(entity.name) {
       let problem = MappingSetProblem(.notCovered(side, entity: entity.name))
       if pieces.count == 1 { leftOut.append(problem) } else { problems.append(problem) }
@@ -146,14 +147,14 @@ package struct MappingSet {
   }
 
   private mutating func checkLinks(
-    _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+    _ source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
     var pieceByMapping: [String: String] = [:]
     for piece in pieces {
       for mapping in piece.mapping.entityMappings { pieceByMapping[mapping.name] = piece.name }
     }
     let found = MappingLinks(
-      pieces.flatMap(\.mapping.entityMappings), source: source, destination: destination)
+      mappings: pieces.flatMap(\.mapping.entityMappings), source: source, destination: destination)
     for link in found.links {
       guard let piece = pieceByMapping[link.mapping], let other = pieceByMapping[link.other],
         piece != other

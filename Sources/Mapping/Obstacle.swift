@@ -35,7 +35,7 @@ package struct Obstacle: Hashable, Sendable {
   package var entity: String
   package var property: String?
 
-  package init(_ reason: Reason, entity: String, property: String? = nil) {
+  package init(reason: Reason, entity: String, property: String? = nil) {
     self.reason = reason
     self.entity = entity
     self.property = property
@@ -80,7 +80,7 @@ package struct Condition: Hashable, Sendable {
   package var property: String?
 
   package init(
-    _ demand: Demand, sourceEntity: String, destinationEntity: String, property: String? = nil
+    demand: Demand, sourceEntity: String, destinationEntity: String, property: String? = nil
   ) {
     self.demand = demand
     self.sourceEntity = sourceEntity

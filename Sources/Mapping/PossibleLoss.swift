@@ -46,7 +46,7 @@ package struct PossibleLoss: Hashable, Sendable {
   package var kind: Kind
   package var cause: LossCause
 
-  package init(entity: String, _ kind: Kind, cause: LossCause = .removed) {
+  package init(entity: String, kind: Kind, cause: LossCause = .removed) {
     self.entity = entity
     self.kind = kind
     self.cause = cause

@@ -25,26 +25,30 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
 
   /// What the property mappings of an entity mapping read of its source objects, and of those that
   /// their relationships lead to.
-  init(_ mapping: EntityMapping, source: ManagedObjectModel) {
-    guard let name = mapping.sourceEntityName, let entity = source.entity(name) else { return }
+  init(mapping: EntityMapping, source: ManagedObjectModel) {
+    guard let name = mapping.sourceEntityName, let entity = source.entity(name: name) else {
+      return
+    }
     for property in mapping.attributeMappings + mapping.relationshipMappings {
-      if let expression = property.valueExpression { walk(expression, entity, source) }
+      if let expression = property.valueExpression {
+        walk(expression, entity: entity, model: source)
+      }
     }
   }
 
   private mutating func walk(
-    _ expression: ValueExpression, _ entity: Entity, _ model: ManagedObjectModel
+    _ expression: ValueExpression, entity: Entity, model: ManagedObjectModel
   ) {
     switch expression {
-    case .keyPath(.variable("source")?, let path): follow(path, from: [entity], model)
+    case .keyPath(.variable("source")?, let path): follow(path, from: [entity], model: model)
     case .function(.variable("source"), _, _): whole.insert(entity.name)
     default: break
     }
-    for part in expression.parts { walk(part, entity, model) }
+    for part in expression.parts { walk(part, entity: entity, model: model) }
   }
 
   private mutating func follow(
-    _ path: String, from entities: [Entity], _ model: ManagedObjectModel
+    _ path: String, from entities: [Entity], model: ManagedObjectModel
   ) {
     var entities = entities
     for key in path.split(separator: ".").map(String.init) {

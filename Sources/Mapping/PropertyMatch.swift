@@ -31,8 +31,8 @@ struct PropertyMatch {
     entities: RenamingMatch
   ) {
     var inherited: [String: String] = [:]
-    if let parent = new.superentityName.flatMap({ destination.entity($0) }),
-      let oldParent = old.superentityName.flatMap({ source.entity($0) }),
+    if let parent = new.superentityName.flatMap({ destination.entity(name: $0) }),
+      let oldParent = old.superentityName.flatMap({ source.entity(name: $0) }),
       entities.sourceByDestination[parent.name] == oldParent.name
     {
       inherited =
@@ -73,7 +73,7 @@ struct PropertyMatch {
     }
     sourceByDestination = pairs.sourceByDestination
     ambiguities = pairs.ambiguities
-    changedKinds = names.changedKinds(pairs.sourceByDestination, ambiguities)
+    changedKinds = names.changedKinds(pairs.sourceByDestination, ambiguities: ambiguities)
     let kept = Set(pairs.sourceByDestination.values)
     // A derived value is computed anew, so dropping one loses nothing.
     droppedAttributes = oldAttributes.filter { !kept.contains($0.name) && $0.derivation == nil }
@@ -114,8 +114,9 @@ struct PropertyMatch {
   /// The destination entity that declares the property, which may be a superentity.
   func declaringEntity(of property: String) -> String { declaring[property] ?? new.name }
 
-  func condition(_ demand: Condition.Demand, property: String?) -> Condition {
-    Condition(demand, sourceEntity: old.name, destinationEntity: new.name, property: property)
+  func condition(demand: Condition.Demand, property: String?) -> Condition {
+    Condition(
+      demand: demand, sourceEntity: old.name, destinationEntity: new.name, property: property)
   }
 }
 
@@ -150,11 +151,11 @@ private struct PropertyNames {
 
   /// Destination properties without a source, and with one of the other kind that has none either.
   func changedKinds(
-    _ pairs: [String: String], _ ambiguities: [RenamingMatch.Ambiguity]
+    _ pairs: [String: String], ambiguities: [RenamingMatch.Ambiguity]
   ) -> Set<String> {
     let taken = Set(pairs.values)
     let undecided = Set(ambiguities.flatMap(\.destinations))
-    func crossing(_ sources: [Name], _ destinations: [Name]) -> [String] {
+    func crossing(_ sources: [Name], destinations: [Name]) -> [String] {
       let left = sources.filter { !taken.contains($0.name) }
       let keys = Set(left.map(\.name) + left.map(\.canonical))
       return destinations.filter {
@@ -163,6 +164,7 @@ private struct PropertyNames {
       }.map(\.name)
     }
     return Set(
-      crossing(oldAttributes, newRelationships) + crossing(oldRelationships, newAttributes))
+      crossing(oldAttributes, destinations: newRelationships)
+        + crossing(oldRelationships, destinations: newAttributes))
   }
 }

@@ -29,13 +29,13 @@ extension PropertyMapping {
       }
       return .attribute(path, replacingNull: replacement)
     case .function(.variable("manager"), let selector, let arguments):
-      return Self.relationship(selector, arguments) ?? .computed(valueExpression)
+      return Self.relationship(selector, arguments: arguments) ?? .computed(valueExpression)
     default: return .computed(valueExpression)
     }
   }
 
   private static func relationship(
-    _ selector: String, _ arguments: [ValueExpression]
+    _ selector: String, arguments: [ValueExpression]
   ) -> PropertyOrigin? {
     guard arguments.count == 2, case .constant(.string(let name)) = arguments[0],
       case .keyPath(.variable("source")?, let path) = arguments[1], !path.contains(".")
@@ -57,14 +57,14 @@ extension PropertyMapping {
 
 extension ValueExpression {
   /// The expression `$source.name`.
-  package static func source(_ name: String) -> Self {
+  package static func source(name: String) -> Self {
     .keyPath(operand: .variable("source"), name)
   }
 
   /// `$source.name`, or the replacement where that is nil.
-  package static func source(_ name: String, replacingNull replacement: AttributeValue) -> Self {
-    guard replacement != .null else { return .source(name) }
-    return .ternary(.isNull(.source(name)), .constant(replacement), .source(name))
+  package static func source(name: String, replacingNull replacement: AttributeValue) -> Self {
+    guard replacement != .null else { return .source(name: name) }
+    return .ternary(.isNull(.source(name: name)), .constant(replacement), .source(name: name))
   }
 
   /// What a mapping made of the objects of a source relationship; nil means whichever took them.
@@ -72,7 +72,7 @@ extension ValueExpression {
     .function(
       operand: .variable("manager"),
       selector: mapping == nil ? MappingSelector.byRelationship : MappingSelector.byMapping,
-      [.constant(.string(mapping ?? name)), .source(name)])
+      [.constant(.string(mapping ?? name)), .source(name: name)])
   }
 
   /// The objects of a source entity that satisfy a predicate, as Xcode compiles it.

@@ -40,7 +40,8 @@ struct RenamingMatch: Hashable {
     for identifier in before.keys.sorted() {
       guard let wanting = after[identifier] else { continue }
       join(
-        identifier, (before[identifier] ?? []).map(\.name), wanting.map(\.name),
+        identifier, sources: (before[identifier] ?? []).map(\.name),
+        destinations: wanting.map(\.name),
         inherited: inherited)
     }
     let undecided = Set(ambiguities.flatMap(\.destinations))
@@ -54,7 +55,7 @@ struct RenamingMatch: Hashable {
       $0.key < $1.key
     })
     where free.contains(name) {
-      join(name, [name], wanting.map(\.name), inherited: inherited)
+      join(name, sources: [name], destinations: wanting.map(\.name), inherited: inherited)
     }
     let open = undecided.union(ambiguities.flatMap(\.destinations))
     for name in rest.map(\.name)
@@ -66,7 +67,7 @@ struct RenamingMatch: Hashable {
   /// A name that is kept wins; then what is inherited; what is left over on both sides belongs
   /// together where it is one name each.
   private mutating func join(
-    _ identifier: String, _ sources: [String], _ destinations: [String],
+    _ identifier: String, sources: [String], destinations: [String],
     inherited: [String: String]
   ) {
     if sources.count == 1 && destinations.count == 1 {
@@ -109,7 +110,9 @@ extension RenamingMatch {
       plain.sourceByDestination[$0] != $0
     }
     let unchanged = moved.filter { name in
-      guard let old = source.entity(name), let new = destination.entity(name) else { return false }
+      guard let old = source.entity(name: name), let new = destination.entity(name: name) else {
+        return false
+      }
       return EntityDifference.isUnchanged(old, in: source, as: new, in: destination)
     }
     guard !unchanged.isEmpty else { return plain }

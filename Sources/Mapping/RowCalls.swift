@@ -36,7 +36,7 @@ package struct RowCalls: Hashable, Sendable {
 
   /// Throws the first obstacle; policies are independent where they declare it.
   package init(
-    _ mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel,
+    mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel,
     independentPolicies: Set<String>
   ) throws(Obstacle) {
     self.mapping = mapping
@@ -48,7 +48,7 @@ package struct RowCalls: Hashable, Sendable {
       conditions += try check.conditions(of: entityMapping)
     }
     self.conditions = conditions
-    losses = MappingLosses([mapping], source: source, destination: destination)
+    losses = MappingLosses(models: [mapping], source: source, destination: destination)
   }
 
   /// Whether nothing is computed: values are copied, converted or constant.
@@ -86,15 +86,15 @@ private struct RowCheck {
     of entityMapping: EntityMapping
   ) throws(RowCalls.Obstacle) -> [Condition] {
     func fail(
-      _ reason: RowCalls.Obstacle.Reason, _ property: String? = nil
+      _ reason: RowCalls.Obstacle.Reason, property: String? = nil
     ) -> RowCalls.Obstacle {
       .init(reason: reason, mapping: entityMapping.name, property: property)
     }
     if let policy = entityMapping.ownPolicyClassName, !independentPolicies.contains(policy) {
       throw fail(.policy(policy))
     }
-    guard let old = entityMapping.sourceEntityName.flatMap({ source.entity($0) }),
-      let new = entityMapping.destinationEntityName.flatMap({ destination.entity($0) })
+    guard let old = entityMapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let new = entityMapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
     else {
       // A policy may make objects where there is no source object.
       if let policy = entityMapping.ownPolicyClassName { throw fail(.policy(policy)) }
@@ -104,18 +104,20 @@ private struct RowCheck {
       entityMapping.sourceExpression == nil
         || entityMapping.filter == ValueExpression.everything
     else { throw fail(.selection) }
-    if let other = mapping.entityMappings.first(where: { shares($0, old, new, entityMapping.name) })
-    {
+    if let other = mapping.entityMappings.first(where: {
+      shares($0, old: old, new: new, name: entityMapping.name)
+    }) {
       throw fail(.shared(by: other.name))
     }
     for property in entityMapping.attributeMappings {
-      if let reason = obstacle(property, entityMapping, old, new) {
-        throw fail(reason, property.name)
+      if let reason = obstacle(property: property, entityMapping: entityMapping, old: old, new: new)
+      {
+        throw fail(reason, property: property.name)
       }
     }
     for property in entityMapping.relationshipMappings
     where !continues(property, of: old, as: new) {
-      throw fail(.relationship, property.name)
+      throw fail(.relationship, property: property.name)
     }
     for relationship in destination.allRelationships(of: new)
     where relationship.isOrdered && destination.inverse(of: relationship) != nil {
@@ -124,14 +126,15 @@ private struct RowCheck {
         $0.name == relationship.name && $0.sourceRelationshipName != nil
       }
       if !isMapped, isFilledFromOtherEnd(relationship) {
-        throw fail(.relationship, relationship.name)
+        throw fail(.relationship, property: relationship.name)
       }
     }
-    return try narrowings(entityMapping, old, new) + constraints(entityMapping, old, new)
+    return try narrowings(entityMapping, old: old, new: new)
+      + constraints(mapping: entityMapping, old: old, new: new)
   }
 
   /// Numbers that may have no place in the type that they are to have.
-  private func narrowings(_ mapping: EntityMapping, _ old: Entity, _ new: Entity) -> [Condition] {
+  private func narrowings(_ mapping: EntityMapping, old: Entity, new: Entity) -> [Condition] {
     let before = source.allAttributes(of: old)
     return mapping.attributeMappings.compactMap { property in
       guard case .attribute(let name, _) = property.origin,
@@ -140,14 +143,14 @@ private struct RowCheck {
           .type, type != wanted, MappingInference.canOverflow(from: type, to: wanted)
       else { return nil }
       return Condition(
-        .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,
+        demand: .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,
         destinationEntity: new.name, property: property.name)
     }
   }
 
   /// Constraints that the source did not have on the same values.
   private func constraints(
-    _ mapping: EntityMapping, _ old: Entity, _ new: Entity
+    mapping: EntityMapping, old: Entity, new: Entity
   ) throws(RowCalls.Obstacle) -> [Condition] {
     let before = Set(source.lineage(of: old).flatMap(\.uniquenessConstraints).map(Set.init))
     var result: [Condition] = []
@@ -160,11 +163,12 @@ private struct RowCheck {
       let sources = Set(
         origins.compactMap { if case .attribute(let name, .null) = $0 { name } else { nil } })
       if !before.contains(sources) || sources.count < constraint.count
-        || !narrowings(mapping, old, new).isEmpty
+        || !narrowings(mapping, old: old, new: new).isEmpty
       {
         result.append(
           Condition(
-            .unique(properties: constraint), sourceEntity: old.name, destinationEntity: new.name))
+            demand: .unique(properties: constraint), sourceEntity: old.name,
+            destinationEntity: new.name))
       }
     }
     return result
@@ -172,10 +176,11 @@ private struct RowCheck {
 
   /// Whether another mapping takes or makes the same objects, or fills the same table from another.
   private func shares(
-    _ other: EntityMapping, _ old: Entity, _ new: Entity, _ name: String
+    _ other: EntityMapping, old: Entity, new: Entity, name: String
   ) -> Bool {
-    guard other.name != name, let from = other.sourceEntityName.flatMap({ source.entity($0) }),
-      let to = other.destinationEntityName.flatMap({ destination.entity($0) })
+    guard other.name != name,
+      let from = other.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let to = other.destinationEntityName.flatMap({ destination.entity(name: $0) })
     else { return false }
     if from.name == old.name || to.name == new.name { return true }
     return destination.root(of: to).name == destination.root(of: new).name
@@ -183,7 +188,7 @@ private struct RowCheck {
   }
 
   private func obstacle(
-    _ property: PropertyMapping, _ entityMapping: EntityMapping, _ old: Entity, _ new: Entity
+    property: PropertyMapping, entityMapping: EntityMapping, old: Entity, new: Entity
   ) -> RowCalls.Obstacle.Reason? {
     guard
       let attribute = destination.allAttributes(of: new).first(where: { $0.name == property.name })
@@ -215,13 +220,13 @@ private struct RowCheck {
       name = found
       guard let relationship = source.allRelationships(of: old).first(where: { $0.name == name })
       else { return false }
-      if let mappingName, !takesAll(relationship, mappingName) { return false }
+      if let mappingName, !takesAll(relationship, name: mappingName) { return false }
     default: return false
     }
     guard
       let relationship = source.allRelationships(of: old).first(where: { $0.name == name }),
       let made = destination.allRelationships(of: new).first(where: { $0.name == property.name }),
-      hasSameForm(relationship, as: made), staysWithin(relationship, made)
+      hasSameForm(relationship, as: made), staysWithin(relationship, new: made)
     else { return false }
     guard let (owner, inverse) = destination.inverseWithOwner(of: made) else { return true }
     // Where the other end is mapped as well, it must continue the other end of the same one.
@@ -250,7 +255,7 @@ private struct RowCheck {
   }
 
   /// Whether whatever the objects become, the destination relationship can hold it.
-  private func staysWithin(_ old: Relationship, _ new: Relationship) -> Bool {
+  private func staysWithin(_ old: Relationship, new: Relationship) -> Bool {
     let family = Set(destination.family(of: new.destinationEntityName).map(\.name))
     return source.family(of: old.destinationEntityName).allSatisfy {
       mapping.destinationName(ofSource: $0.name).map(family.contains) ?? true
@@ -258,7 +263,7 @@ private struct RowCheck {
   }
 
   /// Whether a mapping takes every object that the relationship can hold.
-  private func takesAll(_ relationship: Relationship, _ name: String) -> Bool {
+  private func takesAll(_ relationship: Relationship, name: String) -> Bool {
     let taken = mapping.mapping(named: name)?.sourceEntityName
     return source.family(of: relationship.destinationEntityName).allSatisfy { entity in
       entity.isAbstract || entity.name == taken

@@ -8,7 +8,9 @@ import ObjectModel
 package enum CompiledMapping {
   /// The mapping model of an archive.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
-    try read(bytes) { reader, members throws(ModelFileError) in try reader.mappings(members) }
+    try read(bytes) { reader, members throws(ModelFileError) in
+      try reader.mappings(members: members)
+    }
   }
 
   /// The entity mappings of an archive without their properties and expressions.
@@ -18,7 +20,7 @@ package enum CompiledMapping {
 
   private static func read(
     _ bytes: [UInt8],
-    _ body: (inout ArchivedMappings, [KeyedArchive.ID]) throws(ModelFileError) -> [EntityMapping]
+    body: (inout ArchivedMappings, [KeyedArchive.ID]) throws(ModelFileError) -> [EntityMapping]
   ) throws(MappingFileError) -> MappingModel {
     let archive: KeyedArchive
     do {
@@ -29,7 +31,7 @@ package enum CompiledMapping {
     var reader = ArchivedMappings(archive)
     do throws(ModelFileError) {
       guard try archive.class(of: archive.root) == "NSMappingModel",
-        let members = try archive.members("NSEntityMappings", of: archive.root)
+        let members = try archive.members(key: "NSEntityMappings", of: archive.root)
       else { throw ModelFileError(.notAModelArchive) }
       return MappingModel(entityMappings: try body(&reader, members))
     } catch {
@@ -56,14 +58,14 @@ private struct ArchivedMappings {
   }
 
   mutating func mappings(
-    _ members: [KeyedArchive.ID]
+    members: [KeyedArchive.ID]
   ) throws(ModelFileError) -> [EntityMapping] {
     var result: [EntityMapping] = []
     for member in members {
       let name = try archive.requiredText("NSMappingName", of: member)
       mapping = name
       property = nil
-      result.append(try entityMapping(name, member))
+      result.append(try entityMapping(name: name, id: member))
     }
     return result
   }
@@ -74,42 +76,44 @@ private struct ArchivedMappings {
     for id in members {
       var mapping = EntityMapping(
         name: try archive.requiredText("NSMappingName", of: id), kind: .custom,
-        source: try archive.text("NSSourceEntityName", of: id),
-        destination: try archive.text("NSDestinationEntityName", of: id))
-      mapping.sourceVersionHash = try hash("NSSourceEntityVersionHash", of: id)
-      mapping.destinationVersionHash = try hash("NSDestinationEntityVersionHash", of: id)
+        source: try archive.text(key: "NSSourceEntityName", of: id),
+        destination: try archive.text(key: "NSDestinationEntityName", of: id))
+      mapping.sourceVersionHash = try hash(key: "NSSourceEntityVersionHash", of: id)
+      mapping.destinationVersionHash = try hash(key: "NSDestinationEntityVersionHash", of: id)
       result.append(mapping)
     }
     return result
   }
 
   private mutating func entityMapping(
-    _ name: String, _ id: KeyedArchive.ID
+    name: String, id: KeyedArchive.ID
   ) throws(ModelFileError) -> EntityMapping {
-    let source = try archive.text("NSSourceEntityName", of: id)
-    let destination = try archive.text("NSDestinationEntityName", of: id)
-    let policy = try archive.text("NSEntityMigrationPolicyClassName", of: id)
-    let number = try archive.number("NSMappingType", of: id) ?? 0
-    guard let kind = Self.kind(number, source, destination, policy) else {
+    let source = try archive.text(key: "NSSourceEntityName", of: id)
+    let destination = try archive.text(key: "NSDestinationEntityName", of: id)
+    let policy = try archive.text(key: "NSEntityMigrationPolicyClassName", of: id)
+    let number = try archive.number(key: "NSMappingType", of: id) ?? 0
+    guard
+      let kind = Self.kind(number: number, source: source, destination: destination, policy: policy)
+    else {
       throw ModelFileError(.badValue(key: "NSMappingType", value: "\(number)"))
     }
     var result = EntityMapping(name: name, kind: kind, source: source, destination: destination)
-    result.sourceVersionHash = try hash("NSSourceEntityVersionHash", of: id)
-    result.destinationVersionHash = try hash("NSDestinationEntityVersionHash", of: id)
+    result.sourceVersionHash = try hash(key: "NSSourceEntityVersionHash", of: id)
+    result.destinationVersionHash = try hash(key: "NSDestinationEntityVersionHash", of: id)
     result.migrationPolicyClassName = policy
     result.sourceExpression = nil
-    if let expression = try archive.target("NSSourceExpression", of: id) {
-      result.sourceExpression = try expressions.expression(expression)
+    if let expression = try archive.target(key: "NSSourceExpression", of: id) {
+      result.sourceExpression = try expressions.expression(id: expression)
     }
     result.userInfo = try userInfo(of: id)
-    result.attributeMappings = try properties("NSAttributeMappings", of: id)
-    result.relationshipMappings = try properties("NSRelationshipMappings", of: id)
+    result.attributeMappings = try properties(key: "NSAttributeMappings", of: id)
+    result.relationshipMappings = try properties(key: "NSRelationshipMappings", of: id)
     return result
   }
 
   /// The kind under the number of `NSEntityMappingType`; 0 leaves it open.
   private static func kind(
-    _ number: Int64, _ source: String?, _ destination: String?, _ policy: String?
+    number: Int64, source: String?, destination: String?, policy: String?
   ) -> EntityMapping.Kind? {
     switch number {
     case 0: EntityMapping.standardKind(source: source, destination: destination, policy: policy)
@@ -123,28 +127,28 @@ private struct ArchivedMappings {
   }
 
   private func hash(
-    _ key: String, of id: KeyedArchive.ID
+    key: String, of id: KeyedArchive.ID
   ) throws(ModelFileError) -> VersionHash? {
-    guard let target = try archive.target(key, of: id) else { return nil }
-    guard case .data(let bytes) = try expressions.value(target),
+    guard let target = try archive.target(key: key, of: id) else { return nil }
+    guard case .data(let bytes) = try expressions.value(id: target),
       let hash = VersionHash(bytes: bytes)
     else { throw ModelFileError(.badValue(key: key, value: "not 32 bytes")) }
     return hash
   }
 
   private mutating func properties(
-    _ key: String, of id: KeyedArchive.ID
+    key: String, of id: KeyedArchive.ID
   ) throws(ModelFileError) -> [PropertyMapping] {
-    let members = try archive.members(key, of: id) ?? []
+    let members = try archive.members(key: key, of: id) ?? []
     budget -= members.count
     guard budget > 0 else { throw ModelFileError(.expressionTooComplex) }
     var result: [PropertyMapping] = []
     for member in members {
       let name = try archive.requiredText("NSDestinationPropertyName", of: member)
       property = name
-      var mapping = PropertyMapping(name, nil)
-      if let expression = try archive.target("NSValueExpression", of: member) {
-        mapping.valueExpression = try expressions.expression(expression)
+      var mapping = PropertyMapping(name: name, valueExpression: nil)
+      if let expression = try archive.target(key: "NSValueExpression", of: member) {
+        mapping.valueExpression = try expressions.expression(id: expression)
       }
       mapping.userInfo = try userInfo(of: member)
       result.append(mapping)
@@ -156,20 +160,20 @@ private struct ArchivedMappings {
   private mutating func userInfo(
     of id: KeyedArchive.ID
   ) throws(ModelFileError) -> [String: AttributeValue] {
-    let entries = try archive.dictionary("NSUserInfo", of: id) ?? []
+    let entries = try archive.dictionary(key: "NSUserInfo", of: id) ?? []
     budget -= entries.count
     guard budget > 0 else { throw ModelFileError(.expressionTooComplex) }
-    return try ArchivedUserInfo.values(entries, expressions)
+    return try ArchivedUserInfo.values(entries: entries, expressions: expressions)
   }
 }
 
 /// User info that holds text, numbers, dates and bytes; Xcode's editor offers no more than text.
 enum ArchivedUserInfo {
   static func values(
-    _ entries: [(key: String, value: KeyedArchive.ID)], _ expressions: ArchivedExpressions
+    entries: [(key: String, value: KeyedArchive.ID)], expressions: ArchivedExpressions
   ) throws(ModelFileError) -> [String: AttributeValue] {
     var result: [String: AttributeValue] = [:]
-    for (key, value) in entries { result[key] = try expressions.value(value) }
+    for (key, value) in entries { result[key] = try expressions.value(id: value) }
     return result
   }
 }

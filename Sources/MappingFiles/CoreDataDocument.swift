@@ -51,7 +51,7 @@ struct CoreDataDocument {
 
   /// The objects of a type at the other end of a relationship; any other object is an error.
   func targets(
-    _ relationship: String, of object: Object, _ id: String, type: String
+    relationship: String, of object: Object, id: String, type: String
   ) throws(MappingFileError) -> [(id: String, object: Object)] {
     var result: [(id: String, object: Object)] = []
     for target in object.relationships[relationship] ?? [] {
@@ -67,28 +67,28 @@ struct CoreDataDocument {
 extension CoreDataDocument.Object {
   /// A text that is not empty: an empty one means the same as none, such as the policy's name that
   /// the editor leaves behind where it was cleared.
-  func text(_ name: String) -> String? {
+  func text(name: String) -> String? {
     attributes[name].flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// The bytes of a binary attribute.
-  func bytes(_ name: String) throws(MappingFileError) -> [UInt8]? {
-    guard let text = text(name) else { return nil }
+  func bytes(name: String) throws(MappingFileError) -> [UInt8]? {
+    guard let text = text(name: name) else { return nil }
     guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
       throw MappingFileError(.badValue(key: name, value: "not base64"))
     }
     return [UInt8](data)
   }
 
-  func number(_ name: String) throws(MappingFileError) -> Int64? {
-    guard let text = text(name) else { return nil }
+  func number(name: String) throws(MappingFileError) -> Int64? {
+    guard let text = text(name: name) else { return nil }
     guard let value = Int64(text) else { throw MappingFileError(.badValue(key: name, value: text)) }
     return value
   }
 
   /// A flag; absent means true, as the flags of these objects do.
-  func flag(_ name: String) throws(MappingFileError) -> Bool {
-    guard let text = text(name) else { return true }
+  func flag(name: String) throws(MappingFileError) -> Bool {
+    guard let text = text(name: name) else { return true }
     switch text {
     case "1": return true
     case "0": return false

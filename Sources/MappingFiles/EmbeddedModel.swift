@@ -15,12 +15,12 @@ package enum XDPMModel {
       throw ModelFileError(.damagedArchive(error))
     }
     guard try archive.class(of: archive.root) == "XDPMModel",
-      let package = try archive.target("_xd_rootPackage", of: archive.root),
-      let classes = try archive.dictionary("XDBucketForClassesstorage", of: package)
+      let package = try archive.target(key: "_xd_rootPackage", of: archive.root),
+      let classes = try archive.dictionary(key: "XDBucketForClassesstorage", of: package)
     else { throw ModelFileError(.notAModelArchive) }
     var reader = EditorArchive(archive)
     var entities: [Entity] = []
-    for (name, id) in classes { entities.append(try reader.entity(name, id)) }
+    for (name, id) in classes { entities.append(try reader.entity(name: name, id: id)) }
     var model: ManagedObjectModel
     do {
       model = try ManagedObjectModel(entities: entities)
@@ -28,7 +28,7 @@ package enum XDPMModel {
       throw ModelFileError(.notAModel(error), entity: error.entity, property: error.property)
     }
     model.versionIdentifiers =
-      try archive.text("_modelVersionIdentifier", of: archive.root).map { [$0] } ?? []
+      try archive.text(key: "_modelVersionIdentifier", of: archive.root).map { [$0] } ?? []
     return model
   }
 }
@@ -41,22 +41,25 @@ private struct EditorArchive {
   init(_ archive: KeyedArchive) { self.archive = archive }
 
   mutating func entity(
-    _ name: String, _ id: KeyedArchive.ID
+    name: String, id: KeyedArchive.ID
   ) throws(ModelFileError) -> Entity {
     var entity = Entity(name)
     do throws(ModelFileError) {
       let facts = try facts(of: id)
-      entity.isAbstract = try facts.flag("XD_PSK_isAbstract")
-      entity.versionHashModifier = facts.text("XD_PSK_versionHashModifier")
-      entity.renamingIdentifier = facts.text("XD_PSK_elementID").flatMap { $0 == name ? nil : $0 }
-      entity.className = facts.text("XD_PSK_entityClassName").flatMap {
+      entity.isAbstract = try facts.flag(key: "XD_PSK_isAbstract")
+      entity.versionHashModifier = facts.text(key: "XD_PSK_versionHashModifier")
+      entity.renamingIdentifier = facts.text(key: "XD_PSK_elementID").flatMap {
+        $0 == name ? nil : $0
+      }
+      entity.className = facts.text(key: "XD_PSK_entityClassName").flatMap {
         $0 == "NSManagedObject" ? nil : $0
       }
-      entity.uniquenessConstraints = try constraints(facts)
+      entity.uniquenessConstraints = try constraints(facts: facts)
       entity.superentityName = try superentity(of: id)
-      let properties = try archive.dictionary("XDBucketForOwnedAttributesstorage", of: id) ?? []
+      let properties =
+        try archive.dictionary(key: "XDBucketForOwnedAttributesstorage", of: id) ?? []
       try spend(properties.count)
-      for (name, property) in properties { try add(property, name, to: &entity) }
+      for (name, property) in properties { try add(property, name: name, to: &entity) }
     } catch {
       throw error.at(entity: name)
     }
@@ -67,15 +70,16 @@ private struct EditorArchive {
 
   private func superentity(of id: KeyedArchive.ID) throws(ModelFileError) -> String? {
     guard
-      let links = try archive.members("XDBucketForGeneralizationsstorage", of: id), !links.isEmpty
+      let links = try archive.members(key: "XDBucketForGeneralizationsstorage", of: id),
+      !links.isEmpty
     else { return nil }
-    guard links.count == 1, let general = try archive.target("_general", of: links[0]) else {
+    guard links.count == 1, let general = try archive.target(key: "_general", of: links[0]) else {
       throw ModelFileError(.notAModelArchive)
     }
     return try archive.requiredText("_name", of: general)
   }
 
-  private mutating func constraints(_ facts: Facts) throws(ModelFileError) -> [[String]] {
+  private mutating func constraints(facts: Facts) throws(ModelFileError) -> [[String]] {
     guard let list = facts.values["XDPMUniquenessConstraints"] ?? nil else { return [] }
     var result: [[String]] = []
     for constraint in try archive.members(of: list) {
@@ -83,7 +87,7 @@ private struct EditorArchive {
       try spend(members.count + 1)
       var names: [String] = []
       for member in members {
-        guard let name = archive.string(member) else {
+        guard let name = archive.string(id: member) else {
           throw ModelFileError(.badValue(key: "XDPMUniquenessConstraints", value: "not a name"))
         }
         names.append(name)
@@ -94,14 +98,15 @@ private struct EditorArchive {
   }
 
   private mutating func add(
-    _ id: KeyedArchive.ID, _ name: String, to entity: inout Entity
+    _ id: KeyedArchive.ID, name: String, to entity: inout Entity
   ) throws(ModelFileError) {
     do throws(ModelFileError) {
       let kind = try archive.class(of: id)
       switch kind {
-      case "XDPMAttribute": entity.attributes.append(try attribute(name, try facts(of: id)))
+      case "XDPMAttribute":
+        entity.attributes.append(try attribute(name: name, facts: try facts(of: id)))
       case "XDPMRelationship":
-        entity.relationships.append(try relationship(name, try facts(of: id)))
+        entity.relationships.append(try relationship(name, facts: try facts(of: id)))
       // Nothing of a fetched property counts for versions or mappings.
       case "XDPMFetchedProperty": break
       default: throw ModelFileError(.unknownClass(kind))
@@ -111,25 +116,25 @@ private struct EditorArchive {
     }
   }
 
-  private func attribute(_ name: String, _ facts: Facts) throws(ModelFileError) -> Attribute {
-    let number = try facts.number("XD_PAttK_attributeType") ?? 0
+  private func attribute(name: String, facts: Facts) throws(ModelFileError) -> Attribute {
+    let number = try facts.number(key: "XD_PAttK_attributeType") ?? 0
     guard let type = Int(exactly: number).flatMap({ AttributeType(rawValue: $0) }) else {
       throw ModelFileError(.badValue(key: "XD_PAttK_attributeType", value: "\(number)"))
     }
-    var attribute = Attribute(name, type)
-    attribute.isOptional = try facts.flag("XD_PPSK_isOptional")
-    attribute.isTransient = try facts.flag("XD_PPSK_isTransient")
-    attribute.isIndexed = try facts.flag("XD_PPSK_isIndexed")
+    var attribute = Attribute(name: name, type: type)
+    attribute.isOptional = try facts.flag(key: "XD_PPSK_isOptional")
+    attribute.isTransient = try facts.flag(key: "XD_PPSK_isTransient")
+    attribute.isIndexed = try facts.flag(key: "XD_PPSK_isIndexed")
     attribute.storesBinaryDataExternally = try facts.flag(
-      "XD_PAttK_allowsExternalBinaryDataStorage")
-    attribute.valueTransformerName = facts.text("XD_PAttK_valueTransformerName")
-    attribute.versionHashModifier = facts.text("XD_PPSK_versionHashModifier")
-    attribute.renamingIdentifier = facts.text("XD_PPSK_elementID").flatMap {
+      key: "XD_PAttK_allowsExternalBinaryDataStorage")
+    attribute.valueTransformerName = facts.text(key: "XD_PAttK_valueTransformerName")
+    attribute.versionHashModifier = facts.text(key: "XD_PPSK_versionHashModifier")
+    attribute.renamingIdentifier = facts.text(key: "XD_PPSK_elementID").flatMap {
       $0 == name ? nil : $0
     }
     // A default that this version cannot read, such as a date in words, changes no hash.
-    if let text = facts.text("XD_PAttK_defaultValueAsString"),
-      let value = AttributeText.value(text, for: type)
+    if let text = facts.text(key: "XD_PAttK_defaultValueAsString"),
+      let value = AttributeText.value(text: text, for: type)
     {
       attribute.defaultValue = value
     }
@@ -138,30 +143,30 @@ private struct EditorArchive {
   }
 
   private func relationship(
-    _ name: String, _ facts: Facts
+    _ name: String, facts: Facts
   ) throws(ModelFileError) -> Relationship {
     guard let destination = facts.values["XD_PRK_destination"] ?? nil else {
       throw ModelFileError(.notAModelArchive)
     }
-    let isToMany = try facts.flag("XD_PRK_isToMany")
+    let isToMany = try facts.flag(key: "XD_PRK_isToMany")
     var relationship = Relationship(
-      name, to: try archive.requiredText("_name", of: destination), isToMany: isToMany)
+      name: name, to: try archive.requiredText("_name", of: destination), isToMany: isToMany)
     if let inverse = facts.values["XD_PRK_inverseRelationship"] ?? nil {
       relationship.inverseName = try archive.requiredText("_name", of: inverse)
     }
-    relationship.minCount = try facts.number("XD_PRK_minCount") ?? 0
-    relationship.maxCount = try facts.number("XD_PRK_maxCount") ?? relationship.maxCount
-    relationship.isOrdered = try facts.flag("XD_PRK_ordered")
-    relationship.isOptional = try facts.flag("XD_PPSK_isOptional")
-    relationship.isTransient = try facts.flag("XD_PPSK_isTransient")
-    relationship.isIndexed = try facts.flag("XD_PPSK_isIndexed")
-    let rule = try facts.number("XD_PRK_deleteRule") ?? 1
+    relationship.minCount = try facts.number(key: "XD_PRK_minCount") ?? 0
+    relationship.maxCount = try facts.number(key: "XD_PRK_maxCount") ?? relationship.maxCount
+    relationship.isOrdered = try facts.flag(key: "XD_PRK_ordered")
+    relationship.isOptional = try facts.flag(key: "XD_PPSK_isOptional")
+    relationship.isTransient = try facts.flag(key: "XD_PPSK_isTransient")
+    relationship.isIndexed = try facts.flag(key: "XD_PPSK_isIndexed")
+    let rule = try facts.number(key: "XD_PRK_deleteRule") ?? 1
     guard let known = Int(exactly: rule).flatMap({ DeleteRule(rawValue: $0) }) else {
       throw ModelFileError(.badValue(key: "XD_PRK_deleteRule", value: "\(rule)"))
     }
     relationship.deleteRule = known
-    relationship.versionHashModifier = facts.text("XD_PPSK_versionHashModifier")
-    relationship.renamingIdentifier = facts.text("XD_PPSK_elementID").flatMap {
+    relationship.versionHashModifier = facts.text(key: "XD_PPSK_versionHashModifier")
+    relationship.renamingIdentifier = facts.text(key: "XD_PPSK_elementID").flatMap {
       $0 == name ? nil : $0
     }
     try facts.requireKnown()
@@ -173,29 +178,29 @@ private struct EditorArchive {
     let archive: KeyedArchive
     var values: [String: KeyedArchive.ID?] = [:]
 
-    func text(_ key: String) -> String? {
-      guard let id = values[key] ?? nil, let text = archive.string(id), !text.isEmpty else {
+    func text(key: String) -> String? {
+      guard let id = values[key] ?? nil, let text = archive.string(id: id), !text.isEmpty else {
         return nil
       }
       return text
     }
 
-    func number(_ key: String) throws(ModelFileError) -> Int64? {
+    func number(key: String) throws(ModelFileError) -> Int64? {
       guard let id = values[key] ?? nil else { return nil }
-      switch archive.object(id) {
+      switch archive.object(id: id) {
       case .integer(let value): return value
       case .boolean(let value): return value ? 1 : 0
       default: throw ModelFileError(.badValue(key: key, value: "not a number"))
       }
     }
 
-    func flag(_ key: String) throws(ModelFileError) -> Bool { try number(key) ?? 0 != 0 }
+    func flag(key: String) throws(ModelFileError) -> Bool { try number(key: key) ?? 0 != 0 }
 
     /// A fact under a name that no real file has shown may count for the hash: it must not be set.
     func requireKnown() throws(ModelFileError) {
       for (key, value) in values where !Self.known.contains(key) {
         guard let value else { continue }
-        switch archive.object(value) {
+        switch archive.object(id: value) {
         case .boolean(false), .integer(0): continue
         default: throw ModelFileError(.badValue(key: key, value: "set"))
         }
@@ -216,13 +221,13 @@ private struct EditorArchive {
 
   private mutating func facts(of id: KeyedArchive.ID) throws(ModelFileError) -> Facts {
     var facts = Facts(archive: archive)
-    let stereotypes = try archive.dictionary("XDBucketForStereotypesstorage", of: id) ?? []
+    let stereotypes = try archive.dictionary(key: "XDBucketForStereotypesstorage", of: id) ?? []
     for (_, stereotype) in stereotypes {
       let members =
-        try archive.dictionary("XDBucketForOwnedAttributesstorage", of: stereotype) ?? []
+        try archive.dictionary(key: "XDBucketForOwnedAttributesstorage", of: stereotype) ?? []
       try spend(members.count + 1)
       for (key, member) in members {
-        facts.values.updateValue(try archive.target("_default", of: member), forKey: key)
+        facts.values.updateValue(try archive.target(key: "_default", of: member), forKey: key)
       }
     }
     return facts

@@ -10,7 +10,7 @@ enum FormatText {
     return text
   }
 
-  static func expression(_ text: String) throws(MappingFileError) -> ValueExpression {
+  static func expression(text: String) throws(MappingFileError) -> ValueExpression {
     do {
       return try ValueExpression(format: text)
     } catch {

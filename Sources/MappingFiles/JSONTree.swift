@@ -24,7 +24,7 @@ struct JSONTree {
     self = try parser.whole()
   }
 
-  fileprivate init(_ content: Content, line: Int) {
+  fileprivate init(content: Content, line: Int) {
     self.content = content
     self.line = line
   }
@@ -68,17 +68,17 @@ private struct JSONParser {
     guard position < bytes.count else { throw error("it ends too early") }
     let start = line
     switch bytes[position] {
-    case UInt8(ascii: "{"): return JSONTree(.object(try members()), line: start)
-    case UInt8(ascii: "["): return JSONTree(.array(try elements()), line: start)
-    case UInt8(ascii: "\""): return JSONTree(.string(try string()), line: start)
+    case UInt8(ascii: "{"): return JSONTree(content: .object(try members()), line: start)
+    case UInt8(ascii: "["): return JSONTree(content: .array(try elements()), line: start)
+    case UInt8(ascii: "\""): return JSONTree(content: .string(try string()), line: start)
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-      return JSONTree(.number(try number()), line: start)
+      return JSONTree(content: .number(try number()), line: start)
     default:
       for (word, content) in [
         ("null", JSONTree.Content.null), ("true", .boolean(true)), ("false", .boolean(false)),
       ] where bytes[position...].starts(with: word.utf8) {
         position += word.utf8.count
-        return JSONTree(content, line: start)
+        return JSONTree(content: content, line: start)
       }
       throw error("a value is expected")
     }
@@ -212,14 +212,18 @@ struct JSONText {
   init() {}
 
   mutating func object(_ members: [(key: String, write: (inout JSONText) -> Void)]) {
-    list(members.map { member in { $0.member(member.key, member.write) } }, "{", "}")
+    list(
+      members.map { member in { $0.member(key: member.key, write: member.write) } }, open: "{",
+      close: "}")
   }
 
-  mutating func array(_ elements: [(inout JSONText) -> Void]) { list(elements, "[", "]") }
+  mutating func array(_ elements: [(inout JSONText) -> Void]) {
+    list(elements, open: "[", close: "]")
+  }
 
   mutating func raw(_ word: String) { text += word }
 
-  mutating func string(_ value: String) {
+  mutating func string(value: String) {
     text += "\""
     for scalar in value.unicodeScalars {
       switch scalar {
@@ -237,14 +241,14 @@ struct JSONText {
     text += "\""
   }
 
-  private mutating func member(_ key: String, _ write: (inout JSONText) -> Void) {
-    string(key)
+  private mutating func member(key: String, write: (inout JSONText) -> Void) {
+    string(value: key)
     text += ": "
     write(&self)
   }
 
   private mutating func list(
-    _ parts: [(inout JSONText) -> Void], _ open: String, _ close: String
+    _ parts: [(inout JSONText) -> Void], open: String, close: String
   ) {
     guard !parts.isEmpty else {
       text += open + close

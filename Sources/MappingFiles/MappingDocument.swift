@@ -33,15 +33,15 @@ package struct MappingDocument: Sendable {
       throw MappingFileError(.notAMappingModel)
     }
     (rootID, self.root) = root
-    models.sourcePath = root.value.text("sourcemodelpath")
-    models.destinationPath = root.value.text("destinationmodelpath")
-    models.source = readModel("sourcemodeldata", .source)
-    models.destination = readModel("destinationmodeldata", .destination)
+    models.sourcePath = root.value.text(name: "sourcemodelpath")
+    models.destinationPath = root.value.text(name: "destinationmodelpath")
+    models.source = readModel("sourcemodeldata", side: .source)
+    models.destination = readModel("destinationmodeldata", side: .destination)
   }
 
-  private mutating func readModel(_ key: String, _ side: MappingSide) -> ManagedObjectModel? {
+  private mutating func readModel(_ key: String, side: MappingSide) -> ManagedObjectModel? {
     do throws(MappingFileError) {
-      guard let bytes = try root.bytes(key) else {
+      guard let bytes = try root.bytes(name: key) else {
         throw MappingFileError(.incomplete(object: rootID, key: key))
       }
       do {
@@ -60,11 +60,11 @@ package struct MappingDocument: Sendable {
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(MappingFileError) -> MappingModel {
     let listed = try document.targets(
-      "entitymappings", of: root, rootID, type: ObjectType.entityMapping)
+      relationship: "entitymappings", of: root, id: rootID, type: ObjectType.entityMapping)
     var entries: [Entry] = []
     for (id, object) in listed {
       entries.append(
-        Entry(id: id, object: object, number: try object.number("mappingnumber") ?? 0))
+        Entry(id: id, object: object, number: try object.number(name: "mappingnumber") ?? 0))
     }
     // Mappings that have the same number keep the order of their names.
     entries.sort { ($0.number, $0.name) < ($1.number, $1.name) }
@@ -79,7 +79,7 @@ package struct MappingDocument: Sendable {
     var result: [EntityMapping] = []
     for entry in entries {
       do {
-        result.append(try entityMapping(entry, expressions, hashes))
+        result.append(try entityMapping(entry: entry, expressions: expressions, hashes: hashes))
       } catch {
         throw error.at(mapping: entry.name)
       }
@@ -92,15 +92,15 @@ package struct MappingDocument: Sendable {
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(MappingFileError) -> MappingModel {
     let listed = try document.targets(
-      "entitymappings", of: root, rootID, type: ObjectType.entityMapping)
+      relationship: "entitymappings", of: root, id: rootID, type: ObjectType.entityMapping)
     let hashes = Hashes(source: source, destination: destination)
     var result: [EntityMapping] = []
     for (id, object) in listed {
       let entry = Entry(id: id, object: object, number: 0)
       var mapping = EntityMapping(
         name: entry.name, kind: .custom, source: entry.source, destination: entry.destination)
-      mapping.sourceVersionHash = try hashes.hash(entry.source, .source)
-      mapping.destinationVersionHash = try hashes.hash(entry.destination, .destination)
+      mapping.sourceVersionHash = try hashes.hash(name: entry.source, side: .source)
+      mapping.destinationVersionHash = try hashes.hash(name: entry.destination, side: .destination)
       result.append(mapping)
     }
     return MappingModel(entityMappings: result)
@@ -118,10 +118,10 @@ package struct MappingDocument: Sendable {
     var object: CoreDataDocument.Object
     var number: Int64
 
-    var source: String? { object.text("sourcename") }
-    var destination: String? { object.text("destinationname") }
+    var source: String? { object.text(name: "sourcename") }
+    var destination: String? { object.text(name: "destinationname") }
     var name: String {
-      object.text("name")
+      object.text(name: "name")
         ?? EntityMapping.standardName(source: source, destination: destination) ?? id
     }
   }
@@ -130,10 +130,10 @@ package struct MappingDocument: Sendable {
     let source: ManagedObjectModel
     let destination: ManagedObjectModel
 
-    func hash(_ name: String?, _ side: MappingSide) throws(MappingFileError) -> VersionHash? {
+    func hash(name: String?, side: MappingSide) throws(MappingFileError) -> VersionHash? {
       guard let name else { return nil }
       let model = side == .source ? source : destination
-      guard let entity = model.entity(name) else {
+      guard let entity = model.entity(name: name) else {
         throw MappingFileError(.entityMissing(side, name))
       }
       // Where a hash is not known, the mapping takes any version of the entity.
@@ -142,49 +142,51 @@ package struct MappingDocument: Sendable {
   }
 
   private func entityMapping(
-    _ entry: Entry, _ expressions: ImplicitExpressions, _ hashes: Hashes
+    entry: Entry, expressions: ImplicitExpressions, hashes: Hashes
   ) throws(MappingFileError) -> EntityMapping {
     guard entry.source != nil || entry.destination != nil else {
       throw MappingFileError(.incomplete(object: entry.id, key: "sourcename"))
     }
-    let policy = entry.object.text("migrationpolicyclassname")
+    let policy = entry.object.text(name: "migrationpolicyclassname")
     var result = EntityMapping(
       name: entry.name,
       kind: EntityMapping.standardKind(
         source: entry.source, destination: entry.destination, policy: policy),
       source: entry.source, destination: entry.destination)
-    result.sourceVersionHash = try hashes.hash(entry.source, .source)
-    result.destinationVersionHash = try hashes.hash(entry.destination, .destination)
+    result.sourceVersionHash = try hashes.hash(name: entry.source, side: .source)
+    result.destinationVersionHash = try hashes.hash(name: entry.destination, side: .destination)
     result.migrationPolicyClassName = policy
     result.userInfo = try userInfo(of: entry.object)
     if let source = entry.source, entry.destination != nil,
-      let predicate = entry.object.text("sourcefilterpredicatestring")
+      let predicate = entry.object.text(name: "sourcefilterpredicatestring")
     {
       result.sourceExpression = .sourceObjects(of: source, where: predicate)
     }
     result.attributeMappings = try properties(
-      "attributemappings", ObjectType.attributeMapping, entry
-    ) { expressions.attribute($0, from: entry.source) }
+      key: "attributemappings", type: ObjectType.attributeMapping, entry: entry
+    ) { expressions.attribute(name: $0, from: entry.source) }
     result.relationshipMappings = try properties(
-      "relationshipmappings", ObjectType.relationshipMapping, entry
+      key: "relationshipmappings", type: ObjectType.relationshipMapping, entry: entry
     ) { expressions.relationship($0, from: entry.source, to: entry.destination) }
     return result
   }
 
   /// The property mappings in the order of their names, as the compiler writes them.
   private func properties(
-    _ key: String, _ type: String, _ entry: Entry, implicit: (String) -> ValueExpression?
+    key: String, type: String, entry: Entry, implicit: (String) -> ValueExpression?
   ) throws(MappingFileError) -> [PropertyMapping] {
     var result: [PropertyMapping] = []
-    for (id, object) in try document.targets(key, of: entry.object, entry.id, type: type) {
-      guard let name = object.text("name") else {
+    for (id, object) in try document.targets(
+      relationship: key, of: entry.object, id: entry.id, type: type)
+    {
+      guard let name = object.text(name: "name") else {
         throw MappingFileError(.incomplete(object: id, key: "name"))
       }
       do throws(MappingFileError) {
-        var mapping = PropertyMapping(name, nil)
-        if let bytes = try object.bytes("valueexpressiondata") {
-          mapping.valueExpression = try expression(bytes)
-        } else if try object.flag("autogenerateexpression") {
+        var mapping = PropertyMapping(name: name, valueExpression: nil)
+        if let bytes = try object.bytes(name: "valueexpressiondata") {
+          mapping.valueExpression = try expression(bytes: bytes)
+        } else if try object.flag(name: "autogenerateexpression") {
           mapping.valueExpression = implicit(name)
         }
         mapping.userInfo = try userInfo(of: object)
@@ -196,11 +198,11 @@ package struct MappingDocument: Sendable {
     return result.sorted { $0.name < $1.name }
   }
 
-  private func expression(_ bytes: [UInt8]) throws(MappingFileError) -> ValueExpression {
+  private func expression(bytes: [UInt8]) throws(MappingFileError) -> ValueExpression {
     let archive = try archive(bytes)
     var expressions = ArchivedExpressions(archive)
     do {
-      return try expressions.expression(archive.root)
+      return try expressions.expression(id: archive.root)
     } catch {
       throw MappingFileError(error)
     }
@@ -209,16 +211,17 @@ package struct MappingDocument: Sendable {
   private func userInfo(
     of object: CoreDataDocument.Object
   ) throws(MappingFileError) -> [String: AttributeValue] {
-    guard let bytes = try object.bytes("userinfodata") else { return [:] }
+    guard let bytes = try object.bytes(name: "userinfodata") else { return [:] }
     let archive = try archive(bytes)
     let entries: [(key: String, value: KeyedArchive.ID)]
     do {
-      entries = try archive.entries(archive.root)
+      entries = try archive.entries(id: archive.root)
     } catch {
       throw MappingFileError(.damaged(.damagedArchive(error)))
     }
     do {
-      return try ArchivedUserInfo.values(entries, ArchivedExpressions(archive))
+      return try ArchivedUserInfo.values(
+        entries: entries, expressions: ArchivedExpressions(archive))
     } catch {
       throw MappingFileError(error)
     }

@@ -39,16 +39,16 @@ package struct MappingFile: Sendable {
   package static func read(_ path: FilePath) throws(MappingFileError) -> MappingFile {
     do throws(MappingFileError) {
       switch path.extension {
-      case "xcmappingmodel": return try document(path, path.appending("xcmapping.xml"))
-      case "xml": return try document(path, path)
+      case "xcmappingmodel": return try document(path: path, file: path.appending("xcmapping.xml"))
+      case "xml": return try document(path: path, file: path)
       case "cdm":
         return MappingFile(
           path: path, form: .compiled,
-          mapping: try CompiledMapping.mapping(decoding: try bytes(path)))
+          mapping: try CompiledMapping.mapping(decoding: try bytes(file: path)))
       case "json":
         return MappingFile(
           path: path, form: .json,
-          mapping: try MappingTextReader.mapping(decoding: try bytes(path)))
+          mapping: try MappingTextReader.mapping(decoding: try bytes(file: path)))
       default: throw MappingFileError(.unknownForm)
       }
     } catch {
@@ -58,7 +58,7 @@ package struct MappingFile: Sendable {
 
   /// Whether a file says of itself that it is a mapping model in JSON.
   package static func claimsToBeMapping(_ path: FilePath) -> Bool {
-    guard let bytes = try? bytes(path) else { return false }
+    guard let bytes = try? bytes(file: path) else { return false }
     return String(decoding: bytes, as: UTF8.self).contains(MappingText.format)
   }
 
@@ -66,14 +66,16 @@ package struct MappingFile: Sendable {
   /// without their properties.
   ///
   /// nil where not even that can be read.
-  package static func outline(_ path: FilePath) -> MappingFile? {
+  package static func outline(path: FilePath) -> MappingFile? {
     switch path.extension {
     case "cdm":
-      guard let mapping = try? CompiledMapping.outline(decoding: bytes(path)) else { return nil }
+      guard let mapping = try? CompiledMapping.outline(decoding: bytes(file: path)) else {
+        return nil
+      }
       return MappingFile(path: path, form: .compiled, mapping: mapping)
     case "xcmappingmodel":
       let file = path.appending("xcmapping.xml")
-      guard let document = try? MappingDocument(decoding: bytes(file)),
+      guard let document = try? MappingDocument(decoding: bytes(file: file)),
         let source = document.models.source, let destination = document.models.destination,
         let mapping = try? document.outline(source: source, destination: destination)
       else { return nil }
@@ -85,7 +87,7 @@ package struct MappingFile: Sendable {
     }
   }
 
-  private static func bytes(_ file: FilePath) throws(MappingFileError) -> [UInt8] {
+  private static func bytes(file: FilePath) throws(MappingFileError) -> [UInt8] {
     do {
       return try FileBytes.read(file)
     } catch {
@@ -94,13 +96,16 @@ package struct MappingFile: Sendable {
   }
 
   private static func document(
-    _ path: FilePath, _ file: FilePath
+    path: FilePath, file: FilePath
   ) throws(MappingFileError) -> MappingFile {
-    let document = try MappingDocument(decoding: try bytes(file))
+    let document = try MappingDocument(decoding: try bytes(file: file))
     let models = document.models
-    let source = try model(.source, models.source, models.sourcePath, models, beside: path)
+    let source = try model(
+      side: .source, embedded: models.source, named: models.sourcePath, models: models, beside: path
+    )
     let destination = try model(
-      .destination, models.destination, models.destinationPath, models, beside: path)
+      side: .destination, embedded: models.destination, named: models.destinationPath,
+      models: models, beside: path)
     return MappingFile(
       path: path, form: .document,
       mapping: try document.mapping(source: source.model, destination: destination.model),
@@ -109,8 +114,8 @@ package struct MappingFile: Sendable {
 
   /// The embedded model, else the one at the named path, else why there is none.
   private static func model(
-    _ side: MappingSide, _ embedded: ManagedObjectModel?, _ named: String?,
-    _ models: MappingDocument.Models, beside path: FilePath
+    side: MappingSide, embedded: ManagedObjectModel?, named: String?,
+    models: MappingDocument.Models, beside path: FilePath
   ) throws(MappingFileError) -> Model {
     if let embedded { return Model(model: embedded, origin: .embedded) }
     let relative = FilePath(named ?? "")

@@ -8,7 +8,7 @@ package enum MappingText {
   static let version = "1"
 
   /// The text of the file; throws where a value has no text in the format language.
-  package static func text(_ mapping: MappingModel) throws(MappingFileError) -> String {
+  package static func text(mapping: MappingModel) throws(MappingFileError) -> String {
     var entries: [(inout JSONText) -> Void] = []
     for entityMapping in mapping.entityMappings {
       do {
@@ -20,7 +20,7 @@ package enum MappingText {
     }
     var text = JSONText()
     text.object([
-      ("format", { $0.string(format) }), ("version", { $0.raw(version) }),
+      ("format", { $0.string(value: format) }), ("version", { $0.raw(version) }),
       ("mappings", { $0.array(entries) }),
     ])
     return text.text + "\n"
@@ -32,24 +32,24 @@ package enum MappingText {
     of mapping: EntityMapping
   ) throws(MappingFileError) -> [Member] {
     var result: [Member] = []
-    func add(_ key: String, _ value: String?) {
-      if let value { result.append((key, { $0.string(value) })) }
+    func add(_ key: String, value: String?) {
+      if let value { result.append((key, { $0.string(value: value) })) }
     }
-    add("name", mapping.name)
-    add("type", mapping.kind.rawValue)
-    add("source", mapping.sourceEntityName)
-    add("sourceHash", mapping.sourceVersionHash?.hexadecimal)
-    add("destination", mapping.destinationEntityName)
-    add("destinationHash", mapping.destinationVersionHash?.hexadecimal)
+    add("name", value: mapping.name)
+    add("type", value: mapping.kind.rawValue)
+    add("source", value: mapping.sourceEntityName)
+    add("sourceHash", value: mapping.sourceVersionHash?.hexadecimal)
+    add("destination", value: mapping.destinationEntityName)
+    add("destinationHash", value: mapping.destinationVersionHash?.hexadecimal)
     if let member = try source(of: mapping) { result.append(member) }
-    add("policy", mapping.migrationPolicyClassName)
-    if let info = try userInfo(mapping.userInfo) { result.append(info) }
+    add("policy", value: mapping.migrationPolicyClassName)
+    if let info = try userInfo(info: mapping.userInfo) { result.append(info) }
     if !mapping.attributeMappings.isEmpty {
-      let members = try properties(mapping.attributeMappings)
+      let members = try properties(mappings: mapping.attributeMappings)
       result.append(("attributes", { $0.object(members) }))
     }
     if !mapping.relationshipMappings.isEmpty {
-      let members = try properties(mapping.relationshipMappings)
+      let members = try properties(mappings: mapping.relationshipMappings)
       result.append(("relationships", { $0.object(members) }))
     }
     return result
@@ -63,24 +63,24 @@ package enum MappingText {
       return isMapped ? ("sourceExpression", { $0.raw("null") }) : nil
     }
     if isMapped, let filter = mapping.filter, FormatText.isPredicate(filter) {
-      return filter == ValueExpression.everything ? nil : ("filter", { $0.string(filter) })
+      return filter == ValueExpression.everything ? nil : ("filter", { $0.string(value: filter) })
     }
     do {
       let text = try FormatText.text(of: expression)
-      return ("sourceExpression", { $0.string(text) })
+      return ("sourceExpression", { $0.string(value: text) })
     } catch {
       throw error.at(property: "sourceExpression")
     }
   }
 
   private static func properties(
-    _ mappings: [PropertyMapping]
+    mappings: [PropertyMapping]
   ) throws(MappingFileError) -> [Member] {
     var result: [Member] = []
     for mapping in mappings {
       do {
-        let write = try value(mapping.valueExpression)
-        if let info = try userInfo(mapping.userInfo) {
+        let write = try value(expression: mapping.valueExpression)
+        if let info = try userInfo(info: mapping.userInfo) {
           result.append((mapping.name, { $0.object([("value", write), info]) }))
         } else {
           result.append((mapping.name, write))
@@ -93,15 +93,15 @@ package enum MappingText {
   }
 
   private static func value(
-    _ expression: ValueExpression?
+    expression: ValueExpression?
   ) throws(MappingFileError) -> (inout JSONText) -> Void {
     guard let expression else { return { $0.raw("null") } }
     let text = try FormatText.text(of: expression)
-    return { $0.string(text) }
+    return { $0.string(value: text) }
   }
 
   private static func userInfo(
-    _ info: [String: AttributeValue]
+    info: [String: AttributeValue]
   ) throws(MappingFileError) -> Member? {
     guard !info.isEmpty else { return nil }
     var members: [Member] = []
@@ -111,11 +111,11 @@ package enum MappingText {
       case .boolean(let flag): members.append((key, { $0.raw(flag ? "true" : "false") }))
       case .integer(let number): members.append((key, { $0.raw("\(number)") }))
       case .real(let number) where number.isFinite: members.append((key, { $0.raw("\(number)") }))
-      case .string(let text): members.append((key, { $0.string(text) }))
+      case .string(let text): members.append((key, { $0.string(value: text) }))
       default:
         // What JSON has no literal for stands as a constant of the format language.
         let text = try FormatText.text(of: .constant(value))
-        members.append((key, { $0.object([("constant", { $0.string(text) })]) }))
+        members.append((key, { $0.object([("constant", { $0.string(value: text) })]) }))
       }
     }
     return ("userInfo", { $0.object(members) })

@@ -7,8 +7,8 @@ package enum MappingTextReader {
   /// The mapping model; an error names mapping, property, line, and the column in an expression.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
     let tree = try JSONTree(parsing: bytes)
-    var root = try JSONObject(tree, key: "the file")
-    guard try root.text("format") == MappingText.format else {
+    var root = try JSONObject(tree: tree, key: "the file")
+    guard try root.text(key: "format") == MappingText.format else {
       throw MappingFileError(.notAMappingModel)
     }
     let version = root.take("version")
@@ -39,10 +39,10 @@ package enum MappingTextReader {
 
 extension EntityMapping {
   fileprivate init(_ tree: JSONTree) throws(MappingFileError) {
-    var object = try JSONObject(tree, key: "mappings")
-    let named = try object.text("name")
-    let source = try object.text("source")
-    let destination = try object.text("destination")
+    var object = try JSONObject(tree: tree, key: "mappings")
+    let named = try object.text(key: "name")
+    let source = try object.text(key: "source")
+    let destination = try object.text(key: "destination")
     guard let name = named ?? Self.standardName(source: source, destination: destination) else {
       throw MappingFileError(.incomplete(object: "a mapping", key: "name"), line: tree.line)
     }
@@ -51,19 +51,19 @@ extension EntityMapping {
         .incomplete(object: name, key: "source"), line: tree.line, mapping: name)
     }
     do throws(MappingFileError) {
-      let policy = try object.text("policy")
+      let policy = try object.text(key: "policy")
       let standard = Self.standardKind(source: source, destination: destination, policy: policy)
       self.init(name: name, kind: standard, source: source, destination: destination)
       if let type = object.take("type") {
-        kind = try type.word("type") { EntityMapping.Kind(rawValue: $0) }
+        kind = try type.word(key: "type") { EntityMapping.Kind(rawValue: $0) }
       }
       migrationPolicyClassName = policy
-      sourceVersionHash = try object.hash("sourceHash")
-      destinationVersionHash = try object.hash("destinationHash")
+      sourceVersionHash = try object.hash(key: "sourceHash")
+      destinationVersionHash = try object.hash(key: "destinationHash")
       try readSource(&object)
-      if let info = object.take("userInfo") { userInfo = try UserInfoText.values(info) }
-      attributeMappings = try Self.properties("attributes", &object)
-      relationshipMappings = try Self.properties("relationships", &object)
+      if let info = object.take("userInfo") { userInfo = try UserInfoText.values(tree: info) }
+      attributeMappings = try Self.properties(key: "attributes", object: &object)
+      relationshipMappings = try Self.properties(key: "relationships", object: &object)
       try object.requireEmpty()
     } catch {
       throw error.at(line: tree.line, mapping: name)
@@ -72,7 +72,7 @@ extension EntityMapping {
 
   private mutating func readSource(_ object: inout JSONObject) throws(MappingFileError) {
     if let filter = object.take("filter") {
-      let predicate = try filter.string("filter")
+      let predicate = try filter.string(key: "filter")
       guard let source = sourceEntityName, destinationEntityName != nil,
         !object.has("sourceExpression")
       else {
@@ -91,14 +91,15 @@ extension EntityMapping {
       return
     }
     do throws(MappingFileError) {
-      sourceExpression = try FormatText.expression(try written.string("sourceExpression"))
+      sourceExpression = try FormatText.expression(
+        text: try written.string(key: "sourceExpression"))
     } catch {
       throw error.at(line: written.line, property: "sourceExpression")
     }
   }
 
   private static func properties(
-    _ key: String, _ object: inout JSONObject
+    key: String, object: inout JSONObject
   ) throws(MappingFileError) -> [PropertyMapping] {
     guard let tree = object.take(key) else { return [] }
     guard case .object(let members) = tree.content else {
@@ -107,7 +108,7 @@ extension EntityMapping {
     var result: [PropertyMapping] = []
     for (name, value) in members {
       do {
-        result.append(try PropertyMapping(name, value))
+        result.append(try PropertyMapping(name: name, tree: value))
       } catch {
         throw error.at(line: value.line, property: name)
       }
@@ -117,24 +118,24 @@ extension EntityMapping {
 }
 
 extension PropertyMapping {
-  fileprivate init(_ name: String, _ tree: JSONTree) throws(MappingFileError) {
-    self.init(name, nil)
+  fileprivate init(name: String, tree: JSONTree) throws(MappingFileError) {
+    self.init(name: name, valueExpression: nil)
     guard case .object = tree.content else {
-      valueExpression = try Self.expression(tree)
+      valueExpression = try Self.expression(tree: tree)
       return
     }
-    var object = try JSONObject(tree, key: name)
-    if let value = object.take("value") { valueExpression = try Self.expression(value) }
-    if let info = object.take("userInfo") { userInfo = try UserInfoText.values(info) }
+    var object = try JSONObject(tree: tree, key: name)
+    if let value = object.take("value") { valueExpression = try Self.expression(tree: value) }
+    if let info = object.take("userInfo") { userInfo = try UserInfoText.values(tree: info) }
     try object.requireEmpty()
   }
 
   private static func expression(
-    _ tree: JSONTree
+    tree: JSONTree
   ) throws(MappingFileError) -> ValueExpression? {
     if case .null = tree.content { return nil }
     do throws(MappingFileError) {
-      return try FormatText.expression(try tree.string("value"))
+      return try FormatText.expression(text: try tree.string(key: "value"))
     } catch {
       throw error.at(line: tree.line)
     }
@@ -142,17 +143,17 @@ extension PropertyMapping {
 }
 
 private enum UserInfoText {
-  static func values(_ tree: JSONTree) throws(MappingFileError) -> [String: AttributeValue] {
+  static func values(tree: JSONTree) throws(MappingFileError) -> [String: AttributeValue] {
     guard case .object(let members) = tree.content else {
       throw MappingFileError(.wrongKind(key: "userInfo", expected: "an object"), line: tree.line)
     }
     var result: [String: AttributeValue] = [:]
-    for (key, value) in members { result[key] = try self.value(key, value) }
+    for (key, value) in members { result[key] = try self.value(key: key, tree: value) }
     return result
   }
 
   private static func value(
-    _ key: String, _ tree: JSONTree
+    key: String, tree: JSONTree
   ) throws(MappingFileError) -> AttributeValue {
     switch tree.content {
     case .null: return .null
@@ -162,17 +163,17 @@ private enum UserInfoText {
       if let whole = Int64(digits) { return .integer(whole) }
       if let real = Double(digits) { return .real(real) }
       throw MappingFileError(.badValue(key: key, value: digits), line: tree.line)
-    case .object: return try constant(key, tree)
+    case .object: return try constant(key: key, tree: tree)
     case .array: throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line)
     }
   }
 
   private static func constant(
-    _ key: String, _ tree: JSONTree
+    key: String, tree: JSONTree
   ) throws(MappingFileError) -> AttributeValue {
-    var object = try JSONObject(tree, key: key)
-    guard let text = try object.text("constant"),
-      case .constant(let value) = try FormatText.expression(text)
+    var object = try JSONObject(tree: tree, key: key)
+    guard let text = try object.text(key: "constant"),
+      case .constant(let value) = try FormatText.expression(text: text)
     else { throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line) }
     try object.requireEmpty()
     return value
@@ -183,7 +184,7 @@ private enum UserInfoText {
 private struct JSONObject {
   private var members: [(key: String, value: JSONTree)]
 
-  init(_ tree: JSONTree, key: String) throws(MappingFileError) {
+  init(tree: JSONTree, key: String) throws(MappingFileError) {
     guard case .object(let members) = tree.content else {
       throw MappingFileError(.wrongKind(key: key, expected: "an object"), line: tree.line)
     }
@@ -197,14 +198,14 @@ private struct JSONObject {
 
   func has(_ key: String) -> Bool { members.contains { $0.key == key } }
 
-  mutating func text(_ key: String) throws(MappingFileError) -> String? {
+  mutating func text(key: String) throws(MappingFileError) -> String? {
     guard let value = take(key) else { return nil }
-    return try value.string(key)
+    return try value.string(key: key)
   }
 
-  mutating func hash(_ key: String) throws(MappingFileError) -> VersionHash? {
+  mutating func hash(key: String) throws(MappingFileError) -> VersionHash? {
     guard let value = take(key) else { return nil }
-    return try value.word(key) { VersionHash(hexadecimal: $0) }
+    return try value.word(key: key) { VersionHash(hexadecimal: $0) }
   }
 
   func requireEmpty() throws(MappingFileError) {
@@ -215,7 +216,7 @@ private struct JSONObject {
 }
 
 extension JSONTree {
-  fileprivate func string(_ key: String) throws(MappingFileError) -> String {
+  fileprivate func string(key: String) throws(MappingFileError) -> String {
     guard case .string(let text) = content else {
       throw MappingFileError(.wrongKind(key: key, expected: "a string"), line: line)
     }
@@ -224,9 +225,9 @@ extension JSONTree {
 
   /// The meaning of a string that must be one of a kind.
   fileprivate func word<Value>(
-    _ key: String, _ meaning: (String) -> Value?
+    key: String, meaning: (String) -> Value?
   ) throws(MappingFileError) -> Value {
-    let text = try string(key)
+    let text = try string(key: key)
     guard let value = meaning(text) else {
       throw MappingFileError(.badValue(key: key, value: text), line: line)
     }

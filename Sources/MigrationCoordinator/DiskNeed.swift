@@ -15,7 +15,7 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   /// External binary files that are copied to the destination.
   package var external: Int64
 
-  package var bytes: Int64 { Self.sum([work, result, external]) }
+  package var bytes: Int64 { Self.sum(numbers: [work, result, external]) }
 
   /// - Parameters:
   ///   - stages: from the second one on, the store that the stage before made is there as well.
@@ -25,20 +25,20 @@ package struct DiskNeed: Hashable, Codable, Sendable {
     sourceBytes: Int64, stages: Int = 1, shardTenths: Int64 = 14, externalBytes: Int64 = 0
   ) {
     // What adds attributes and renumbers grows a little.
-    result = Self.share(sourceBytes, 11, of: 10)
-    work = Self.share(sourceBytes, shardTenths, of: 10) + (24 << 20)
+    result = Self.share(bytes: sourceBytes, tenths: 11, of: 10)
+    work = Self.share(bytes: sourceBytes, tenths: shardTenths, of: 10) + (24 << 20)
     external = externalBytes
     guard stages > 1 else { return }
     // The store that a stage begins with has its external files beside it, and so has the next one.
-    work = Self.sum([work, result, externalBytes, externalBytes])
+    work = Self.sum(numbers: [work, result, externalBytes, externalBytes])
   }
 
-  private static func share(_ bytes: Int64, _ tenths: Int64, of whole: Int64) -> Int64 {
+  private static func share(bytes: Int64, tenths: Int64, of whole: Int64) -> Int64 {
     let (product, overflow) = bytes.multipliedReportingOverflow(by: tenths)
     return overflow ? .max / 8 : product / whole
   }
 
-  private static func sum(_ numbers: [Int64]) -> Int64 {
+  private static func sum(numbers: [Int64]) -> Int64 {
     numbers.reduce(0) { sum, next in
       let (result, overflow) = sum.addingReportingOverflow(next)
       return overflow ? .max : result

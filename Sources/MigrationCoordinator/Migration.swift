@@ -22,7 +22,7 @@ package struct Migration: Sendable {
   private let words: OutcomeWords
 
   package init(
-    _ request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(),
+    request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(),
     logger: Logger, words: OutcomeWords = .plain
   ) {
     self.request = request
@@ -36,16 +36,16 @@ package struct Migration: Sendable {
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
     let migration = try Migration(
-      request.resolved(), launcher: launcher, logger: logger, words: words)
+      request: request.resolved(), launcher: launcher, logger: logger, words: words)
     return try await migration.runResolved(progress: progress)
   }
 
   private func runResolved(
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
-    let keeper = OutcomeKeeper(request, words, logger)
+    let keeper = OutcomeKeeper(request: request, words: words, logger: logger)
     do {
-      let report = try await run(keeper, progress)
+      let report = try await run(keeper, progress: progress)
       keeper.end(report)
       return report
     } catch {
@@ -55,22 +55,22 @@ package struct Migration: Sendable {
   }
 
   private func run(
-    _ keeper: OutcomeKeeper, _ progress: @escaping @Sendable (StatusSnapshot) -> Void
+    _ keeper: OutcomeKeeper, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let paths = request.paths
     if let output = request.output,
       try Files.fileStatusIfPresent(output, followLinks: false) != nil
     {
-      return try finish(output, paths)
+      return try finish(output, paths: paths)
     }
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
-    let target = try TargetModel(request.target, configuration: request.configuration)
+    let target = try TargetModel(paths: request.target, configuration: request.configuration)
     let workspace = try Workspace.open(paths, store: request.store)
     // A journal that cannot be followed stays, with its folder.
     try SwapJournal(paths).recover()
     do {
       keeper.begin(workspace.paths)
-      let report = try await run(target, workspace, keeper, progress)
+      let report = try await run(target, workspace: workspace, keeper: keeper, progress: progress)
       try remove(workspace)
       return report
     } catch is CancellationError {
@@ -93,25 +93,29 @@ package struct Migration: Sendable {
   }
 
   private func run(
-    _ target: TargetModel, _ workspace: Workspace, _ keeper: OutcomeKeeper,
-    _ progress: @escaping @Sendable (StatusSnapshot) -> Void
+    _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper,
+    progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
-    let reporter = ProgressReporter(workspace.paths, run: keeper.run, logger: logger, progress)
+    let reporter = ProgressReporter(
+      paths: workspace.paths, run: keeper.run, logger: logger, progress: progress)
     defer { reporter.end() }
     do {
-      let survey = try survey(target, workspace.paths)
-      let prepared = try PreparedMigration(request, target, survey)
-      guard let found = prepared.route else { return try current(survey, workspace, keeper) }
+      let survey = try survey(target: target, paths: workspace.paths)
+      let prepared = try PreparedMigration(request: request, target: target, survey: survey)
+      guard let found = prepared.route else {
+        return try current(survey, workspace: workspace, keeper: keeper)
+      }
       var report: MigrationReport
       do {
-        report = try await migrate(survey, prepared.stages, workspace, reporter)
+        report = try await migrate(
+          survey, stages: prepared.stages, workspace: workspace, reporter: reporter)
       } catch {
         throw prepared.explained(error)
       }
       if request.output != nil {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
       }
-      report.note(found, prepared.stages)
+      report.note(found, stages: prepared.stages)
       report.seconds = reporter.seconds
       report.peakMemory = reporter.peakMemory
       reporter.enter(.done)
@@ -124,7 +128,7 @@ package struct Migration: Sendable {
 
   /// Ends a migration whose output is there: one that was cut off once its result had its name, or
   /// one that an earlier run finished.
-  private func finish(_ output: FilePath, _ paths: MigrationPaths) throws -> MigrationReport {
+  private func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     if let made = OutcomeKeeper.made(at: output),
       try made == MadeOutput(of: request, from: SourceFingerprint(of: request.store)).text()
     {
@@ -140,7 +144,7 @@ package struct Migration: Sendable {
 
   /// Copies a store that has the model already, where that was asked for.
   private func current(
-    _ survey: StoreSurvey, _ workspace: Workspace, _ keeper: OutcomeKeeper
+    _ survey: StoreSurvey, workspace: Workspace, keeper: OutcomeKeeper
   ) throws -> MigrationReport {
     guard request.copiesIfCurrent, let output = request.output else {
       return report(.alreadyCurrent)
@@ -155,7 +159,7 @@ package struct Migration: Sendable {
     var report = report(.copied)
     report.missingExternalFiles = try files.bring(from: request.store, to: output)
     guard try SourceFingerprint(of: request.store) == survey.access.fingerprint else {
-      throw StoreError(.changedDuringMigration, store: request.store)
+      throw StoreError(problem: .changedDuringMigration, store: request.store)
     }
     _ = try ResultHandover(
       request: request, survey: survey, files: files, paths: workspace.paths
@@ -170,7 +174,7 @@ package struct Migration: Sendable {
       outcome: outcome, store: request.store.string, destination: request.destination.string)
   }
 
-  private func survey(_ target: TargetModel, _ paths: MigrationPaths) throws -> StoreSurvey {
+  private func survey(target: TargetModel, paths: MigrationPaths) throws -> StoreSurvey {
     let access = try SourceAccess.open(request.store) {
       try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
       return paths.snapshot
@@ -180,7 +184,7 @@ package struct Migration: Sendable {
 
   /// Makes the result stage by stage, and puts it where it belongs.
   private func migrate(
-    _ survey: StoreSurvey, _ stages: [Stage], _ workspace: Workspace, _ reporter: ProgressReporter
+    _ survey: StoreSurvey, stages: [Stage], workspace: Workspace, reporter: ProgressReporter
   ) async throws -> MigrationReport {
     let made = try await StageSequence(
       request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,

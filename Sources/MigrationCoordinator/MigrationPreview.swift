@@ -34,25 +34,26 @@ package struct MigrationPreview: Sendable {
   ///
   /// A store whose latest changes are still in its `-wal` is copied to a temporary folder.
   package static func with<Result>(
-    _ request: MigrationRequest, _ target: TargetModel, _ body: (MigrationPreview) throws -> Result
+    _ request: MigrationRequest, target: TargetModel, body: (MigrationPreview) throws -> Result
   ) throws -> Result {
     var request = try request.resolved()
     request.namesVersions = true
     let access = try SourceAccess.open(request.store)
     let survey = try StoreSurvey(opening: request, access: access, target: target)
-    return try body(MigrationPreview(PreparedMigration(request, target, survey)))
+    return try body(
+      MigrationPreview(PreparedMigration(request: request, target: target, survey: survey)))
   }
 
   private init(_ prepared: PreparedMigration) throws {
     self.prepared = prepared
     let (request, survey) = (prepared.request, prepared.survey)
     assessment = try prepared.stages.first.map {
-      try StageAssessment($0, survey, request, scansAll: true)
+      try StageAssessment(stage: $0, survey: survey, request: request, scansAll: true)
     }
     var plan: MigrationPlan?
     var choice: EngineList.Choice?
     if let assessment, assessment.work != nil {
-      let input = StageInput(request, survey, assessment)
+      let input = StageInput(request: request, survey: survey, assessment: assessment)
       let chosen = EngineList.choose(for: input, wish: request.engine.wish)
       if assessment.rows != nil { plan = try chosen.engine.planned(input, under: nil).1 }
       choice = chosen

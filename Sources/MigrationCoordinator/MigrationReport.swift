@@ -140,7 +140,7 @@ package struct MigrationReport: Codable, Sendable {
 extension MigrationReport {
   /// The report of a migration without a result.
   package static func without(
-    result outcome: Outcome, store: FilePath, destination: FilePath, _ failure: Failure
+    result outcome: Outcome, store: FilePath, destination: FilePath, failure: Failure
   ) -> MigrationReport {
     var report = MigrationReport(
       outcome: outcome, store: store.string, destination: destination.string)
@@ -149,7 +149,7 @@ extension MigrationReport {
   }
 
   /// Notes the route that was taken and what was left aside.
-  mutating func note(_ found: FoundRoute, _ stages: [Stage]) {
+  mutating func note(_ found: FoundRoute, stages: [Stage]) {
     steps = Step.steps(of: stages)
     unusedMappings = found.unusedMappings
   }

@@ -43,7 +43,7 @@ final class OutcomeKeeper: Sendable {
     var files: [(file: OutcomeFile, before: OutcomeRecord?)]
   }
 
-  init(_ request: MigrationRequest, _ words: OutcomeWords, _ logger: Logger) {
+  init(request: MigrationRequest, words: OutcomeWords, logger: Logger) {
     self.request = request
     self.words = words
     self.logger = logger
@@ -100,7 +100,7 @@ final class OutcomeKeeper: Sendable {
   }
 
   /// - Parameter isNew: false where a run that did something has more to say.
-  private func end(isNew: Bool, _ change: (inout OutcomeRecord) -> Void) {
+  private func end(isNew: Bool, change: (inout OutcomeRecord) -> Void) {
     guard var kept = state.withLock({ $0 }) ?? unbegun() else { return }
     change(&kept.record)
     for (file, before) in kept.files {

@@ -21,7 +21,7 @@ package struct PreparedMigration: Sendable {
   package let stages: [Stage]
 
   /// Finds the way of a resolved request, and whether all that it names is there; writes nothing.
-  init(_ request: MigrationRequest, _ target: TargetModel, _ survey: StoreSurvey) throws {
+  init(request: MigrationRequest, target: TargetModel, survey: StoreSurvey) throws {
     self.request = request
     self.survey = survey
     isNeeded = survey.metadata.versionHashes != target.hashes
@@ -39,9 +39,9 @@ package struct PreparedMigration: Sendable {
     try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
     for step in found.route.steps { try Self.check(step) }
     stages = try StagePlanner(
-      found.route, source: survey.schema, isStepwise: request.isStepwise,
+      route: found.route, source: survey.schema, isStepwise: request.isStepwise,
       independentPolicies: request.independentPolicies,
-      joins: try JoinChoices(request, target: target.model)
+      joins: try JoinChoices(request: request, target: target.model)
     ).stages
     try LossRules(request: request, survey: survey, stages: stages).check()
   }
@@ -51,14 +51,14 @@ package struct PreparedMigration: Sendable {
     guard !step.mappings.isEmpty else { return }
     let (source, destination) = (step.source.model, step.destination.model)
     let problems = MappingCheck(
-      step.mappings.map(\.mapping), source: source, destination: destination
+      models: step.mappings.map(\.mapping), source: source, destination: destination
     ).problems
     guard problems.isEmpty else {
       throw MigrationError.mappingProblems(step.mappings.map { FilePath($0.name) }, problems)
     }
     guard step.mappings.count > 1 else { return }
     let set = MappingSet(
-      step.mappings.map { .init(name: $0.name, mapping: $0.mapping) }, source: source,
+      pieces: step.mappings.map { .init(name: $0.name, mapping: $0.mapping) }, source: source,
       destination: destination)
     // Entities that nobody mentions stay empty, and whoever had objects there hears of it.
     let conflicts = set.problems.filter {

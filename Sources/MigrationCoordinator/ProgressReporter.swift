@@ -16,8 +16,8 @@ final class ProgressReporter: Sendable {
   private let poller: Task<Void, Never>?
 
   init(
-    _ paths: MigrationPaths, run: Identifier = .random(), logger: Logger,
-    _ progress: @escaping @Sendable (StatusSnapshot) -> Void
+    paths: MigrationPaths, run: Identifier = .random(), logger: Logger,
+    progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
     do {
       let file = try StatusFile.create(paths.status)
@@ -26,7 +26,7 @@ final class ProgressReporter: Sendable {
         run: run, boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
         coordinator: own, coordinatorStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
       status = file
-      flusher = RunFlusher(file, record, every: .milliseconds(100))
+      flusher = RunFlusher(file: file, record: record, every: .milliseconds(100))
       poller = Task.detached {
         while !Task.isCancelled {
           if let snapshot = try? file.snapshot() { progress(snapshot) }

@@ -29,7 +29,7 @@ package struct AssemblyOrder: Sendable {
   package var textEncoding: UInt32 = 1
 
   package init(
-    _ stage: StageInput, plan: MigrationPlan, manifests: [ShardManifest], metadata: StoreMetadata,
+    stage: StageInput, plan: MigrationPlan, manifests: [ShardManifest], metadata: StoreMetadata,
     paths: MigrationPaths
   ) {
     store = stage.store
@@ -74,9 +74,9 @@ extension ReferenceCheck {
   /// Counts the references that lead to no row.
   package var danglingCount: String {
     """
-    SELECT count(*) FROM \(SQL.identifier(table)) AS t WHERE t.\(SQL.identifier(column)) IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM \(SQL.identifier(destinationTable)) AS d
-      WHERE d.Z_PK = t.\(SQL.identifier(column)))
+    SELECT count(*) FROM \(SQL.identifier(name: table)) AS t WHERE t.\(SQL.identifier(name: column)) IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM \(SQL.identifier(name: destinationTable)) AS d
+      WHERE d.Z_PK = t.\(SQL.identifier(name: column)))
     """
   }
 }
@@ -128,7 +128,7 @@ package struct ExternalNames: Sendable {
   package init(_ readers: [String: Reader]) { self.readers = readers }
 
   /// Gives the names in a table; false where they are not known.
-  package func forEach(of table: String, _ body: (String) throws -> Void) throws -> Bool {
+  package func forEach(of table: String, body: (String) throws -> Void) throws -> Bool {
     guard let reader = readers[table] else { return false }
     try reader(body)
     return true

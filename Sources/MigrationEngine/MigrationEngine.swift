@@ -22,7 +22,7 @@ package protocol MigrationEngine: Codable, Sendable {
 
   /// Decides which worker makes which rows, and what the engine needs to know for that.
   static func plan(
-    _ stage: StageInput, under restriction: PlanRestriction?
+    stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: Self, plan: MigrationPlan)
 
   /// Whether the engine still finds what an earlier run of its plan left in the work folder.
@@ -31,14 +31,14 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Makes the files that workers write to, unless they are there, for a result of about so many
   /// bytes.
   mutating func prepare(
-    _ stage: StageInput, _ plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+    _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws
 
   /// What a worker needs to know of a work order besides its programs; nil for nothing.
   ///
   /// - Parameter now: seconds since 2001, the same for every attempt.
   func task(
-    for order: WorkOrder, of plan: MigrationPlan, _ stage: StageInput, in paths: MigrationPaths,
+    for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload?
 
@@ -79,10 +79,10 @@ extension MigrationEngine {
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   package func canResume(in paths: MigrationPaths) throws -> Bool { true }
   package mutating func prepare(
-    _ stage: StageInput, _ plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+    _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws {}
   package func task(
-    for order: WorkOrder, of plan: MigrationPlan, _ stage: StageInput, in paths: MigrationPaths,
+    for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? { nil }
   package static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary? { nil }

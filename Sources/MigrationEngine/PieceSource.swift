@@ -24,7 +24,7 @@ package struct PieceSource {
   private let program: Program
   private let keys: KeyRange
 
-  package init(_ document: WorkOrderDocument, _ piece: Piece) {
+  package init(document: WorkOrderDocument, piece: Piece) {
     keys = piece.keys
     if let table = document.tables.first(where: { $0.destinationTable == piece.destinationTable }) {
       program = .table(table)
@@ -58,7 +58,7 @@ package struct PieceSource {
   }
 
   /// What a table of objects had in the range, whatever an index says, and what became of it.
-  package func count(in table: String, _ db: Database) throws -> RowCount? {
+  package func count(in table: String, db: Database) throws -> RowCount? {
     guard case .table(let program) = program else { return nil }
     let seen = try Int64.fetchOne(db, sql: program.count(in: keys, schema: "src")) ?? 0
     let made = try Row.fetchAll(
@@ -67,7 +67,7 @@ package struct PieceSource {
   }
 
   /// Where the rows written so far end.
-  package func position(in table: String, _ db: Database) throws -> Position? {
+  package func position(in table: String, db: Database) throws -> Position? {
     switch program {
     case .table:
       return try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(table)").map {
@@ -89,7 +89,7 @@ package struct PieceSource {
 extension WorkOrderDocument {
   /// Makes the source readable as `src`, and its external files with it.
   package func attachSource(to connection: StoreConnection) throws {
-    let source = StoreConnection.uri(FilePath(source)) + "?immutable=1"
+    let source = StoreConnection.uri(path: FilePath(source)) + "?immutable=1"
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))
@@ -111,7 +111,7 @@ extension WorkOrderDocument {
   }
 
   /// What computes the values that the order's programs call for, known to the connection.
-  package func caller(_ connection: StoreConnection, _ policies: PolicyFactories) throws
+  package func caller(_ connection: StoreConnection, policies: PolicyFactories) throws
     -> RowCaller?
   {
     guard let calls else { return nil }
@@ -121,7 +121,8 @@ extension WorkOrderDocument {
     let support = FilePath(support)
     return try connection.perform { db in
       let caller = try RowCaller(
-        calls.mapping, source: source, destination: destination, db: db, support: support,
+        mappingModel: calls.mapping, source: source, destination: destination, db: db,
+        support: support,
         now: calls.now, policies: policies)
       caller.install(in: db)
       return caller
@@ -132,7 +133,7 @@ extension WorkOrderDocument {
 extension StoreConnection {
   /// Runs a block; what a caller failed at comes out as its own error, not as one of SQLite.
   package func perform<Result>(
-    _ caller: RowCaller?, _ body: (Database) throws -> Result
+    _ caller: RowCaller?, body: (Database) throws -> Result
   ) throws -> Result {
     do {
       return try perform(body)

@@ -9,7 +9,7 @@ package struct ShardWork {
   package let progress: any ShardProgress
 
   package init(
-    _ document: WorkOrderDocument, policies: PolicyFactories = [:], progress: any ShardProgress
+    document: WorkOrderDocument, policies: PolicyFactories = [:], progress: any ShardProgress
   ) {
     self.document = document
     self.policies = policies

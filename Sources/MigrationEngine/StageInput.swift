@@ -50,7 +50,8 @@ package struct StageInput: Sendable {
   package func rowPlan(
     _ adjust: (inout [String: TableStatistics]) -> Void = { _ in }
   ) throws -> MigrationPlan {
-    var statistics = try StatisticsReader(survey: survey, sliceRows: rangeRows).statistics(program)
+    var statistics = try StatisticsReader(survey: survey, sliceRows: rangeRows).statistics(
+      program: program)
     adjust(&statistics)
     return PartitionPlanner(
       program: program, statistics: statistics,

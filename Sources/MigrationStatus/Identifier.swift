@@ -22,10 +22,10 @@ package struct Identifier: Hashable, Codable, Sendable, CustomStringConvertible 
   /// nil unless there are 16 bytes.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == Self.size else { return nil }
-    func number(_ bytes: some Sequence<UInt8>) -> UInt64 {
+    func number(bytes: some Sequence<UInt8>) -> UInt64 {
       bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
-    self.init(high: number(bytes.prefix(8)), low: number(bytes.dropFirst(8)))
+    self.init(high: number(bytes: bytes.prefix(8)), low: number(bytes: bytes.dropFirst(8)))
   }
 
   package var bytes: [UInt8] {

@@ -53,42 +53,44 @@ extension StateDecision {
   /// nil where there is neither.
   ///
   /// Where they tell of two runs, the later one counts.
-  init?(status: RunRecord?, record: OutcomeRecord?, _ surroundings: Surroundings) {
+  init?(status: RunRecord?, record: OutcomeRecord?, surroundings: Surroundings) {
     switch (status, record) {
     case (nil, nil): return nil
-    case (let status?, nil): self.init(status, surroundings)
-    case (nil, let record?): self.init(record, surroundings)
+    case (let status?, nil): self.init(status: status, surroundings: surroundings)
+    case (nil, let record?): self.init(record: record, surroundings: surroundings)
     case (let status?, let record?):
       if status.run == record.run {
         // What a run says last, it says in its record.
-        self = record.state == .running ? .init(status, surroundings) : .init(record)
+        self =
+          record.state == .running
+          ? .init(status: status, surroundings: surroundings) : .init(record)
       } else if Double(status.startedAt) / 1e9 >= record.started {
-        self.init(status, surroundings)
+        self.init(status: status, surroundings: surroundings)
       } else {
-        self.init(record, surroundings)
+        self.init(record: record, surroundings: surroundings)
       }
     }
   }
 
-  private init(_ status: RunRecord, _ surroundings: Surroundings) {
+  private init(status: RunRecord, surroundings: Surroundings) {
     switch status.phase {
     case .done: self.init(state: .done, exitStatus: 0)
     case .failed: self.init(ended: status.exitStatus)
     default:
       self.init(
         process: status.coordinator, start: status.coordinatorStart, boot: status.boot,
-        heartbeatAt: status.heartbeatAt, surroundings)
+        heartbeatAt: status.heartbeatAt, surroundings: surroundings)
     }
   }
 
-  private init(_ record: OutcomeRecord, _ surroundings: Surroundings) {
+  private init(record: OutcomeRecord, surroundings: Surroundings) {
     guard record.state == .running else {
       self.init(record)
       return
     }
     self.init(
       process: record.process, start: record.processStart, boot: record.boot, heartbeatAt: nil,
-      surroundings)
+      surroundings: surroundings)
   }
 
   private init(_ ended: OutcomeRecord) {
@@ -115,7 +117,7 @@ extension StateDecision {
   /// A run that has not said how it ended.
   private init(
     process: Int32, start: UInt64, boot: Identifier, heartbeatAt: Int64?,
-    _ surroundings: Surroundings
+    surroundings: Surroundings
   ) {
     if surroundings.isAfterRestart(since: boot) {
       self.init(dead: .machineRestarted)

@@ -134,13 +134,15 @@ package struct OutcomeFile: Hashable, Sendable {
   /// - Throws: where something else has the name, or where it cannot be read.
   package func read() throws -> OutcomeRecord? {
     guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return nil }
-    guard status.kind == .file else { throw SystemCallError(.open, path, .fileExists) }
+    guard status.kind == .file else {
+      throw SystemCallError(operation: .open, path: path, errno: .fileExists)
+    }
     // A pipe that took the name since would block without `nonBlocking`.
     let file = try FileDescriptor.open(
       path, .readOnly, options: [.noFollow, .nonBlocking, .closeOnExec])
     return try file.closeAfter {
       guard try Files.fileStatus(of: file).kind == .file else {
-        throw SystemCallError(.open, path, .fileExists)
+        throw SystemCallError(operation: .open, path: path, errno: .fileExists)
       }
       return try OutcomeRecord(
         decoding: Files.readToEnd(file, limit: Self.mostBytes))

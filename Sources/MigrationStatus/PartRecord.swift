@@ -102,7 +102,7 @@ extension PartRecord {
   }
 
   /// The key: big-endian, so that keys are in the order of the numbers.
-  package static func key(_ workOrder: UInt32) -> [UInt8] {
+  package static func key(workOrder: UInt32) -> [UInt8] {
     withUnsafeBytes(of: workOrder.bigEndian) { Array($0) }
   }
 
@@ -135,7 +135,7 @@ extension PartRecord {
   }
 
   package init(decoding bytes: [UInt8]) throws(RecordError) {
-    let reader = try RecordReader(bytes, version: Self.version, size: Self.size)
+    let reader = try RecordReader(bytes: bytes, version: Self.version, size: Self.size)
     guard let state = State(rawValue: reader.integer(at: Offset.state)) else { throw .damaged }
     self.state = state
     workOrder = reader.integer(at: Offset.workOrder)

@@ -14,16 +14,17 @@ struct Progress {
   init(_ contents: StatusContents) {
     run = contents.run
     phase = run.failedPhase ?? run.phase
-    let counted = max(run.bytesDone, sum(contents.parts.map(\.bytesCounted)))
+    let counted = max(run.bytesDone, sum(numbers: contents.parts.map(\.bytesCounted)))
     let total = run.bytesTotal
     bytesDone = min(counted, total)
     inner =
       switch phase {
-      case .migrating where total > 0: Self.share(counted, of: total)
+      case .migrating where total > 0: Self.share(done: counted, of: total)
       case .migrating:
         Self.share(
-          max(run.rowsDone, sum(contents.parts.map(\.rowsCounted))), of: run.rowsTotal)
-      default: Self.share(run.unitsDone, of: run.unitsTotal)
+          done: max(run.rowsDone, sum(numbers: contents.parts.map(\.rowsCounted))),
+          of: run.rowsTotal)
+      default: Self.share(done: run.unitsDone, of: run.unitsTotal)
       }
   }
 
@@ -39,7 +40,7 @@ struct Progress {
     // What an earlier run had done cost this one no time.
     let found =
       phase == .migrating && run.bytesTotal > 0
-      ? Self.share(run.bytesFound, of: run.bytesTotal) : 0
+      ? Self.share(done: run.bytesFound, of: run.bytesTotal) : 0
     let gained = inner - found
     let (since, done) =
       gained >= 0.01
@@ -49,7 +50,7 @@ struct Progress {
     return (1 - fraction) * elapsed / done
   }
 
-  private static func share(_ done: UInt64, of total: UInt64) -> Double {
+  private static func share(done: UInt64, of total: UInt64) -> Double {
     total == 0 ? 0 : Double(min(done, total)) / Double(total)
   }
 }

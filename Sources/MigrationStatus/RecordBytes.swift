@@ -51,7 +51,7 @@ package enum RecordError: Error, Hashable, Sendable {
 
 extension RecordReader {
   /// Every record starts with its version, whatever follows.
-  init(_ bytes: [UInt8], version: UInt32, size: Int) throws(RecordError) {
+  init(bytes: [UInt8], version: UInt32, size: Int) throws(RecordError) {
     guard bytes.count >= 4 else { throw .damaged }
     self.init(bytes: bytes)
     let found: UInt32 = integer(at: 0)

@@ -143,7 +143,7 @@ extension RunRecord {
   }
 
   package init(decoding bytes: [UInt8]) throws(RecordError) {
-    let reader = try RecordReader(bytes, version: Self.version, size: Self.size)
+    let reader = try RecordReader(bytes: bytes, version: Self.version, size: Self.size)
     let failed: UInt32 = reader.integer(at: Offset.failedPhase)
     guard let phase = Phase(rawValue: reader.integer(at: Offset.phase)),
       let run = Identifier(bytes[Offset.run..<(Offset.run + Identifier.size)]),

@@ -12,7 +12,7 @@ struct StatusContents {
   }
 
   init(_ environment: LMDBEnvironment) throws(StatusError) {
-    let (runTable, partTable) = (environment.table("run"), environment.table("part"))
+    let (runTable, partTable) = (environment.table(name: "run"), environment.table(name: "part"))
     let (run, parts) = try StatusError.converting { () throws(LMDBError) in
       try environment.read { transaction throws(LMDBError) in
         (
@@ -22,62 +22,64 @@ struct StatusContents {
       }
     }
     guard let run else { throw StatusError(problem: .empty, path: environment.path) }
-    self.run = try Self.decode(run, environment.path)
+    self.run = try Self.decode(run, path: environment.path)
     var decoded: [PartRecord] = []
-    for entry in parts { decoded.append(try Self.decode(entry.value, entry.key, environment.path)) }
+    for entry in parts {
+      decoded.append(try Self.decode(entry.value, key: entry.key, path: environment.path))
+    }
     self.parts = decoded
   }
 
   static func run(in environment: LMDBEnvironment) throws(StatusError) -> RunRecord? {
-    let table = environment.table("run")
+    let table = environment.table(name: "run")
     let bytes = try StatusError.converting { () throws(LMDBError) in
       try environment.read { transaction throws(LMDBError) in
         try transaction.value(at: StatusFile.runKey, in: table)
       }
     }
     guard let bytes else { return nil }
-    return try decode(bytes, environment.path)
+    return try decode(bytes, path: environment.path)
   }
 
   static func part(
-    _ workOrder: UInt32, in environment: LMDBEnvironment
+    workOrder: UInt32, in environment: LMDBEnvironment
   ) throws(StatusError) -> PartRecord? {
-    let (key, table) = (PartRecord.key(workOrder), environment.table("part"))
+    let (key, table) = (PartRecord.key(workOrder: workOrder), environment.table(name: "part"))
     let bytes = try StatusError.converting { () throws(LMDBError) in
       try environment.read { transaction throws(LMDBError) in
         try transaction.value(at: key, in: table)
       }
     }
     guard let bytes else { return nil }
-    return try decode(bytes, key, environment.path)
+    return try decode(bytes, key: key, path: environment.path)
   }
 
   private static func decode(
-    _ bytes: [UInt8], _ path: FilePath
+    _ bytes: [UInt8], path: FilePath
   ) throws(StatusError) -> RunRecord {
     do throws(RecordError) {
       return try RunRecord(decoding: bytes)
     } catch {
-      throw StatusError(error, .run, path)
+      throw StatusError(error: error, record: .run, path: path)
     }
   }
 
   private static func decode(
-    _ bytes: [UInt8], _ key: [UInt8], _ path: FilePath
+    _ bytes: [UInt8], key: [UInt8], path: FilePath
   ) throws(StatusError) -> PartRecord {
     let number = key.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     do throws(RecordError) {
       let part = try PartRecord(decoding: bytes)
-      guard PartRecord.key(part.workOrder) == key else { throw .damaged }
+      guard PartRecord.key(workOrder: part.workOrder) == key else { throw .damaged }
       return part
     } catch {
-      throw StatusError(error, .part(number), path)
+      throw StatusError(error: error, record: .part(number), path: path)
     }
   }
 }
 
 extension StatusError {
-  fileprivate init(_ error: RecordError, _ record: Record, _ path: FilePath) {
+  fileprivate init(error: RecordError, record: Record, path: FilePath) {
     switch error {
     case .unsupportedVersion(let version):
       self.init(problem: .unsupportedVersion(version), path: path)

@@ -38,12 +38,12 @@ package final class StatusFile: Sendable {
       throw StatusError(problem: .networkFileSystem, path: path)
     }
     try remove(path)
-    return try open(path, .create(mapSize: mapSize))
+    return try open(path, access: .create(mapSize: mapSize))
   }
 
   /// Opens the file that the coordinator made: a worker in a process of its own.
   package static func openForWriting(_ path: FilePath) throws -> StatusFile {
-    try open(path, .write)
+    try open(path, access: .write)
   }
 
   /// Removes the file; who has it open keeps a file without a name.
@@ -53,7 +53,7 @@ package final class StatusFile: Sendable {
   }
 
   private static func open(
-    _ path: FilePath, _ access: LMDBEnvironment.Access
+    _ path: FilePath, access: LMDBEnvironment.Access
   ) throws -> StatusFile {
     let environment = try StatusError.converting { () throws(LMDBError) in
       try LMDBEnvironment(path: path, tables: tables, access: access)
@@ -72,7 +72,7 @@ extension StatusFile {
   package var droppedUpdates: UInt32 { dropped.load(ordering: .relaxed) }
 
   package func write(run: RunRecord) {
-    put([(Self.runKey, run.encoded())], in: environment.table("run"))
+    put([(Self.runKey, run.encoded())], in: environment.table(name: "run"))
   }
 
   package func write(part: PartRecord) {
@@ -82,7 +82,8 @@ extension StatusFile {
   /// Writes several parts in one step, such as all of a new plan.
   package func write(parts: [PartRecord]) {
     put(
-      parts.map { (PartRecord.key($0.workOrder), $0.encoded()) }, in: environment.table("part"))
+      parts.map { (PartRecord.key(workOrder: $0.workOrder), $0.encoded()) },
+      in: environment.table(name: "part"))
   }
 
   /// Returns when the file is on the disk, so that a power cut now would cost little.
@@ -126,12 +127,12 @@ extension StatusFile {
   }
 
   /// The part of a work order, or nil when none was planned.
-  package func part(_ workOrder: UInt32) throws(StatusError) -> PartRecord? {
-    try StatusContents.part(workOrder, in: environment)
+  package func part(workOrder: UInt32) throws(StatusError) -> PartRecord? {
+    try StatusContents.part(workOrder: workOrder, in: environment)
   }
 
   /// What a reader in another process would see now.
   package func snapshot() throws(StatusError) -> StatusSnapshot {
-    StatusSnapshot(try StatusContents(environment), .now())
+    StatusSnapshot(contents: try StatusContents(environment), surroundings: .now())
   }
 }

@@ -44,7 +44,7 @@ package final class PartFlusher: Sendable {
 
   /// Begins to tell of a part that `PartRecord.start` has begun, at most ten times a second.
   package init(
-    _ file: StatusFile, _ record: PartRecord, every interval: Duration = .milliseconds(200)
+    file: StatusFile, record: PartRecord, every interval: Duration = .milliseconds(200)
   ) {
     let state = State(record)
     self.state = state
@@ -103,7 +103,7 @@ package final class RunFlusher: Sendable {
   private let thread: FlushThread
 
   package init(
-    _ file: StatusFile, _ record: RunRecord, every interval: Duration = .milliseconds(200)
+    file: StatusFile, record: RunRecord, every interval: Duration = .milliseconds(200)
   ) {
     let state = State(record)
     self.state = state
@@ -138,7 +138,7 @@ package final class RunFlusher: Sendable {
   package func advance(units: UInt64 = 1) {
     let now = WallClock.now()
     state.record.withLock { record in
-      record.unitsDone = min(record.unitsTotal, sum([record.unitsDone, units]))
+      record.unitsDone = min(record.unitsTotal, sum(numbers: [record.unitsDone, units]))
       record.progressAt = now
     }
   }

@@ -45,7 +45,7 @@ package final class StatusReader: Sendable {
   /// The record of the run itself, and what it comes to.
   package func read() throws(StatusError) -> (run: RunRecord, snapshot: StatusSnapshot) {
     let contents = try StatusContents(environment)
-    var snapshot = StatusSnapshot(contents, .now())
+    var snapshot = StatusSnapshot(contents: contents, surroundings: .now())
     highest.withLock { highest in
       if highest.run != snapshot.run { highest = (snapshot.run, 0) }
       highest.fraction = max(highest.fraction, snapshot.fraction)

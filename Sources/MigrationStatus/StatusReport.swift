@@ -9,15 +9,17 @@ package struct StatusReport: Sendable {
   /// What the tool said at the end.
   package var sentences: [String]
 
-  init?(_ told: (run: RunRecord, snapshot: StatusSnapshot)?, _ record: OutcomeRecord?) {
-    self.init(told, record, .now())
+  init?(told: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?) {
+    self.init(told: told, record: record, surroundings: .now())
   }
 
   init?(
-    _ told: (run: RunRecord, snapshot: StatusSnapshot)?, _ record: OutcomeRecord?,
-    _ surroundings: Surroundings
+    told: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?,
+    surroundings: Surroundings
   ) {
-    guard let decision = StateDecision(status: told?.run, record: record, surroundings) else {
+    guard
+      let decision = StateDecision(status: told?.run, record: record, surroundings: surroundings)
+    else {
       return nil
     }
     self.decision = decision
@@ -73,9 +75,9 @@ package final class StatusWatch {
     do {
       let found = try StatusPlaces(path).find(open: reader)
       reader = found.reader
-      return StatusReport(try reader?.read() ?? last, found.record)
+      return StatusReport(told: try reader?.read() ?? last, record: found.record)
     } catch {
-      guard let report = StatusReport(last, nil) else { throw error }
+      guard let report = StatusReport(told: last, record: nil) else { throw error }
       return report
     }
   }

@@ -80,7 +80,7 @@ struct Surroundings: Sendable {
   ///
   /// A clock that was set counts as silence, so both must hold.
   func isLost(
-    _ process: Int32, _ start: UInt64, heartbeatAt: Int64, boot written: Identifier
+    _ process: Int32, start: UInt64, heartbeatAt: Int64, boot written: Identifier
   ) -> Bool {
     if isAfterRestart(since: written) { return true }
     let (age, overflow) = time.subtractingReportingOverflow(heartbeatAt)
@@ -89,10 +89,10 @@ struct Surroundings: Sendable {
 }
 
 extension StatusSnapshot {
-  init(_ contents: StatusContents, _ surroundings: Surroundings) {
+  init(contents: StatusContents, surroundings: Surroundings) {
     let run = contents.run
     let progress = Progress(contents)
-    let parts = contents.parts.map { Part($0, run, surroundings) }
+    let parts = contents.parts.map { Part(part: $0, run: run, surroundings: surroundings) }
     self.run = run.run
     phase = run.phase
     failedPhase = run.failedPhase
@@ -100,7 +100,7 @@ extension StatusSnapshot {
     isStale =
       run.phase.isWorking
       && surroundings.isLost(
-        run.coordinator, run.coordinatorStart, heartbeatAt: run.heartbeatAt, boot: run.boot)
+        run.coordinator, start: run.coordinatorStart, heartbeatAt: run.heartbeatAt, boot: run.boot)
     // Nothing is left of a run that goes on no more.
     secondsRemaining = isStale ? nil : progress.secondsRemaining(at: surroundings.time)
     coordinator = run.coordinator
@@ -109,7 +109,7 @@ extension StatusSnapshot {
     heartbeatAt = seconds(run.heartbeatAt)
     progressAt = seconds(contents.parts.map(\.progressAt).reduce(run.progressAt, max))
     rowsTotal = run.rowsTotal
-    rowsDone = min(rowsTotal, max(run.rowsDone, sum(contents.parts.map(\.rowsCounted))))
+    rowsDone = min(rowsTotal, max(run.rowsDone, sum(numbers: contents.parts.map(\.rowsCounted))))
     bytesTotal = run.bytesTotal
     bytesDone = progress.bytesDone
     unitsTotal = run.unitsTotal
@@ -119,14 +119,14 @@ extension StatusSnapshot {
     workersRunning = parts.count { $0.state == .running && !$0.isStale }
     peakMemoryBytes = run.peakMemory
     droppedUpdates = sum(
-      contents.parts.map { UInt64($0.droppedUpdates) } + [UInt64(run.droppedUpdates)])
+      numbers: contents.parts.map { UInt64($0.droppedUpdates) } + [UInt64(run.droppedUpdates)])
     error = run.error.isEmpty ? nil : run.error
     self.parts = parts
   }
 }
 
 extension StatusSnapshot.Part {
-  fileprivate init(_ part: PartRecord, _ run: RunRecord, _ surroundings: Surroundings) {
+  fileprivate init(part: PartRecord, run: RunRecord, surroundings: Surroundings) {
     workOrder = part.workOrder
     partition = part.partition
     state =
@@ -154,14 +154,14 @@ extension StatusSnapshot.Part {
     isStale =
       part.state == .running
       && surroundings.isLost(
-        part.process, part.processStart, heartbeatAt: part.heartbeatAt, boot: run.boot)
+        part.process, start: part.processStart, heartbeatAt: part.heartbeatAt, boot: run.boot)
   }
 }
 
 private func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
 
 /// Records are read, not trusted: a sum of theirs may not fit.
-func sum(_ numbers: [UInt64]) -> UInt64 {
+func sum(numbers: [UInt64]) -> UInt64 {
   numbers.reduce(0) { total, next in
     let (sum, overflow) = total.addingReportingOverflow(next)
     return overflow ? .max : sum

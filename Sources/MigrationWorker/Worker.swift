@@ -22,7 +22,7 @@ package struct Worker {
 
   /// Takes the status file to tell progress to, where there is one.
   package init(
-    _ document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
+    document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
     words: @escaping @Sendable (any Error) -> String = { "\($0)" }
   ) {
     self.document = document
@@ -54,8 +54,8 @@ package struct Worker {
       }
       let shard = try engine.makeShard(
         ShardWork(
-          document, policies: policies,
-          progress: FlushedProgress(flusher, memory, of: document)))
+          document: document, policies: policies,
+          progress: FlushedProgress(flusher: flusher, memory: memory, of: document)))
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
         engine: document.engine, shard: FilePath(document.shard).lastComponent?.string ?? "",
@@ -103,7 +103,7 @@ package struct Worker {
     guard let status else { return nil }
     let order = document.order
     var record =
-      (try? status.part(UInt32(order.number)))
+      (try? status.part(workOrder: UInt32(order.number)))
       ?? PartRecord(
         workOrder: UInt32(order.number), partition: UInt32(order.partition),
         rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
@@ -112,7 +112,7 @@ package struct Worker {
     record.start(
       process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
     record.table = order.pieces.first?.destinationTable ?? ""
-    return PartFlusher(status, record, every: .milliseconds(100))
+    return PartFlusher(file: status, record: record, every: .milliseconds(100))
   }
 }
 
@@ -123,7 +123,7 @@ private final class FlushedProgress: ShardProgress {
   private let document: WorkOrderDocument
   private var flushes = 0
 
-  init(_ flusher: PartFlusher?, _ memory: PeakMemory, of document: WorkOrderDocument) {
+  init(flusher: PartFlusher?, memory: PeakMemory, of document: WorkOrderDocument) {
     self.flusher = flusher
     self.memory = memory
     self.document = document

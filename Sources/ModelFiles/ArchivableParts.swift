@@ -28,7 +28,7 @@ struct ArchivableParts {
       if request.isArchivable {
         result.fetchRequestTemplates[name] = request
       } else {
-        leaveOut("fetch request \(name)", request.predicate)
+        leaveOut("fetch request \(name)", predicate: request.predicate)
       }
     }
     return result
@@ -39,7 +39,7 @@ struct ArchivableParts {
     result.fetchedProperties = entity.fetchedProperties.filter { property in
       if property.request.isArchivable { return true }
       leaveOut(
-        "fetched property", property.request.predicate, entity: entity.name,
+        "fetched property", predicate: property.request.predicate, entity: entity.name,
         property: property.name)
       return false
     }
@@ -48,7 +48,8 @@ struct ArchivableParts {
       let isArchivable = index.opaquePredicate != nil || index.partialPredicate.isArchivable
       if isPlain && isArchivable { return true }
       leaveOut(
-        "fetch index \(index.name)", isPlain ? index.partialPredicate : nil, entity: entity.name)
+        "fetch index \(index.name)", predicate: isPlain ? index.partialPredicate : nil,
+        entity: entity.name)
       return false
     }
     return result
@@ -59,20 +60,20 @@ struct ArchivableParts {
     for (entity, property, part) in source.unreadParts {
       switch part.part {
       case .validation, .limit, .predicate: continue
-      case .defaultValue where isCarried(entity, property): continue
+      case .defaultValue where isCarried(entity, property: property): continue
       default:
         leftOut.append(ModelFileError(.unread(part), entity: entity, property: property))
       }
     }
   }
 
-  private func isCarried(_ entity: String?, _ property: String?) -> Bool {
-    guard let entity = entity.flatMap({ source.entity($0) }) else { return false }
+  private func isCarried(_ entity: String?, property: String?) -> Bool {
+    guard let entity = entity.flatMap({ source.entity(name: $0) }) else { return false }
     return entity.attributes.contains { $0.name == property && $0.opaqueDefault != nil }
   }
 
   private mutating func leaveOut(
-    _ part: String, _ predicate: ValuePredicate?, entity: String? = nil, property: String? = nil
+    _ part: String, predicate: ValuePredicate?, entity: String? = nil, property: String? = nil
   ) {
     let form = predicate.map { " (\($0))" } ?? ""
     leftOut.append(

@@ -34,14 +34,14 @@ extension ManagedObjectModel {
   func archivedIndexes(of entity: Entity) -> [FetchIndex] {
     let attributes = entity.attributes.filter(\.isIndexed).map(\.name).sorted()
     let derived = (attributes.map { [$0] } + entity.compoundIndexes).map { names in
-      FetchIndex(names.joined(separator: "_"), elements: names.map { .init(property: $0) })
+      FetchIndex(name: names.joined(separator: "_"), elements: names.map { .init(property: $0) })
     }
     let taken = Set(entity.fetchIndexes.map(\.name))
     return derived.filter { !taken.contains($0.name) } + entity.fetchIndexes
   }
 
   /// The property names of each index of several attributes; one on a relationship does not count.
-  func archivedCompounds(of entity: Entity, _ indexes: [FetchIndex]) -> [[String]] {
+  func archivedCompounds(of entity: Entity, indexes: [FetchIndex]) -> [[String]] {
     let attributes = Set(allAttributes(of: entity).map(\.name))
     return indexes.map { $0.elements.compactMap(\.propertyName) }.filter {
       $0.count > 1 && attributes.isSuperset(of: $0)

@@ -18,19 +18,19 @@ struct ArchivedValueWriter {
     case .string(let value): return writer.add(value)
     case .data(let value): return writer.add(value)
     case .date(let seconds):
-      return writer.add(Class("NSDate", "NSObject"), [("NS.time", .real(seconds))])
+      return writer.add(Class("NSDate", "NSObject"), fields: [("NS.time", .real(seconds))])
     case .uuid(let bytes):
-      return writer.add(Class("NSUUID", "NSObject"), [("NS.uuidbytes", .data(bytes))])
+      return writer.add(Class("NSUUID", "NSObject"), fields: [("NS.uuidbytes", .data(bytes))])
     case .uri(let text):
       let relative = writer.add(text)
       return writer.add(
         Class("NSURL", "NSObject"),
-        [("NS.base", .reference(nil)), ("NS.relative", .reference(relative))])
-    case .decimal(let text): return try decimal(text)
+        fields: [("NS.base", .reference(nil)), ("NS.relative", .reference(relative))])
+    case .decimal(let text): return try decimal(text: text)
     }
   }
 
-  private mutating func decimal(_ text: String) throws(ModelFileError) -> ID {
+  private mutating func decimal(text: String) throws(ModelFileError) -> ID {
     guard let decimal = DecimalText(text), let mantissa = UInt128("0" + decimal.digits) else {
       throw ModelFileError(.cannotArchive(text))
     }
@@ -38,7 +38,7 @@ struct ArchivedValueWriter {
     let length = (bytes.lastIndex { $0 != 0 }.map { $0 / 2 + 1 }) ?? 0
     return writer.add(
       Class("NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"),
-      [
+      fields: [
         ("NS.exponent", .integer(Int64(decimal.exponent))), ("NS.length", .integer(Int64(length))),
         ("NS.negative", .boolean(decimal.isNegative)), ("NS.compact", .boolean(false)),
         ("NS.mantissa", .data(bytes)), ("NS.mantissa.bo", .integer(1)),
@@ -52,45 +52,48 @@ struct ArchivedValueWriter {
     case .constant(let constant):
       return writer.add(
         Class("NSConstantValueExpression", "NSExpression", "NSObject"),
-        [("NSExpressionType", .integer(0)), ("NSConstantValue", .reference(try value(constant)))])
+        fields: [
+          ("NSExpressionType", .integer(0)), ("NSConstantValue", .reference(try value(constant))),
+        ])
     case .evaluatedObject:
       return writer.add(
-        Class("NSSelfExpression", "NSExpression", "NSObject"), [("NSExpressionType", .integer(1))])
+        Class("NSSelfExpression", "NSExpression", "NSObject"),
+        fields: [("NSExpressionType", .integer(1))])
     case .variable(let name):
       return writer.add(
         Class("NSVariableExpression", "NSExpression", "NSObject"),
-        [("NSExpressionType", .integer(2)), ("NSVariable", .reference(writer.add(name)))])
-    case .keyPath(nil, let path): return try keyPath(path)
+        fields: [("NSExpressionType", .integer(2)), ("NSVariable", .reference(writer.add(name)))])
+    case .keyPath(nil, let path): return try keyPath(path: path)
     case .keyPath(.variable(let name)?, let path):
-      return try keyPath(path, ofVariable: name)
-    case .builtIn(let name, let arguments): return try builtIn(name, arguments)
+      return try keyPath(path: path, ofVariable: name)
+    case .builtIn(let name, let arguments): return try builtIn(name: name, arguments: arguments)
     case .keyPath, .function, .aggregate, .fetch, .subquery, .ternary, .set:
       throw ModelFileError(.cannotArchive(expression.description))
     }
   }
 
-  private mutating func keyPath(_ path: String) throws(ModelFileError) -> ID {
+  private mutating func keyPath(path: String) throws(ModelFileError) -> ID {
     let selector = path.contains(".") ? "valueForKeyPath:" : "valueForKey:"
-    return keyPath(path, of: try expression(.evaluatedObject), type: 3, selector: selector)
+    return keyPath(path: path, of: try expression(.evaluatedObject), type: 3, selector: selector)
   }
 
   /// `$FETCH_SOURCE.name`, in the form that compiled mapping models have for `$source.name`.
   private mutating func keyPath(
-    _ path: String, ofVariable name: String
+    path: String, ofVariable name: String
   ) throws(ModelFileError) -> ID {
-    keyPath(path, of: try expression(.variable(name)), type: 4, selector: "valueForKeyPath:")
+    keyPath(path: path, of: try expression(.variable(name)), type: 4, selector: "valueForKeyPath:")
   }
 
   private mutating func keyPath(
-    _ path: String, of operand: ID, type: Int64, selector: String
+    path: String, of operand: ID, type: Int64, selector: String
   ) -> ID {
     let specifier = writer.add(
       Class("NSKeyPathSpecifierExpression", "NSExpression", "NSObject"),
-      [("NSExpressionType", .integer(10)), ("NSKeyPath", .reference(writer.add(path)))])
+      fields: [("NSExpressionType", .integer(10)), ("NSKeyPath", .reference(writer.add(path)))])
     let arguments = writer.add(ArchivedClass.mutableArray, of: [specifier])
     return writer.add(
       Class("NSKeyPathExpression", "NSFunctionExpression", "NSExpression", "NSObject"),
-      [
+      fields: [
         ("NSExpressionType", .integer(type)), ("NSOperand", .reference(operand)),
         ("NSSelectorName", .reference(writer.add(selector))),
         ("NSArguments", .reference(arguments)),
@@ -98,11 +101,11 @@ struct ArchivedValueWriter {
   }
 
   private mutating func builtIn(
-    _ name: String, _ arguments: [ValueExpression]
+    name: String, arguments: [ValueExpression]
   ) throws(ModelFileError) -> ID {
     let operand = writer.add(
       Class("NSConstantValueExpression", "NSExpression", "NSObject"),
-      [
+      fields: [
         ("NSExpressionType", .integer(0)),
         (
           "NSConstantValueClassName", .reference(writer.add(ArchivedExpressions.builtInClass))
@@ -114,7 +117,7 @@ struct ArchivedValueWriter {
     let list = name == "count:" ? ArchivedClass.array : ArchivedClass.mutableArray
     return writer.add(
       Class("NSFunctionExpression", "NSExpression", "NSObject"),
-      [
+      fields: [
         ("NSExpressionType", .integer(4)), ("NSOperand", .reference(operand)),
         ("NSSelectorName", .reference(writer.add(name))),
         ("NSArguments", .reference(writer.add(list, of: members))),
@@ -126,15 +129,15 @@ struct ArchivedValueWriter {
   mutating func predicate(_ predicate: ValuePredicate?) throws(ModelFileError) -> ID? {
     switch predicate {
     case nil: return nil
-    case .and(let parts)?: return try compound(1, parts)
-    case .or(let parts)?: return try compound(2, parts)
+    case .and(let parts)?: return try compound(1, parts: parts)
+    case .or(let parts)?: return try compound(2, parts: parts)
     case .comparison(let left, let comparison, let right, .direct, false, false)?:
       guard let operation = operation(comparison) else {
         throw ModelFileError(.cannotArchive(predicate?.description ?? ""))
       }
       return writer.add(
         Class("NSComparisonPredicate", "NSPredicate", "NSObject"),
-        [
+        fields: [
           ("NSLeftExpression", .reference(try expression(left))),
           ("NSRightExpression", .reference(try expression(right))),
           ("NSPredicateOperator", .reference(operation)),
@@ -145,7 +148,7 @@ struct ArchivedValueWriter {
   }
 
   private mutating func compound(
-    _ type: Int64, _ parts: [ValuePredicate]
+    _ type: Int64, parts: [ValuePredicate]
   ) throws(ModelFileError) -> ID {
     var members: [ID] = []
     for part in parts {
@@ -154,7 +157,7 @@ struct ArchivedValueWriter {
     let list = writer.add(ArchivedClass.array, of: members)
     return writer.add(
       Class("NSCompoundPredicate", "NSPredicate", "NSObject"),
-      [("NSCompoundPredicateType", .integer(type)), ("NSSubpredicates", .reference(list))])
+      fields: [("NSCompoundPredicateType", .integer(type)), ("NSSubpredicates", .reference(list))])
   }
 
   private mutating func operation(_ comparison: ValuePredicate.Comparison) -> ID? {
@@ -163,14 +166,14 @@ struct ArchivedValueWriter {
     case .equal:
       return writer.add(
         Class("NSEqualityPredicateOperator", "NSPredicateOperator", "NSObject"),
-        [
+        fields: [
           ("NSOperatorType", .integer(number)), ("NSModifier", .integer(0)),
           ("NSOptions", .integer(0)), ("NSNegate", .boolean(false)),
         ])
     case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
       return writer.add(
         Class("NSComparisonPredicateOperator", "NSPredicateOperator", "NSObject"),
-        [
+        fields: [
           ("NSOperatorType", .integer(number)), ("NSModifier", .integer(0)),
           ("NSOptions", .integer(0)), ("NSVariant", .integer(number)),
         ])

@@ -4,22 +4,22 @@ package import ObjectModel
 /// Reads the values that a model source writes as text.
 package enum AttributeText {
   /// The value of that text for an attribute of that type, or nil where it is none.
-  package static func value(_ text: String, for type: AttributeType) -> AttributeValue? {
+  package static func value(text: String, for type: AttributeType) -> AttributeValue? {
     switch type {
-    case .boolean: flag(text).map { .boolean($0) }
+    case .boolean: flag(text: text).map { .boolean($0) }
     // `NO` is a default that Xcode writes for numbers too.
-    case .integer16, .integer32, .integer64: integer(text).map { .integer($0) }
-    case .double, .float: (Double(text) ?? flag(text).map { $0 ? 1 : 0 }).map { .real($0) }
+    case .integer16, .integer32, .integer64: integer(text: text).map { .integer($0) }
+    case .double, .float: (Double(text) ?? flag(text: text).map { $0 ? 1 : 0 }).map { .real($0) }
     case .decimal: DecimalText(text).map { .decimal($0.text) }
     case .string: .string(text)
     case .uri: .uri(text)
-    case .uuid: uuid(text).map { .uuid($0) }
+    case .uuid: uuid(text: text).map { .uuid($0) }
     case .date: Double(text).map { .date($0) }
     case .undefined, .binary, .transformable, .objectID, .composite: nil
     }
   }
 
-  static func flag(_ text: String) -> Bool? {
+  static func flag(text: String) -> Bool? {
     switch text {
     case "YES", "1", "true": true
     case "NO", "0", "false": false
@@ -27,11 +27,12 @@ package enum AttributeText {
     }
   }
 
-  static func integer(_ text: String) -> Int64? {
-    Int64(text) ?? flag(text).map { $0 ? 1 : 0 } ?? Double(text).flatMap { Int64(exactly: $0) }
+  static func integer(text: String) -> Int64? {
+    Int64(text) ?? flag(text: text).map { $0 ? 1 : 0 }
+      ?? Double(text).flatMap { Int64(exactly: $0) }
   }
 
-  private static func uuid(_ text: String) -> [UInt8]? {
+  private static func uuid(text: String) -> [UInt8]? {
     let digits = text.filter { $0 != "-" }
     guard digits.count == 32, text.count == 36 else { return nil }
     var bytes: [UInt8] = []

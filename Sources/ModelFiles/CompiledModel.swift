@@ -15,11 +15,11 @@ package enum CompiledModel {
       throw ModelFileError(.damagedArchive(error))
     }
     guard try archive.class(of: archive.root) == "NSManagedObjectModel",
-      let entries = try archive.dictionary("NSEntities", of: archive.root)
+      let entries = try archive.dictionary(key: "NSEntities", of: archive.root)
     else { throw ModelFileError(.notAModelArchive) }
     var reader = ArchivedEntities(archive)
     var entities: [Entity] = []
-    for (name, id) in entries { entities.append(try reader.entity(name, id)) }
+    for (name, id) in entries { entities.append(try reader.entity(name: name, id: id)) }
     var model: ManagedObjectModel
     do {
       model = try ManagedObjectModel(entities: withoutInherited(entities).withoutLooseEnds)
@@ -27,17 +27,17 @@ package enum CompiledModel {
       throw ModelFileError(.notAModel(error), entity: error.entity, property: error.property)
     }
     model.versionIdentifiers =
-      try archive.members("NSVersionIdentifiers", of: archive.root)?
-      .compactMap { archive.string($0) }.sorted() ?? []
+      try archive.members(key: "NSVersionIdentifiers", of: archive.root)?
+      .compactMap { archive.string(id: $0) }.sorted() ?? []
     try readConfigurations(archive, into: &model)
     let templates = try UnreadPart.attempt(.fetchRequest, noting: &model.unread) {
       () throws(ModelFileError) in
-      try archive.dictionary("NSFetchRequestTemplates", of: archive.root) ?? []
+      try archive.dictionary(key: "NSFetchRequestTemplates", of: archive.root) ?? []
     }
     for (name, id) in templates ?? [] {
       var unread: [UnreadPart] = []
       let request = try UnreadPart.attempt(.fetchRequest, name: name, noting: &model.unread) {
-        () throws(ModelFileError) in try reader.fetchRequest(id, named: name, noting: &unread)
+        () throws(ModelFileError) in try reader.fetchRequest(id: id, named: name, noting: &unread)
       }
       model.unread += unread
       model.fetchRequestTemplates[name] = request
@@ -50,7 +50,7 @@ package enum CompiledModel {
   ) throws(ModelFileError) {
     let configurations = try UnreadPart.attempt(.configuration, noting: &model.unread) {
       () throws(ModelFileError) in
-      try archive.dictionary("NSConfigurations", of: archive.root) ?? []
+      try archive.dictionary(key: "NSConfigurations", of: archive.root) ?? []
     }
     for (name, id) in configurations ?? [] {
       let members = try UnreadPart.attempt(.configuration, name: name, noting: &model.unread) {

@@ -9,7 +9,7 @@ struct EntityElement {
   private let composites: [String: XMLTree.Element]
 
   init(
-    _ element: XMLTree.Element, _ tree: XMLTree, composites: [String: XMLTree.Element]
+    element: XMLTree.Element, tree: XMLTree, composites: [String: XMLTree.Element]
   ) {
     self.element = element
     self.tree = tree
@@ -23,13 +23,13 @@ struct EntityElement {
     entity.versionHashModifier = element.versionHashModifier
     entity.renamingIdentifier = element.renamingIdentifier(of: entity.name)
     let isAbstract = try UnreadPart.attempt(.element, noting: &entity.unread) {
-      () throws(ModelFileError) in try element.flag("isAbstract")
+      () throws(ModelFileError) in try element.flag(attribute: "isAbstract")
     }
     entity.isAbstract = isAbstract ?? false
     for child in tree.children(of: element) {
       var unread: [UnreadPart] = []
       let name = child.attributes["name"]
-      _ = try UnreadPart.attempt(Self.part(child.name), name: name, noting: &unread) {
+      _ = try UnreadPart.attempt(Self.part(element: child.name), name: name, noting: &unread) {
         () throws(ModelFileError) in try add(child, to: &entity)
       }
       entity.unread += unread
@@ -38,7 +38,7 @@ struct EntityElement {
     return entity
   }
 
-  private static func part(_ element: String) -> UnreadPart.Part {
+  private static func part(element: String) -> UnreadPart.Part {
     switch element {
     case "fetchedProperty": .fetchedProperty
     case "fetchIndex": .fetchIndex
@@ -51,10 +51,10 @@ struct EntityElement {
 
   private func add(_ child: XMLTree.Element, to entity: inout Entity) throws(ModelFileError) {
     switch child.name {
-    case "attribute": entity.attributes.append(try attribute(child))
+    case "attribute": entity.attributes.append(try attribute(element: child))
     case "relationship": entity.relationships.append(try relationship(child))
-    case "fetchedProperty": entity.fetchedProperties.append(try fetchedProperty(child))
-    case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(child))
+    case "fetchedProperty": entity.fetchedProperties.append(try fetchedProperty(element: child))
+    case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(element: child))
     case "compoundIndexes":
       for index in tree.children(of: child, named: "compoundIndex") {
         entity.compoundIndexes.append(try values(of: index, named: "index"))
@@ -63,38 +63,39 @@ struct EntityElement {
       for constraint in tree.children(of: child, named: "uniquenessConstraint") {
         entity.uniquenessConstraints.append(try values(of: constraint, named: "constraint"))
       }
-    case "userInfo": entity.userInfo = try userInfo(child)
+    case "userInfo": entity.userInfo = try userInfo(element: child)
     default: throw ModelFileError(.unknownElement(child.name))
     }
   }
 
   private func attribute(
-    _ element: XMLTree.Element, depth: Int = 0
+    element: XMLTree.Element, depth: Int = 0
   ) throws(ModelFileError) -> Attribute {
     let name = try element.required("name")
     do throws(ModelFileError) {
       let typeName = element.attributes["attributeType"] ?? AttributeType.undefined.name
       let known = AttributeType(name: typeName)
-      var attribute = Attribute(name, known ?? .undefined)
-      if known == nil { attribute.unread.append(UnreadPart(.type, form: typeName)) }
-      attribute.isOptional = try element.flag("optional")
-      attribute.isTransient = try element.flag("transient")
-      attribute.isIndexed = try element.flag("indexed")
-      attribute.isIndexedBySpotlight = try element.flag("spotlightIndexingEnabled")
-      attribute.storesBinaryDataExternally = try element.flag("allowsExternalBinaryDataStorage")
-      attribute.preservesValueAfterDeletion = try element.flag("preserveAfterDeletion")
-      attribute.allowsCloudEncryption = try element.flag("allowsCloudEncryption")
+      var attribute = Attribute(name: name, type: known ?? .undefined)
+      if known == nil { attribute.unread.append(UnreadPart(part: .type, form: typeName)) }
+      attribute.isOptional = try element.flag(attribute: "optional")
+      attribute.isTransient = try element.flag(attribute: "transient")
+      attribute.isIndexed = try element.flag(attribute: "indexed")
+      attribute.isIndexedBySpotlight = try element.flag(attribute: "spotlightIndexingEnabled")
+      attribute.storesBinaryDataExternally = try element.flag(
+        attribute: "allowsExternalBinaryDataStorage")
+      attribute.preservesValueAfterDeletion = try element.flag(attribute: "preserveAfterDeletion")
+      attribute.allowsCloudEncryption = try element.flag(attribute: "allowsCloudEncryption")
       attribute.valueTransformerName = element.attributes["valueTransformerName"]
       attribute.valueClassName = element.attributes["customClassName"]
       attribute.compositeName = element.attributes["compositeName"]
       attribute.versionHashModifier = element.versionHashModifier
       attribute.renamingIdentifier = element.renamingIdentifier(of: name)
-      attribute.derivation = try derivation(element, noting: &attribute.unread)
+      attribute.derivation = try derivation(element: element, noting: &attribute.unread)
       try readValues(of: element, into: &attribute)
       attribute.userInfo = try userInfo(in: element, noting: &attribute.unread)
       if let name = attribute.compositeName, depth < 20, let composite = composites[name] {
         for child in tree.children(of: composite, named: "attribute") {
-          attribute.elements.append(try self.attribute(child, depth: depth + 1))
+          attribute.elements.append(try self.attribute(element: child, depth: depth + 1))
         }
       }
       return attribute
@@ -108,12 +109,12 @@ struct EntityElement {
   /// Any other is kept as a filter that cannot be understood, so that the entity's hash counts as
   /// unknown.
   private func derivation(
-    _ element: XMLTree.Element, noting unread: inout [UnreadPart]
+    element: XMLTree.Element, noting unread: inout [UnreadPart]
   ) throws(ModelFileError) -> Attribute.Derivation? {
-    guard try element.flag("derived") else { return nil }
+    guard try element.flag(attribute: "derived") else { return nil }
     let text = element.attributes["derivationExpression"] ?? ""
     guard let expression = ValueExpression(parsingDerivation: text) else {
-      unread.append(UnreadPart(.derivation, form: text))
+      unread.append(UnreadPart(part: .derivation, form: text))
       return Attribute.Derivation(expression: .constant(.null))
     }
     let others = element.attributes.filter {
@@ -128,30 +129,30 @@ struct EntityElement {
   ) throws(ModelFileError) {
     let type = attribute.type
     var unread: [UnreadPart] = []
-    func value(_ part: UnreadPart.Part, _ key: String) -> AttributeValue? {
+    func value(part: UnreadPart.Part, key: String) -> AttributeValue? {
       guard let text = element.attributes[key] else { return nil }
-      let value = AttributeText.value(text, for: type)
-      if value == nil { unread.append(UnreadPart(part, form: "\(key) \(text)")) }
+      let value = AttributeText.value(text: text, for: type)
+      if value == nil { unread.append(UnreadPart(part: part, form: "\(key) \(text)")) }
       return value
     }
-    func length(_ key: String) throws(ModelFileError) -> Int64? {
+    func length(key: String) throws(ModelFileError) -> Int64? {
       try UnreadPart.attempt(.limit, noting: &unread) { () throws(ModelFileError) in
-        try element.integer(key)
+        try element.integer(attribute: key)
       } ?? nil
     }
     if type == .date {
-      attribute.defaultValue = value(.defaultValue, "defaultDateTimeInterval") ?? .null
-      attribute.limits.minimum = value(.limit, "minDateTimeInterval")
-      attribute.limits.maximum = value(.limit, "maxDateTimeInterval")
+      attribute.defaultValue = value(part: .defaultValue, key: "defaultDateTimeInterval") ?? .null
+      attribute.limits.minimum = value(part: .limit, key: "minDateTimeInterval")
+      attribute.limits.maximum = value(part: .limit, key: "maxDateTimeInterval")
     } else if type == .string {
-      attribute.defaultValue = value(.defaultValue, "defaultValueString") ?? .null
-      attribute.limits.minimumLength = try length("minValueString")
-      attribute.limits.maximumLength = try length("maxValueString")
+      attribute.defaultValue = value(part: .defaultValue, key: "defaultValueString") ?? .null
+      attribute.limits.minimumLength = try length(key: "minValueString")
+      attribute.limits.maximumLength = try length(key: "maxValueString")
       attribute.limits.pattern = element.attributes["regularExpressionString"]
     } else {
-      attribute.defaultValue = value(.defaultValue, "defaultValueString") ?? .null
-      attribute.limits.minimum = value(.limit, "minValueString")
-      attribute.limits.maximum = value(.limit, "maxValueString")
+      attribute.defaultValue = value(part: .defaultValue, key: "defaultValueString") ?? .null
+      attribute.limits.minimum = value(part: .limit, key: "minValueString")
+      attribute.limits.maximum = value(part: .limit, key: "maxValueString")
     }
     attribute.unread += unread
   }
@@ -159,20 +160,20 @@ struct EntityElement {
   private func relationship(_ element: XMLTree.Element) throws(ModelFileError) -> Relationship {
     let name = try element.required("name")
     do throws(ModelFileError) {
-      let toMany = try element.flag("toMany")
+      let toMany = try element.flag(attribute: "toMany")
       var relationship = Relationship(
-        name, to: try element.required("destinationEntity"),
+        name: name, to: try element.required("destinationEntity"),
         inverse: element.attributes["inverseName"], isToMany: toMany)
-      relationship.isOptional = try element.flag("optional")
-      relationship.isTransient = try element.flag("transient")
-      relationship.isOrdered = try element.flag("ordered")
-      relationship.isIndexedBySpotlight = try element.flag("spotlightIndexingEnabled")
-      relationship.minCount = try element.integer("minCount") ?? 0
-      relationship.maxCount = try element.integer("maxCount") ?? (toMany ? 0 : 1)
+      relationship.isOptional = try element.flag(attribute: "optional")
+      relationship.isTransient = try element.flag(attribute: "transient")
+      relationship.isOrdered = try element.flag(attribute: "ordered")
+      relationship.isIndexedBySpotlight = try element.flag(attribute: "spotlightIndexingEnabled")
+      relationship.minCount = try element.integer(attribute: "minCount") ?? 0
+      relationship.maxCount = try element.integer(attribute: "maxCount") ?? (toMany ? 0 : 1)
       // Core Data itself has no other mark of a to-one than this.
       relationship.isToMany = relationship.maxCount != 1
       let rule = try UnreadPart.attempt(.deleteRule, noting: &relationship.unread) {
-        () throws(ModelFileError) in try deleteRule(element)
+        () throws(ModelFileError) in try deleteRule(element: element)
       }
       relationship.deleteRule = rule ?? .nullify
       relationship.versionHashModifier = element.versionHashModifier
@@ -184,26 +185,26 @@ struct EntityElement {
     }
   }
 
-  private func deleteRule(_ element: XMLTree.Element) throws(ModelFileError) -> DeleteRule {
+  private func deleteRule(element: XMLTree.Element) throws(ModelFileError) -> DeleteRule {
     switch element.attributes["deletionRule"] {
     case nil, "Nullify"?: return .nullify
     case "Cascade"?: return .cascade
     case "Deny"?: return .deny
     case "No Action"?: return .noAction
-    case let other?: throw element.bad("deletionRule", other)
+    case let other?: throw element.bad("deletionRule", value: other)
     }
   }
 
   private func fetchedProperty(
-    _ element: XMLTree.Element
+    element: XMLTree.Element
   ) throws(ModelFileError) -> FetchedProperty {
     let name = try element.required("name")
     do throws(ModelFileError) {
       guard let request = tree.children(of: element, named: "fetchRequest").first else {
         throw ModelFileError(.attributeMissing(element: element.name, attribute: "fetchRequest"))
       }
-      var property = FetchedProperty(name, request: try FetchRequest(request))
-      property.isOptional = try element.flag("optional")
+      var property = FetchedProperty(name: name, request: try FetchRequest(request))
+      property.isOptional = try element.flag(attribute: "optional")
       property.versionHashModifier = element.versionHashModifier
       property.renamingIdentifier = element.renamingIdentifier(of: name)
       property.userInfo = try userInfo(in: element, noting: &property.unread)
@@ -213,8 +214,8 @@ struct EntityElement {
     }
   }
 
-  private func fetchIndex(_ element: XMLTree.Element) throws(ModelFileError) -> FetchIndex {
-    var index = FetchIndex(try element.required("name"), elements: [])
+  private func fetchIndex(element: XMLTree.Element) throws(ModelFileError) -> FetchIndex {
+    var index = FetchIndex(name: try element.required("name"), elements: [])
     for child in tree.children(of: element, named: "fetchIndexElement") {
       let ascending = child.attributes["order"] != "descending"
       var part: FetchIndex.Element
@@ -223,14 +224,14 @@ struct EntityElement {
       } else {
         let text = try child.required("expression")
         guard let expression = ValueExpression(parsing: text) else {
-          throw child.bad("expression", text)
+          throw child.bad("expression", value: text)
         }
         part = FetchIndex.Element(expression: expression, isAscending: ascending)
       }
       switch child.attributes["type"] {
       case nil, "Binary"?: part.kind = .binary
       case "RTree"?: part.kind = .rTree
-      case let other?: throw child.bad("type", other)
+      case let other?: throw child.bad("type", value: other)
       }
       index.elements.append(part)
     }
@@ -257,16 +258,16 @@ struct EntityElement {
     for child in tree.children(of: element) where child.name != "fetchRequest" {
       if child.name == "userInfo" {
         result = try UnreadPart.attempt(.userInfo, noting: &unread) {
-          () throws(ModelFileError) in try userInfo(child)
+          () throws(ModelFileError) in try userInfo(element: child)
         }
       } else {
-        unread.append(UnreadPart(.element, form: child.name))
+        unread.append(UnreadPart(part: .element, form: child.name))
       }
     }
     return result ?? [:]
   }
 
-  private func userInfo(_ element: XMLTree.Element) throws(ModelFileError) -> [String: String] {
+  private func userInfo(element: XMLTree.Element) throws(ModelFileError) -> [String: String] {
     var result: [String: String] = [:]
     for entry in tree.children(of: element, named: "entry") {
       result[try entry.required("key")] = entry.attributes["value"] ?? ""

@@ -9,7 +9,7 @@ package enum FileBytes {
   package static func read(_ file: FilePath) throws(ModelFileError) -> [UInt8] {
     do {
       let descriptor = try FileDescriptor.open(file, .readOnly, options: .closeOnExec)
-      return try descriptor.closeAfter { try readAll(descriptor, file) }
+      return try descriptor.closeAfter { try readAll(descriptor, file: file) }
     } catch let error as ModelFileError {
       throw error
     } catch let error as Errno {
@@ -21,7 +21,7 @@ package enum FileBytes {
     }
   }
 
-  private static func readAll(_ descriptor: FileDescriptor, _ file: FilePath) throws -> [UInt8] {
+  private static func readAll(_ descriptor: FileDescriptor, file: FilePath) throws -> [UInt8] {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while true {

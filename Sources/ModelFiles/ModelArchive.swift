@@ -79,7 +79,7 @@ private struct ModelArchiveWriter {
     if !model.configurations.isEmpty {
       fields.append(("NSConfigurations", .reference(configurations())))
     }
-    values.writer.set(root, ArchivedClass.model, fields)
+    values.writer.set(root, kind: ArchivedClass.model, fields: fields)
     return values.writer.encoded(root: root)
   }
 
@@ -88,7 +88,7 @@ private struct ModelArchiveWriter {
     let keys = values.writer.add(ArchivedClass.array, of: names)
     let strategy = values.writer.add(
       ArchivedClass.knownKeysStrategy,
-      [
+      fields: [
         ("length", .integer(Int64(names.count))), ("keys", .reference(keys)),
         ("version", .integer(1)),
       ])
@@ -96,7 +96,7 @@ private struct ModelArchiveWriter {
       ArchivedClass.array, of: model.entities.compactMap { entities[$0.name] })
     return values.writer.add(
       ArchivedClass.knownKeysDictionary,
-      [
+      fields: [
         ("values", .reference(slots)), ("searchMapping", .reference(strategy)),
         ("emptyToken", .reference(values.writer.add(KeyedArchive.emptySlot))),
         ("version", .integer(1)),
@@ -121,7 +121,7 @@ private struct ModelArchiveWriter {
     if model.fetchRequestTemplates.isEmpty { return nil }
     var members: [(key: String, value: ID)] = []
     for (name, request) in model.fetchRequestTemplates.sorted(by: { $0.key < $1.key }) {
-      members.append((name, try fetchRequest(request)))
+      members.append((name, try fetchRequest(request: request)))
     }
     return values.writer.add(ArchivedClass.mutableDictionary, of: members)
   }
@@ -131,13 +131,13 @@ private struct ModelArchiveWriter {
   private mutating func write(_ entity: Entity) throws(ModelFileError) {
     let members = properties[entity.name] ?? [:]
     for attribute in model.allAttributes(of: entity) {
-      try write(attribute, members[attribute.name], of: entity)
+      try write(attribute, id: members[attribute.name], of: entity)
     }
     for relationship in model.allRelationships(of: entity) {
-      write(relationship, members[relationship.name], of: entity)
+      write(relationship, id: members[relationship.name], of: entity)
     }
     for property in model.allFetchedProperties(of: entity) {
-      try write(property, members[property.name], of: entity)
+      try write(property, id: members[property.name], of: entity)
     }
     guard let id = entities[entity.name] else { return }
     let own = members.sorted { $0.key < $1.key }.map { (key: $0.key, value: $0.value) }
@@ -152,20 +152,23 @@ private struct ModelArchiveWriter {
       ("NSSubentities", .reference(values.writer.add(ArchivedClass.mutableDictionary, of: below))),
       ("NSSuperentity", .reference(entity.superentityName.flatMap { entities[$0] })),
       ("NSManagedObjectModel", .reference(root)),
-      ("NSUserInfo", .reference(userInfo(entity.userInfo, entity.opaqueUserInfo))),
+      ("NSUserInfo", .reference(userInfo(entries: entity.userInfo, opaque: entity.opaqueUserInfo))),
       ("NSVersionHashModifier", .reference(text(entity.versionHashModifier))),
       (
         "NSRenamingIdentifier",
         .reference(values.writer.add(entity.renamingIdentifier ?? entity.name))
       ),
-      ("NSFetchIndexDescriptions", .reference(try fetchIndexes(indexes, of: id))),
-      ("NSCompoundIndexes", .reference(tuples(model.archivedCompounds(of: entity, indexes)))),
+      ("NSFetchIndexDescriptions", .reference(try fetchIndexes(indexes: indexes, of: id))),
+      (
+        "NSCompoundIndexes",
+        .reference(tuples(model.archivedCompounds(of: entity, indexes: indexes)))
+      ),
     ]
     if entity.isAbstract { fields.append(("NSIsAbstract", .boolean(true))) }
     if !entity.uniquenessConstraints.isEmpty {
       fields.append(("NSUniqueTuples", .reference(tuples(entity.uniquenessConstraints))))
     }
-    values.writer.set(id, ArchivedClass.entity, fields)
+    values.writer.set(id, kind: ArchivedClass.entity, fields: fields)
   }
 
   private mutating func tuples(_ names: [[String]]) -> ID {
@@ -176,7 +179,7 @@ private struct ModelArchiveWriter {
   }
 
   private mutating func fetchIndexes(
-    _ indexes: [FetchIndex], of entity: ID
+    indexes: [FetchIndex], of entity: ID
   ) throws(ModelFileError) -> ID {
     var members: [ID] = []
     for index in indexes {
@@ -189,7 +192,7 @@ private struct ModelArchiveWriter {
         elements.append(
           values.writer.add(
             ArchivedClass.fetchIndexElement,
-            [
+            fields: [
               ("NSPropertyName", .reference(values.writer.add(name))),
               ("NSFetchIndexElementType", .integer(Int64(element.kind.rawValue))),
               ("NSAscending", .boolean(element.isAscending)),
@@ -198,13 +201,13 @@ private struct ModelArchiveWriter {
       }
       let list = values.writer.add(ArchivedClass.mutableArray, of: elements)
       values.writer.set(
-        id, ArchivedClass.fetchIndex,
-        [
+        id, kind: ArchivedClass.fetchIndex,
+        fields: [
           ("NSIndexName", .reference(values.writer.add(index.name))),
           ("NSIndexElements", .reference(list)),
           (
             "NSPartialIndexPredicate",
-            .reference(try predicate(index.partialPredicate, index.opaquePredicate))
+            .reference(try predicate(index.partialPredicate, opaque: index.opaquePredicate))
           ),
           ("NSEntity", .reference(entity)),
         ])
@@ -216,7 +219,7 @@ private struct ModelArchiveWriter {
   // MARK: Properties
 
   private mutating func write(
-    _ attribute: Attribute, _ id: ID?, of entity: Entity
+    _ attribute: Attribute, id: ID?, of entity: Entity
   ) throws(ModelFileError) {
     guard let id else { return }
     do throws(ModelFileError) {
@@ -225,7 +228,7 @@ private struct ModelArchiveWriter {
       }
       var fields = common(
         attribute.name, of: entity,
-        PropertyFacts(
+        facts: PropertyFacts(
           isOptional: attribute.isOptional, isTransient: attribute.isTransient,
           isReadOnly: attribute.derivation != nil,
           isIndexedBySpotlight: attribute.isIndexedBySpotlight,
@@ -243,7 +246,7 @@ private struct ModelArchiveWriter {
         ("NSValueTransformerName", .reference(text(attribute.valueTransformerName))),
         ("NSFlagsKey", .integer(flags)),
       ]
-      fields.append(("NSDefaultValue", .reference(defaultValue(of: attribute, entity))))
+      fields.append(("NSDefaultValue", .reference(defaultValue(of: attribute, entity: entity))))
       if attribute.isIndexed { fields.append(("NSIsIndexed", .boolean(true))) }
       if attribute.allowsCloudEncryption {
         fields.append(("NSAllowsCloudEncryption", .boolean(true)))
@@ -256,19 +259,19 @@ private struct ModelArchiveWriter {
       }
       let kind =
         attribute.derivation == nil ? ArchivedClass.attribute : ArchivedClass.derivedAttribute
-      values.writer.set(id, kind, fields)
+      values.writer.set(id, kind: kind, fields: fields)
     } catch {
       throw error.at(property: attribute.name)
     }
   }
 
-  private mutating func write(_ relationship: Relationship, _ id: ID?, of entity: Entity) {
+  private mutating func write(_ relationship: Relationship, id: ID?, of entity: Entity) {
     guard let id else { return }
     let destination = relationship.destinationEntityName
     let inverse = relationship.inverseName.flatMap { properties[destination]?[$0] }
     var fields = common(
       relationship.name, of: entity,
-      PropertyFacts(
+      facts: PropertyFacts(
         isOptional: relationship.isOptional, isTransient: relationship.isTransient,
         isOrdered: relationship.isOrdered,
         isIndexedBySpotlight: relationship.isIndexedBySpotlight,
@@ -285,29 +288,29 @@ private struct ModelArchiveWriter {
       ("NSDeleteRule", .integer(Int64(relationship.deleteRule.rawValue))),
     ]
     if relationship.isOrdered { fields.append(("NSIsOrdered", .boolean(true))) }
-    values.writer.set(id, ArchivedClass.relationship, fields)
+    values.writer.set(id, kind: ArchivedClass.relationship, fields: fields)
   }
 
   private mutating func write(
-    _ property: FetchedProperty, _ id: ID?, of entity: Entity
+    _ property: FetchedProperty, id: ID?, of entity: Entity
   ) throws(ModelFileError) {
     guard let id else { return }
     var fields = common(
       property.name, of: entity,
-      PropertyFacts(
+      facts: PropertyFacts(
         isOptional: property.isOptional, isTransient: true, isReadOnly: true,
         versionHashModifier: property.versionHashModifier,
         renamingIdentifier: property.renamingIdentifier, userInfo: property.userInfo,
         opaqueUserInfo: property.opaqueUserInfo))
     fields += [
       ("_NSFetchRequestEntityName", .reference(text(property.request.entityName))),
-      ("NSFetchRequest", .reference(try fetchRequest(property.request))),
+      ("NSFetchRequest", .reference(try fetchRequest(request: property.request))),
     ]
-    values.writer.set(id, ArchivedClass.fetchedProperty, fields)
+    values.writer.set(id, kind: ArchivedClass.fetchedProperty, fields: fields)
   }
 
   private mutating func common(
-    _ name: String, of entity: Entity, _ facts: PropertyFacts
+    _ name: String, of entity: Entity, facts: PropertyFacts
   ) -> Fields {
     var fields: Fields = [
       ("NSPropertyName", .reference(values.writer.add(name))),
@@ -323,16 +326,17 @@ private struct ModelArchiveWriter {
       fields.append(("NSVersionHashModifier", .reference(values.writer.add(modifier))))
     }
     if facts.hasUserInfo {
-      fields.append(("NSUserInfo", .reference(userInfo(facts.userInfo, facts.opaqueUserInfo))))
+      fields.append(
+        ("NSUserInfo", .reference(userInfo(entries: facts.userInfo, opaque: facts.opaqueUserInfo))))
     }
     return fields
   }
 
-  private mutating func fetchRequest(_ request: FetchRequest) throws(ModelFileError) -> ID {
-    let condition = try predicate(request.predicate, request.opaquePredicate)
+  private mutating func fetchRequest(request: FetchRequest) throws(ModelFileError) -> ID {
+    let condition = try predicate(request.predicate, opaque: request.opaquePredicate)
     return values.writer.add(
       ArchivedClass.fetchRequest,
-      [
+      fields: [
         ("NSEntity", .reference(request.entityName.flatMap { entities[$0] })),
         ("NSPredicate", .reference(condition)), ("NSSortDescriptors", .reference(nil)),
         ("NSValuesToFetch", .reference(nil)), ("NSValuesToGroupBy", .reference(nil)),
@@ -350,13 +354,13 @@ private struct ModelArchiveWriter {
 
   /// A predicate as it came where it came from an archive and cannot be written anew.
   private mutating func predicate(
-    _ predicate: ValuePredicate?, _ opaque: [UInt8]?
+    _ predicate: ValuePredicate?, opaque: [UInt8]?
   ) throws(ModelFileError) -> ID? {
     if let opaque, let id = values.writer.add(archive: opaque) { return id }
     return try values.predicate(predicate)
   }
 
-  private mutating func defaultValue(of attribute: Attribute, _ entity: Entity) -> ID? {
+  private mutating func defaultValue(of attribute: Attribute, entity: Entity) -> ID? {
     if let opaque = attribute.opaqueDefault { return values.writer.add(archive: opaque) }
     do {
       return try values.value(attribute.defaultValue)
@@ -367,7 +371,7 @@ private struct ModelArchiveWriter {
   }
 
   private mutating func userInfo(
-    _ entries: [String: String], _ opaque: [String: [UInt8]]
+    entries: [String: String], opaque: [String: [UInt8]]
   ) -> ID {
     if entries.isEmpty && opaque.isEmpty { return noUserInfo }
     var members: [(key: String, value: ID)] = []

@@ -20,7 +20,7 @@ package struct ModelVersion: Hashable, Sendable {
     let file = path.extension == "xcdatamodel" ? path.appending("contents") : path
     do throws(ModelFileError) {
       if path.extension == "xcdatamodel" {
-        return try ModelDocument.model(decoding: try sourceBytes(file))
+        return try ModelDocument.model(decoding: try sourceBytes(contents: file))
       }
       return try CompiledModel.model(decoding: try FileBytes.read(file))
     } catch {
@@ -28,7 +28,7 @@ package struct ModelVersion: Hashable, Sendable {
     }
   }
 
-  private func sourceBytes(_ contents: FilePath) throws(ModelFileError) -> [UInt8] {
+  private func sourceBytes(contents: FilePath) throws(ModelFileError) -> [UInt8] {
     do {
       return try FileBytes.read(contents)
     } catch {
@@ -56,15 +56,15 @@ package struct ModelBundle: Hashable, Sendable {
     guard let folder = Folder.kind(of: path) else { throw ModelFileError(.notFound, file: path) }
     switch (path.extension, folder) {
     case ("xcdatamodel"?, true), ("mom"?, false):
-      self.init(path, [Self.version(path)], current: nil)
+      self.init(path: path, versions: [Self.version(path: path)], current: nil)
     case ("xcdatamodeld"?, true):
       let versions = try Folder.members(of: path).filter { $0.extension == "xcdatamodel" }
-      try self.init(path, files: versions) { () throws(ModelFileError) in
+      try self.init(path: path, files: versions) { () throws(ModelFileError) in
         try Self.currentOfSources(path)
       }
     case ("momd"?, true):
       let versions = try Folder.members(of: path).filter { $0.extension == "mom" }
-      try self.init(path, files: versions) { () throws(ModelFileError) in
+      try self.init(path: path, files: versions) { () throws(ModelFileError) in
         try Self.currentOfCompiled(path)
       }
     case (_, true):
@@ -77,7 +77,7 @@ package struct ModelBundle: Hashable, Sendable {
   }
 
   private init(
-    _ path: FilePath, _ versions: [ModelVersion], current: String?,
+    path: FilePath, versions: [ModelVersion], current: String?,
     problem: ModelFileError? = nil
   ) {
     self.path = path
@@ -87,15 +87,15 @@ package struct ModelBundle: Hashable, Sendable {
   }
 
   private init(
-    _ path: FilePath, files: [FilePath], current: () throws(ModelFileError) -> String?
+    path: FilePath, files: [FilePath], current: () throws(ModelFileError) -> String?
   ) throws(ModelFileError) {
     guard !files.isEmpty else { throw ModelFileError(.noModel, file: path) }
-    let versions = files.map { Self.version($0) }
-      .sorted { NaturalOrder.before($0.name, $1.name) }
+    let versions = files.map { Self.version(path: $0) }
+      .sorted { NaturalOrder.before($0.name, second: $1.name) }
     do {
-      self.init(path, versions, current: try current())
+      self.init(path: path, versions: versions, current: try current())
     } catch {
-      self.init(path, versions, current: nil, problem: error)
+      self.init(path: path, versions: versions, current: nil, problem: error)
     }
   }
 
@@ -109,7 +109,7 @@ package struct ModelBundle: Hashable, Sendable {
     }
   }
 
-  private static func version(_ path: FilePath) -> ModelVersion {
+  private static func version(path: FilePath) -> ModelVersion {
     ModelVersion(name: path.stem ?? path.string, path: path)
   }
 
@@ -135,7 +135,7 @@ package struct ModelBundle: Hashable, Sendable {
 
   private static func currentOfSources(_ bundle: FilePath) throws(ModelFileError) -> String? {
     let file = bundle.appending(".xccurrentversion")
-    guard let list = try versionFile(file) else { return nil }
+    guard let list = try versionFile(file: file) else { return nil }
     // Xcode leaves an empty dictionary where no version was ever made current.
     guard let value = list["_XCCurrentVersionName"] else { return nil }
     guard let name = value.stringValue else {
@@ -146,7 +146,7 @@ package struct ModelBundle: Hashable, Sendable {
 
   private static func currentOfCompiled(_ bundle: FilePath) throws(ModelFileError) -> String? {
     let file = bundle.appending("VersionInfo.plist")
-    guard let list = try versionFile(file) else { return nil }
+    guard let list = try versionFile(file: file) else { return nil }
     guard let value = list["NSManagedObjectModel_CurrentVersionName"] else { return nil }
     guard let name = value.stringValue else {
       throw ModelFileError(.damagedPropertyList, file: file)
@@ -155,7 +155,7 @@ package struct ModelBundle: Hashable, Sendable {
   }
 
   private static func versionFile(
-    _ file: FilePath
+    file: FilePath
   ) throws(ModelFileError) -> [String: PropertyList]? {
     let bytes: [UInt8]
     do {
@@ -233,8 +233,8 @@ private enum Folder {
 
 /// The order in which people name versions: `Model 2` before `Model 10`.
 private enum NaturalOrder {
-  static func before(_ first: String, _ second: String) -> Bool {
-    let (one, other) = (pieces(first), pieces(second))
+  static func before(_ first: String, second: String) -> Bool {
+    let (one, other) = (pieces(text: first), pieces(text: second))
     for (a, b) in zip(one, other) where a != b {
       guard let x = Int(a), let y = Int(b), x != y else { return a < b }
       return x < y
@@ -242,7 +242,7 @@ private enum NaturalOrder {
     return one.count < other.count
   }
 
-  private static func pieces(_ text: String) -> [String] {
+  private static func pieces(text: String) -> [String] {
     var result: [String] = []
     var wasDigit = false
     for character in text {

@@ -13,7 +13,8 @@ package enum ModelDocument {
     for child in tree.children(of: tree.root) {
       var unread: [UnreadPart] = []
       let name = child.attributes["name"]
-      _ = try UnreadPart.attempt(ModelParts.part(child.name), name: name, noting: &unread) {
+      _ = try UnreadPart.attempt(ModelParts.part(element: child.name), name: name, noting: &unread)
+      {
         () throws(ModelFileError) in try parts.add(child)
       }
       parts.unread += unread
@@ -51,7 +52,7 @@ private struct ModelParts {
       }, uniquingKeysWith: { first, _ in first })
   }
 
-  static func part(_ element: String) -> UnreadPart.Part {
+  static func part(element: String) -> UnreadPart.Part {
     switch element {
     case "configuration": .configuration
     case "fetchRequest": .fetchRequest
@@ -62,7 +63,8 @@ private struct ModelParts {
   mutating func add(_ element: XMLTree.Element) throws(ModelFileError) {
     switch element.name {
     case "entity":
-      entities.append(try EntityElement(element, tree, composites: composites).entity())
+      entities.append(
+        try EntityElement(element: element, tree: tree, composites: composites).entity())
     case "configuration":
       var members: [String] = []
       for member in tree.children(of: element, named: "memberEntity") {
@@ -87,19 +89,19 @@ extension XMLTree.Element {
   }
 
   /// A flag; absent means the default, which is NO for all but the settings of fetch requests.
-  func flag(_ attribute: String, default standard: Bool = false) throws(ModelFileError) -> Bool {
+  func flag(attribute: String, default standard: Bool = false) throws(ModelFileError) -> Bool {
     guard let text = attributes[attribute] else { return standard }
-    guard let value = AttributeText.flag(text) else { throw bad(attribute, text) }
+    guard let value = AttributeText.flag(text: text) else { throw bad(attribute, value: text) }
     return value
   }
 
-  func integer(_ attribute: String) throws(ModelFileError) -> Int64? {
+  func integer(attribute: String) throws(ModelFileError) -> Int64? {
     guard let text = attributes[attribute] else { return nil }
-    guard let value = AttributeText.integer(text) else { throw bad(attribute, text) }
+    guard let value = AttributeText.integer(text: text) else { throw bad(attribute, value: text) }
     return value
   }
 
-  func bad(_ key: String, _ value: String) -> ModelFileError {
+  func bad(_ key: String, value: String) -> ModelFileError {
     ModelFileError(.badValue(key: key, value: value))
   }
 
@@ -121,13 +123,15 @@ extension FetchRequest {
     self.init(
       entityName: element.attributes["entity"],
       predicate: element.attributes["predicateString"].map { ValuePredicate(parsing: $0) })
-    resultType = try element.integer("resultType") ?? 0
-    fetchLimit = try element.integer("fetchLimit") ?? 0
-    batchSize = try element.integer("fetchBatchSize") ?? 0
-    includesSubentities = try element.flag("includeSubentities", default: true)
-    includesPropertyValues = try element.flag("includePropertyValues", default: resultType != 1)
-    includesPendingChanges = try element.flag("includesPendingChanges", default: resultType != 2)
-    returnsObjectsAsFaults = try element.flag("returnObjectsAsFaults", default: true)
-    returnsDistinctResults = try element.flag("returnDistinctResults")
+    resultType = try element.integer(attribute: "resultType") ?? 0
+    fetchLimit = try element.integer(attribute: "fetchLimit") ?? 0
+    batchSize = try element.integer(attribute: "fetchBatchSize") ?? 0
+    includesSubentities = try element.flag(attribute: "includeSubentities", default: true)
+    includesPropertyValues = try element.flag(
+      attribute: "includePropertyValues", default: resultType != 1)
+    includesPendingChanges = try element.flag(
+      attribute: "includesPendingChanges", default: resultType != 2)
+    returnsObjectsAsFaults = try element.flag(attribute: "returnObjectsAsFaults", default: true)
+    returnsDistinctResults = try element.flag(attribute: "returnDistinctResults")
   }
 }

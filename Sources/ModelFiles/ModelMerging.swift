@@ -41,7 +41,7 @@ extension ManagedObjectModel {
     var needed: Set<String> = []
     var open = members
     while let next = open.popLast() {
-      guard needed.insert(next).inserted, let entity = entity(next) else { continue }
+      guard needed.insert(next).inserted, let entity = entity(name: next) else { continue }
       open += entity.relationships.map(\.destinationEntityName)
       if let parent = entity.superentityName { open.append(parent) }
     }

@@ -14,11 +14,11 @@ enum PropertyListFile {
     guard let tree = try? XMLTree(parsing: bytes, maximumElements: 100_000),
       tree.root.name == "plist", let first = tree.children(of: tree.root).first
     else { return nil }
-    return value(first, tree, depth: 0)?.dictionaryValue
+    return value(element: first, tree: tree, depth: 0)?.dictionaryValue
   }
 
   private static func value(
-    _ element: XMLTree.Element, _ tree: XMLTree, depth: Int
+    element: XMLTree.Element, tree: XMLTree, depth: Int
   ) -> PropertyList? {
     guard depth < 100 else { return nil }
     let text = element.text
@@ -31,7 +31,9 @@ enum PropertyListFile {
     // Versions are named by strings; dates and data beside them only have to be passed over.
     case "date", "data": return .string(text)
     case "array":
-      let members = tree.children(of: element).map { value($0, tree, depth: depth + 1) }
+      let members = tree.children(of: element).map {
+        value(element: $0, tree: tree, depth: depth + 1)
+      }
       return members.contains(nil) ? nil : .array(members.compactMap { $0 })
     case "dict":
       let members = tree.children(of: element)
@@ -39,7 +41,7 @@ enum PropertyListFile {
       var result: [String: PropertyList] = [:]
       for index in stride(from: 0, to: members.count, by: 2) {
         guard members[index].name == "key",
-          let value = value(members[index + 1], tree, depth: depth + 1)
+          let value = value(element: members[index + 1], tree: tree, depth: depth + 1)
         else { return nil }
         result[members[index].text] = value
       }

@@ -8,13 +8,13 @@ extension UnreadPart {
   /// A limit that keeps a damaged file from growing without end ends the reading as a whole.
   static func attempt<Result>(
     _ part: Part, name: String? = nil, noting unread: inout [UnreadPart],
-    _ body: () throws(ModelFileError) -> Result
+    body: () throws(ModelFileError) -> Result
   ) throws(ModelFileError) -> Result? {
     do throws(ModelFileError) {
       return try body()
     } catch {
       if case .tooLarge = error.problem { throw error }
-      unread.append(UnreadPart(part, name: name, form: error.form))
+      unread.append(UnreadPart(part: part, name: name, form: error.form))
       return nil
     }
   }
@@ -63,13 +63,13 @@ extension [Entity] {
       if let parent = entity.superentityName, !names.contains(parent) {
         result.superentityName = nil
         result.unread.append(
-          UnreadPart(.element, name: parent, form: "superentity, which is not there"))
+          UnreadPart(part: .element, name: parent, form: "superentity, which is not there"))
       }
       result.relationships.removeAll { !names.contains($0.destinationEntityName) }
       for loose in entity.relationships where !names.contains(loose.destinationEntityName) {
         result.unread.append(
           UnreadPart(
-            .element, name: loose.name,
+            part: .element, name: loose.name,
             form: "relationship to \(loose.destinationEntityName), which is not there"))
       }
       return result

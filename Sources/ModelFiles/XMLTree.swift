@@ -82,7 +82,7 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     qualifiedName: String?, attributes: [String: String]
   ) {
     guard elements.count < maximumElements else {
-      return stop(parser, .tooLarge(limit: maximumElements))
+      return stop(parser, reason: .tooLarge(limit: maximumElements))
     }
     if let parent = open.last { elements[parent].children.append(elements.count) }
     open.append(elements.count)
@@ -94,7 +94,7 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     qualifiedName: String?
   ) {
     guard let last = open.popLast(), elements[last].name == name else {
-      return stop(parser, .damagedXML(line: parser.lineNumber))
+      return stop(parser, reason: .damagedXML(line: parser.lineNumber))
     }
   }
 
@@ -110,7 +110,7 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     if problem == nil { problem = .damagedXML(line: parser.lineNumber) }
   }
 
-  private func stop(_ parser: XMLParser, _ reason: ModelFileError.Problem) {
+  private func stop(_ parser: XMLParser, reason: ModelFileError.Problem) {
     if problem == nil { problem = reason }
     parser.abortParsing()
   }

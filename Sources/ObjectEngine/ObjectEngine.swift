@@ -31,7 +31,7 @@ package struct ObjectEngine: MigrationEngine {
   }
 
   package static func plan(
-    _ stage: StageInput, under restriction: PlanRestriction?
+    stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: ObjectEngine, plan: MigrationPlan) {
     guard case .objects(let mappings) = stage.work else {
       preconditionFailure("a stage by rows is refused")
@@ -40,14 +40,14 @@ package struct ObjectEngine: MigrationEngine {
     let groups =
       restriction == .undivided
       ? MappingGroups(undivided: mappings, destination: model)
-      : MappingGroups(mappings, source: stage.survey.model, destination: model)
+      : MappingGroups(models: mappings, source: stage.survey.model, destination: model)
     let planner = ObjectPlanner(
       survey: stage.survey, destination: stage.destination, mappings: mappings)
-    return (ObjectEngine(groups: groups), planner.plan(groups))
+    return (ObjectEngine(groups: groups), planner.plan(groups: groups))
   }
 
   package func task(
-    for order: WorkOrder, of plan: MigrationPlan, _ stage: StageInput, in paths: MigrationPaths,
+    for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? {
     guard case .objects(let mappings) = stage.work else {
@@ -84,7 +84,7 @@ package struct ObjectEngine: MigrationEngine {
     guard let task = try work.document.task?.decoded(as: ObjectWork.self) else {
       throw ShardError(.orderIncomplete)
     }
-    let made = try ObjectShard(task, of: work).write()
+    let made = try ObjectShard(work: task, of: work).write()
     let bytes = try Files.fileStatus(FilePath(work.document.shard)).size
     return Shard(
       pieces: made.pieces, bytes: bytes, outcome: try EnginePayload(encoding: made.outcome))

@@ -12,7 +12,7 @@ struct ObjectPlanner {
   let mappings: [MappingModel]
 
   /// One work order for each group, the largest first; partitions are numbered as groups are.
-  func plan(_ groups: MappingGroups) -> MigrationPlan {
+  func plan(groups: MappingGroups) -> MigrationPlan {
     let rows = max(1, survey.rowCounts.values.flatMap(\.values).reduce(0, +))
     let perRow = Double(survey.access.fingerprint.bytes) / Double(rows)
     var next = 1
@@ -22,7 +22,7 @@ struct ObjectPlanner {
       let own = zip(group.members, mappings).flatMap { places, model in
         places.map { model.entityMappings[$0] }
       }
-      let pieces = tables(group).map { name, root in
+      let pieces = tables(group: group).map { name, root in
         defer { next += 1 }
         let rows = root.map { rowCount(of: own, into: $0) } ?? 0
         return Piece(
@@ -43,11 +43,12 @@ struct ObjectPlanner {
   }
 
   /// The tables that a group fills; those of pairs have no root.
-  private func tables(_ group: MappingGroups.Group) -> [(name: String, root: String?)] {
+  private func tables(group: MappingGroups.Group) -> [(name: String, root: String?)] {
     let roots = Set(group.roots)
     let model = destination.model
     let joins = destination.joinTables.filter { table in
-      model.entity(table.first.entityName).map { roots.contains(model.root(of: $0).name) } ?? false
+      model.entity(name: table.first.entityName).map { roots.contains(model.root(of: $0).name) }
+        ?? false
     }
     return destination.tables.filter { roots.contains($0.rootName) }.map { ($0.name, $0.rootName) }
       + joins.map { ($0.name, nil) }
@@ -58,7 +59,7 @@ struct ObjectPlanner {
     let model = destination.model
     return mappings.reduce(0) { sum, mapping in
       guard let source = mapping.sourceEntityName,
-        let entity = mapping.destinationEntityName.flatMap({ model.entity($0) }),
+        let entity = mapping.destinationEntityName.flatMap({ model.entity(name: $0) }),
         model.root(of: entity).name == root
       else { return sum }
       return sum + survey.count(of: source)

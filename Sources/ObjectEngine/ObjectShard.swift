@@ -14,7 +14,7 @@ struct ObjectShard {
   private let policies: PolicyFactories
   private let progress: any ShardProgress
 
-  init(_ work: ObjectWork, of shard: ShardWork) {
+  init(work: ObjectWork, of shard: ShardWork) {
     document = shard.document
     self.work = work
     policies = shard.policies
@@ -23,7 +23,7 @@ struct ObjectShard {
 
   func write() throws -> (pieces: [ShardManifest.PieceResult], outcome: ObjectOutcome) {
     var progress = FractionProgress(
-      rows: document.order.rows, bytes: document.order.bytes, progress)
+      rows: document.order.rows, bytes: document.order.bytes, progress: progress)
     let report = try ObjectMigration(try order()) { fraction, mapping in
       progress.reach(fraction, in: mapping.name)
     }.run()
@@ -31,7 +31,7 @@ struct ObjectShard {
     var outcome = ObjectOutcome(
       objectsRead: report.objectsRead, maxima: report.maxima, violations: report.violations)
     outcome.accounts = report.accounts
-    return (try pieces(report), outcome)
+    return (try pieces(report: report), outcome)
   }
 
   private func order() throws -> ObjectMigration.Order {
@@ -53,13 +53,13 @@ struct ObjectShard {
     return order
   }
 
-  private func pieces(_ report: ObjectMigration.Report) throws -> [ShardManifest.PieceResult] {
+  private func pieces(report: ObjectMigration.Report) throws -> [ShardManifest.PieceResult] {
     try document.order.pieces.map { piece in
       guard let table = report.tables.first(where: { $0.name == piece.destinationTable }) else {
         throw ShardError(.orderIncomplete, table: piece.destinationTable)
       }
       return ShardManifest.PieceResult(
-        piece: piece.number, table: SQL.identifier(table.name), rowsRead: table.rows,
+        piece: piece.number, table: SQL.identifier(name: table.name), rowsRead: table.rows,
         rowsWritten: table.rows, digest: table.digest)
     }
   }
@@ -73,7 +73,7 @@ struct ObjectShard {
     private var bytesDone: UInt64 = 0
     private var mapping = ""
 
-    init(rows: Int64, bytes: Int64, _ progress: any ShardProgress) {
+    init(rows: Int64, bytes: Int64, progress: any ShardProgress) {
       self.rows = rows
       self.bytes = bytes
       self.progress = progress

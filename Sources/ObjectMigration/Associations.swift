@@ -40,7 +40,7 @@ final class Associations {
   private var merging: Set<Int64> = []
 
   /// Makes the table in the attached file.
-  init(_ db: Database, _ statements: PreparedStatements) throws {
+  init(db: Database, statements: PreparedStatements) throws {
     self.db = db
     self.statements = statements
     try db.execute(
@@ -58,7 +58,7 @@ final class Associations {
   ) throws {
     if !isFirst { merging.insert(mapping) }
     guard source.key != destination.key else {
-      insert(mapping, source, destination, number)
+      insert(mapping, source: source, destination: destination, number: number)
       return
     }
     if !moved.contains(mapping) {
@@ -66,13 +66,13 @@ final class Associations {
       moved.sort()
     }
     let statement = try statements.statement(
-      "INSERT OR IGNORE INTO link.association VALUES (?, ?, ?, ?, ?, ?)")
+      sql: "INSERT OR IGNORE INTO link.association VALUES (?, ?, ?, ?, ?, ?)")
     statement.bind(
       all: [mapping, source.table, source.key, destination.table, destination.key, number])
     try statement.execute()
   }
 
-  private func insert(_ mapping: Int64, _ source: Place, _ destination: Place, _ number: Int64) {
+  private func insert(_ mapping: Int64, source: Place, destination: Place, number: Int64) {
     func fits(_ set: Kept) -> Bool {
       set.mapping == mapping && set.sourceTable == source.table
         && set.destinationTable == destination.table && set.number == number
@@ -84,14 +84,14 @@ final class Associations {
     if let place = kept.firstIndex(where: fits) {
       lastKept = place
     } else {
-      func order(_ set: Kept) -> [Int64] {
+      func order(set: Kept) -> [Int64] {
         [set.mapping, set.sourceTable, set.destinationTable, set.number]
       }
       let made = Kept(
         mapping: mapping, sourceTable: source.table, destinationTable: destination.table,
         number: number, keys: KeySet())
       lastKept =
-        kept.firstIndex { order(made).lexicographicallyPrecedes(order($0)) } ?? kept.count
+        kept.firstIndex { order(set: made).lexicographicallyPrecedes(order(set: $0)) } ?? kept.count
       kept.insert(made, at: lastKept)
     }
     kept[lastKept].keys.insert(source.key)
@@ -113,15 +113,15 @@ final class Associations {
     let before = found.count
     for other in moved where mapping == nil || other == mapping {
       let statement = try statements.statement(
-        """
-        SELECT destination_table, destination, destination_number FROM link.association
-        WHERE mapping = ? AND source_table = ? AND source = ?
-        ORDER BY destination_table, destination
-        """)
+        sql: """
+          SELECT destination_table, destination, destination_number FROM link.association
+          WHERE mapping = ? AND source_table = ? AND source = ?
+          ORDER BY destination_table, destination
+          """)
       statement.bind(all: [other, source.table, source.key])
       while try statement.step() {
-        let place = Place(table: statement.integer(0), key: statement.integer(1))
-        found.append((other, Destination(place: place, number: statement.integer(2))))
+        let place = Place(table: statement.integer(column: 0), key: statement.integer(column: 1))
+        found.append((other, Destination(place: place, number: statement.integer(column: 2))))
       }
     }
     if before > 0, found.count > before {
@@ -132,7 +132,7 @@ final class Associations {
 
   /// The same, one after the other.
   func forEachDestination(
-    of source: Place, mapping: Int64?, _ body: (Destination) throws -> Void
+    of source: Place, mapping: Int64?, body: (Destination) throws -> Void
   ) throws {
     guard moved.isEmpty else {
       for found in try destinations(of: source, mapping: mapping) { try body(found) }
@@ -165,13 +165,13 @@ final class Associations {
           """)
     }
     let statement = try statements.statement(
-      """
-      SELECT source_table, source FROM link.association
-      WHERE mapping = ? AND destination_table = ? AND destination = ?
-      """)
+      sql: """
+        SELECT source_table, source FROM link.association
+        WHERE mapping = ? AND destination_table = ? AND destination = ?
+        """)
     statement.bind(all: [mapping, destination.table, destination.key])
     while try statement.step() {
-      found.append(Place(table: statement.integer(0), key: statement.integer(1)))
+      found.append(Place(table: statement.integer(column: 0), key: statement.integer(column: 1)))
     }
     return found.sorted()
   }
@@ -218,23 +218,23 @@ final class Associations {
     mapping: Int64, after last: (source: Place, destination: Place)?, limit: Int
   ) throws -> [Pair] {
     let statement = try statements.statement(
-      """
-      SELECT source_table, source, destination_table, destination, destination_number
-      FROM link.association WHERE mapping = ?
-      AND (source_table, source, destination_table, destination) > (?, ?, ?, ?)
-      ORDER BY source_table, source, destination_table, destination LIMIT ?
-      """)
+      sql: """
+        SELECT source_table, source, destination_table, destination, destination_number
+        FROM link.association WHERE mapping = ?
+        AND (source_table, source, destination_table, destination) > (?, ?, ?, ?)
+        ORDER BY source_table, source, destination_table, destination LIMIT ?
+        """)
     let start = last.map {
       [$0.source.table, $0.source.key, $0.destination.table, $0.destination.key]
     }
     statement.bind(all: [mapping] + (start ?? [.min, .min, .min, .min]) + [Int64(limit)])
     var result: [Pair] = []
     while try statement.step() {
-      let place = Place(table: statement.integer(2), key: statement.integer(3))
+      let place = Place(table: statement.integer(column: 2), key: statement.integer(column: 3))
       result.append(
         (
-          Place(table: statement.integer(0), key: statement.integer(1)),
-          Destination(place: place, number: statement.integer(4))
+          Place(table: statement.integer(column: 0), key: statement.integer(column: 1)),
+          Destination(place: place, number: statement.integer(column: 4))
         ))
     }
     return result

@@ -7,11 +7,11 @@ import Schema
 /// Turns stored values into those of attributes, and back.
 enum AttributeConversion {
   /// The value that an attribute has by what a store holds.
-  static func value(_ stored: StoredValue, of attribute: Attribute) -> AttributeValue {
+  static func value(stored: StoredValue, of attribute: Attribute) -> AttributeValue {
     switch (stored, attribute.type) {
     case (.rawText, _):
       // An expression or a policy sees the text as people would read it.
-      return value(.text(stored.repairedText ?? ""), of: attribute)
+      return value(stored: .text(stored.repairedText ?? ""), of: attribute)
     case (.null, _): return .null
     case (.integer(let number), .boolean): return .boolean(number != 0)
     case (.integer(let number), .decimal): return .decimal("\(number)")
@@ -44,23 +44,23 @@ enum AttributeConversion {
   ) throws -> StoredValue {
     if value == .null { return .null }
     switch attribute.type {
-    case .string: if case .string = value { return StoredValue(value, of: attribute) }
-    case .uri: if case .uri = value { return StoredValue(value, of: attribute) }
-    case .uuid: if case .uuid = value { return StoredValue(value, of: attribute) }
-    case .date: if case .date = value { return StoredValue(value, of: attribute) }
+    case .string: if case .string = value { return StoredValue(value: value, of: attribute) }
+    case .uri: if case .uri = value { return StoredValue(value: value, of: attribute) }
+    case .uuid: if case .uuid = value { return StoredValue(value: value, of: attribute) }
+    case .date: if case .date = value { return StoredValue(value: value, of: attribute) }
     case .binary, .transformable:
-      if case .data = value { return StoredValue(value, of: attribute) }
-    case .boolean: if let number = double(value) { return .integer(number == 0 ? 0 : 1) }
+      if case .data = value { return StoredValue(value: value, of: attribute) }
+    case .boolean: if let number = double(value: value) { return .integer(number == 0 ? 0 : 1) }
     case .integer16, .integer32, .integer64:
-      if let number = try whole(value, attribute.type) { return .integer(number) }
-    case .double, .float: if let number = double(value) { return .real(number) }
-    case .decimal: if let digits = decimal(value) { return .text(digits) }
+      if let number = try whole(value, type: attribute.type) { return .integer(number) }
+    case .double, .float: if let number = double(value: value) { return .real(number) }
+    case .decimal: if let digits = decimal(value: value) { return .text(digits) }
     case .undefined, .objectID, .composite: break
     }
     throw ObjectMigrationError(.valueRefused(type: attribute.type, found: value.kindName))
   }
 
-  private static func double(_ value: AttributeValue) -> Double? {
+  private static func double(value: AttributeValue) -> Double? {
     switch value {
     case .boolean(let flag): flag ? 1 : 0
     case .integer(let number): Double(number)
@@ -70,11 +70,11 @@ enum AttributeConversion {
     }
   }
 
-  private static func whole(_ value: AttributeValue, _ type: AttributeType) throws -> Int64? {
+  private static func whole(_ value: AttributeValue, type: AttributeType) throws -> Int64? {
     let number: Int64?
     if case .integer(let exact) = value {
       number = exact
-    } else if let real = double(value) {
+    } else if let real = double(value: value) {
       number = Int64(exactly: real.rounded(.towardZero))
     } else {
       return nil
@@ -85,7 +85,7 @@ enum AttributeConversion {
     return number
   }
 
-  private static func decimal(_ value: AttributeValue) -> String? {
+  private static func decimal(value: AttributeValue) -> String? {
     switch value {
     case .boolean(let flag): flag ? "1" : "0"
     case .integer(let number): "\(number)"

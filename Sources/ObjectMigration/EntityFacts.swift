@@ -44,7 +44,7 @@ final class RelationshipFacts {
   }
 
   fileprivate init(
-    _ relationship: Relationship, ownerTable: String, targetTable: EntityTable?,
+    relationship: Relationship, ownerTable: String, targetTable: EntityTable?,
     targetTableIndex: Int, targetNames: Set<String>
   ) {
     self.relationship = relationship
@@ -94,7 +94,7 @@ final class EntityFacts {
   /// Notes that somebody asked an object for the attribute at that place.
   func noteRead(at index: Int) { isRead[index] = true }
 
-  init?(_ entity: Entity, _ schema: StoreSchema) {
+  init?(entity: Entity, schema: StoreSchema) {
     guard let table = schema.table(of: entity), let number = schema.numbers[entity.name],
       let index = schema.tables.firstIndex(where: { $0.name == table.name })
     else { return nil }
@@ -143,7 +143,7 @@ private struct FactsReader {
     guard !attribute.isTransient else { return nil }
     for level in schema.model.lineage(of: entity) {
       let role = Column.Role.attribute(entity: level.name, name: attribute.name)
-      if let column = table.column(role) { return column.name }
+      if let column = table.column(role: role) { return column.name }
     }
     return nil
   }
@@ -151,10 +151,10 @@ private struct FactsReader {
   func facts(of relationship: Relationship) -> RelationshipFacts {
     let model = schema.model
     let family = model.family(of: relationship.destinationEntityName)
-    let target = model.entity(relationship.destinationEntityName)
+    let target = model.entity(name: relationship.destinationEntityName)
     let targetTable = target.flatMap { schema.table(of: $0) }
     let facts = RelationshipFacts(
-      relationship, ownerTable: table.name, targetTable: targetTable,
+      relationship: relationship, ownerTable: table.name, targetTable: targetTable,
       targetTableIndex: schema.tables.firstIndex { $0.name == targetTable?.name } ?? -1,
       targetNames: Set(family.map(\.name)))
     if family.count == 1 {
@@ -164,56 +164,61 @@ private struct FactsReader {
     let inverse = model.inverseWithOwner(of: relationship)
     if let inverse, !inverse.relationship.isToMany {
       let (owner, name) = (inverse.entity.name, inverse.relationship.name)
-      facts.inverseColumn = targetTable.column(.toOne(entity: owner, name: name))?.name
-      facts.inverseEntityColumn = targetTable.column(.toOneEntity(entity: owner, name: name))?.name
+      facts.inverseColumn = targetTable.column(role: .toOne(entity: owner, name: name))?.name
+      facts.inverseEntityColumn =
+        targetTable.column(role: .toOneEntity(entity: owner, name: name))?.name
     }
     if !relationship.isToMany {
-      facts.storage = toOne(relationship)
+      facts.storage = toOne(relationship: relationship)
     } else if let inverse, inverse.relationship.isToMany {
-      facts.storage = join(relationship, inverse.entity.name, inverse.relationship.name)
+      facts.storage = join(
+        relationship, inverseOwner: inverse.entity.name, inverseName: inverse.relationship.name)
     } else {
-      facts.storage = children(relationship, inverse?.entity.name, facts, targetTable)
+      facts.storage = children(
+        relationship: relationship, inverseOwner: inverse?.entity.name, facts: facts,
+        target: targetTable)
     }
     return facts
   }
 
   private var lineage: [String] { schema.model.lineage(of: entity).map(\.name) }
 
-  private func toOne(_ relationship: Relationship) -> RelationshipStorage {
+  private func toOne(relationship: Relationship) -> RelationshipStorage {
     for level in lineage {
-      guard let column = table.column(.toOne(entity: level, name: relationship.name)) else {
+      guard let column = table.column(role: .toOne(entity: level, name: relationship.name)) else {
         continue
       }
       return .toOne(
         column: column.name,
-        entityColumn: table.column(.toOneEntity(entity: level, name: relationship.name))?.name,
-        orderColumn: table.column(.toOneOrder(entity: level, name: relationship.name))?.name)
+        entityColumn: table.column(role: .toOneEntity(entity: level, name: relationship.name))?
+          .name,
+        orderColumn: table.column(role: .toOneOrder(entity: level, name: relationship.name))?.name)
     }
     return .none
   }
 
   private func children(
-    _ relationship: Relationship, _ inverseOwner: String?, _ facts: RelationshipFacts,
-    _ target: EntityTable
+    relationship: Relationship, inverseOwner: String?, facts: RelationshipFacts,
+    target: EntityTable
   ) -> RelationshipStorage {
     if let column = facts.inverseColumn, let inverseOwner, let name = relationship.inverseName {
       return .children(
         table: target.name, column: column, entityColumn: facts.inverseEntityColumn,
-        orderColumn: target.column(.toOneOrder(entity: inverseOwner, name: name))?.name)
+        orderColumn: target.column(role: .toOneOrder(entity: inverseOwner, name: name))?.name)
     }
     for level in lineage {
-      guard let column = target.column(.owner(entity: level, name: relationship.name)) else {
+      guard let column = target.column(role: .owner(entity: level, name: relationship.name)) else {
         continue
       }
       return .children(
         table: target.name, column: column.name, entityColumn: nil,
-        orderColumn: target.column(.ownerOrder(entity: level, name: relationship.name))?.name)
+        orderColumn: target.column(role: .ownerOrder(entity: level, name: relationship.name))?.name)
     }
     return .none
   }
 
   private func join(
-    _ relationship: Relationship, _ inverseOwner: String, _ inverseName: String
+    _ relationship: Relationship, inverseOwner: String, inverseName: String
   ) -> RelationshipStorage {
     for level in lineage {
       for join in schema.joinTables {

@@ -26,10 +26,10 @@ package struct FilterSurvey {
   private let now: Double
 
   /// Takes a connection to the source store.
-  package init(_ db: Database, _ schema: StoreSchema, support: FilePath?, now: Double) {
+  package init(db: Database, schema: StoreSchema, support: FilePath?, now: Double) {
     statements = PreparedStatements(db)
     context = ObjectContext(
-      schema, statements, database: "main", isSource: true, support: support)
+      schema: schema, statements: statements, database: "main", isSource: true, support: support)
     self.now = now
   }
 
@@ -37,11 +37,11 @@ package struct FilterSurvey {
   package func close() { statements.close() }
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
-  package func outcome(_ division: MappingLosses.Division) throws -> Outcome? {
+  package func outcome(division: MappingLosses.Division) throws -> Outcome? {
     guard division.isKnown else { return nil }
-    let facts = try context.entityFacts(division.entity)
+    let facts = try context.entityFacts(name: division.entity)
     let filters = try division.filters.map {
-      try ObjectFilter($0 ?? ValueExpression.everything, facts, now: now)
+      try ObjectFilter(text: $0 ?? ValueExpression.everything, facts: facts, now: now)
     }
     let properties = division.properties.compactMap { property in
       facts.attributes[property.attribute].map { (property, $0.index) }
@@ -78,7 +78,7 @@ struct ObjectFilter {
   private let entity: String
   private let patterns = PatternCache()
 
-  init(_ text: String, _ facts: EntityFacts, now: Double) throws {
+  init(text: String, facts: EntityFacts, now: Double) throws {
     self.now = now
     entity = facts.name
     if text == ValueExpression.everything {
@@ -91,7 +91,7 @@ struct ObjectFilter {
     } catch {
       throw ObjectMigrationError(.expressionFailed, entity: facts.name, cause: error)
     }
-    equality = predicate.flatMap { Equality($0, facts) }.flatMap { found in
+    equality = predicate.flatMap { Equality(predicate: $0, facts: facts) }.flatMap { found in
       facts.columnIndexes[found.column].map { ($0, found.value) }
     }
   }

@@ -16,14 +16,14 @@ struct KeyPlan {
 
   /// Takes the mappings of all mapping models of a step, since they fill one store.
   init(
-    _ mappings: [EntityMapping], source: StoreSchema, destination: StoreSchema,
+    mappings: [EntityMapping], source: StoreSchema, destination: StoreSchema,
     maxima: [String: Int64]
   ) {
     var origins: [String: Set<String>] = [:]
     var pairs: Set<[String]> = []
     for mapping in mappings {
-      guard let from = mapping.sourceEntityName.flatMap({ source.model.entity($0) }),
-        let to = mapping.destinationEntityName.flatMap({ destination.model.entity($0) }),
+      guard let from = mapping.sourceEntityName.flatMap({ source.model.entity(name: $0) }),
+        let to = mapping.destinationEntityName.flatMap({ destination.model.entity(name: $0) }),
         let fromTable = source.table(of: from), let toTable = destination.table(of: to)
       else { continue }
       origins[toTable.name, default: []].insert(fromTable.rootName)

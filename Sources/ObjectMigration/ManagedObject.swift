@@ -28,7 +28,7 @@ package final class ManagedObject: EvaluatedObject {
   var changed: Set<Int> = []
 
   init(
-    _ context: ObjectContext, _ facts: EntityFacts, key: Int64, row: [StoredValue]?,
+    context: ObjectContext, facts: EntityFacts, key: Int64, row: [StoredValue]?,
     isInserted: Bool
   ) {
     self.context = context
@@ -55,21 +55,22 @@ package final class ManagedObject: EvaluatedObject {
   // MARK: Values
 
   package func value(forKey key: String) throws -> ObjectValue {
-    if facts.attributes[key] != nil { return .scalar(try attribute(key)) }
+    if facts.attributes[key] != nil { return .scalar(try attribute(name: key)) }
     if let relationship = facts.relationships[key] {
       guard relationship.relationship.isToMany else {
-        return try object(key).map { .object($0) } ?? .null
+        return try object(name: key).map { .object($0) } ?? .null
       }
       let kind: ValueCollection.Kind = relationship.relationship.isOrdered ? .orderedSet : .set
-      return .collection(ValueCollection(kind, try objects(key).map { .object($0) }))
+      return .collection(
+        ValueCollection(kind: kind, members: try objects(name: key).map { .object($0) }))
     }
     if facts.unstored.contains(key) { return .null }
     throw EvaluationError(.unknownKey(key, of: facts.name))
   }
 
-  package func attribute(_ name: String) throws -> AttributeValue {
+  package func attribute(name: String) throws -> AttributeValue {
     let (facts, stored) = try storedValue(name)
-    return try context.value(stored, of: facts.attribute)
+    return try context.value(stored: stored, of: facts.attribute)
   }
 
   /// The value as the store keeps it.
@@ -77,34 +78,34 @@ package final class ManagedObject: EvaluatedObject {
     guard let attribute = facts.attributes[name] else { throw unknown(name) }
     guard let newObjects = context.newObjects else {
       if context.isWatched { facts.noteRead(at: attribute.index) }
-      return (attribute, try columnValue(attribute.index))
+      return (attribute, try columnValue(index: attribute.index))
     }
     let value = settings.last { $0.index == attribute.index }?.value
     return (attribute, try value ?? newObjects.initialValue(of: self, at: attribute.index))
   }
 
   /// The object of a to-one relationship.
-  package func object(_ name: String) throws -> ManagedObject? {
+  package func object(name: String) throws -> ManagedObject? {
     let relationship = try relationship(name)
     guard !relationship.relationship.isToMany else { return nil }
     if passing != nil, case .toOne(let column, _, _) = relationship.storage,
       let index = facts.columnIndexes[column]
     {
-      guard case .integer(let key) = try columnValue(index) else { return nil }
-      return try context.place(key, relationship).map { context.object(at: $0) }
+      guard case .integer(let key) = try columnValue(index: index) else { return nil }
+      return try context.place(key: key, facts: relationship).map { context.object(at: $0) }
     }
-    return try context.places(of: place, relationship).first.map { context.object(at: $0) }
+    return try context.places(of: place, facts: relationship).first.map { context.object(at: $0) }
   }
 
   /// The objects of a to-many relationship, in its order or in that of their keys.
-  package func objects(_ name: String) throws -> [ManagedObject] {
+  package func objects(name: String) throws -> [ManagedObject] {
     let relationship = try relationship(name)
-    return try context.places(of: place, relationship).map { context.object(at: $0) }
+    return try context.places(of: place, facts: relationship).map { context.object(at: $0) }
   }
 
   // MARK: Changes
 
-  package func set(_ name: String, _ value: AttributeValue) throws {
+  package func set(_ name: String, value: AttributeValue) throws {
     guard let attribute = facts.attributes[name] else {
       // A transient attribute exists, and nothing keeps its value.
       if facts.unstored.contains(name) { return }
@@ -135,30 +136,30 @@ package final class ManagedObject: EvaluatedObject {
 
   /// Makes a relationship hold these objects and no others; the other ends follow.
   package func set(_ name: String, objects: [ManagedObject]) throws {
-    let relationship = try writable(name, objects)
-    try context.set(objects.map(\.place), of: place, relationship)
+    let relationship = try writable(name, objects: objects)
+    try context.set(objects.map(\.place), of: place, facts: relationship)
   }
 
   /// Adds objects to a to-many relationship, at the end of an ordered one.
   package func add(_ objects: [ManagedObject], to name: String) throws {
-    let relationship = try writable(name, objects)
+    let relationship = try writable(name, objects: objects)
     guard relationship.relationship.isToMany else {
-      return try context.setObject(objects.last?.place, of: place, relationship)
+      return try context.setObject(objects.last?.place, of: place, facts: relationship)
     }
-    try context.addObjects(objects.map(\.place), to: place, relationship)
+    try context.addObjects(objects.map(\.place), to: place, facts: relationship)
   }
 
   private func writable(
-    _ name: String, _ objects: [ManagedObject]
+    _ name: String, objects: [ManagedObject]
   ) throws -> RelationshipFacts {
     guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
     let relationship = try relationship(name)
     for object in objects {
       guard !object.isSource else {
-        throw relationship.refusal(of: "a source object", place)
+        throw relationship.refusal(of: "a source object", owner: place)
       }
       guard relationship.targetNames.contains(object.entityName) else {
-        throw relationship.refusal(of: object.entityName, place)
+        throw relationship.refusal(of: object.entityName, owner: place)
       }
     }
     return relationship
@@ -175,7 +176,7 @@ package final class ManagedObject: EvaluatedObject {
     return relationship
   }
 
-  private func columnValue(_ index: Int) throws -> StoredValue {
+  private func columnValue(index: Int) throws -> StoredValue {
     if let row { return row[index] }
     return try passing?.value(at: index) ?? loadedRow()[index]
   }
@@ -206,7 +207,7 @@ struct ObjectPlace {
 
 extension RelationshipFacts {
   /// What to throw where something stands in the relationship that has no place there.
-  func refusal(of found: String, _ owner: ObjectPlace) -> ObjectMigrationError {
+  func refusal(of found: String, owner: ObjectPlace) -> ObjectMigrationError {
     ObjectMigrationError(
       .wrongObject(expected: relationship.destinationEntityName, found: found),
       entity: owner.facts.name, property: name, key: owner.key)

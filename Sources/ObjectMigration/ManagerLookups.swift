@@ -6,7 +6,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     mapping: String, of sources: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {
     let number = try number(of: mapping)
-    guard let sources else { return try allPairs(number).compactMap { destination($0.1) } }
+    guard let sources else { return try allPairs(number).compactMap { destination(found: $0.1) } }
     return try lookUp(sources, mapping: number)
   }
 
@@ -31,7 +31,9 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     mapping: String, of destinations: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {
     let number = try number(of: mapping)
-    guard let destinations else { return try allPairs(number).compactMap { try source($0.0) } }
+    guard let destinations else {
+      return try allPairs(number).compactMap { try source(place: $0.0) }
+    }
     return try destinations.flatMap { object -> [ManagedObject] in
       guard let object = object as? ManagedObject, !object.isSource else { return [] }
       return try associations.sources(of: Associations.Place(object), mapping: number)
@@ -45,7 +47,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     try associations.pairs(mapping: mapping, after: nil, limit: .max >> 1).map { ($0, $1) }
   }
 
-  func source(_ place: Associations.Place) throws -> ManagedObject? {
+  func source(place: Associations.Place) throws -> ManagedObject? {
     try sourceContext.anyObject(key: place.key, table: place.table)
   }
 
@@ -59,9 +61,9 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
         case let value as ObjectValue: value
         case let value as AttributeValue: .scalar(value)
         case let value as ManagedObject: .object(value)
-        case let value as String: .string(value)
-        case let value as Bool: .boolean(value)
-        case let value as Int: .integer(Int64(value))
+        case let value as String: .string(value: value)
+        case let value as Bool: .boolean(value: value)
+        case let value as Int: .integer(value: Int64(value))
         case let value as Double: .scalar(.real(value))
         default: nil
         }
@@ -76,6 +78,6 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
   }
 
   package func performOther(
-    _ selector: String, _ arguments: [ObjectValue]
+    _ selector: String, arguments: [ObjectValue]
   ) throws -> ObjectValue? { nil }
 }

@@ -36,7 +36,7 @@ final class MappingPlan {
   private lazy var scope = manager.scope(of: mapping)
 
   init(
-    _ mapping: EntityMapping, source: EntityFacts, destination: EntityFacts,
+    mapping: EntityMapping, source: EntityFacts, destination: EntityFacts,
     manager: ObjectMigrationManager
   ) {
     self.mapping = mapping
@@ -46,19 +46,21 @@ final class MappingPlan {
     number = (try? manager.number(of: mapping.name)) ?? -1
     attributes = mapping.attributeMappings.compactMap { property in
       guard let expression = property.valueExpression else { return nil }
-      return Self.copy(property, source, destination)
+      return Self.copy(property, source: source, destination: destination)
         ?? .evaluate(property, expression, MappingObject(property))
     }
     relationships = mapping.relationshipMappings.compactMap { property in
       guard let expression = property.valueExpression else { return nil }
       return RelationshipStep(
         property: property, expression: expression, object: MappingObject(property),
-        lookUp: Self.lookUp(property.name, expression, source, destination, manager))
+        lookUp: Self.lookUp(
+          property.name, expression: expression, source: source, destination: destination,
+          manager: manager))
     }
   }
 
   private static func copy(
-    _ property: PropertyMapping, _ source: EntityFacts, _ destination: EntityFacts
+    _ property: PropertyMapping, source: EntityFacts, destination: EntityFacts
   ) -> AttributeStep? {
     guard case .attribute(let name, let replacement) = property.origin,
       let old = source.attributes[name],
@@ -68,12 +70,12 @@ final class MappingPlan {
     else { return nil }
     return .copy(
       from: old.index, to: new.index,
-      replacingNull: StoredValue(replacement, of: new.attribute))
+      replacingNull: StoredValue(value: replacement, of: new.attribute))
   }
 
   private static func lookUp(
-    _ property: String, _ expression: ValueExpression, _ source: EntityFacts,
-    _ destination: EntityFacts, _ manager: ObjectMigrationManager
+    _ property: String, expression: ValueExpression, source: EntityFacts,
+    destination: EntityFacts, manager: ObjectMigrationManager
   ) -> LookUp? {
     guard case .function(.variable("manager"), let selector, let arguments) = expression,
       arguments.count == 2, case .constant(.string(let name)) = arguments[0],
@@ -99,7 +101,9 @@ final class MappingPlan {
         let value = try source.loadedRow()[from]
         try object.store(value == .null ? replacement : value, at: to)
       case .evaluate(let property, let expression, let mappingObject):
-        let value = try evaluate(expression, property, mappingObject, source, object)
+        let value = try evaluate(
+          expression, property: property, object: mappingObject, source: source, destination: object
+        )
         do {
           guard case .scalar(let scalar) = value else {
             throw ObjectMigrationError(
@@ -107,7 +111,7 @@ final class MappingPlan {
                 type: destination.attributes[property.name]?.attribute.type ?? .undefined,
                 found: value.kindName))
           }
-          try object.set(property.name, scalar)
+          try object.set(property.name, value: scalar)
         } catch let error as ObjectMigrationError {
           throw error.at(mapping: mapping.name, property: property.name, key: source.primaryKey)
         }
@@ -123,42 +127,44 @@ final class MappingPlan {
         do {
           if known?.facts !== lookUp.source {
             known = (
-              lookUp.source, try manager.sourceContext.places(of: source, lookUp.source)
+              lookUp.source, try manager.sourceContext.places(of: source, facts: lookUp.source)
             )
           }
-          try relate(object, to: known?.places ?? [], lookUp)
+          try relate(object, to: known?.places ?? [], lookUp: lookUp)
         } catch let error as ObjectMigrationError {
           throw error.at(mapping: mapping.name, property: step.property.name, key: source.key)
         }
         continue
       }
       let (context, sources) = (manager.destinationContext, manager.sourceContext)
-      try evaluate(step, context.object(at: object), sources.object(at: source))
+      try evaluate(step, object: context.object(at: object), source: sources.object(at: source))
     }
   }
 
   private func relate(
-    _ object: ObjectPlace, to sources: [ObjectPlace], _ lookUp: LookUp
+    _ object: ObjectPlace, to sources: [ObjectPlace], lookUp: LookUp
   ) throws {
     var targets: [ObjectPlace] = []
     for place in sources {
       let key = Associations.Place(table: Int64(place.facts.tableIndex), key: place.key)
       try manager.associations.forEachDestination(of: key, mapping: lookUp.mapping) { found in
-        guard let target = manager.place(found) else { return }
+        guard let target = manager.place(found: found) else { return }
         guard lookUp.destination.targetNames.contains(target.facts.name) else {
-          throw lookUp.destination.refusal(of: target.facts.name, object)
+          throw lookUp.destination.refusal(of: target.facts.name, owner: object)
         }
         targets.append(target)
       }
     }
-    try manager.destinationContext.set(targets, of: object, lookUp.destination)
+    try manager.destinationContext.set(targets, of: object, facts: lookUp.destination)
   }
 
   /// Relates an object of no source object, or of one that is at hand.
   func evaluate(
-    _ step: RelationshipStep, _ object: ManagedObject, _ source: ManagedObject?
+    _ step: RelationshipStep, object: ManagedObject, source: ManagedObject?
   ) throws {
-    let value = try evaluate(step.expression, step.property, step.object, source, object)
+    let value = try evaluate(
+      step.expression, property: step.property, object: step.object, source: source,
+      destination: object)
     do {
       try object.set(step.property.name, objects: try Self.managed(value))
     } catch let error as ObjectMigrationError {
@@ -178,8 +184,8 @@ final class MappingPlan {
   }
 
   private func evaluate(
-    _ expression: ValueExpression, _ property: PropertyMapping, _ object: MappingObject,
-    _ source: ManagedObject?, _ destination: ManagedObject
+    _ expression: ValueExpression, property: PropertyMapping, object: MappingObject,
+    source: ManagedObject?, destination: ManagedObject
   ) throws -> ObjectValue {
     scope.variables["source"] = source.map { .object($0) } ?? .null
     scope.variables["destination"] = .object(destination)
@@ -206,18 +212,18 @@ extension ObjectMigrationManager {
 
   /// Makes, fills and associates the object that a mapping asks for.
   package func createDestination(
-    of source: ManagedObject, _ mapping: EntityMapping
+    of source: ManagedObject, mapping: EntityMapping
   ) throws -> ManagedObject {
-    let plan = try plan(mapping, source.facts)
-    let object = try insertCopy(of: source, plan)
+    let plan = try plan(mapping: mapping, source: source.facts)
+    let object = try insertCopy(of: source, plan: plan)
     try plan.fill(object, from: source)
-    try associateCopy(source, object, plan)
+    try associateCopy(source, object: object, plan: plan)
     return object
   }
 
   /// Relates an object as its mapping says; the source is the first that it was made of.
   package func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping
+    of destination: ManagedObject, mapping: EntityMapping
   ) throws {
     let place = Associations.Place(destination)
     var source: Associations.Place?
@@ -227,12 +233,14 @@ extension ObjectMigrationManager {
       source = try associations.sources(of: place, mapping: try number(of: mapping.name)).first
     }
     if let source, let object = try sourceContext.anyObject(key: source.key, table: source.table) {
-      return try plan(mapping, object.facts).relate(destination.place, from: object.place)
+      return try plan(mapping: mapping, source: object.facts).relate(
+        destination.place, from: object.place)
     }
-    guard let facts = try mapping.sourceEntityName.map({ try sourceContext.entityFacts($0) }) else {
+    guard let facts = try mapping.sourceEntityName.map({ try sourceContext.entityFacts(name: $0) })
+    else {
       return
     }
-    let plan = try plan(mapping, facts)
-    for step in plan.relationships { try plan.evaluate(step, destination, nil) }
+    let plan = try plan(mapping: mapping, source: facts)
+    for step in plan.relationships { try plan.evaluate(step, object: destination, source: nil) }
   }
 }

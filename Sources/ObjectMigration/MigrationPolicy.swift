@@ -8,50 +8,50 @@ package protocol MigrationPolicy: AnyObject {
   /// Whether it makes one object of each source object and looks at no other destination object,
   /// so that its objects may be made in any order and by several workers.
   var objectsAreIndependent: Bool { get }
-  func begin(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
+  func begin(_ mapping: EntityMapping, core manager: any PolicyManager) throws
   func createDestinations(
-    of source: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager) throws
-  func endCreation(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
+    of source: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager) throws
+  func endCreation(_ mapping: EntityMapping, core manager: any PolicyManager) throws
   func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager
+    of destination: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws
-  func endRelationships(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
+  func endRelationships(_ mapping: EntityMapping, core manager: any PolicyManager) throws
   func performCustomValidation(
-    _ mapping: EntityMapping, _ manager: any PolicyManager) throws
-  func end(_ mapping: EntityMapping, _ manager: any PolicyManager) throws
+    _ mapping: EntityMapping, core manager: any PolicyManager) throws
+  func end(_ mapping: EntityMapping, core manager: any PolicyManager) throws
   /// Answers `FUNCTION($entityPolicy, "selector", …)`; nil where it has no such function.
   func perform(
-    _ selector: String, _ arguments: [ObjectValue], _ manager: any PolicyManager
+    _ selector: String, arguments: [ObjectValue], core manager: any PolicyManager
   ) throws -> ObjectValue?
 }
 
 extension MigrationPolicy {
   package var objectsAreIndependent: Bool { false }
-  package func begin(_ mapping: EntityMapping, _ manager: any PolicyManager) throws {}
+  package func begin(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
 
   package func createDestinations(
-    of source: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager
+    of source: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws {
-    _ = try manager.createDestination(of: source, mapping)
+    _ = try manager.createDestination(of: source, mapping: mapping)
   }
 
-  package func endCreation(_ mapping: EntityMapping, _ manager: any PolicyManager) throws {}
+  package func endCreation(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
 
   package func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping, _ manager: any PolicyManager
+    of destination: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws {
-    try manager.createRelationships(of: destination, mapping)
+    try manager.createRelationships(of: destination, mapping: mapping)
   }
 
   package func endRelationships(
-    _ mapping: EntityMapping, _ manager: any PolicyManager
+    _ mapping: EntityMapping, core manager: any PolicyManager
   ) throws {}
   package func performCustomValidation(
-    _ mapping: EntityMapping, _ manager: any PolicyManager
+    _ mapping: EntityMapping, core manager: any PolicyManager
   ) throws {}
-  package func end(_ mapping: EntityMapping, _ manager: any PolicyManager) throws {}
+  package func end(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
   package func perform(
-    _ selector: String, _ arguments: [ObjectValue], _ manager: any PolicyManager
+    _ selector: String, arguments: [ObjectValue], core manager: any PolicyManager
   ) throws -> ObjectValue? { nil }
 }
 
@@ -75,9 +75,9 @@ package protocol PolicyManager: AnyObject {
     includesSubentities: Bool, limit: Int
   ) throws -> [ManagedObject]
   /// Makes, fills and associates the object that a mapping asks for.
-  func createDestination(of source: ManagedObject, _ mapping: EntityMapping) throws -> ManagedObject
+  func createDestination(of source: ManagedObject, mapping: EntityMapping) throws -> ManagedObject
   /// Relates an object as its mapping says; the source is the first that it was made of.
-  func createRelationships(of destination: ManagedObject, _ mapping: EntityMapping) throws
+  func createRelationships(of destination: ManagedObject, mapping: EntityMapping) throws
   /// The destination objects that a mapping made of the source objects; of nil, all that it made.
   func destinations(
     mapping: String, of sources: [any EvaluatedObject]?
@@ -100,7 +100,7 @@ final class PolicyObject: EvaluatedObject {
   private let policy: any MigrationPolicy
   private unowned let manager: any PolicyManager
 
-  init(_ policy: any MigrationPolicy, _ manager: any PolicyManager) {
+  init(policy: any MigrationPolicy, manager: any PolicyManager) {
     self.policy = policy
     self.manager = manager
   }
@@ -109,12 +109,14 @@ final class PolicyObject: EvaluatedObject {
   var typeName: String { "the policy \(type(of: policy))" }
 
   func value(forKey key: String) throws -> ObjectValue {
-    if let answer = try policy.perform(key, [], manager) { return answer }
+    if let answer = try policy.perform(key, arguments: [], core: manager) { return answer }
     throw EvaluationError(.unknownKey(key, of: typeName))
   }
 
-  func perform(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue {
-    if let answer = try policy.perform(selector, arguments, manager) { return answer }
+  func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
+    if let answer = try policy.perform(selector, arguments: arguments, core: manager) {
+      return answer
+    }
     throw EvaluationError(.unknownSelector(selector, of: typeName))
   }
 }
@@ -127,9 +129,9 @@ final class MappingObject: EvaluatedObject {
   init(_ mapping: EntityMapping) {
     what = "the entity mapping"
     values = [
-      "name": .string(mapping.name),
-      "sourceEntityName": mapping.sourceEntityName.map { .string($0) } ?? .null,
-      "destinationEntityName": mapping.destinationEntityName.map { .string($0) } ?? .null,
+      "name": .string(value: mapping.name),
+      "sourceEntityName": mapping.sourceEntityName.map { .string(value: $0) } ?? .null,
+      "destinationEntityName": mapping.destinationEntityName.map { .string(value: $0) } ?? .null,
       "userInfo": .object(UserInfoObject(mapping.userInfo)),
     ]
   }
@@ -137,7 +139,7 @@ final class MappingObject: EvaluatedObject {
   init(_ mapping: PropertyMapping) {
     what = "the property mapping"
     values = [
-      "name": .string(mapping.name), "userInfo": .object(UserInfoObject(mapping.userInfo)),
+      "name": .string(value: mapping.name), "userInfo": .object(UserInfoObject(mapping.userInfo)),
     ]
   }
 

@@ -13,7 +13,7 @@ extension ViolationList {
       let statements = PreparedStatements(db)
       defer { statements.close() }
       let context = ObjectContext(
-        schema, statements, database: "main", isSource: false, support: nil)
+        schema: schema, statements: statements, database: "main", isSource: false, support: nil)
       try ModelValidation(context: context, entities: schema.model.entities) { found.add($0) }
         .run()
     }
@@ -31,21 +31,21 @@ struct ModelValidation {
 
   func run() throws {
     for entity in entities where !entity.isAbstract {
-      let facts = try context.entityFacts(entity.name)
+      let facts = try context.entityFacts(name: entity.name)
       for name in facts.attributes.keys.sorted() {
-        if let attribute = facts.attributes[name] { try check(attribute, facts) }
+        if let attribute = facts.attributes[name] { try check(attribute, entity: facts) }
       }
       for name in facts.relationships.keys.sorted() {
-        if let relationship = facts.relationships[name] { try check(relationship, facts) }
+        if let relationship = facts.relationships[name] { try check(relationship, entity: facts) }
       }
     }
   }
 
   private func tell(
-    _ rule: Violation.Rule, _ property: String, _ facts: EntityFacts, where condition: String,
-    _ arguments: StatementArguments = StatementArguments()
+    _ rule: Violation.Rule, property: String, facts: EntityFacts, where condition: String,
+    arguments: StatementArguments = StatementArguments()
   ) throws {
-    let table = context.sqlTable(facts.tableName)
+    let table = context.sqlTable(name: facts.tableName)
     let rows = try Row.fetchCursor(
       context.db,
       sql: """
@@ -59,36 +59,36 @@ struct ModelValidation {
 
   // MARK: Attributes
 
-  private func check(_ facts: AttributeFacts, _ entity: EntityFacts) throws {
+  private func check(_ facts: AttributeFacts, entity: EntityFacts) throws {
     let attribute = facts.attribute
-    let column = "t.\(SQL.identifier(entity.columns[facts.index]))"
+    let column = "t.\(SQL.identifier(name: entity.columns[facts.index]))"
     let name = attribute.name
     // Core Data computes derived attributes itself when it saves.
     guard attribute.derivation == nil else { return }
     if !attribute.isOptional {
-      try tell(.mandatory, name, entity, where: "\(column) IS NULL")
+      try tell(.mandatory, property: name, facts: entity, where: "\(column) IS NULL")
     }
     let limits = attribute.limits
     let isDate = attribute.type == .date
     if let minimum = limits.minimum {
       try tell(
-        isDate ? .tooEarly : .tooSmall, name, entity, where: "\(column) < ?",
-        [StoredValue(minimum, of: attribute).databaseValue])
+        isDate ? .tooEarly : .tooSmall, property: name, facts: entity, where: "\(column) < ?",
+        arguments: [StoredValue(value: minimum, of: attribute).databaseValue])
     }
     if let maximum = limits.maximum {
       try tell(
-        isDate ? .tooLate : .tooLarge, name, entity, where: "\(column) > ?",
-        [StoredValue(maximum, of: attribute).databaseValue])
+        isDate ? .tooLate : .tooLarge, property: name, facts: entity, where: "\(column) > ?",
+        arguments: [StoredValue(value: maximum, of: attribute).databaseValue])
     }
     if limits.minimumLength != nil || limits.maximumLength != nil || limits.pattern != nil {
-      try checkTexts(attribute, column, entity)
+      try checkTexts(attribute, column: column, entity: entity)
     }
   }
 
   /// Lengths count UTF-16 units and patterns are regular expressions, neither of which SQLite
   /// knows.
   private func checkTexts(
-    _ attribute: Attribute, _ column: String, _ entity: EntityFacts
+    _ attribute: Attribute, column: String, entity: EntityFacts
   ) throws {
     let limits = attribute.limits
     let evaluator = ExpressionEvaluator(EvaluationScope())
@@ -100,60 +100,63 @@ struct ModelValidation {
     let rows = try Row.fetchCursor(
       context.db,
       sql: """
-        SELECT t.Z_PK, \(column) FROM \(context.sqlTable(entity.tableName)) AS t
+        SELECT t.Z_PK, \(column) FROM \(context.sqlTable(name: entity.tableName)) AS t
         WHERE t.Z_ENT = \(entity.number) AND \(column) IS NOT NULL ORDER BY t.Z_PK
         """)
-    func tell(_ rule: Violation.Rule, _ key: Int64) throws {
+    func tell(_ rule: Violation.Rule, key: Int64) throws {
       try report(
         Violation(entity: entity.name, key: key, property: attribute.name, rule: rule))
     }
     while let row = try rows.next() {
       guard let text = String.fromDatabaseValue(row[1]) else { continue }
       let length = Int64(text.utf16.count)
-      if let minimum = limits.minimumLength, length < minimum { try tell(.tooShort, row[0]) }
-      if let maximum = limits.maximumLength, length > maximum { try tell(.tooLong, row[0]) }
+      if let minimum = limits.minimumLength, length < minimum { try tell(.tooShort, key: row[0]) }
+      if let maximum = limits.maximumLength, length > maximum { try tell(.tooLong, key: row[0]) }
       if let pattern {
         var matching = evaluator
-        matching.scope.object = .string(text)
-        if try !matching.isTrue(pattern) { try tell(.pattern, row[0]) }
+        matching.scope.object = .string(value: text)
+        if try !matching.isTrue(pattern) { try tell(.pattern, key: row[0]) }
       }
     }
   }
 
   // MARK: Relationships
 
-  private func check(_ facts: RelationshipFacts, _ entity: EntityFacts) throws {
+  private func check(_ facts: RelationshipFacts, entity: EntityFacts) throws {
     let relationship = facts.relationship
     switch facts.storage {
     case .none: break
     case .toOne(let column, _, _):
       guard !relationship.isOptional else { return }
       try tell(
-        .mandatory, relationship.name, entity, where: "t.\(SQL.identifier(column)) IS NULL")
+        .mandatory, property: relationship.name, facts: entity,
+        where: "t.\(SQL.identifier(name: column)) IS NULL")
     case .children(let table, let column, _, _):
       try count(
-        "(SELECT count(*) FROM \(context.sqlTable(table)) AS c WHERE c.\(SQL.identifier(column)) = t.Z_PK)",
-        relationship, entity)
+        "(SELECT count(*) FROM \(context.sqlTable(name: table)) AS c WHERE c.\(SQL.identifier(name: column)) = t.Z_PK)",
+        relationship: relationship, entity: entity)
     case .join(let table, let owner, _, _, _):
       try count(
-        "(SELECT count(*) FROM \(context.sqlTable(table)) AS c WHERE c.\(SQL.identifier(owner)) = t.Z_PK)",
-        relationship, entity)
+        "(SELECT count(*) FROM \(context.sqlTable(name: table)) AS c WHERE c.\(SQL.identifier(name: owner)) = t.Z_PK)",
+        relationship: relationship, entity: entity)
     }
   }
 
   /// An optional to-many may be empty whatever its minimum; a mandatory one holds one at least.
   private func count(
-    _ number: String, _ relationship: Relationship, _ entity: EntityFacts
+    _ number: String, relationship: Relationship, entity: EntityFacts
   ) throws {
     let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
     if minimum > 0 {
       let unlessEmpty = relationship.isOptional ? " AND \(number) > 0" : ""
       try tell(
-        .tooFew, relationship.name, entity, where: "\(number) < \(minimum)\(unlessEmpty)")
+        .tooFew, property: relationship.name, facts: entity,
+        where: "\(number) < \(minimum)\(unlessEmpty)")
     }
     if relationship.maxCount > 0 {
       try tell(
-        .tooMany, relationship.name, entity, where: "\(number) > \(relationship.maxCount)")
+        .tooMany, property: relationship.name, facts: entity,
+        where: "\(number) > \(relationship.maxCount)")
     }
   }
 
@@ -164,7 +167,7 @@ struct ModelValidation {
   /// The index of a constraint covers the whole table, whichever entity declares it.
   func checkUniqueness() throws {
     for entity in entities {
-      let facts = try context.entityFacts(entity.name)
+      let facts = try context.entityFacts(name: entity.name)
       for constraint in entity.uniquenessConstraints {
         let columns = constraint.compactMap { name -> String? in
           if let attribute = facts.attributes[name] { return facts.columns[attribute.index] }
@@ -172,13 +175,13 @@ struct ModelValidation {
           return nil
         }.map(SQL.identifier)
         guard columns.count == constraint.count, !columns.isEmpty else { continue }
-        try tellEqual(columns, constraint.joined(separator: "."), facts)
+        try tellEqual(columns, property: constraint.joined(separator: "."), facts: facts)
       }
     }
   }
 
   private func tellEqual(
-    _ columns: [String], _ property: String, _ facts: EntityFacts
+    _ columns: [String], property: String, facts: EntityFacts
   ) throws {
     let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
     let rows = try Row.fetchCursor(
@@ -187,7 +190,7 @@ struct ModelValidation {
         SELECT Z_PK, Z_ENT FROM (
           SELECT Z_PK, Z_ENT, row_number() OVER (
             PARTITION BY \(columns.joined(separator: ", ")) ORDER BY Z_PK) AS place
-          FROM \(context.sqlTable(facts.tableName)) WHERE \(present)
+          FROM \(context.sqlTable(name: facts.tableName)) WHERE \(present)
         ) WHERE place > 1 ORDER BY Z_PK
         """)
     while let row = try rows.next() {

@@ -41,7 +41,7 @@ package final class ObjectContext: EvaluatedContext {
   var lastPlace: Int64 = 0
 
   init(
-    _ schema: StoreSchema, _ statements: PreparedStatements, database: String, isSource: Bool,
+    schema: StoreSchema, statements: PreparedStatements, database: String, isSource: Bool,
     support: FilePath?
   ) {
     self.schema = schema
@@ -51,7 +51,7 @@ package final class ObjectContext: EvaluatedContext {
     isWatched = isSource
     self.support = support
     for entity in schema.model.entities {
-      guard let found = EntityFacts(entity, schema) else { continue }
+      guard let found = EntityFacts(entity: entity, schema: schema) else { continue }
       facts[entity.name] = found
       let number = Int(found.number)
       while factsByNumber.count <= number { factsByNumber.append(nil) }
@@ -66,7 +66,7 @@ package final class ObjectContext: EvaluatedContext {
     throw EvaluationError(.unknownKey(key, of: typeName))
   }
 
-  func entityFacts(_ name: String) throws -> EntityFacts {
+  func entityFacts(name: String) throws -> EntityFacts {
     guard let found = facts[name] else { throw ObjectMigrationError(.unknownEntity(name)) }
     if !foreignTables.isEmpty, foreignTables.contains(found.tableName) {
       throw beyond(name)
@@ -81,7 +81,7 @@ package final class ObjectContext: EvaluatedContext {
     return error
   }
 
-  func sqlTable(_ name: String) -> String { "\(database).\(SQL.identifier(name))" }
+  func sqlTable(name: String) -> String { "\(database).\(SQL.identifier(name: name))" }
 
   // MARK: Objects
 
@@ -94,7 +94,9 @@ package final class ObjectContext: EvaluatedContext {
   /// The object at a place; the same one as long as something refers to it.
   func object(at place: ObjectPlace) -> ManagedObject {
     live(place)
-      ?? remember(ManagedObject(self, place.facts, key: place.key, row: nil, isInserted: true))
+      ?? remember(
+        ManagedObject(context: self, facts: place.facts, key: place.key, row: nil, isInserted: true)
+      )
   }
 
   /// The object at a place, if it is in memory.
@@ -124,16 +126,17 @@ package final class ObjectContext: EvaluatedContext {
     var row = [StoredValue](repeating: .null, count: facts.columns.count)
     for attribute in facts.attributes.values {
       row[attribute.index] = StoredValue(
-        attribute.attribute.defaultValue, of: attribute.attribute)
+        value: attribute.attribute.defaultValue, of: attribute.attribute)
     }
-    let object = remember(ManagedObject(self, facts, key: key, row: row, isInserted: false))
+    let object = remember(
+      ManagedObject(context: self, facts: facts, key: key, row: row, isInserted: false))
     noteChange(of: object)
     return object
   }
 
   func readRow(of object: ManagedObject) throws -> [StoredValue] {
     let facts = object.facts
-    let statement = try rowStatements(facts).read
+    let statement = try rowStatements(facts: facts).read
     statement.bind(object.primaryKey, at: 1)
     guard try statement.step() else {
       return [StoredValue](repeating: .null, count: facts.columns.count)
@@ -143,10 +146,10 @@ package final class ObjectContext: EvaluatedContext {
   }
 
   /// The attribute's value, read from its file where it is kept outside of the store.
-  func value(_ stored: StoredValue, of attribute: Attribute) throws -> AttributeValue {
+  func value(stored: StoredValue, of attribute: Attribute) throws -> AttributeValue {
     guard attribute.storesBinaryDataExternally, case .blob(let bytes) = stored,
       bytes.first == ExternalTag.file
-    else { return AttributeConversion.value(stored, of: attribute) }
+    else { return AttributeConversion.value(stored: stored, of: attribute) }
     let name = String(decoding: bytes.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
     guard let component = FilePath.Component(name), component.kind == .regular, let support else {
       throw ObjectMigrationError(.externalFileUnreadable(name), property: attribute.name)
@@ -192,14 +195,14 @@ package final class ObjectContext: EvaluatedContext {
     let facts = object.facts
     let row = try object.loadedRow()
     if !object.isInserted {
-      let statement = try rowStatements(facts).insert
+      let statement = try rowStatements(facts: facts).insert
       statement.bind(object.primaryKey, at: 1)
       for index in row.indices { statement.bind(row[index], at: index + 2) }
       try statement.execute()
       object.isInserted = true
     } else if !object.changed.isEmpty {
       let indexes = object.changed.sorted()
-      let statement = try rowStatements(facts).update(indexes, facts, self)
+      let statement = try rowStatements(facts: facts).update(indexes, facts: facts, context: self)
       for (place, index) in indexes.enumerated() { statement.bind(row[index], at: place + 1) }
       statement.bind(object.primaryKey, at: indexes.count + 1)
       try statement.execute()
@@ -207,9 +210,9 @@ package final class ObjectContext: EvaluatedContext {
     object.changed = []
   }
 
-  func rowStatements(_ facts: EntityFacts) throws -> EntityStatements {
+  func rowStatements(facts: EntityFacts) throws -> EntityStatements {
     if let known = facts.statements { return known }
-    let made = try EntityStatements(facts, self)
+    let made = try EntityStatements(facts: facts, context: self)
     facts.statements = made
     return made
   }
@@ -227,25 +230,27 @@ package final class ObjectContext: EvaluatedContext {
   func batch(
     of facts: EntityFacts, from key: Int64, limit: Int, equal: Equality? = nil
   ) throws -> [ManagedObject] {
-    let condition = equal.map { "AND \(SQL.identifier($0.column)) = ?3" } ?? ""
+    let condition = equal.map { "AND \(SQL.identifier(name: $0.column)) = ?3" } ?? ""
     let list = (["Z_PK"] + facts.columns.map(SQL.identifier)).joined(separator: ", ")
     let statement = try statements.statement(
-      """
-      SELECT \(list) FROM \(sqlTable(facts.tableName))
-      WHERE Z_PK >= ?1 AND Z_ENT = ?2 \(condition) ORDER BY Z_PK LIMIT \(limit)
-      """)
+      sql: """
+        SELECT \(list) FROM \(sqlTable(name: facts.tableName))
+        WHERE Z_PK >= ?1 AND Z_ENT = ?2 \(condition) ORDER BY Z_PK LIMIT \(limit)
+        """)
     statement.bind(all: [key, facts.number])
     if let equal { statement.bind(equal.value, at: 3) }
     var result: [ManagedObject] = []
     while try statement.step() {
-      let place = ObjectPlace(facts: facts, key: statement.integer(0))
+      let place = ObjectPlace(facts: facts, key: statement.integer(column: 0))
       if let object = live(place) {
         result.append(object)
         continue
       }
       let values = statement.values(from: 1, count: facts.columns.count)
       result.append(
-        remember(ManagedObject(self, facts, key: place.key, row: values, isInserted: true)))
+        remember(
+          ManagedObject(context: self, facts: facts, key: place.key, row: values, isInserted: true))
+      )
     }
     return result
   }
@@ -253,7 +258,7 @@ package final class ObjectContext: EvaluatedContext {
   /// Every object of an entity that satisfies a predicate, one after the other.
   func forEach(
     _ entityName: String, where predicate: ValuePredicate?, includesSubentities: Bool,
-    now: Double, _ body: (ManagedObject) throws -> Bool
+    now: Double, body: (ManagedObject) throws -> Bool
   ) throws {
     if !isSource {
       try flush()
@@ -263,9 +268,9 @@ package final class ObjectContext: EvaluatedContext {
       includesSubentities ? schema.model.family(of: entityName).map(\.name) : [entityName]
     let patterns = PatternCache()
     for name in names {
-      let facts = try entityFacts(name)
+      let facts = try entityFacts(name: name)
       guard tableExists(facts) else { continue }
-      let equal = predicate.flatMap { Equality($0, facts) }
+      let equal = predicate.flatMap { Equality(predicate: $0, facts: facts) }
       var next: Int64? = .min
       while let first = next {
         let objects = try batch(of: facts, from: first, limit: 500, equal: equal)
@@ -329,10 +334,10 @@ extension ObjectContext {
   func anyObject(key: Int64, table: Int64) throws -> ManagedObject? {
     guard schema.tables.indices.contains(Int(table)) else { return nil }
     let statement = try statements.statement(
-      "SELECT Z_ENT FROM \(sqlTable(schema.tables[Int(table)].name)) WHERE Z_PK = ?")
+      sql: "SELECT Z_ENT FROM \(sqlTable(name: schema.tables[Int(table)].name)) WHERE Z_PK = ?")
     statement.bind(key, at: 1)
     guard try statement.step() else { return nil }
-    let number = statement.integer(0)
+    let number = statement.integer(column: 0)
     statement.reset()
     guard let facts = facts(number: number), facts.tableIndex == Int(table) else { return nil }
     return object(at: ObjectPlace(facts: facts, key: key))
@@ -342,11 +347,12 @@ extension ObjectContext {
 extension ObjectContext {
   /// How many objects an entity has, without those of its subentities.
   func count(_ entityName: String) throws -> Int64 {
-    let facts = try entityFacts(entityName)
+    let facts = try entityFacts(name: entityName)
     guard schema.tables.contains(where: { $0.name == facts.tableName }) else { return 0 }
     return try Int64.fetchOne(
       db,
-      sql: "SELECT count(*) FROM \(sqlTable(facts.tableName)) WHERE Z_ENT = \(facts.number)") ?? 0
+      sql: "SELECT count(*) FROM \(sqlTable(name: facts.tableName)) WHERE Z_ENT = \(facts.number)")
+      ?? 0
   }
 }
 
@@ -361,7 +367,7 @@ struct Equality {
   let column: String
   let value: StoredValue
 
-  init?(_ predicate: ValuePredicate, _ facts: EntityFacts) {
+  init?(predicate: ValuePredicate, facts: EntityFacts) {
     guard
       case .comparison(
         .keyPath(let operand, let name), .equal, .constant(let constant), .direct, false, false) =
@@ -372,7 +378,7 @@ struct Equality {
     case (.string, .string), (.uuid, .uuid), (.uri, .uri), (.integer16, .integer),
       (.integer32, .integer), (.integer64, .integer):
       column = facts.columns[attribute.index]
-      value = StoredValue(constant, of: attribute.attribute)
+      value = StoredValue(value: constant, of: attribute.attribute)
     default: return nil
     }
   }

@@ -58,7 +58,7 @@ package struct ObjectMigration {
     }
 
     var scope: MappingScope {
-      MappingScope(mappings, group, destination: destinationSchema)
+      MappingScope(models: mappings, group: group, destination: destinationSchema)
     }
   }
 
@@ -107,14 +107,14 @@ package struct ObjectMigration {
     // What policies throw passes through unchanged; only what SQLite says becomes a store's error.
     try connection.run { db in
       do {
-        report = try migrate(db, links)
+        report = try migrate(db, links: links)
       } catch let error as DatabaseError {
         throw error
       } catch {
         failure = error
       }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     try Files.remove(links)
     if let failure { throw failure }
     try Files.syncFile(order.result)
@@ -132,11 +132,11 @@ package struct ObjectMigration {
     }
   }
 
-  private func migrate(_ db: Database, _ links: FilePath) throws -> Report {
+  private func migrate(_ db: Database, links: FilePath) throws -> Report {
     try db.execute(
       sql: "ATTACH ? AS src",
-      arguments: [StoreConnection.uri(order.source) + "?immutable=1"])
-    try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(links)])
+      arguments: [StoreConnection.uri(path: order.source) + "?immutable=1"])
+    try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(path: links)])
     for pragma in [
       "link.journal_mode = OFF", "link.synchronous = OFF",
       "link.cache_size = -\(max(512, order.memory / 16 / 1024))",
@@ -159,33 +159,37 @@ package struct ObjectMigration {
     let statements = PreparedStatements(db)
     defer { statements.close() }
     let source = ObjectContext(
-      order.sourceSchema, statements, database: "src", isSource: true, support: order.support)
+      schema: order.sourceSchema, statements: statements, database: "src", isSource: true,
+      support: order.support)
     let destination = ObjectContext(
-      schema, statements, database: "main", isSource: false, support: order.support)
+      schema: schema, statements: statements, database: "main", isSource: false,
+      support: order.support)
     destination.foreignTables = scope.foreignTables
     // Objects find each other by their keys while they are related; the other indexes come last.
     destination.lateIndexes = schema.indexes.filter { !$0.isExplicit }.map(\.createStatement)
     let keys = KeyHolder(
       KeyPlan(
-        scope.own.flatMap(\.self), source: order.sourceSchema, destination: schema,
+        mappings: scope.own.flatMap(\.self), source: order.sourceSchema, destination: schema,
         maxima: order.maxima))
-    let associations = try Associations(db, statements)
-    let tally = ObjectTally(db, source, order.mappings, scope, now: order.now)
+    let associations = try Associations(db: db, statements: statements)
+    let tally = ObjectTally(
+      db: db, source: source, models: order.mappings, scope: scope, now: order.now)
     var report = Report()
     for (index, model) in order.mappings.enumerated() where !scope.own[index].isEmpty {
       try associations.reset()
       let manager = ObjectMigrationManager(
-        model, scope.foreign(index), source, destination, associations, keys, now: order.now)
+        model: model, foreign: scope.foreign(index), sourceContext: source,
+        destinationContext: destination, associations: associations, keys: keys, now: order.now)
       var passes = ThreePasses(
-        manager, tally, mappings: withPolicies(scope.own[index])
+        manager: manager, tally: tally, mappings: withPolicies(scope.own[index])
       ) { part, mapping in
         progress((Double(index) + part) / Double(order.mappings.count), mapping)
       }
       report.objectsRead += try passes.run()
-      try tally.close(model: index, associations, numbers: manager.mappingNumbers)
+      try tally.close(model: index, associations: associations, numbers: manager.mappingNumbers)
     }
-    try finish(db, destination, keys, scope, &report)
-    report.accounts = try tally.finish(scope.tables, schema)
+    try finish(db, destination: destination, keys: keys, scope: scope, report: &report)
+    report.accounts = try tally.finish(scope.tables, schema: schema)
     return report
   }
 
@@ -199,23 +203,25 @@ package struct ObjectMigration {
   }
 
   private func finish(
-    _ db: Database, _ destination: ObjectContext, _ keys: KeyHolder, _ scope: MappingScope,
-    _ report: inout Report
+    _ db: Database, destination: ObjectContext, keys: KeyHolder, scope: MappingScope,
+    report: inout Report
   ) throws {
     let schema = order.destinationSchema
     try destination.flush()
     try destination.makeIndexes()
     try PlaceNumbering(schema: schema, db: db).run()
-    try validate(destination, scope, &report)
+    try validate(destination, scope: scope, report: &report)
     for table in scope.tables {
-      let digest = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(table))", in: db)
+      let digest = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(name: table))", in: db)
       report.tables.append(WrittenTable(name: table, rows: digest.rows, digest: digest.sum))
     }
     for table in schema.tables where !scope.foreignTables.contains(table.name) {
       report.maxima[table.rootName] = keys.plan.maxima[table.name]
     }
     guard let metadata = order.metadata else { return }
-    if let failure = ObjectMigrationError(report.violations, order.validation) { throw failure }
+    if let failure = ObjectMigrationError(violations: report.violations, mode: order.validation) {
+      throw failure
+    }
     for index in schema.indexes where index.isExplicit {
       try db.execute(sql: index.createStatement)
     }
@@ -224,7 +230,7 @@ package struct ObjectMigration {
   }
 
   private func validate(
-    _ destination: ObjectContext, _ scope: MappingScope, _ report: inout Report
+    _ destination: ObjectContext, scope: MappingScope, report: inout Report
   ) throws {
     var found = ViolationList()
     let entities = order.destinationSchema.model.entities.filter { scope.isOwn($0.name) }
@@ -238,7 +244,7 @@ package struct ObjectMigration {
 
 extension ObjectMigrationError {
   /// The violations as an error, where the mode makes them one or no store can hold them.
-  package init?(_ violations: ViolationList, _ mode: ValidationMode) {
+  package init?(violations: ViolationList, mode: ValidationMode) {
     let equal = violations.notUniqueCount
     guard equal > 0 || (mode == .strict && violations.count > 0) else { return nil }
     self.init(
@@ -262,7 +268,7 @@ struct MappingScope {
   private let models: [MappingModel]
   private let group: MappingGroups.Group?
 
-  init(_ models: [MappingModel], _ group: MappingGroups.Group?, destination: StoreSchema) {
+  init(models: [MappingModel], group: MappingGroups.Group?, destination: StoreSchema) {
     self.models = models
     self.group = group
     own = models.indices.map { index in
@@ -273,7 +279,7 @@ struct MappingScope {
     func isOwn(_ root: String) -> Bool { roots?.contains(root) ?? true }
     let model = destination.model
     func root(_ entity: String) -> String {
-      model.entity(entity).map { model.root(of: $0).name } ?? ""
+      model.entity(name: entity).map { model.root(of: $0).name } ?? ""
     }
     tables =
       destination.tables.filter { isOwn($0.rootName) }.map(\.name)

@@ -37,8 +37,8 @@ package final class ObjectMigrationManager {
   private var created: [ManagedObject] = []
 
   init(
-    _ model: MappingModel, _ foreign: [EntityMapping], _ sourceContext: ObjectContext,
-    _ destinationContext: ObjectContext, _ associations: Associations, _ keys: KeyHolder,
+    model: MappingModel, foreign: [EntityMapping], sourceContext: ObjectContext,
+    destinationContext: ObjectContext, associations: Associations, keys: KeyHolder,
     now: Double
   ) {
     mappingModel = model
@@ -68,11 +68,12 @@ package final class ObjectMigrationManager {
           found: "\(source.entityName) and \(destination.entityName)"), mapping: mapping.name)
     }
     let isFirst = unassociated.remove(ObjectIdentifier(destination)) != nil
-    try associate(source, destination, try number(of: mapping.name), isFirst: isFirst)
+    try associate(
+      source, destination: destination, mapping: try number(of: mapping.name), isFirst: isFirst)
   }
 
   private func associate(
-    _ source: ManagedObject, _ destination: ManagedObject, _ mapping: Int64, isFirst: Bool
+    _ source: ManagedObject, destination: ManagedObject, mapping: Int64, isFirst: Bool
   ) throws {
     try associations.add(
       mapping: mapping, source: Associations.Place(source),
@@ -82,12 +83,12 @@ package final class ObjectMigrationManager {
 
   /// A new object of the destination, which no mapping looks up unless it is associated.
   package func insert(_ entityName: String) throws -> ManagedObject {
-    let facts = try destinationContext.entityFacts(entityName)
+    let facts = try destinationContext.entityFacts(name: entityName)
     let isOfMapping = entityName == currentMapping?.destinationEntityName
     // The first object that a hook makes of its mapping's entity is the one that the default would.
     let key =
       if isOfMapping, created.isEmpty, let currentSource {
-        try keyOfCopy(of: currentSource, facts)
+        try keyOfCopy(of: currentSource, facts: facts)
       } else {
         try keys.plan.newKey(facts.tableName)
       }
@@ -122,7 +123,7 @@ package final class ObjectMigrationManager {
     if let cancellation { throw ObjectMigrationError(.cancelled, cause: cancellation) }
   }
 
-  func keyOfCopy(of source: ManagedObject, _ facts: EntityFacts) throws -> Int64 {
+  func keyOfCopy(of source: ManagedObject, facts: EntityFacts) throws -> Int64 {
     let table = facts.tableName
     guard keys.plan.keepsKeys(table) else { return try keys.plan.newKey(table) }
     guard keys.plan.isAmbiguous(table) else {
@@ -138,23 +139,24 @@ package final class ObjectMigrationManager {
   }
 
   /// Makes the object that the default asks for: the hook's first, unless a policy was faster.
-  func insertCopy(of source: ManagedObject, _ plan: MappingPlan) throws -> ManagedObject {
+  func insertCopy(of source: ManagedObject, plan: MappingPlan) throws -> ManagedObject {
     let facts = plan.destination
     let key =
-      created.isEmpty ? try keyOfCopy(of: source, facts) : try keys.plan.newKey(facts.tableName)
+      created.isEmpty
+      ? try keyOfCopy(of: source, facts: facts) : try keys.plan.newKey(facts.tableName)
     let object = try destinationContext.insert(facts, key: key)
     created.append(object)
     return object
   }
 
   func associateCopy(
-    _ source: ManagedObject, _ object: ManagedObject, _ plan: MappingPlan
+    _ source: ManagedObject, object: ManagedObject, plan: MappingPlan
   ) throws {
-    try associate(source, object, plan.number, isFirst: true)
+    try associate(source, destination: object, mapping: plan.number, isFirst: true)
   }
 
   /// How a mapping makes and relates objects of one source entity.
-  func plan(_ mapping: EntityMapping, _ source: EntityFacts) throws -> MappingPlan {
+  func plan(mapping: EntityMapping, source: EntityFacts) throws -> MappingPlan {
     if let known = plans[mapping.name], known.source === source { return known }
     let name = "\(mapping.name) \(source.name)"
     if let known = plans[name] { return known }
@@ -162,7 +164,8 @@ package final class ObjectMigrationManager {
       throw ObjectMigrationError(.unknownEntity("nil"), mapping: mapping.name)
     }
     let made = MappingPlan(
-      mapping, source: source, destination: try destinationContext.entityFacts(destination),
+      mapping: mapping, source: source,
+      destination: try destinationContext.entityFacts(name: destination),
       manager: self)
     plans[plans[mapping.name] == nil ? mapping.name : name] = made
     return made
@@ -175,14 +178,14 @@ package final class ObjectMigrationManager {
     mappingObjects[mapping.name] = mappingObject
     variables["entityMapping"] = .object(mappingObject)
     if let policy = policies[mapping.name] {
-      variables["entityPolicy"] = .object(PolicyObject(policy, self))
+      variables["entityPolicy"] = .object(PolicyObject(policy: policy, manager: self))
     }
     return EvaluationScope(variables: variables, now: now, patterns: patterns)
   }
 
   // MARK: The run
 
-  func enter(_ mapping: EntityMapping, _ policy: any MigrationPolicy) {
+  func enter(_ mapping: EntityMapping, policy: any MigrationPolicy) {
     currentMapping = mapping
     policies[mapping.name] = policy
   }
@@ -214,15 +217,15 @@ package final class ObjectMigrationManager {
   }
 
   /// The place of what was found, if the destination has such an entity.
-  func place(_ found: Associations.Destination) -> ObjectPlace? {
+  func place(found: Associations.Destination) -> ObjectPlace? {
     guard let facts = destinationContext.facts(number: found.number),
       Int64(facts.tableIndex) == found.place.table
     else { return nil }
     return ObjectPlace(facts: facts, key: found.place.key)
   }
 
-  func destination(_ found: Associations.Destination) -> ManagedObject? {
-    place(found).map { destinationContext.object(at: $0) }
+  func destination(found: Associations.Destination) -> ManagedObject? {
+    place(found: found).map { destinationContext.object(at: $0) }
   }
 }
 

@@ -20,7 +20,7 @@ final class ObjectTally {
   private var recent = (mapping: "", facts: EntityFacts?.none, keys: KeySet(), count: Int64(0))
 
   init(
-    _ db: Database, _ source: ObjectContext, _ models: [MappingModel], _ scope: MappingScope,
+    db: Database, source: ObjectContext, models: [MappingModel], scope: MappingScope,
     now: Double
   ) {
     self.db = db
@@ -31,7 +31,7 @@ final class ObjectTally {
   }
 
   /// Notes that the mapping's hook of creation gets the object.
-  func take(_ object: ManagedObject, _ mapping: EntityMapping) {
+  func take(_ object: ManagedObject, mapping: EntityMapping) {
     if object.facts !== recent.facts || mapping.name != recent.mapping {
       noteRecent()
       recent = (mapping.name, object.facts, KeySet(), 0)
@@ -48,7 +48,7 @@ final class ObjectTally {
   }
 
   /// Closes the accounts of one mapping model, before its associations go.
-  func close(model index: Int, _ associations: Associations, numbers: [String: Int64]) throws {
+  func close(model index: Int, associations: Associations, numbers: [String: Int64]) throws {
     noteRecent()
     for mapping in scope.own[index] where mapping.makesObjects {
       guard let source = mapping.sourceEntityName, let number = numbers[mapping.name] else {
@@ -69,20 +69,22 @@ final class ObjectTally {
 
   /// A policy may associate objects of other entities of the table, which do not count here.
   private func note(_ keys: KeySet, table: Int64, of source: String) {
-    guard let facts = try? context.entityFacts(source), Int64(facts.tableIndex) == table else {
+    guard let facts = try? context.entityFacts(name: source), Int64(facts.tableIndex) == table
+    else {
       return
     }
     used[source, default: KeySet()].formUnion(keys)
   }
 
   /// The accounts of all mapping models, with every source object whose account is kept here.
-  func finish(_ tables: [String], _ schema: StoreSchema) throws -> ObjectAccounts {
+  func finish(_ tables: [String], schema: StoreSchema) throws -> ObjectAccounts {
     for entity in context.schema.model.entities where !entity.isAbstract && isKept(entity.name) {
       accounts.entities.append(try account(entity.name))
     }
     for table in schema.tables where tables.contains(table.name) {
       let rows = try Row.fetchAll(
-        db, sql: "SELECT Z_ENT, count(*) FROM main.\(SQL.identifier(table.name)) GROUP BY Z_ENT")
+        db,
+        sql: "SELECT Z_ENT, count(*) FROM main.\(SQL.identifier(name: table.name)) GROUP BY Z_ENT")
       for row in rows {
         let number = Int64.fromDatabaseValue(row[0]) ?? 0
         guard let name = schema.numbers[EntityNumber(rawValue: number)] else { continue }
@@ -106,19 +108,19 @@ final class ObjectTally {
   }
 
   private func account(_ entity: String) throws -> ObjectAccounts.OfEntity {
-    let facts = try context.entityFacts(entity)
+    let facts = try context.entityFacts(name: entity)
     var result = ObjectAccounts.OfEntity(entity: entity)
     guard context.schema.tables.contains(where: { $0.name == facts.tableName }) else {
       return result
     }
     let others = try models.indices.flatMap { scope.foreign($0) }.filter {
       $0.makesObjects && $0.sourceEntityName == entity
-    }.compactMap { try $0.predicate.map { try ObjectFilter($0, facts, now: now) } }
+    }.compactMap { try $0.predicate.map { try ObjectFilter(text: $0, facts: facts, now: now) } }
     let (used, taken) = (used[entity] ?? KeySet(), taken[entity] ?? KeySet())
     let keys = try Int64.fetchCursor(
       db,
       sql: """
-        SELECT Z_PK FROM \(context.sqlTable(facts.tableName)) NOT INDEXED
+        SELECT Z_PK FROM \(context.sqlTable(name: facts.tableName)) NOT INDEXED
         WHERE Z_ENT = \(facts.number) ORDER BY Z_PK
         """)
     while let key = try keys.next() {

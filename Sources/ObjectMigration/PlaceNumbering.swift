@@ -8,25 +8,31 @@ struct PlaceNumbering {
 
   func run() throws {
     for table in schema.tables {
-      for (owner, order) in pairs(table) { try number(table.name, owner, order, "Z_PK") }
+      for (owner, order) in pairs(table: table) {
+        try number(table: table.name, owner: owner, order: order, key: "Z_PK")
+      }
     }
     for join in schema.joinTables {
       if let order = join.second.orderColumn {
-        try number(join.name, join.first.keyColumn, order, SQL.identifier(join.second.keyColumn))
+        try number(
+          table: join.name, owner: join.first.keyColumn, order: order,
+          key: SQL.identifier(name: join.second.keyColumn))
       }
       if let order = join.first.orderColumn {
-        try number(join.name, join.second.keyColumn, order, SQL.identifier(join.first.keyColumn))
+        try number(
+          table: join.name, owner: join.second.keyColumn, order: order,
+          key: SQL.identifier(name: join.first.keyColumn))
       }
     }
   }
 
-  private func pairs(_ table: EntityTable) -> [(String, String)] {
+  private func pairs(table: EntityTable) -> [(String, String)] {
     table.columns.compactMap { column in
       switch column.role {
       case .toOneOrder(let entity, let name):
-        table.column(.toOne(entity: entity, name: name)).map { ($0.name, column.name) }
+        table.column(role: .toOne(entity: entity, name: name)).map { ($0.name, column.name) }
       case .ownerOrder(let entity, let name):
-        table.column(.owner(entity: entity, name: name)).map { ($0.name, column.name) }
+        table.column(role: .owner(entity: entity, name: name)).map { ($0.name, column.name) }
       default: nil
       }
     }
@@ -34,10 +40,10 @@ struct PlaceNumbering {
 
   /// From 2048 in steps of 1024, per owner (docs/store-format.md, "Entity tables").
   private func number(
-    _ table: String, _ owner: String, _ order: String, _ key: String
+    table: String, owner: String, order: String, key: String
   ) throws {
-    let table = "main.\(SQL.identifier(table))"
-    let (owner, order) = (SQL.identifier(owner), SQL.identifier(order))
+    let table = "main.\(SQL.identifier(name: table))"
+    let (owner, order) = (SQL.identifier(name: owner), SQL.identifier(name: order))
     let bare = table.dropFirst("main.".count)
     try db.execute(
       sql: """

@@ -12,13 +12,13 @@ final class PreparedStatement {
   private let isUTF16: Bool
 
   /// - Parameter isUTF16: whether the database's texts are encoded so.
-  init(_ sql: String, _ db: Database, isUTF16: Bool) throws {
+  init(sql: String, db: Database, isUTF16: Bool) throws {
     self.db = db
     self.sql = sql
     self.isUTF16 = isUTF16
     let code = sqlite3_prepare_v3(
       db.sqliteConnection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
-    guard code == SQLITE_OK else { throw failure(code) }
+    guard code == SQLITE_OK else { throw failure(code: code) }
   }
 
   deinit { close() }
@@ -28,7 +28,7 @@ final class PreparedStatement {
     handle = nil
   }
 
-  private func failure(_ code: Int32) -> DatabaseError {
+  private func failure(code: Int32) -> DatabaseError {
     DatabaseError(resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage, sql: sql)
   }
 
@@ -84,7 +84,7 @@ final class PreparedStatement {
   func step() throws -> Bool {
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
-    let error = code == SQLITE_DONE ? nil : failure(code)
+    let error = code == SQLITE_DONE ? nil : failure(code: code)
     sqlite3_reset(handle)
     if let error { throw error }
     return false
@@ -97,15 +97,15 @@ final class PreparedStatement {
 
   // MARK: Values out; columns count from 0
 
-  func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
+  func integer(column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
 
   /// The number in a column; nil where it holds something else.
-  func key(_ column: Int) -> Int64? {
+  func key(column: Int) -> Int64? {
     guard sqlite3_column_type(handle, Int32(column)) == SQLITE_INTEGER else { return nil }
     return sqlite3_column_int64(handle, Int32(column))
   }
 
-  func value(_ column: Int) -> StoredValue {
+  func value(column: Int) -> StoredValue {
     let column = Int32(column)
     switch sqlite3_column_type(handle, column) {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
@@ -133,7 +133,7 @@ final class PreparedStatement {
   func values(from first: Int, count: Int) -> [StoredValue] {
     [StoredValue](unsafeUninitializedCapacity: count) { buffer, initialized in
       for index in 0..<count {
-        buffer.initializeElement(at: index, to: value(first + index))
+        buffer.initializeElement(at: index, to: value(column: first + index))
       }
       initialized = count
     }
@@ -152,9 +152,9 @@ final class PreparedStatements {
     isUTF16 = encoding?.hasPrefix("UTF-16") ?? false
   }
 
-  func statement(_ sql: String) throws -> PreparedStatement {
+  func statement(sql: String) throws -> PreparedStatement {
     if let statement = known[sql] { return statement }
-    let made = try PreparedStatement(sql, db, isUTF16: isUTF16)
+    let made = try PreparedStatement(sql: sql, db: db, isUTF16: isUTF16)
     known[sql] = made
     return made
   }

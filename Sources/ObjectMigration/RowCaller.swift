@@ -45,8 +45,8 @@ package final class RowCaller {
     var hasBegun = false
 
     init(
-      _ mapping: EntityMapping, _ source: EntityFacts, _ destination: EntityFacts,
-      _ policy: (any MigrationPolicy)?
+      mapping: EntityMapping, source: EntityFacts, destination: EntityFacts,
+      policy: (any MigrationPolicy)?
     ) {
       self.mapping = mapping
       self.source = source
@@ -63,16 +63,17 @@ package final class RowCaller {
   /// Takes a connection with the source attached, and the policies of the class names that the
   /// mapping model holds.
   package init(
-    _ mappingModel: MappingModel, source: StoreSchema, destination: StoreSchema, db: Database,
+    mappingModel: MappingModel, source: StoreSchema, destination: StoreSchema, db: Database,
     support: FilePath?, now: Double,
     policies: [String: @Sendable () -> any MigrationPolicy] = [:]
   ) throws {
     self.mappingModel = mappingModel
     statements = PreparedStatements(db)
     let source = ObjectContext(
-      source, statements, database: "src", isSource: true, support: support)
+      schema: source, statements: statements, database: "src", isSource: true, support: support)
     let destination = ObjectContext(
-      destination, statements, database: "none", isSource: false, support: support)
+      schema: destination, statements: statements, database: "none", isSource: false,
+      support: support)
     self.source = source
     self.destination = destination
     self.now = now
@@ -88,7 +89,8 @@ package final class RowCaller {
         policy = make()
       }
       return Part(
-        mapping, try source.entityFacts(from), try destination.entityFacts(to), policy)
+        mapping: mapping, source: try source.entityFacts(name: from),
+        destination: try destination.entityFacts(name: to), policy: policy)
     }
     destination.newObjects = self
   }
@@ -107,18 +109,19 @@ package final class RowCaller {
       return .null
     }
     do {
-      if current?.primaryKey != key || currentPart !== part { try enter(part, key) }
+      if current?.primaryKey != key || currentPart !== part { try enter(part, key: key) }
       guard part.policy != nil, let made else {
-        return try mapped(part, attribute.index)
+        return try mapped(part, index: attribute.index)
       }
       return try made.storedValue(property).1
     } catch let error as ObjectMigrationError {
-      throw placed(error, part, property, key)
+      throw placed(error, part: part, property: property, key: key)
     }
   }
 
-  private func enter(_ part: Part, _ key: Int64, _ row: (any PassingRow)? = nil) throws {
-    let object = ManagedObject(source, part.source, key: key, row: nil, isInserted: true)
+  private func enter(_ part: Part, key: Int64, row: (any PassingRow)? = nil) throws {
+    let object = ManagedObject(
+      context: source, facts: part.source, key: key, row: nil, isInserted: true)
     object.passing = row
     current = object
     currentPart = part
@@ -129,16 +132,16 @@ package final class RowCaller {
     currentMapping = part.mapping
     if !part.hasBegun {
       part.hasBegun = true
-      try hook("begin") { try policy.begin(part.mapping, self) }
+      try hook("begin") { try policy.begin(part.mapping, core: self) }
     }
     try hook("createDestinations") {
-      try policy.createDestinations(of: current, part.mapping, self)
+      try policy.createDestinations(of: current, mapping: part.mapping, core: self)
     }
     guard made != nil else { throw ObjectMigrationError(.notIndependent("make no object")) }
     guard isAssociated else { throw ObjectMigrationError(.notAssociated) }
   }
 
-  private func hook(_ name: String, _ body: () throws -> Void) throws {
+  private func hook(_ name: String, body: () throws -> Void) throws {
     do {
       try body()
     } catch let error as ObjectMigrationError {
@@ -150,7 +153,7 @@ package final class RowCaller {
   }
 
   private func placed(
-    _ error: ObjectMigrationError, _ part: Part, _ property: String?, _ key: Int64
+    _ error: ObjectMigrationError, part: Part, property: String?, key: Int64
   ) -> ObjectMigrationError {
     var error = error.at(mapping: part.mapping.name, property: property, key: key)
     error.entity = error.entity ?? part.destination.name
@@ -158,21 +161,21 @@ package final class RowCaller {
   }
 
   /// What the mapping alone makes of the current object.
-  private func mapped(_ part: Part, _ index: Int) throws -> StoredValue {
+  private func mapped(_ part: Part, index: Int) throws -> StoredValue {
     guard let attribute = part.destination.attribute(at: index) else { return .null }
     guard let (property, object) = part.properties[index],
       let expression = property.valueExpression
-    else { return StoredValue(attribute.defaultValue, of: attribute) }
+    else { return StoredValue(value: attribute.defaultValue, of: attribute) }
     if case .attribute(let name, let replacement) = property.origin, let current,
       let old = part.source.attributes[name]?.attribute, old.type == attribute.type,
       old.storesBinaryDataExternally == attribute.storesBinaryDataExternally
     {
       let value = try current.storedValue(name).1
-      return value == .null ? StoredValue(replacement, of: attribute) : value
+      return value == .null ? StoredValue(value: replacement, of: attribute) : value
     }
     let value: ObjectValue
     do {
-      value = try ExpressionEvaluator(scope(part, object)).value(of: expression)
+      value = try ExpressionEvaluator(scope(part: part, property: object)).value(of: expression)
     } catch let error as ObjectMigrationError {
       throw error
     } catch {
@@ -185,12 +188,14 @@ package final class RowCaller {
     return try AttributeConversion.stored(scalar, for: attribute)
   }
 
-  private func scope(_ part: Part, _ property: MappingObject) -> EvaluationScope {
+  private func scope(part: Part, property: MappingObject) -> EvaluationScope {
     var variables: [String: ObjectValue] = [
       "entityMapping": .object(part.object), "propertyMapping": .object(property),
     ]
     variables["source"] = current.map { .object($0) } ?? .null
-    if let policy = part.policy { variables["entityPolicy"] = .object(PolicyObject(policy, self)) }
+    if let policy = part.policy {
+      variables["entityPolicy"] = .object(PolicyObject(policy: policy, manager: self))
+    }
     return EvaluationScope(variables: variables, now: now, patterns: patterns)
   }
 
@@ -209,7 +214,7 @@ package final class RowCaller {
   }
 
   /// Prepares for destination attributes of a mapping; nil where it has no objects or attributes.
-  package func attributes(mapping index: Int, _ names: [String]) -> Attributes? {
+  package func attributes(mapping index: Int, names: [String]) -> Attributes? {
     guard let part = parts[index] else { return nil }
     let members = names.compactMap { name -> (String, Int, Bool)? in
       guard let index = part.destination.attributes[name]?.index else { return nil }
@@ -224,15 +229,15 @@ package final class RowCaller {
   /// Of what a policy leaves alone, it hears only what expressions compute.
   package func make(
     _ attributes: Attributes, key: Int64, row: any PassingRow,
-    _ set: (_ place: Int, StoredValue) -> Void
+    set: (_ place: Int, StoredValue) -> Void
   ) throws {
     let part = attributes.part
     do {
-      try enter(part, key, row)
+      try enter(part, key: key, row: row)
       defer { current?.passing = nil }
       for (place, member) in attributes.members.enumerated() {
         guard let made else {
-          set(place, try mapped(part, member.index))
+          set(place, try mapped(part, index: member.index))
           continue
         }
         if let found = made.settings.last(where: { $0.index == member.index }) {
@@ -242,7 +247,7 @@ package final class RowCaller {
         }
       }
     } catch let error as ObjectMigrationError {
-      throw placed(error, part, nil, key)
+      throw placed(error, part: part, property: nil, key: key)
     }
   }
 }
@@ -250,9 +255,10 @@ package final class RowCaller {
 extension RowCaller: NewObjectValues {
   func initialValue(of object: ManagedObject, at index: Int) throws -> StoredValue {
     guard isFilled, let currentPart else {
-      return object.facts.attribute(at: index).map { StoredValue($0.defaultValue, of: $0) } ?? .null
+      return object.facts.attribute(at: index).map { StoredValue(value: $0.defaultValue, of: $0) }
+        ?? .null
     }
-    return try mapped(currentPart, index)
+    return try mapped(currentPart, index: index)
   }
 }
 
@@ -261,7 +267,7 @@ extension RowCaller: PolicyManager {
   package var progress: Double { 0 }
 
   package func createDestination(
-    of source: ManagedObject, _ mapping: EntityMapping
+    of source: ManagedObject, mapping: EntityMapping
   ) throws -> ManagedObject {
     guard source === current else { throw notIndependent("make the object of another one") }
     let object = try makeObject()
@@ -282,7 +288,8 @@ extension RowCaller: PolicyManager {
       throw notIndependent("make a second object")
     }
     let object = ManagedObject(
-      destination, currentPart.destination, key: current.primaryKey, row: nil, isInserted: false)
+      context: destination, facts: currentPart.destination, key: current.primaryKey, row: nil,
+      isInserted: false)
     made = object
     return object
   }
@@ -312,7 +319,7 @@ extension RowCaller: PolicyManager {
   }
 
   package func createRelationships(
-    of destination: ManagedObject, _ mapping: EntityMapping
+    of destination: ManagedObject, mapping: EntityMapping
   ) throws { throw notIndependent("relate objects") }
 
   package func destinations(

@@ -36,7 +36,7 @@ extension StoredValue {
   fileprivate func yield(to context: OpaquePointer) {
     // SQLite copies the bytes, since they live no longer than the call.
     let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-    func yield(text bytes: UnsafeRawBufferPointer, _ encoding: Int32) {
+    func yield(text bytes: UnsafeRawBufferPointer, encoding: Int32) {
       // Without an address it would be NULL.
       guard !bytes.isEmpty else { return sqlite3_result_text(context, "", 0, copies) }
       sqlite3_result_text64(
@@ -47,9 +47,10 @@ extension StoredValue {
     case .null: sqlite3_result_null(context)
     case .integer(let number): sqlite3_result_int64(context, number)
     case .real(let number): sqlite3_result_double(context, number)
-    case .text(let text): Array(text.utf8).withUnsafeBytes { yield(text: $0, SQLITE_UTF8) }
+    case .text(let text):
+      Array(text.utf8).withUnsafeBytes { yield(text: $0, encoding: SQLITE_UTF8) }
     case .rawText(let bytes, let isUTF16):
-      bytes.withUnsafeBytes { yield(text: $0, isUTF16 ? SQLITE_UTF16 : SQLITE_UTF8) }
+      bytes.withUnsafeBytes { yield(text: $0, encoding: isUTF16 ? SQLITE_UTF16 : SQLITE_UTF8) }
     case .blob(let bytes):
       bytes.withUnsafeBytes {
         if $0.isEmpty {

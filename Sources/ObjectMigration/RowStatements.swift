@@ -6,29 +6,29 @@ final class EntityStatements {
   let insert: PreparedStatement
   private var updates: [[Int]: PreparedStatement] = [:]
 
-  init(_ facts: EntityFacts, _ context: ObjectContext) throws {
-    let table = context.sqlTable(facts.tableName)
+  init(facts: EntityFacts, context: ObjectContext) throws {
+    let table = context.sqlTable(name: facts.tableName)
     let columns = facts.columns.map(SQL.identifier)
     read = try context.statements.statement(
-      "SELECT \((["Z_PK"] + columns).joined(separator: ", ")) FROM \(table) WHERE Z_PK = ?")
+      sql: "SELECT \((["Z_PK"] + columns).joined(separator: ", ")) FROM \(table) WHERE Z_PK = ?")
     // A new object has been saved once (docs/store-format.md).
     let names = ["Z_ENT", "Z_OPT", "Z_PK"] + columns
     let values = ["\(facts.number)", "1", "?"] + columns.map { _ in "?" }
     insert = try context.statements.statement(
-      """
-      INSERT INTO \(table) (\(names.joined(separator: ", ")))
-      VALUES (\(values.joined(separator: ", ")))
-      """)
+      sql: """
+        INSERT INTO \(table) (\(names.joined(separator: ", ")))
+        VALUES (\(values.joined(separator: ", ")))
+        """)
   }
 
   /// Writes some columns, in their order, to the row of a key.
   func update(
-    _ indexes: [Int], _ facts: EntityFacts, _ context: ObjectContext
+    _ indexes: [Int], facts: EntityFacts, context: ObjectContext
   ) throws -> PreparedStatement {
     if let known = updates[indexes] { return known }
-    let list = indexes.map { "\(SQL.identifier(facts.columns[$0])) = ?" }
+    let list = indexes.map { "\(SQL.identifier(name: facts.columns[$0])) = ?" }
     let made = try context.statements.statement(
-      "UPDATE \(context.sqlTable(facts.tableName)) SET \(list.joined(separator: ", ")) "
+      sql: "UPDATE \(context.sqlTable(name: facts.tableName)) SET \(list.joined(separator: ", ")) "
         + "WHERE Z_PK = ?")
     updates[indexes] = made
     return made
@@ -43,25 +43,25 @@ final class ColumnUpdate {
 
   /// Takes the columns that exist; `sparing` leaves rows alone that have the first value.
   init(
-    _ table: String, _ columns: [String?], sparing: Bool = false, _ context: ObjectContext
+    table: String, columns: [String?], sparing: Bool = false, context: ObjectContext
   ) throws {
     places = columns.indices.filter { columns[$0] != nil }
     self.columns = columns.compactMap(\.self)
-    let list = self.columns.enumerated().map { "\(SQL.identifier($1)) = ?\($0 + 1)" }
-    let other = sparing ? " AND \(SQL.identifier(self.columns[0])) IS NOT ?1" : ""
+    let list = self.columns.enumerated().map { "\(SQL.identifier(name: $1)) = ?\($0 + 1)" }
+    let other = sparing ? " AND \(SQL.identifier(name: self.columns[0])) IS NOT ?1" : ""
     statement = try context.statements.statement(
-      "UPDATE \(context.sqlTable(table)) SET \(list.joined(separator: ", ")) "
+      sql: "UPDATE \(context.sqlTable(name: table)) SET \(list.joined(separator: ", ")) "
         + "WHERE Z_PK = ?\(list.count + 1)\(other)")
   }
 
   /// Takes a value for each column that was named, those that do not exist included.
   func write(
     _ values: (StoredValue, StoredValue, StoredValue), to place: ObjectPlace,
-    _ context: ObjectContext
+    context: ObjectContext
   ) throws {
     try context.ensureInserted(place)
     for (index, named) in places.enumerated() {
-      statement.bind(Self.value(named, of: values), at: index + 1)
+      statement.bind(Self.value(index: named, of: values), at: index + 1)
     }
     statement.bind(place.key, at: places.count + 1)
     try statement.execute()
@@ -69,14 +69,14 @@ final class ColumnUpdate {
     object.row = nil
     for (index, named) in places.enumerated() {
       if let column = place.facts.columnIndexes[columns[index]] {
-        row[column] = Self.value(named, of: values)
+        row[column] = Self.value(index: named, of: values)
       }
     }
     object.row = row
   }
 
   private static func value(
-    _ index: Int, of values: (StoredValue, StoredValue, StoredValue)
+    index: Int, of values: (StoredValue, StoredValue, StoredValue)
   ) -> StoredValue {
     switch index {
     case 0: values.0
@@ -104,80 +104,85 @@ final class RelationshipStatements {
   /// Adds a pair, and leaves one that is there alone.
   var addPair: PreparedStatement?
 
-  init(_ facts: RelationshipFacts, _ context: ObjectContext) throws {
+  init(facts: RelationshipFacts, context: ObjectContext) throws {
     switch facts.storage {
     case .toOne(let column, let entityColumn, let orderColumn):
-      try setToOne(facts, [column, entityColumn, orderColumn], context)
+      try setToOne(facts, columns: [column, entityColumn, orderColumn], context: context)
     case .children(let table, let column, let entityColumn, let orderColumn):
-      try setChildren(table, [column, entityColumn, orderColumn], context)
+      try setChildren(table, columns: [column, entityColumn, orderColumn], context: context)
     case .join(let table, let mine, let theirs, let order, let ownerOrder):
-      try setPairs(facts, table, [mine, theirs], order, ownerOrder, context)
+      try setPairs(
+        facts, table: table, ends: [mine, theirs], order: order, ownerOrder: ownerOrder,
+        context: context)
     case .none: break
     }
   }
 
   private func setToOne(
-    _ facts: RelationshipFacts, _ columns: [String?], _ context: ObjectContext
+    _ facts: RelationshipFacts, columns: [String?], context: ObjectContext
   ) throws {
     guard let column = columns[0] else { return }
-    let table = context.sqlTable(facts.targetTable)
-    let name = "o.\(SQL.identifier(column))"
+    let table = context.sqlTable(name: facts.targetTable)
+    let name = "o.\(SQL.identifier(name: column))"
     // Where nothing inherits from the destination entity, its number is known.
     let number =
       facts.onlyNumber.map { "\($0)" }
       ?? "(SELECT t.Z_ENT FROM \(table) AS t WHERE t.Z_PK = \(name))"
     key = try context.statements.statement(
-      "SELECT \(name), \(number) FROM \(context.sqlTable(facts.ownerTable)) AS o WHERE o.Z_PK = ?")
+      sql:
+        "SELECT \(name), \(number) FROM \(context.sqlTable(name: facts.ownerTable)) AS o WHERE o.Z_PK = ?"
+    )
     guard !context.isSource else { return }
-    update = try ColumnUpdate(facts.ownerTable, columns, sparing: facts.isPlain, context)
+    update = try ColumnUpdate(
+      table: facts.ownerTable, columns: columns, sparing: facts.isPlain, context: context)
     if let inverse = facts.inverseColumn {
       inverseKey = try context.statements.statement(
-        "SELECT \(SQL.identifier(inverse)) FROM \(table) WHERE Z_PK = ?")
+        sql: "SELECT \(SQL.identifier(name: inverse)) FROM \(table) WHERE Z_PK = ?")
       inverseUpdate = try ColumnUpdate(
-        facts.targetTable, [inverse, facts.inverseEntityColumn], context)
+        table: facts.targetTable, columns: [inverse, facts.inverseEntityColumn], context: context)
     }
   }
 
   private func setChildren(
-    _ table: String, _ columns: [String?], _ context: ObjectContext
+    _ table: String, columns: [String?], context: ObjectContext
   ) throws {
     guard let column = columns[0].map(SQL.identifier) else { return }
     let places = [columns[2].map(SQL.identifier), "Z_PK"].compactMap(\.self)
     members = try context.statements.statement(
-      """
-      SELECT Z_PK, Z_ENT FROM \(context.sqlTable(table)) WHERE \(column) = ?
-      ORDER BY \(places.joined(separator: ", "))
-      """)
+      sql: """
+        SELECT Z_PK, Z_ENT FROM \(context.sqlTable(name: table)) WHERE \(column) = ?
+        ORDER BY \(places.joined(separator: ", "))
+        """)
     guard !context.isSource else { return }
     childKey = try context.statements.statement(
-      "SELECT \(column) FROM \(context.sqlTable(table)) WHERE Z_PK = ?")
-    update = try ColumnUpdate(table, columns, context)
+      sql: "SELECT \(column) FROM \(context.sqlTable(name: table)) WHERE Z_PK = ?")
+    update = try ColumnUpdate(table: table, columns: columns, context: context)
   }
 
   private func setPairs(
-    _ facts: RelationshipFacts, _ table: String, _ ends: [String], _ order: String?,
-    _ ownerOrder: String?, _ context: ObjectContext
+    _ facts: RelationshipFacts, table: String, ends: [String], order: String?,
+    ownerOrder: String?, context: ObjectContext
   ) throws {
     let names = ends.map(SQL.identifier)
-    let sqlTable = context.sqlTable(table)
-    let places = [order.map { "j." + SQL.identifier($0) }, "t.Z_PK"].compactMap(\.self)
+    let sqlTable = context.sqlTable(name: table)
+    let places = [order.map { "j." + SQL.identifier(name: $0) }, "t.Z_PK"].compactMap(\.self)
     members = try context.statements.statement(
-      """
-      SELECT t.Z_PK, t.Z_ENT FROM \(sqlTable) AS j
-      JOIN \(context.sqlTable(facts.targetTable)) AS t ON t.Z_PK = j.\(names[1])
-      WHERE j.\(names[0]) = ? ORDER BY \(places.joined(separator: ", "))
-      """)
+      sql: """
+        SELECT t.Z_PK, t.Z_ENT FROM \(sqlTable) AS j
+        JOIN \(context.sqlTable(name: facts.targetTable)) AS t ON t.Z_PK = j.\(names[1])
+        WHERE j.\(names[0]) = ? ORDER BY \(places.joined(separator: ", "))
+        """)
     guard !context.isSource else { return }
     removePair = try context.statements.statement(
-      "DELETE FROM \(sqlTable) WHERE \(names[0]) = ? AND \(names[1]) = ?")
+      sql: "DELETE FROM \(sqlTable) WHERE \(names[0]) = ? AND \(names[1]) = ?")
     let columns = names + [order, ownerOrder].compactMap(\.self).map(SQL.identifier)
     let insert =
       "INSERT INTO \(sqlTable) (\(columns.joined(separator: ", "))) "
       + "VALUES (\(columns.map { _ in "?" }.joined(separator: ", "))) "
-    addPair = try context.statements.statement(insert + "ON CONFLICT DO NOTHING")
+    addPair = try context.statements.statement(sql: insert + "ON CONFLICT DO NOTHING")
     placePair = try order.map(SQL.identifier).map {
       try context.statements.statement(
-        insert + "ON CONFLICT (\(names[0]), \(names[1])) DO UPDATE SET \($0) = excluded.\($0)")
+        sql: insert + "ON CONFLICT (\(names[0]), \(names[1])) DO UPDATE SET \($0) = excluded.\($0)")
     }
   }
 }

@@ -15,7 +15,7 @@ struct ThreePasses {
 
   /// Takes one policy for each mapping, in their order.
   init(
-    _ manager: ObjectMigrationManager, _ tally: ObjectTally,
+    manager: ObjectMigrationManager, tally: ObjectTally,
     mappings: [(EntityMapping, any MigrationPolicy)],
     progress: @escaping (Double, EntityMapping) -> Void
   ) {
@@ -29,13 +29,13 @@ struct ThreePasses {
   mutating func run() throws -> Int64 {
     let source = manager.sourceContext
     for (mapping, policy) in mappings {
-      manager.enter(mapping, policy)
+      manager.enter(mapping, policy: policy)
       // Creating and relating count alike, validation hardly at all.
       if let name = mapping.sourceEntityName { total += 2 * (try source.count(name)) }
     }
-    for (mapping, policy) in mappings { try create(mapping, policy) }
-    for (mapping, policy) in mappings { try relate(mapping, policy) }
-    for (mapping, policy) in mappings { try validate(mapping, policy) }
+    for (mapping, policy) in mappings { try create(mapping, policy: policy) }
+    for (mapping, policy) in mappings { try relate(mapping, policy: policy) }
+    for (mapping, policy) in mappings { try validate(mapping, policy: policy) }
     if let last = mappings.last { progress(1, last.0) }
     manager.leaveMapping()
     manager.progress = 1
@@ -44,17 +44,17 @@ struct ThreePasses {
 
   // MARK: Creation
 
-  private mutating func create(_ mapping: EntityMapping, _ policy: any MigrationPolicy) throws {
-    manager.enter(mapping, policy)
+  private mutating func create(_ mapping: EntityMapping, policy: any MigrationPolicy) throws {
+    manager.enter(mapping, policy: policy)
     let context = manager.destinationContext
-    try hook("begin", mapping) { try policy.begin(mapping, manager) }
+    try hook("begin", mapping: mapping) { try policy.begin(mapping, core: manager) }
     manager.forgetCreated()
     if mapping.kind != .add, mapping.kind != .remove {
       try forEachSource(of: mapping) { run, object in
         run.manager.currentSource = object
-        run.tally.take(object, mapping)
-        try run.hook("createDestinations", mapping, object.primaryKey) {
-          try policy.createDestinations(of: object, mapping, run.manager)
+        run.tally.take(object, mapping: mapping)
+        try run.hook("createDestinations", mapping: mapping, key: object.primaryKey) {
+          try policy.createDestinations(of: object, mapping: mapping, core: run.manager)
         }
         try run.manager.checkAssociations(mapping, of: object)
         run.read += 1
@@ -62,13 +62,13 @@ struct ThreePasses {
         run.step()
       }
     }
-    try hook("endCreation", mapping) { try policy.endCreation(mapping, manager) }
+    try hook("endCreation", mapping: mapping) { try policy.endCreation(mapping, core: manager) }
     manager.forgetCreated()
     try context.flush()
   }
 
   private mutating func forEachSource(
-    of mapping: EntityMapping, _ body: (inout ThreePasses, ManagedObject) throws -> Void
+    of mapping: EntityMapping, body: (inout ThreePasses, ManagedObject) throws -> Void
   ) throws {
     guard let entity = mapping.sourceEntityName else { return }
     if mapping.sourceExpression == nil || mapping.filter != nil {
@@ -104,7 +104,7 @@ struct ThreePasses {
 
   /// Says of which mapping an expression failed.
   private func placed<Result>(
-    _ mapping: EntityMapping, _ body: () throws -> Result
+    _ mapping: EntityMapping, body: () throws -> Result
   ) throws -> Result {
     do {
       return try body()
@@ -119,14 +119,15 @@ struct ThreePasses {
 
   // MARK: Relation
 
-  private mutating func relate(_ mapping: EntityMapping, _ policy: any MigrationPolicy) throws {
-    manager.enter(mapping, policy)
+  private mutating func relate(_ mapping: EntityMapping, policy: any MigrationPolicy) throws {
+    manager.enter(mapping, policy: policy)
     let associations = manager.associations
     let number = try manager.number(of: mapping.name)
     let merges = associations.mergesSources(mapping: number)
     // What Core Data does needs no objects in memory, where each source object is of the entity.
     let plan =
-      policy is StandardPolicy && mapping.takesEachObjectOnce ? try standardPlan(mapping) : nil
+      policy is StandardPolicy && mapping.takesEachObjectOnce
+      ? try standardPlan(mapping: mapping) : nil
     try manager.destinationContext.makeIndexes()
     var last: (source: Associations.Place, destination: Associations.Place)?
     while true {
@@ -134,16 +135,16 @@ struct ThreePasses {
       guard let end = pairs.last else { break }
       last = (end.source, end.destination.place)
       for (source, found) in pairs {
-        guard try !merges || isFirst(source, found.place, number),
-          let place = manager.place(found)
+        guard try !merges || isFirst(source, destination: found.place, mapping: number),
+          let place = manager.place(found: found)
         else { continue }
-        try hook("createRelationships", mapping, source.key) {
+        try hook("createRelationships", mapping: mapping, key: source.key) {
           if let plan {
             return try plan.relate(place, from: ObjectPlace(facts: plan.source, key: source.key))
           }
           manager.relating = (found.place, source)
           let object = manager.destinationContext.object(at: place)
-          try policy.createRelationships(of: object, mapping, manager)
+          try policy.createRelationships(of: object, mapping: mapping, core: manager)
         }
         step()
       }
@@ -152,33 +153,36 @@ struct ThreePasses {
       }
     }
     manager.relating = nil
-    try hook("endRelationships", mapping) { try policy.endRelationships(mapping, manager) }
+    try hook("endRelationships", mapping: mapping) {
+      try policy.endRelationships(mapping, core: manager)
+    }
     manager.forgetCreated()
     try manager.destinationContext.flush()
   }
 
-  private func standardPlan(_ mapping: EntityMapping) throws -> MappingPlan? {
+  private func standardPlan(mapping: EntityMapping) throws -> MappingPlan? {
     guard let name = mapping.sourceEntityName, mapping.destinationEntityName != nil else {
       return nil
     }
-    return try manager.plan(mapping, try manager.sourceContext.entityFacts(name))
+    return try manager.plan(
+      mapping: mapping, source: try manager.sourceContext.entityFacts(name: name))
   }
 
   /// An object that was made of several source objects is related once.
   private func isFirst(
-    _ source: Associations.Place, _ destination: Associations.Place, _ mapping: Int64
+    _ source: Associations.Place, destination: Associations.Place, mapping: Int64
   ) throws -> Bool {
     try manager.associations.sources(of: destination, mapping: mapping).first == source
   }
 
   // MARK: Validation
 
-  private mutating func validate(_ mapping: EntityMapping, _ policy: any MigrationPolicy) throws {
-    manager.enter(mapping, policy)
-    try hook("performCustomValidation", mapping) {
-      try policy.performCustomValidation(mapping, manager)
+  private mutating func validate(_ mapping: EntityMapping, policy: any MigrationPolicy) throws {
+    manager.enter(mapping, policy: policy)
+    try hook("performCustomValidation", mapping: mapping) {
+      try policy.performCustomValidation(mapping, core: manager)
     }
-    try hook("end", mapping) { try policy.end(mapping, manager) }
+    try hook("end", mapping: mapping) { try policy.end(mapping, core: manager) }
     manager.forgetCreated()
     try manager.destinationContext.flush()
   }
@@ -186,12 +190,12 @@ struct ThreePasses {
   // MARK: Hooks
 
   private func hook(
-    _ name: String, _ mapping: EntityMapping, _ key: Int64? = nil, _ body: () throws -> Void
+    _ name: String, mapping: EntityMapping, key: Int64? = nil, body: () throws -> Void
   ) throws {
     do {
       try body()
     } catch let error as ObjectMigrationError {
-      throw placed(error, mapping, key)
+      throw placed(error, mapping: mapping, key: key)
     } catch {
       try manager.checkCancellation()
       throw ObjectMigrationError(
@@ -202,13 +206,13 @@ struct ThreePasses {
     do {
       try manager.checkCancellation()
     } catch let error as ObjectMigrationError {
-      throw placed(error, mapping, key)
+      throw placed(error, mapping: mapping, key: key)
     }
   }
 
   /// A key that is filled in is that of a source object.
   private func placed(
-    _ error: ObjectMigrationError, _ mapping: EntityMapping, _ key: Int64?
+    _ error: ObjectMigrationError, mapping: EntityMapping, key: Int64?
   ) -> ObjectMigrationError {
     var result = error.at(mapping: mapping.name, key: key)
     if error.key == nil, key != nil { result.entity = mapping.sourceEntityName }

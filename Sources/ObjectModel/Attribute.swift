@@ -32,7 +32,7 @@ package struct Attribute: Hashable, Sendable, Codable {
   package var opaqueUserInfo: [String: [UInt8]] = [:]
   package var unread: [UnreadPart] = []
 
-  package init(_ name: String, _ type: AttributeType) {
+  package init(name: String, type: AttributeType) {
     self.name = name
     self.type = type
   }

@@ -36,7 +36,7 @@ package struct FetchedProperty: Hashable, Sendable, Codable {
   package var opaqueUserInfo: [String: [UInt8]] = [:]
   package var unread: [UnreadPart] = []
 
-  package init(_ name: String, request: FetchRequest) {
+  package init(name: String, request: FetchRequest) {
     self.name = name
     self.request = request
   }
@@ -71,7 +71,7 @@ package struct FetchIndex: Hashable, Sendable, Codable {
   /// The condition as the keyed archive that it came in, where it could not be written again.
   package var opaquePredicate: [UInt8]?
 
-  package init(_ name: String, elements: [Element], partialPredicate: ValuePredicate? = nil) {
+  package init(name: String, elements: [Element], partialPredicate: ValuePredicate? = nil) {
     self.name = name
     self.elements = elements
     self.partialPredicate = partialPredicate

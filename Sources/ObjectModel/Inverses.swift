@@ -9,7 +9,7 @@ extension ManagedObjectModel {
     of relationship: Relationship
   ) -> (entity: Entity, relationship: Relationship)? {
     guard let name = relationship.inverseName,
-      let destination = entity(relationship.destinationEntityName)
+      let destination = entity(name: relationship.destinationEntityName)
     else { return nil }
     for entity in lineage(of: destination) {
       if let found = entity.relationships.first(where: { $0.name == name }) {

@@ -20,7 +20,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
     indexByName = [:]
     for (index, entity) in self.entities.enumerated() {
       guard indexByName.updateValue(index, forKey: entity.name) == nil else {
-        throw ModelError(.entityDefinedTwice, entity: entity.name)
+        throw ModelError(problem: .entityDefinedTwice, entity: entity.name)
       }
     }
     try checkHierarchy()
@@ -31,20 +31,20 @@ package struct ManagedObjectModel: Hashable, Sendable {
     }
     for (name, children) in childrenByName {
       childrenByName[name] = children.sorted {
-        Self.numberedBefore(self.entities[$0], self.entities[$1])
+        Self.numberedBefore(self.entities[$0], b: self.entities[$1])
       }
     }
   }
 
   /// The entity of that name, or nil.
-  package func entity(_ name: String) -> Entity? {
+  package func entity(name: String) -> Entity? {
     indexByName[name].map { entities[$0] }
   }
 
   /// The entity itself, then its superentity, and so on up to the root.
   package func lineage(of entity: Entity) -> [Entity] {
     var result = [entity]
-    while let name = result[result.count - 1].superentityName, let next = self.entity(name) {
+    while let name = result[result.count - 1].superentityName, let next = self.entity(name: name) {
       result.append(next)
     }
     return result
@@ -65,29 +65,29 @@ package struct ManagedObjectModel: Hashable, Sendable {
 
   /// The entity and everything below it, depth first, in numbering order.
   package func family(of name: String) -> [Entity] {
-    guard let entity = entity(name) else { return [] }
+    guard let entity = entity(name: name) else { return [] }
     return [entity] + subentities(of: name).flatMap { family(of: $0.name) }
   }
 
   /// Own and inherited attributes; where an inherited one is declared again, the lowest counts.
   package func allAttributes(of entity: Entity) -> [Attribute] {
-    lowest(in: lineage(of: entity).map(\.attributes), \.name)
+    lowest(in: lineage(of: entity).map(\.attributes), name: \.name)
   }
 
   /// Own and inherited relationships; where an inherited one is declared again, the lowest counts.
   package func allRelationships(of entity: Entity) -> [Relationship] {
-    lowest(in: lineage(of: entity).map(\.relationships), \.name)
+    lowest(in: lineage(of: entity).map(\.relationships), name: \.name)
   }
 
   private func lowest<Property>(
-    in levels: [[Property]], _ name: (Property) -> String
+    in levels: [[Property]], name: (Property) -> String
   ) -> [Property] {
     var seen: Set<String> = []
     return levels.flatMap { level in level.filter { seen.insert(name($0)).inserted } }
   }
 
   /// Siblings are numbered by name without regard to case (docs/store-format.md, "Entity numbers").
-  private static func numberedBefore(_ a: Entity, _ b: Entity) -> Bool {
+  private static func numberedBefore(_ a: Entity, b: Entity) -> Bool {
     let (first, second) = (a.name.lowercased(), b.name.lowercased())
     return first == second ? a.name < b.name : first < second
   }
@@ -102,18 +102,18 @@ package struct ManagedObjectModel: Hashable, Sendable {
         levels[current.name] = 0
         path.append(current)
         guard let name = current.superentityName else { break }
-        guard let parent = self.entity(name) else {
-          throw ModelError(.superentityMissing(name), entity: current.name)
+        guard let parent = self.entity(name: name) else {
+          throw ModelError(problem: .superentityMissing(name), entity: current.name)
         }
         guard levels[name] != 0 else {
-          throw ModelError(.inheritanceCycle, entity: current.name)
+          throw ModelError(problem: .inheritanceCycle, entity: current.name)
         }
         next = parent
       }
       for current in path.reversed() {
         let level = (current.superentityName.flatMap { levels[$0] } ?? 0) + 1
         guard level <= Self.maximumLevels else {
-          throw ModelError(.inheritanceTooDeep, entity: current.name)
+          throw ModelError(problem: .inheritanceTooDeep, entity: current.name)
         }
         levels[current.name] = level
       }
@@ -127,12 +127,12 @@ package struct ManagedObjectModel: Hashable, Sendable {
         entity.attributes.map(\.name) + entity.relationships.map(\.name)
         + entity.fetchedProperties.map(\.name)
       for name in names where !seen.insert(name).inserted {
-        throw ModelError(.propertyDefinedTwice, entity: entity.name, property: name)
+        throw ModelError(problem: .propertyDefinedTwice, entity: entity.name, property: name)
       }
       for relationship in entity.relationships {
-        guard self.entity(relationship.destinationEntityName) != nil else {
+        guard self.entity(name: relationship.destinationEntityName) != nil else {
           throw ModelError(
-            .destinationMissing(relationship.destinationEntityName), entity: entity.name,
+            problem: .destinationMissing(relationship.destinationEntityName), entity: entity.name,
             property: relationship.name)
         }
       }
@@ -158,7 +158,7 @@ extension ManagedObjectModel {
       for ancestor in lineage(of: entity).dropFirst() {
         for (name, kind) in kinds[entity.name] ?? [:] {
           guard let inherited = kinds[ancestor.name]?[name], inherited != kind else { continue }
-          throw ModelError(.propertyChangesKind, entity: entity.name, property: name)
+          throw ModelError(problem: .propertyChangesKind, entity: entity.name, property: name)
         }
       }
     }
@@ -207,7 +207,7 @@ package struct ModelError: Error, Hashable, Sendable {
   package var entity: String
   package var property: String?
 
-  package init(_ problem: Problem, entity: String, property: String? = nil) {
+  package init(problem: Problem, entity: String, property: String? = nil) {
     self.problem = problem
     self.entity = entity
     self.property = property

@@ -30,7 +30,7 @@ package struct Relationship: Hashable, Sendable, Codable {
   package var unread: [UnreadPart] = []
 
   package init(
-    _ name: String, to destination: String, inverse: String? = nil, isToMany: Bool = false
+    name: String, to destination: String, inverse: String? = nil, isToMany: Bool = false
   ) {
     self.name = name
     destinationEntityName = destination

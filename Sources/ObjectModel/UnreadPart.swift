@@ -39,7 +39,7 @@ package struct UnreadPart: Hashable, Sendable, Codable {
     [part.rawValue, name, "(\(form))"].compactMap(\.self).joined(separator: " ")
   }
 
-  package init(_ part: Part, name: String? = nil, form: String) {
+  package init(part: Part, name: String? = nil, form: String) {
     self.part = part
     self.name = name
     self.form = form

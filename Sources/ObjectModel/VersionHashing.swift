@@ -71,7 +71,7 @@ extension [String: VersionHash] {
   /// What metadata keeps as `NSStoreModelVersionHashesDigest`.
   package var digest: String {
     var hash = SHA512()
-    for (name, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
+    for (name, version) in sorted(by: { Entity.utf8Before($0.key, second: $1.key) }) {
       hash.update(data: Array(name.utf8))
       hash.update(data: version.bytes)
     }
@@ -81,7 +81,7 @@ extension [String: VersionHash] {
   /// What metadata keeps as `NSStoreModelVersionChecksumKey`, and a bundle's version information.
   package var checksum: String {
     var hash = SHA256()
-    for (_, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
+    for (_, version) in sorted(by: { Entity.utf8Before($0.key, second: $1.key) }) {
       hash.update(data: version.bytes)
     }
     return Base64.encode(Array(hash.finalize()))
@@ -90,7 +90,7 @@ extension [String: VersionHash] {
 
 extension Entity {
   /// The literal order of names that hashes are made in.
-  static func utf8Before(_ first: String, _ second: String) -> Bool {
+  static func utf8Before(_ first: String, second: String) -> Bool {
     first.utf8.lexicographicallyPrecedes(second.utf8)
   }
 }
@@ -118,17 +118,20 @@ private struct VersionHasher {
   private mutating func computed(_ entity: Entity) throws(UnknownVersionHash) -> [UInt8] {
     var all = entity.superentityName.flatMap { properties[$0] } ?? [:]
     for attribute in entity.attributes {
-      all[attribute.name] = attribute.isTransient ? nil : try hash(attribute, of: entity)
+      all[attribute.name] = attribute.isTransient ? nil : try hash(attribute: attribute, of: entity)
     }
     for relationship in entity.relationships {
-      all[relationship.name] = relationship.isTransient ? nil : try hash(relationship, of: entity)
+      all[relationship.name] =
+        relationship.isTransient ? nil : try hash(relationship: relationship, of: entity)
     }
     properties[entity.name] = all
     try check(entity.unread, of: entity)
     var input = Array(entity.name.utf8)
     input.append(entity.isAbstract ? 1 : 0)
     if let parent = entity.superentityName { input += hashes[parent] ?? [] }
-    for (_, bytes) in all.sorted(by: { Entity.utf8Before($0.key, $1.key) }) { input += bytes }
+    for (_, bytes) in all.sorted(by: { Entity.utf8Before($0.key, second: $1.key) }) {
+      input += bytes
+    }
     if let modifier = entity.versionHashModifier { input += modifier.utf8 }
     let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
     for constraint in constraints.sorted(by: Entity.utf8Before) { input += constraint.utf8 }
@@ -144,7 +147,7 @@ private struct VersionHasher {
   }
 
   private func hash(
-    _ attribute: Attribute, of entity: Entity
+    attribute: Attribute, of entity: Entity
   ) throws(UnknownVersionHash) -> [UInt8] {
     try check(attribute.unread, of: entity, property: attribute.name)
     func unknown(_ reason: UnknownVersionHash.Reason) -> UnknownVersionHash {
@@ -165,7 +168,7 @@ private struct VersionHasher {
     let flags = (attribute.storesBinaryDataExternally, attribute.preservesValueAfterDeletion)
     guard flags != (true, true) else { throw unknown(.externalStorageAndPreservation) }
     var input = base(
-      attribute.name, optional: attribute.isOptional, modifier: attribute.versionHashModifier)
+      name: attribute.name, optional: attribute.isOptional, modifier: attribute.versionHashModifier)
     append(Int32(attribute.type.rawValue), to: &input)
     if flags != (false, false) { input.append(1) }
     return Array(SHA256.hash(data: input))
@@ -179,26 +182,26 @@ private struct VersionHasher {
       UnknownVersionHash(entity: entity.name, property: attribute.name, reason: reason)
     }
     guard !attribute.elements.isEmpty else { throw unknown(.compositeAttribute) }
-    let elements = attribute.elements.sorted { Entity.utf8Before($0.name, $1.name) }
+    let elements = attribute.elements.sorted { Entity.utf8Before($0.name, second: $1.name) }
     let folded = attribute.elements.map { $0.name.lowercased() }.sorted(by: Entity.utf8Before)
     guard elements.map({ $0.name.lowercased() }) == folded,
       !elements.contains(where: { $0.type == .composite })
     else { throw unknown(.compositeElements) }
     var input: [UInt8] = []
-    for element in elements { input += try hash(element, of: entity) }
+    for element in elements { input += try hash(attribute: element, of: entity) }
     return Array(SHA256.hash(data: input))
   }
 
   /// A relationship that is its own inverse hashes as one without.
   private func hash(
-    _ relationship: Relationship, of entity: Entity
+    relationship: Relationship, of entity: Entity
   ) throws(UnknownVersionHash) -> [UInt8] {
     try check(relationship.unread, of: entity, property: relationship.name)
     let isReflexive =
       relationship.inverseName == relationship.name
       && model.inverseWithOwner(of: relationship)?.entity.name == entity.name
     var input = base(
-      relationship.name, optional: relationship.isOptional,
+      name: relationship.name, optional: relationship.isOptional,
       modifier: relationship.versionHashModifier)
     input += relationship.destinationEntityName.utf8
     input += (isReflexive ? "" : relationship.inverseName ?? "").utf8
@@ -209,7 +212,7 @@ private struct VersionHasher {
   }
 
   /// Transient properties are not hashed, so the flag byte is 1 for optional and 0 otherwise.
-  private func base(_ name: String, optional: Bool, modifier: String?) -> [UInt8] {
+  private func base(name: String, optional: Bool, modifier: String?) -> [UInt8] {
     var input = Array(name.utf8)
     input += [optional ? 1 : 0, 0]
     if let modifier { input += modifier.utf8 }

@@ -28,20 +28,21 @@ package struct PageEngine: MigrationEngine {
   }
 
   package static func plan(
-    _ stage: StageInput, under restriction: PlanRestriction?
+    stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: PageEngine, plan: MigrationPlan) {
     let schema = stage.destination
     let moves =
-      restriction == .movesNothing ? nil : try TreeMoves(stage.survey, schema, stage.program)
+      restriction == .movesNothing
+      ? nil : try TreeMoves(survey: stage.survey, schema: schema, program: stage.program)
     var plan = try stage.rowPlan { statistics in
       for table in statistics.keys where statistics[table]?.slices.isEmpty == false {
         statistics[table]?.isMoved = moves?.tables[table] != nil
-        statistics[table]?.movedIndexes = PageIndex.all(of: table, schema)
+        statistics[table]?.movedIndexes = PageIndex.all(of: table, schema: schema)
           .map(\.name).filter { moves?.indexes[$0] != nil }
       }
     }
     plan.program = plan.program.placing()
-    let layout = PageLayout(schema, moves, source: stage.survey.access.readable)
+    let layout = PageLayout(schema: schema, moves: moves, source: stage.survey.access.readable)
     return (PageEngine(layout: layout), plan)
   }
 
@@ -55,7 +56,7 @@ package struct PageEngine: MigrationEngine {
   }
 
   package mutating func prepare(
-    _ stage: StageInput, _ plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+    _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws {
     try layout.prepare(paths, expecting: bytes)
     try OrderPlaces(
@@ -64,12 +65,13 @@ package struct PageEngine: MigrationEngine {
   }
 
   package func task(
-    for order: WorkOrder, of plan: MigrationPlan, _ stage: StageInput, in paths: MigrationPaths,
+    for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? {
     try EnginePayload(
       encoding: layout.work(
-        order, plan, stage.destination, paths, digestsRows: stage.verifiesFully))
+        order, plan: plan, schema: stage.destination, paths: paths, digestsRows: stage.verifiesFully
+      ))
   }
 
   package var syncsShards: Bool { layout.boot == nil }
@@ -94,7 +96,7 @@ package struct PageEngine: MigrationEngine {
       throw ShardError(.orderIncomplete)
     }
     do {
-      var writer = try PageShardWriter(work.document, task, policies: work.policies)
+      var writer = try PageShardWriter(document: work.document, work: task, policies: work.policies)
       let pieces = try work.write(into: &writer)
       let outcome = try EnginePayload(encoding: writer.finishPages())
       let read = writer.propertiesRead

@@ -38,32 +38,32 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private var isUnmovable = false
 
   init(
-    _ document: WorkOrderDocument, _ work: PageWork, policies: PolicyFactories = [:]
+    document: WorkOrderDocument, work: PageWork, policies: PolicyFactories = [:]
   ) throws {
     let connection = try StoreConnection.scratch(
       FilePath(":memory:"), cacheBytes: document.memory / 16)
     try document.attachSource(to: connection)
     if let places = work.places {
-      let file = StoreConnection.uri(FilePath(places)) + "?immutable=1"
+      let file = StoreConnection.uri(path: FilePath(places)) + "?immutable=1"
       try connection.run { db in
         try db.execute(
           sql: "ATTACH ? AS \(MigrationProgram.placesSchema)", arguments: [file])
       }
     }
-    let caller = try document.caller(connection, policies)
+    let caller = try document.caller(connection, policies: policies)
     try Files.remove(FilePath(document.shard))
     let shard = try Files.open(
-      FilePath(document.shard), .readWrite, options: [.create, .exclusiveCreate],
+      FilePath(document.shard), mode: .readWrite, options: [.create, .exclusiveCreate],
       permissions: .ownerReadWrite)
     let result = try Files.open(
-      FilePath(work.file), .readWrite)
+      FilePath(work.file), mode: .readWrite)
     let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
     let log = try Files.open(
-      FilePath(work.claims), .writeOnly, options: [.append])
+      FilePath(work.claims), mode: .writeOnly, options: [.append])
     let source = try Files.open(
-      FilePath(document.source), .readOnly)
+      FilePath(document.source), mode: .readOnly)
     let claims = try ClaimLog(
-      log, firstPage: work.firstPage, order: UInt32(document.order.number))
+      descriptor: log, firstPage: work.firstPage, order: UInt32(document.order.number))
     self.source = source
     self.caller = caller
     self.document = document
@@ -77,7 +77,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     self.claims = claims
     pointers = PointerList(runs)
     pages = ExtentWriter(
-      PageFile(direct ?? result), claims, pointers: pointers, isBehind: direct != nil)
+      file: PageFile(direct ?? result), source: claims, pointers: pointers, isBehind: direct != nil)
   }
 
   /// The source properties that policies and expressions read so far.
@@ -89,10 +89,12 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     var result: ShardManifest.PieceResult
     do {
       let table = work.tables[piece.number]
-      result = try table.map { try move(piece, $0, progress) } ?? make(piece, progress)
+      result =
+        try table.map { try move(piece, table: $0, progress: progress) }
+        ?? make(piece, progress: progress)
       for index in work.moves[piece.number] ?? [] {
         moved[index.name] = try mover().moveIndex(
-          root: index.root, isInteger: index.isInteger, runs)
+          root: index.root, isInteger: index.isInteger, file: runs)
       }
     } catch let error as PageError where error.problem == .unmovable {
       // Whoever planned it plans again.
@@ -111,19 +113,19 @@ struct PageShardWriter: ShardWriter, ~Copyable {
 
   private func mover() throws -> LeafMover {
     let count = try Files.fileStatus(of: source).size / Int64(PageGeometry.pageSize)
-    return LeafMover(PageFile(source), pageCount: UInt32(clamping: count), pages)
+    return LeafMover(file: PageFile(source), pageCount: UInt32(clamping: count), writer: pages)
   }
 
   /// Takes the leaves of the source as they are.
   private mutating func move(
-    _ piece: Piece, _ table: MovedTable,
-    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ piece: Piece, table: MovedTable,
+    progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult {
-    let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
-    let spans = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
+    let leaves = EntryCollector(file: runs, entrySize: MemoryLayout<LeafEntry>.stride)
+    let spans = EntryCollector(file: runs, entrySize: MemoryLayout<KeySpan>.stride)
     let names = names(of: piece)
     let rows = try mover().moveTable(
-      root: table.root, first: piece.keys.first, last: piece.keys.last, table.rule,
+      root: table.root, first: piece.keys.first, last: piece.keys.last, rule: table.rule,
       leaves: leaves, spans: spans, names: names, progress: progress)
     try leaves.flush()
     try spans.flush()
@@ -138,24 +140,25 @@ struct PageShardWriter: ShardWriter, ~Copyable {
 
   /// For the names of external files that values of the piece may be; nil without such columns.
   private func names(of piece: Piece) -> NameCollector? {
-    work.externalColumns[piece.destinationTable].map { NameCollector(runs, columns: $0) }
+    work.externalColumns[piece.destinationTable].map { NameCollector(runs: runs, columns: $0) }
   }
 
   /// Makes the rows one by one.
   private mutating func make(
-    _ piece: Piece, _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult {
     let indexes = work.indexes[piece.destinationTable] ?? []
     let sorted = indexes.count { $0.root == nil }
     // The scratch of the sort takes as much as the largest buffer.
     let budget = max(1 << 20, min(24 << 20, Int(document.memory / 4)))
     var output = PieceOutput(
-      pages, runs, indexes, bytes: budget / (sorted + 1), scratch: scratch,
+      pages: pages, runs: runs, indexes: indexes, bytes: budget / (sorted + 1), scratch: scratch,
       names: names(of: piece), digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source, caller) = (document, source, caller)
     let (read, count) = try connection.perform(caller) { db in
-      let loop = try PieceLoop(document, piece, source, db, caller)
+      let loop = try PieceLoop(
+        document: document, piece: piece, file: source, db: db, caller: caller)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

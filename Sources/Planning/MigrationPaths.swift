@@ -23,7 +23,7 @@ package struct MigrationPaths: Hashable, Sendable {
     let name = destination.lastComponent?.string ?? ""
     self.init(
       destination: destination,
-      work: parent.appending("\(name).godwit-\(Self.fingerprint(destination.string))"))
+      work: parent.appending("\(name).godwit-\(Self.fingerprint(text: destination.string))"))
   }
 
   private init(destination: FilePath, work: FilePath) {
@@ -33,7 +33,7 @@ package struct MigrationPaths: Hashable, Sendable {
   }
 
   /// Eight hexadecimal digits that tell texts apart (FNV-1a).
-  private static func fingerprint(_ text: String) -> String {
+  private static func fingerprint(text: String) -> String {
     let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
     let digits = String(hash, radix: 16)
     return String(repeating: "0", count: 8 - digits.count) + digits
@@ -58,7 +58,7 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `…godwit/source.sqlite`, a copy of a source whose latest changes are still in its `-wal`.
   package var snapshot: FilePath { work.appending("source.sqlite") }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
-  package func shard(_ order: Int, attempt: Int) -> FilePath {
+  package func shard(order: Int, attempt: Int) -> FilePath {
     work.appending("shard-\(order).\(attempt).sqlite")
   }
   /// `…godwit/shard-7.json`, which declares work order 7 done.
@@ -67,7 +67,7 @@ package struct MigrationPaths: Hashable, Sendable {
   package var swapJournal: FilePath { work.appending("swap.json") }
   /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work
   /// folder of its own beside it.
-  package func stage(_ number: Int) -> MigrationPaths {
+  package func stage(number: Int) -> MigrationPaths {
     MigrationPaths(
       destination: work.appending("step-\(number).sqlite"),
       work: work.appending("step-\(number).godwit"))

@@ -41,7 +41,7 @@ package struct PartitionPlanner {
     for group in groups {
       let shares =
         granularity.keepsSlices
-        ? dealt(group.tables, &nextPiece) : cut(group.tables, &left, &nextPiece)
+        ? dealt(group.tables, next: &nextPiece) : cut(group.tables, left: &left, next: &nextPiece)
       let pieces = shares.flatMap(\.pieces)
       guard !pieces.isEmpty else { continue }
       let number = partitions.count + 1
@@ -68,7 +68,7 @@ package struct PartitionPlanner {
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since
   /// the last orders are small.
-  private func cut(_ tables: [String], _ left: inout Int64, _ next: inout Int) -> [Share] {
+  private func cut(_ tables: [String], left: inout Int64, next: inout Int) -> [Share] {
     var shares: [Share] = []
     var current: [Piece] = []
     var work: Int64 = 0
@@ -111,7 +111,7 @@ package struct PartitionPlanner {
   }
 
   /// Deals slices that were asked for to a few work orders.
-  private func dealt(_ tables: [String], _ next: inout Int) -> [Share] {
+  private func dealt(_ tables: [String], next: inout Int) -> [Share] {
     let pieces = tables.flatMap { table in
       (statistics[table]?.ranges(ofBytes: 1) ?? []).map { range in
         defer { next += 1 }
@@ -133,7 +133,7 @@ package struct PartitionPlanner {
     let names = program.tables.map(\.destinationTable) + program.joins.map(\.destinationTable)
     var groups = DisjointSets(names)
     for reference in program.references {
-      groups.join(reference.table, reference.destinationTable)
+      groups.join(reference.table, b: reference.destinationTable)
     }
     return groups.sets()
   }
@@ -156,7 +156,7 @@ struct DisjointSets {
   }
 
   /// Joins the groups of two names; a name that was never given joins nothing.
-  mutating func join(_ a: String, _ b: String) {
+  mutating func join(_ a: String, b: String) {
     guard let first = root(a), let second = root(b), first != second else { return }
     parent[second] = first
   }

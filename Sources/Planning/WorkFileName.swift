@@ -17,9 +17,9 @@ package enum WorkFileName: Hashable, Sendable {
     if let whole = Self.withoutTemporarySuffix(text) { text = whole }
     if text == "godwit.json" || text == "godwit.lock" {
       self = .keeper
-    } else if Self.number(text, between: "step-", and: ".godwit") != nil {
+    } else if Self.number(text: text, between: "step-", and: ".godwit") != nil {
       self = .stageFolder
-    } else if Self.number(text, between: ".step-", and: "_SUPPORT") != nil {
+    } else if Self.number(text: text, between: ".step-", and: "_SUPPORT") != nil {
       self = .stageSupport
     } else if Self.isFile(text) {
       self = .file
@@ -49,9 +49,9 @@ package enum WorkFileName: Hashable, Sendable {
       database = text.dropLast(suffix.count)
     }
     if databases.contains(database) || files.contains(database) { return true }
-    if number(database, between: "step-", and: ".sqlite") != nil { return true }
-    if number(text, between: "step-", and: ".json") != nil { return true }
-    if number(text, between: "shard-", and: ".json") != nil { return true }
+    if number(text: database, between: "step-", and: ".sqlite") != nil { return true }
+    if number(text: text, between: "step-", and: ".json") != nil { return true }
+    if number(text: text, between: "shard-", and: ".json") != nil { return true }
     for end in [".sqlite", ".links"] where database.hasPrefix("shard-") && database.hasSuffix(end) {
       let numbers = database.dropFirst("shard-".count).dropLast(end.count)
         .split(separator: ".", omittingEmptySubsequences: false)
@@ -75,7 +75,7 @@ package enum WorkFileName: Hashable, Sendable {
   }
 
   private static func number(
-    _ text: Substring, between start: String, and end: String
+    text: Substring, between start: String, and end: String
   ) -> Substring? {
     guard text.count > start.count + end.count, text.hasPrefix(start), text.hasSuffix(end) else {
       return nil

@@ -20,13 +20,13 @@ struct ColumnCompiler {
       preconditionFailure("the first three columns are no program's business")
     case .attribute(let entity, let name):
       guard inherits(pair.new, from: entity) else { return nil }
-      return try attribute(name, pair)
+      return try attribute(name: name, pair: pair)
     case .toOne(let entity, let name), .toOneEntity(let entity, let name),
       .toOneOrder(let entity, let name):
       guard inherits(pair.new, from: entity) else { return nil }
-      return try toOne(column.role, name, pair)
+      return try toOne(role: column.role, name: name, pair: pair)
     case .owner(let entity, let name), .ownerOrder(let entity, let name):
-      return try owner(column.role, entity: entity, name: name, pair)
+      return try owner(role: column.role, entity: entity, name: name, pair: pair)
     }
   }
 
@@ -37,35 +37,36 @@ struct ColumnCompiler {
   // MARK: Attributes
 
   private func attribute(
-    _ name: String, _ pair: ProgramCompiler.Pair
+    name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
     guard let new = destination.model.allAttributes(of: pair.new).first(where: { $0.name == name })
     else { return .constant(.null) }
     let origin =
       pair.mapping.attributeMappings.first { $0.name == name }.map(\.origin) ?? .standard
     guard let index = compiler.calls?.mapping(of: name, in: pair.mapping) else {
-      return try attribute(new, origin, pair)
+      return try attribute(new: new, origin: origin, pair: pair)
     }
     if case .computed = origin {
       return .call(mapping: index, property: name, standard: .constant(.null))
     }
-    return .call(mapping: index, property: name, standard: try attribute(new, origin, pair))
+    return .call(
+      mapping: index, property: name, standard: try attribute(new: new, origin: origin, pair: pair))
   }
 
   private func attribute(
-    _ new: Attribute, _ origin: PropertyOrigin, _ pair: ProgramCompiler.Pair
+    new: Attribute, origin: PropertyOrigin, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
     switch origin {
     case .relationship, .computed:
       throw CompileError.Place(entity: pair.new.name, property: new.name)
-    case .standard: return .constant(StoredValue(new.defaultValue, of: new))
-    case .constant(let value): return .constant(StoredValue(value, of: new))
+    case .standard: return .constant(StoredValue(value: new.defaultValue, of: new))
+    case .constant(let value): return .constant(StoredValue(value: value, of: new))
     case .attribute(let oldName, let replacement):
       guard
         let old = source.model.allAttributes(of: pair.old).first(where: { $0.name == oldName }),
-        let column = attributeColumn(oldName, of: pair.old)
-      else { return .constant(StoredValue(replacement, of: new)) }
-      let replacement = StoredValue(replacement, of: new)
+        let column = attributeColumn(name: oldName, of: pair.old)
+      else { return .constant(StoredValue(value: replacement, of: new)) }
+      let replacement = StoredValue(value: replacement, of: new)
       if old.storesBinaryDataExternally != new.storesBinaryDataExternally {
         return new.storesBinaryDataExternally
           ? .addExternalTag(column: column, replacingNull: replacement)
@@ -77,18 +78,18 @@ struct ColumnCompiler {
     }
   }
 
-  private func attributeColumn(_ name: String, of entity: Entity) -> String? {
+  private func attributeColumn(name: String, of entity: Entity) -> String? {
     source.model.lineage(of: entity).lazy.compactMap {
-      sourceTable.column(.attribute(entity: $0.name, name: name))?.name
+      sourceTable.column(role: .attribute(entity: $0.name, name: name))?.name
     }.first
   }
 
   // MARK: To-one relationships
 
   private func toOne(
-    _ role: Column.Role, _ name: String, _ pair: ProgramCompiler.Pair
+    role: Column.Role, name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
-    guard let origin = try toOneOrigin(name, pair) else { return .constant(.null) }
+    guard let origin = try toOneOrigin(name, pair: pair) else { return .constant(.null) }
     switch origin {
     case .column(
       let column, let numberColumn, let orderColumn, let family, let within, let filter):
@@ -115,7 +116,8 @@ struct ColumnCompiler {
   private func lookUp(
     _ column: String, family: String, map: [TableProgram.Renumbering]
   ) -> ColumnOperation {
-    guard let entity = source.model.entity(family), let table = source.table(of: entity) else {
+    guard let entity = source.model.entity(name: family), let table = source.table(of: entity)
+    else {
       return .constant(.null)
     }
     return .lookUpNumber(column: column, table: table.name, map: map)
@@ -132,7 +134,7 @@ struct ColumnCompiler {
 
   /// Where a to-one relationship's key stands in the source: by its own mapping, or its inverse's.
   private func toOneOrigin(
-    _ name: String, _ pair: ProgramCompiler.Pair
+    _ name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> Origin? {
     guard
       let relationship = destination.model.allRelationships(of: pair.new).first(where: {
@@ -160,7 +162,7 @@ struct ColumnCompiler {
   private func sourceRoot(of entity: Entity) -> String {
     for member in destination.model.family(of: entity.name) {
       if let name = compiler.mapping.mapping(toDestination: member.name)?.sourceEntityName,
-        let found = source.model.entity(name)
+        let found = source.model.entity(name: name)
       {
         return source.model.root(of: found).name
       }
@@ -174,14 +176,14 @@ struct ColumnCompiler {
 
   private func sameRow(_ name: String, of entity: Entity, within: String) -> Origin? {
     for level in source.model.lineage(of: entity) {
-      guard let column = sourceTable.column(.toOne(entity: level.name, name: name)),
+      guard let column = sourceTable.column(role: .toOne(entity: level.name, name: name)),
         let relationship = level.relationships.first(where: { $0.name == name })
       else { continue }
       let family = relationship.destinationEntityName
-      let number = sourceTable.column(.toOneEntity(entity: level.name, name: name))?.name
+      let number = sourceTable.column(role: .toOneEntity(entity: level.name, name: name))?.name
       return .column(
         column.name, number: number,
-        order: sourceTable.column(.toOneOrder(entity: level.name, name: name))?.name,
+        order: sourceTable.column(role: .toOneOrder(entity: level.name, name: name))?.name,
         family: family, within: within,
         filter: number.flatMap { filter(byNumber: $0, family: family, within: within) })
     }
@@ -200,10 +202,10 @@ struct ColumnCompiler {
   // MARK: To-many relationships without inverse
 
   private func owner(
-    _ role: Column.Role, entity: String, name: String, _ pair: ProgramCompiler.Pair
+    role: Column.Role, entity: String, name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation? {
     guard
-      let relationship = destination.model.entity(entity)?.relationships.first(where: {
+      let relationship = destination.model.entity(name: entity)?.relationships.first(where: {
         $0.name == name
       }), inherits(pair.new, from: relationship.destinationEntityName)
     else { return nil }
@@ -232,7 +234,7 @@ struct ColumnCompiler {
     case .ownerOrder(let entity, let name): ownerRole = .owner(entity: entity, name: name)
     default: return nil
     }
-    guard let owner = table.column(ownerRole) else { return nil }
+    guard let owner = table.column(role: ownerRole) else { return nil }
     let hadOrder = pairs.contains { pair in
       if case .reference? = try? operation(for: column, pair: pair) { return true }
       return false

@@ -43,8 +43,10 @@ package struct JoinContinuation {
     self.mappings = mappings.flatMap(\.entityMappings)
     naming = known
     for entity in model.entities {
-      for (relationship, inverse) in pairs(of: entity) { name(relationship, inverse, of: entity) }
-      number(entity)
+      for (relationship, inverse) in pairs(of: entity) {
+        name(larger: relationship, smaller: inverse, of: entity)
+      }
+      number(entity: entity)
     }
   }
 
@@ -65,10 +67,10 @@ package struct JoinContinuation {
       && !inverse.isTransient
   }
 
-  private mutating func name(_ larger: Relationship, _ smaller: Relationship, of entity: Entity) {
+  private mutating func name(larger: Relationship, smaller: Relationship, of entity: Entity) {
     let known = naming.relationships[entity.name] ?? []
     if known.contains(larger.name) || known.contains(smaller.name) { return }
-    let origins = (origin(of: larger, entity), origin(of: smaller, entity))
+    let origins = (origin(of: larger, entity: entity), origin(of: smaller, entity: entity))
     guard let table = origins.0?.table ?? origins.1?.table, table.joinsItself,
       origins.0 == nil || origins.1 == nil || origins.0?.table == origins.1?.table
     else {
@@ -81,7 +83,7 @@ package struct JoinContinuation {
       ?? (origins.1?.relationship != table.namingRelationship)
     let chosen = isLarger ? larger.name : smaller.name
     naming.relationships[entity.name, default: []].insert(chosen)
-    let old = source.model.entity(table.first.entityName)
+    let old = source.model.entity(name: table.first.entityName)
     let isSame =
       old.map {
         EntityDifference.isUnchanged($0, in: source.model, as: entity, in: model)
@@ -96,11 +98,11 @@ package struct JoinContinuation {
 
   /// The source's relationship that one continues, and its table.
   private func origin(
-    of relationship: Relationship, _ entity: Entity
+    of relationship: Relationship, entity: Entity
   ) -> (relationship: String, table: JoinTable)? {
     let family = Set(model.family(of: entity.name).map(\.name))
     for mapping in mappings where family.contains(mapping.destinationEntityName ?? "") {
-      guard let old = mapping.sourceEntityName.flatMap({ source.model.entity($0) }),
+      guard let old = mapping.sourceEntityName.flatMap({ source.model.entity(name: $0) }),
         let name = mapping.relationshipMappings.first(where: { $0.name == relationship.name })?
           .sourceRelationshipName
       else { continue }
@@ -116,7 +118,7 @@ package struct JoinContinuation {
   }
 
   /// Columns of one name keep their numbers where all of them continue columns of the source.
-  private mutating func number(_ entity: Entity) {
+  private mutating func number(entity: Entity) {
     let groups = Dictionary(
       grouping: entity.relationships.filter(isManyToMany),
       by: { $0.inverseName?.uppercased() ?? "" })
@@ -124,7 +126,7 @@ package struct JoinContinuation {
       if members.contains(where: { naming.suffixes[entity.name]?[$0.name] != nil }) { continue }
       var suffixes: [String: String] = [:]
       for member in members {
-        guard let (name, table) = origin(of: member, entity) else { continue }
+        guard let (name, table) = origin(of: member, entity: entity) else { continue }
         let isFirst = table.first.relationshipName == name
         let (end, inverse) = isFirst ? (table.first, table.second) : (table.second, table.first)
         suffixes[member.name] = source.columnSuffix(of: end, inverse: inverse)

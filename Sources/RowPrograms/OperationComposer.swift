@@ -8,13 +8,13 @@ struct OperationComposer {
   init(first: MigrationProgram) { self.first = first }
 
   /// The program that would have filled that table; nil where the table would be empty.
-  func table(_ name: String) -> TableProgram? {
+  func table(name: String) -> TableProgram? {
     first.tables.first { $0.destinationTable == name }
   }
 
   /// An operation on a table between, as one on the table before it.
   func compose(
-    _ operation: ColumnOperation, _ before: TableProgram, entity: Int
+    _ operation: ColumnOperation, before: TableProgram, entity: Int
   ) throws(NotComposable) -> ColumnOperation {
     func made(_ column: String) throws(NotComposable) -> ColumnOperation {
       guard let program = before.columns.first(where: { $0.name == column }) else {
@@ -26,7 +26,7 @@ struct OperationComposer {
     case .constant: return operation
     case .place: throw NotComposable()
     case .copy(let column, let replacement):
-      return Self.replacingNull(try made(column), replacement)
+      return Self.replacingNull(try made(column), replacement: replacement)
     case .convert(let column, let type, let replacement):
       switch try made(column) {
       case .constant(.null): return .constant(replacement)
@@ -35,36 +35,38 @@ struct OperationComposer {
       case let value: return .then(value, operation)
       }
     case .addExternalTag(let column, let replacement):
-      return try tagged(try made(column), replacement) {
+      return try tagged(try made(column), replacement: replacement) {
         .addExternalTag(column: $0, replacingNull: replacement)
       }
     case .removeExternalTag(let column, let replacement):
-      return try tagged(try made(column), replacement) {
+      return try tagged(try made(column), replacement: replacement) {
         .removeExternalTag(column: $0, replacingNull: replacement)
       }
     case .reference(let column, let filter):
-      return try reference(try made(column), filter, made)
+      return try reference(try made(column), filter: filter, made: made)
     case .renumber(let column, let map):
       switch try made(column) {
       case .renumber(let source, let earlier):
-        return .renumber(column: source, map: Self.composed(earlier, map))
+        return .renumber(column: source, map: Self.composed(earlier, second: map))
       case .lookUpNumber(let source, let table, let earlier):
-        return .lookUpNumber(column: source, table: table, map: Self.composed(earlier, map))
+        return .lookUpNumber(column: source, table: table, map: Self.composed(earlier, second: map))
       case .constant(.null): return .constant(.null)
       default: throw NotComposable()
       }
     case .lookUpNumber(let column, let name, let map):
-      guard let target = table(name) else { return .constant(.null) }
+      guard let target = table(name: name) else { return .constant(.null) }
       switch try made(column) {
       case .reference(let source, _):
         return .lookUpNumber(
-          column: source, table: target.sourceTable, map: Self.composed(target.entities, map))
+          column: source, table: target.sourceTable,
+          map: Self.composed(target.entities, second: map))
       case .constant(.null): return .constant(.null)
       default: throw NotComposable()
       }
     case .ownerKey(let name, let column, let entities):
-      guard let owners = table(name) else { return .constant(.null) }
-      guard case .column(let source, let holders) = try plainReference(column, owners) else {
+      guard let owners = table(name: name) else { return .constant(.null) }
+      guard case .column(let source, let holders) = try plainReference(column, before: owners)
+      else {
         return .constant(.null)
       }
       return .ownerKey(
@@ -75,13 +77,13 @@ struct OperationComposer {
     // The object that it is called for would exist on paper only.
     case .call: throw NotComposable()
     case .then(let inner, let outer):
-      return .then(try compose(inner, before, entity: entity), outer)
+      return .then(try compose(inner, before: before, entity: entity), outer)
     }
   }
 
   /// The value of an operation, or another where it is missing.
   private static func replacingNull(
-    _ operation: ColumnOperation, _ replacement: StoredValue
+    _ operation: ColumnOperation, replacement: StoredValue
   ) -> ColumnOperation {
     if replacement == .null { return operation }
     switch operation {
@@ -97,7 +99,7 @@ struct OperationComposer {
 
   /// A value whose tag comes or goes: the bytes have to be those of a column that is there.
   private func tagged(
-    _ value: ColumnOperation, _ replacement: StoredValue, _ make: (String) -> ColumnOperation
+    _ value: ColumnOperation, replacement: StoredValue, make: (String) -> ColumnOperation
   ) throws(NotComposable) -> ColumnOperation {
     switch value {
     case .constant(.null): return .constant(replacement)
@@ -107,15 +109,15 @@ struct OperationComposer {
   }
 
   private func reference(
-    _ operation: ColumnOperation, _ filter: ReferenceFilter?,
-    _ made: (String) throws(NotComposable) -> ColumnOperation
+    _ operation: ColumnOperation, filter: ReferenceFilter?,
+    made: (String) throws(NotComposable) -> ColumnOperation
   ) throws(NotComposable) -> ColumnOperation {
     guard let filter else { return operation }
     switch operation {
     case .constant(.null): return operation
     case .reference(let source, let earlier):
       if let name = filter.table {
-        return try lookedUp(operation, filter, in: name, made)
+        return try lookedUp(operation, filter: filter, in: name, made: made)
       }
       guard case .renumber(let number, let map) = try made(filter.column) else {
         throw NotComposable()
@@ -133,10 +135,10 @@ struct OperationComposer {
 
   /// A reference that is kept by the entity number of the row which it leads to.
   private func lookedUp(
-    _ operation: ColumnOperation, _ filter: ReferenceFilter, in name: String,
-    _ made: (String) throws(NotComposable) -> ColumnOperation
+    _ operation: ColumnOperation, filter: ReferenceFilter, in name: String,
+    made: (String) throws(NotComposable) -> ColumnOperation
   ) throws(NotComposable) -> ColumnOperation {
-    guard let target = table(name) else { return .constant(.null) }
+    guard let target = table(name: name) else { return .constant(.null) }
     guard case .reference(let source, nil) = operation,
       case .reference(let key, nil) = try made(filter.column)
     else { throw NotComposable() }
@@ -155,7 +157,7 @@ struct OperationComposer {
   /// The source column of a reference that all entities of a table make alike and unfiltered, as
   /// far as they have it.
   func plainReference(
-    _ column: String, _ before: TableProgram
+    _ column: String, before: TableProgram
   ) throws(NotComposable) -> PlainReference {
     guard let program = before.columns.first(where: { $0.name == column }) else {
       throw NotComposable()
@@ -178,14 +180,14 @@ struct OperationComposer {
   func filter(
     _ filter: JoinProgram.Filter, keyColumn: String?
   ) throws(NotComposable) -> JoinProgram.Filter {
-    guard let target = table(filter.table) else { throw NotComposable() }
+    guard let target = table(name: filter.table) else { throw NotComposable() }
     return .init(
       keyColumn: keyColumn, table: target.sourceTable,
       kept: target.entities.filter { filter.kept.contains($0.destination) }.map(\.source))
   }
 
   private static func composed(
-    _ first: [TableProgram.Renumbering], _ second: [TableProgram.Renumbering]
+    _ first: [TableProgram.Renumbering], second: [TableProgram.Renumbering]
   ) -> [TableProgram.Renumbering] {
     first.compactMap { earlier in
       second.first { $0.source == earlier.destination }.map {

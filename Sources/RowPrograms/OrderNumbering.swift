@@ -9,7 +9,7 @@ extension OrderFill {
   package func place() -> String {
     """
     \(Self.first - Self.step) + \(Self.step) * row_number() OVER (
-      PARTITION BY \(SQL.identifier(ownerColumn)) ORDER BY \(SQL.identifier(keyColumn)))
+      PARTITION BY \(SQL.identifier(name: ownerColumn)) ORDER BY \(SQL.identifier(name: keyColumn)))
     """
   }
 }
@@ -27,7 +27,9 @@ extension MigrationProgram {
       if let table = tables.first(where: { $0.destinationTable == fill.table }) {
         return [
           "CREATE TABLE \(name) (first INTEGER PRIMARY KEY, place INTEGER)",
-          numbering(fill, name, keys: ["Z_PK"], table.owners(fill).query(in: .all, schema: schema)),
+          numbering(
+            fill, name: name, keys: ["Z_PK"],
+            rows: table.owners(fill: fill).query(in: .all, schema: schema)),
         ]
       }
       guard var join = joins.first(where: { $0.destinationTable == fill.table }) else { return [] }
@@ -38,18 +40,19 @@ extension MigrationProgram {
         PRIMARY KEY (first, second)) WITHOUT ROWID
         """,
         numbering(
-          fill, name, keys: Array(join.columns.prefix(2)), join.query(in: .all, schema: schema)),
+          fill, name: name, keys: Array(join.columns.prefix(2)),
+          rows: join.query(in: .all, schema: schema)),
       ]
     }
   }
 
   private func numbering(
-    _ fill: OrderFill, _ name: String, keys: [String], _ rows: String
+    _ fill: OrderFill, name: String, keys: [String], rows: String
   ) -> String {
     let list = keys.map(SQL.identifier).joined(separator: ", ")
     return """
       INSERT INTO \(name) SELECT \(list), \(fill.place()) FROM (\(rows))
-      WHERE \(SQL.identifier(fill.ownerColumn)) IS NOT NULL ORDER BY \(list)
+      WHERE \(SQL.identifier(name: fill.ownerColumn)) IS NOT NULL ORDER BY \(list)
       """
   }
 
@@ -76,7 +79,7 @@ extension MigrationProgram {
 
 extension TableProgram {
   /// The same rows with no more than what their numbering takes.
-  fileprivate func owners(_ fill: OrderFill) -> TableProgram {
+  fileprivate func owners(fill: OrderFill) -> TableProgram {
     var result = self
     result.columns = columns.filter { $0.name == fill.ownerColumn || $0.name == fill.keyColumn }
     return result
@@ -85,7 +88,7 @@ extension TableProgram {
 
 extension SQL {
   /// The place that a table made before tells.
-  static func place(_ table: String, _ condition: String) -> String {
+  static func place(table: String, condition: String) -> String {
     "(SELECT o.place FROM \(table) AS o WHERE \(condition))"
   }
 }

@@ -48,14 +48,14 @@ struct PairFinder {
 
   /// The pairs of a relationship of the entity, own or inherited; nil where the store has none.
   func pairs(entity name: String, relationship: String) -> PairSource? {
-    guard let entity = source.model.entity(name),
+    guard let entity = source.model.entity(name: name),
       let (declaring, found) = declaration(of: relationship, from: entity)
     else { return nil }
-    if !found.isToMany { return toOne(found, declaredBy: declaring) }
+    if !found.isToMany { return toOne(relationship: found, declaredBy: declaring) }
     guard let (other, inverse) = source.model.inverseWithOwner(of: found) else {
       return withoutInverse(found, declaredBy: declaring)
     }
-    if !inverse.isToMany { return flipped.toOne(inverse, declaredBy: other)?.flipped }
+    if !inverse.isToMany { return flipped.toOne(relationship: inverse, declaredBy: other)?.flipped }
     return joined(found, declaredBy: declaring)
   }
 
@@ -69,16 +69,18 @@ struct PairFinder {
   }
 
   /// Kept on the owner's rows, in the column of the to-one relationship.
-  private func toOne(_ relationship: Relationship, declaredBy entity: Entity) -> PairSource? {
+  private func toOne(relationship: Relationship, declaredBy entity: Entity) -> PairSource? {
     guard let table = source.table(of: entity),
-      let column = table.column(.toOne(entity: entity.name, name: relationship.name))
+      let column = table.column(role: .toOne(entity: entity.name, name: relationship.name))
     else { return nil }
     return PairSource(
       table: table.name, ownerColumn: "Z_PK", targetColumn: column.name,
-      ownerOrder: table.column(.toOneOrder(entity: entity.name, name: relationship.name))?.name,
+      ownerOrder: table.column(role: .toOneOrder(entity: entity.name, name: relationship.name))?
+        .name,
       targetOrder: nil,
       filters: rowFilter(table: table, family: entity.name, within: owners)
-        + keyFilter(column.name, family: relationship.destinationEntityName, within: targets),
+        + keyFilter(
+          column: column.name, family: relationship.destinationEntityName, within: targets),
       form: .toOneOfOwner)
   }
 
@@ -86,15 +88,16 @@ struct PairFinder {
   private func withoutInverse(
     _ relationship: Relationship, declaredBy entity: Entity
   ) -> PairSource? {
-    guard let destination = source.model.entity(relationship.destinationEntityName),
+    guard let destination = source.model.entity(name: relationship.destinationEntityName),
       let table = source.table(of: destination),
-      let column = table.column(.owner(entity: entity.name, name: relationship.name))
+      let column = table.column(role: .owner(entity: entity.name, name: relationship.name))
     else { return nil }
     return PairSource(
       table: table.name, ownerColumn: column.name, targetColumn: "Z_PK", ownerOrder: nil,
-      targetOrder: table.column(.ownerOrder(entity: entity.name, name: relationship.name))?.name,
+      targetOrder: table.column(role: .ownerOrder(entity: entity.name, name: relationship.name))?
+        .name,
       filters: rowFilter(table: table, family: destination.name, within: targets)
-        + keyFilter(column.name, family: entity.name, within: owners),
+        + keyFilter(column: column.name, family: entity.name, within: owners),
       form: .toOneOfTarget)
   }
 
@@ -109,8 +112,8 @@ struct PairFinder {
     return PairSource(
       table: table.name, ownerColumn: owner.keyColumn, targetColumn: target.keyColumn,
       ownerOrder: owner.orderColumn, targetOrder: target.orderColumn,
-      filters: keyFilter(owner.keyColumn, family: owner.entityName, within: owners)
-        + keyFilter(target.keyColumn, family: target.entityName, within: targets),
+      filters: keyFilter(column: owner.keyColumn, family: owner.entityName, within: owners)
+        + keyFilter(column: target.keyColumn, family: target.entityName, within: targets),
       form: .joinTable)
   }
 
@@ -127,10 +130,10 @@ struct PairFinder {
 
   /// Leaves out rows whose key leads to an object that stays behind, where there may be any.
   private func keyFilter(
-    _ column: String, family: String, within: String
+    column: String, family: String, within: String
   ) -> [JoinProgram.Filter] {
     guard compiler.losesObjects(ofFamily: family, within: within),
-      let entity = source.model.entity(family),
+      let entity = source.model.entity(name: family),
       let table = source.table(of: entity)
     else { return [] }
     return [

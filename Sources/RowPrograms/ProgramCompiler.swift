@@ -24,8 +24,10 @@ package struct ProgramCompiler {
   package func compile() throws(CompileError) -> MigrationProgram {
     var problems: [CompileError.Place] = []
     var fills: [OrderFill] = []
-    let tables = destination.tables.compactMap { compile($0, &problems, &fills) }
-    let joins = destination.joinTables.compactMap { compile($0, &problems, &fills) }
+    let tables = destination.tables.compactMap { compile($0, problems: &problems, fills: &fills) }
+    let joins = destination.joinTables.compactMap {
+      compile($0, problems: &problems, fills: &fills)
+    }
     guard problems.isEmpty else { throw CompileError(places: problems) }
     return MigrationProgram(
       tables: tables, joins: joins, orderFills: fills, references: referenceChecks())
@@ -40,7 +42,7 @@ package struct ProgramCompiler {
   }
 
   private func compile(
-    _ table: EntityTable, _ problems: inout [CompileError.Place], _ fills: inout [OrderFill]
+    _ table: EntityTable, problems: inout [CompileError.Place], fills: inout [OrderFill]
   ) -> TableProgram? {
     let pairs = table.entityNames.compactMap(pair)
     guard let first = pairs.first, let sourceTable = source.table(of: first.old) else { return nil }
@@ -61,7 +63,9 @@ package struct ProgramCompiler {
         ColumnProgram(
           name: column.name, type: column.type,
           operations: zip(pairs, operations).map { pair, operation in
-            operation ?? (owns(pair.old, elsewhere, in: sourceTable) ? .constant(.null) : elsewhere)
+            operation
+              ?? (owns(pair.old, operation: elsewhere, in: sourceTable)
+                ? .constant(.null) : elsewhere)
           }))
       if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
     }
@@ -85,7 +89,7 @@ package struct ProgramCompiler {
   /// Whether the column that an operation copies held a value of the entity's own, which has its
   /// new place elsewhere or none.
   private func owns(
-    _ entity: Entity, _ operation: ColumnOperation, in table: EntityTable
+    _ entity: Entity, operation: ColumnOperation, in table: EntityTable
   ) -> Bool {
     guard case .copy(let name, _) = operation,
       case .attribute(let owner, _)? = table.columns.first(where: { $0.name == name })?.role
@@ -94,10 +98,11 @@ package struct ProgramCompiler {
   }
 
   /// The mapping that fills a concrete destination entity.
-  private func pair(_ name: String) -> Pair? {
+  private func pair(name: String) -> Pair? {
     guard let entityMapping = mapping.mapping(toDestination: name),
       let sourceName = entityMapping.sourceEntityName,
-      let old = source.model.entity(sourceName), let new = destination.model.entity(name),
+      let old = source.model.entity(name: sourceName),
+      let new = destination.model.entity(name: name),
       !old.isAbstract, !new.isAbstract,
       let from = source.numbers[sourceName], let to = destination.numbers[name]
     else { return nil }
@@ -107,7 +112,7 @@ package struct ProgramCompiler {
   }
 
   private func compile(
-    _ table: JoinTable, _ problems: inout [CompileError.Place], _ fills: inout [OrderFill]
+    _ table: JoinTable, problems: inout [CompileError.Place], fills: inout [OrderFill]
   ) -> JoinProgram? {
     let pairs: PairSource?
     do {
@@ -151,7 +156,7 @@ package struct ProgramCompiler {
   func pairs(
     of relationship: String, in entity: String
   ) throws(CompileError.Place) -> PairSource? {
-    guard let declaring = destination.model.entity(entity),
+    guard let declaring = destination.model.entity(name: entity),
       let targets = destination.model.allRelationships(of: declaring).first(where: {
         $0.name == relationship
       })?.destinationEntityName
@@ -182,7 +187,7 @@ package struct ProgramCompiler {
         switch column.role {
         case .toOne(let entity, let name):
           target =
-            destination.model.entity(entity)?.relationships.first { $0.name == name }?
+            destination.model.entity(name: entity)?.relationships.first { $0.name == name }?
             .destinationEntityName
         case .owner(let entity, _): target = entity
         default: target = nil
@@ -205,7 +210,7 @@ package struct ProgramCompiler {
   }
 
   private func tableName(ofEntity name: String) -> String? {
-    destination.model.entity(name).flatMap { destination.table(of: $0)?.name }
+    destination.model.entity(name: name).flatMap { destination.table(of: $0)?.name }
   }
 
   /// The numbers of a source entity's family that have a place in a family of the destination.

@@ -12,7 +12,7 @@ package struct ProgramComposer {
 
   /// Takes two consecutive programs and the schema in which the second ends.
   package init(
-    _ first: MigrationProgram, then second: MigrationProgram, destination: StoreSchema
+    first: MigrationProgram, then second: MigrationProgram, destination: StoreSchema
   ) {
     self.first = first
     self.second = second
@@ -24,8 +24,8 @@ package struct ProgramComposer {
   package func compose() -> MigrationProgram? {
     do {
       var fills = second.orderFills
-      let tables = try second.tables.compactMap { try table($0, &fills) }
-      let joins = try second.joins.compactMap { try join($0, &fills) }
+      let tables = try second.tables.compactMap { try table(program: $0, fills: &fills) }
+      let joins = try second.joins.compactMap { try join($0, fills: &fills) }
       let filled = Set(tables.map(\.destinationTable) + joins.map(\.destinationTable))
       return MigrationProgram(
         tables: tables, joins: joins, orderFills: fills.filter { filled.contains($0.table) },
@@ -36,9 +36,9 @@ package struct ProgramComposer {
   }
 
   private func table(
-    _ program: TableProgram, _ fills: inout [OrderFill]
+    program: TableProgram, fills: inout [OrderFill]
   ) throws(NotComposable) -> TableProgram? {
-    guard let before = operations.table(program.sourceTable) else { return nil }
+    guard let before = operations.table(name: program.sourceTable) else { return nil }
     // An entity that is new between the two has no objects.
     let kept = program.entities.enumerated().compactMap { index, renumbering in
       before.entities.firstIndex { $0.destination == renumbering.source }.map {
@@ -53,10 +53,11 @@ package struct ProgramComposer {
       var composed: [ColumnOperation] = []
       for place in kept {
         composed.append(
-          try operations.compose(column.operations[place.second], before, entity: place.first))
+          try operations.compose(
+            column.operations[place.second], before: before, entity: place.first))
       }
       columns.append(ColumnProgram(name: column.name, type: column.type, operations: composed))
-      if let fill = inheritedFill(column, program) { fills.append(fill) }
+      if let fill = inheritedFill(column, program: program) { fills.append(fill) }
     }
     return TableProgram(
       sourceTable: before.sourceTable, destinationTable: program.destinationTable,
@@ -69,7 +70,7 @@ package struct ProgramComposer {
   }
 
   /// The numbering that a column needs because the one that it copies would have been numbered.
-  private func inheritedFill(_ column: ColumnProgram, _ program: TableProgram) -> OrderFill? {
+  private func inheritedFill(_ column: ColumnProgram, program: TableProgram) -> OrderFill? {
     for case .reference(let between, _) in column.operations {
       guard
         let fill = first.orderFills.first(where: {
@@ -95,21 +96,21 @@ package struct ProgramComposer {
   // MARK: Join tables
 
   private func join(
-    _ program: JoinProgram, _ fills: inout [OrderFill]
+    _ program: JoinProgram, fills: inout [OrderFill]
   ) throws(NotComposable) -> JoinProgram? {
     if let before = first.joins.first(where: { $0.destinationTable == program.sourceTable }) {
-      return try join(program, before, &fills)
+      return try join(program, before: before, fills: &fills)
     }
-    guard let before = operations.table(program.sourceTable) else { return nil }
+    guard let before = operations.table(name: program.sourceTable) else { return nil }
     return try join(program, ofTable: before)
   }
 
   /// A join table that was one before.
   private func join(
-    _ program: JoinProgram, _ before: JoinProgram, _ fills: inout [OrderFill]
+    _ program: JoinProgram, before: JoinProgram, fills: inout [OrderFill]
   ) throws(NotComposable) -> JoinProgram {
     if !program.filters.isEmpty, isFilled(program.sourceTable) { throw NotComposable() }
-    func source(_ column: String) -> String? {
+    func source(column: String) -> String? {
       before.columns.firstIndex(of: column).flatMap { before.sources[$0] }
     }
     var sources: [String?] = []
@@ -117,7 +118,7 @@ package struct ProgramComposer {
       let found = between.flatMap(source)
       sources.append(found)
       // The store between would have numbered it.
-      if between != nil, found == nil, let fill = fill(program.destinationTable, column) {
+      if between != nil, found == nil, let fill = fill(program.destinationTable, column: column) {
         fills.append(fill)
       }
     }
@@ -131,7 +132,7 @@ package struct ProgramComposer {
         }), keepsRowNumbers: program.keepsRowNumbers && before.keepsRowNumbers)
   }
 
-  private func fill(_ table: String, _ column: String) -> OrderFill? {
+  private func fill(_ table: String, column: String) -> OrderFill? {
     guard let found = destination.joinTables.first(where: { $0.name == table }) else { return nil }
     for (end, other) in [(found.first, found.second), (found.second, found.first)]
     where end.orderColumn == column {
@@ -158,7 +159,7 @@ package struct ProgramComposer {
         sources.append(between)
         continue
       }
-      switch try operations.plainReference(between, before) {
+      switch try operations.plainReference(between, before: before) {
       case .none: sources.append(nil)
       case .column(let column, let own):
         sources.append(column)
@@ -176,7 +177,8 @@ package struct ProgramComposer {
           own.kept.removeAll { !holders.contains($0) }
           return own
         }
-        guard case .column(let column, _) = try operations.plainReference(between, before) else {
+        guard case .column(let column, _) = try operations.plainReference(between, before: before)
+        else {
           throw NotComposable()
         }
         return try operations.filter(filter, keyColumn: column)

@@ -15,7 +15,7 @@ package struct KeyRange: Hashable, Codable, Sendable {
   package static let all = Self(first: .min, last: .max)
 
   /// The condition that a column lies in the range, or nil where every value does.
-  func condition(_ column: String) -> String? {
+  func condition(column: String) -> String? {
     if self == .all { return nil }
     return
       "\(column) BETWEEN \(StoredValue.integer(first).sql) AND \(StoredValue.integer(last).sql)"
@@ -28,15 +28,15 @@ extension TableProgram {
   /// - Parameter schema: the name under which the source store is attached.
   package func query(in range: KeyRange?, schema: String) -> String {
     let list = columns.map {
-      "\($0.expression(entities, schema: schema)) AS \(SQL.identifier($0.name))"
+      "\($0.expression(entities: entities, schema: schema)) AS \(SQL.identifier(name: $0.name))"
     }
     let conditions =
       ["s.Z_ENT IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
-      + [range.map { $0.condition("s.Z_PK") } ?? "0"].compactMap(\.self)
+      + [range.map { $0.condition(column: "s.Z_PK") } ?? "0"].compactMap(\.self)
     return """
       SELECT s.Z_PK AS Z_PK, \(entities.renumbering("s.Z_ENT")) AS Z_ENT, s.Z_OPT AS Z_OPT\
       \(list.map { ",\n  \($0)" }.joined())
-      FROM \(schema).\(SQL.identifier(sourceTable)) AS s
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s
       WHERE \(conditions.joined(separator: " AND "))
       ORDER BY s.Z_PK
       """
@@ -46,10 +46,10 @@ extension TableProgram {
 extension TableProgram {
   /// A query for expressions over all source rows of a key range, named `s`, in key order.
   package func query(of expressions: [String], in range: KeyRange, schema: String) -> String {
-    let condition = range.condition("s.Z_PK").map { " WHERE \($0)" } ?? ""
+    let condition = range.condition(column: "s.Z_PK").map { " WHERE \($0)" } ?? ""
     return """
       SELECT \(expressions.joined(separator: ", "))
-      FROM \(schema).\(SQL.identifier(sourceTable)) AS s\(condition)
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s\(condition)
       ORDER BY s.Z_PK
       """
   }
@@ -61,7 +61,7 @@ extension TableProgram {
   package func expression(of name: String, entity number: Int64?, schema: String) -> String? {
     if name == "Z_PK" { return "s.Z_PK" }
     guard let column = columns.first(where: { $0.name == name }) else { return nil }
-    guard let number else { return column.expression(entities, schema: schema) }
+    guard let number else { return column.expression(entities: entities, schema: schema) }
     return entities.firstIndex { $0.destination == number }.map {
       column.operations[$0].expression(schema: schema)
     }
@@ -72,9 +72,9 @@ extension TableProgram {
   /// A query for how many source rows a key range has, of whatever entity, counted in the table
   /// itself.
   package func count(in range: KeyRange, schema: String) -> String {
-    let condition = range.condition("Z_PK").map { " WHERE \($0)" } ?? ""
+    let condition = range.condition(column: "Z_PK").map { " WHERE \($0)" } ?? ""
     return
-      "SELECT count(*) FROM \(schema).\(SQL.identifier(sourceTable)) NOT INDEXED\(condition)"
+      "SELECT count(*) FROM \(schema).\(SQL.identifier(name: sourceTable)) NOT INDEXED\(condition)"
   }
 }
 
@@ -90,13 +90,15 @@ extension JoinProgram {
     numbered: Bool = false
   ) -> String {
     let (one, other) = (
-      "s.\(SQL.identifier(sources[0] ?? "Z_PK"))", "s.\(SQL.identifier(secondColumn))"
+      "s.\(SQL.identifier(name: sources[0] ?? "Z_PK"))", "s.\(SQL.identifier(name: secondColumn))"
     )
     var list = zip(columns, sources).map { column, source in
       let value =
-        places[column].map { SQL.place($0, "o.first = \(one) AND o.second = \(other)") }
-        ?? source.map { "s.\(SQL.identifier($0))" } ?? "NULL"
-      return "\(value) AS \(SQL.identifier(column))"
+        places[column].map {
+          SQL.place(table: $0, condition: "o.first = \(one) AND o.second = \(other)")
+        }
+        ?? source.map { "s.\(SQL.identifier(name: $0))" } ?? "NULL"
+      return "\(value) AS \(SQL.identifier(name: column))"
     }
     if numbered { list.insert("s.rowid AS rowid", at: 0) }
     let first = keepsRowNumbers ? "s.rowid" : one
@@ -105,11 +107,12 @@ extension JoinProgram {
     }
     let conditions =
       ["\(one) IS NOT NULL", "\(other) IS NOT NULL"]
-      + filters.map { $0.condition(schema: schema) } + [range.condition(first)].compactMap(\.self)
+      + filters.map { $0.condition(schema: schema) }
+      + [range.condition(column: first)].compactMap(\.self)
       + [after].compactMap(\.self)
     return """
       SELECT \(list.joined(separator: ", "))
-      FROM \(schema).\(SQL.identifier(sourceTable)) AS s
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s
       WHERE \(conditions.joined(separator: " AND "))
       ORDER BY \(keepsRowNumbers ? first : "\(one), \(other)")
       """
@@ -121,14 +124,14 @@ extension JoinProgram.Filter {
     let numbers = kept.map { "\($0)" }.joined(separator: ", ")
     guard let keyColumn else { return "s.Z_ENT IN (\(numbers))" }
     return """
-      EXISTS (SELECT 1 FROM \(schema).\(SQL.identifier(table)) AS t \
-      WHERE t.Z_PK = s.\(SQL.identifier(keyColumn)) AND t.Z_ENT IN (\(numbers)))
+      EXISTS (SELECT 1 FROM \(schema).\(SQL.identifier(name: table)) AS t \
+      WHERE t.Z_PK = s.\(SQL.identifier(name: keyColumn)) AND t.Z_ENT IN (\(numbers)))
       """
   }
 }
 
 extension ColumnProgram {
-  fileprivate func expression(_ entities: [TableProgram.Renumbering], schema: String) -> String {
+  fileprivate func expression(entities: [TableProgram.Renumbering], schema: String) -> String {
     let rendered = operations.map { $0.expression(schema: schema) }
     guard let first = rendered.first else { return "NULL" }
     if rendered.allSatisfy({ $0 == first }) { return first }
@@ -143,47 +146,50 @@ extension ColumnOperation {
 
   /// The operation in SQL; `input` stands in for the column that it names.
   fileprivate func expression(schema: String, input: String?) -> String {
-    func name(_ column: String) -> String { input ?? "s.\(SQL.identifier(column))" }
+    func name(column: String) -> String { input ?? "s.\(SQL.identifier(name: column))" }
     switch self {
     case .constant(let value): return value.sql
-    case .copy(let column, let replacement): return Self.value(name(column), replacement)
+    case .copy(let column, let replacement):
+      return Self.value(expression: name(column: column), replacement: replacement)
     case .convert(let column, let type, let replacement):
-      return Self.value(Self.converted(name(column), to: type), replacement)
+      return Self.value(
+        expression: Self.converted(name(column: column), to: type), replacement: replacement)
     case .addExternalTag(let column, let replacement):
-      return Self.value("CAST(X'01' || \(name(column)) AS BLOB)", replacement)
+      return Self.value(
+        expression: "CAST(X'01' || \(name(column: column)) AS BLOB)", replacement: replacement)
     case .removeExternalTag(let column, let replacement):
       return Self.value(
-        """
-        CASE WHEN substr(\(name(column)), 1, 1) = X'02' THEN godwit_external(\(name(column))) \
-        ELSE substr(\(name(column)), 2) END
-        """, replacement)
+        expression: """
+          CASE WHEN substr(\(name(column: column)), 1, 1) = X'02' THEN godwit_external(\(name(column: column))) \
+          ELSE substr(\(name(column: column)), 2) END
+          """, replacement: replacement)
     case .reference(let column, let filter):
-      guard let filter else { return name(column) }
+      guard let filter else { return name(column: column) }
       let kept = filter.kept.map { "\($0)" }.joined(separator: ", ")
       let number = filter.number(schema: schema)
-      return "CASE WHEN \(number) IN (\(kept)) THEN \(name(column)) END"
-    case .renumber(let column, let map): return map.renumbering(name(column))
+      return "CASE WHEN \(number) IN (\(kept)) THEN \(name(column: column)) END"
+    case .renumber(let column, let map): return map.renumbering(name(column: column))
     case .lookUpNumber(let column, let table, let map):
       return map.renumbering(
         """
-        (SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(table)) AS t \
-        WHERE t.Z_PK = \(name(column)))
+        (SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(name: table)) AS t \
+        WHERE t.Z_PK = \(name(column: column)))
         """)
     case .ownerKey(let table, let column, let entities):
       return """
-        (SELECT min(t.Z_PK) FROM \(schema).\(SQL.identifier(table)) AS t \
-        WHERE t.\(SQL.identifier(column)) = s.Z_PK \
+        (SELECT min(t.Z_PK) FROM \(schema).\(SQL.identifier(name: table)) AS t \
+        WHERE t.\(SQL.identifier(name: column)) = s.Z_PK \
         AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", "))))
         """
     case .call(let mapping, let property, _):
       return "godwit_call(\(mapping), \(StoredValue.text(property).sql), s.Z_PK)"
-    case .place(let table): return SQL.place(table, "o.first = s.Z_PK")
+    case .place(let table): return SQL.place(table: table, condition: "o.first = s.Z_PK")
     case .then(let first, let second):
       return second.expression(schema: schema, input: "(\(first.expression(schema: schema)))")
     }
   }
 
-  private static func value(_ expression: String, _ replacement: StoredValue) -> String {
+  private static func value(expression: String, replacement: StoredValue) -> String {
     replacement == .null ? expression : "ifnull(\(expression), \(replacement.sql))"
   }
 
@@ -200,9 +206,10 @@ extension ColumnOperation {
 extension ReferenceFilter {
   /// The entity number of the object that a row leads to.
   fileprivate func number(schema: String) -> String {
-    let column = "s.\(SQL.identifier(column))"
+    let column = "s.\(SQL.identifier(name: column))"
     guard let table else { return column }
-    return "(SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(table)) AS t WHERE t.Z_PK = \(column))"
+    return
+      "(SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(name: table)) AS t WHERE t.Z_PK = \(column))"
   }
 }
 

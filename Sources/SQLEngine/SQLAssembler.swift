@@ -21,16 +21,16 @@ package struct SQLAssembler {
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }
       try StoreWriter.createTables(order.schema, in: db)
-      report.rows = try merge(order, db, progress)
-      try relink(order, db, progress, &report)
+      report.rows = try merge(order, db: db, progress: progress)
+      try relink(order, db: db, progress: progress, report: &report)
       try progress(.indexing(indexes: order.schema.indexes.count))
       try StoreWriter.createIndexes(order.schema, in: db) { _ in try progress(.stepDone) }
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
       try progress(.verifying)
-      try check(order, db)
+      try check(order, db: db)
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
     try Files.syncFile(order.result)
     return report
@@ -40,9 +40,9 @@ package struct SQLAssembler {
 
   /// Takes the pieces of each table in key order, and compares the table with their digests.
   private func merge(
-    _ order: AssemblyOrder, _ db: Database, _ progress: (AssemblyStep) throws -> Void
+    _ order: AssemblyOrder, db: Database, progress: (AssemblyStep) throws -> Void
   ) throws -> Int64 {
-    let placed = placedPieces(order)
+    let placed = placedPieces(order: order)
     try progress(.merging(tables: placed.count))
     var rows: Int64 = 0
     // Rows of a join table that a mapping leaves alone keep their numbers.
@@ -53,9 +53,10 @@ package struct SQLAssembler {
     for (table, pieces) in placed {
       var expected: (rows: Int64, sum: UInt64) = (0, 0)
       for piece in pieces {
-        try db.execute(sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(piece.shard)])
+        try db.execute(
+          sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(path: piece.shard)])
         let from = "FROM shard.\(piece.result.table)"
-        let into = "INSERT INTO main.\(SQL.identifier(table))"
+        let into = "INSERT INTO main.\(SQL.identifier(name: table))"
         if let columns = numbered[table] {
           try db.execute(
             sql: "\(into) (rowid, \(columns)) SELECT rowid, \(columns) \(from) ORDER BY rowid")
@@ -66,7 +67,7 @@ package struct SQLAssembler {
         expected.rows += piece.result.rowsWritten
         expected.sum &+= piece.result.digest
       }
-      let merged = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(table))", in: db)
+      let merged = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(name: table))", in: db)
       guard merged.rows == expected.rows, merged.sum == expected.sum else {
         throw AssemblyError.rowsDiffer(
           table: table, expected: expected.rows, found: merged.rows)
@@ -83,7 +84,7 @@ package struct SQLAssembler {
     var result: ShardManifest.PieceResult
   }
 
-  private func placedPieces(_ order: AssemblyOrder) -> [(String, [PlacedPiece])] {
+  private func placedPieces(order: AssemblyOrder) -> [(String, [PlacedPiece])] {
     var results: [Int: (FilePath, ShardManifest.PieceResult)] = [:]
     for manifest in order.manifests {
       let shard = order.folder.appending(manifest.shard)
@@ -104,8 +105,8 @@ package struct SQLAssembler {
   // MARK: Relink
 
   private func relink(
-    _ order: AssemblyOrder, _ db: Database, _ progress: (AssemblyStep) throws -> Void,
-    _ report: inout AssemblyReport
+    _ order: AssemblyOrder, db: Database, progress: (AssemblyStep) throws -> Void,
+    report: inout AssemblyReport
   ) throws {
     let program = order.plan.program
     try progress(.relinking(steps: program.orderFills.count + program.references.count))
@@ -123,7 +124,7 @@ package struct SQLAssembler {
     }
   }
 
-  private func check(_ order: AssemblyOrder, _ db: Database) throws {
+  private func check(_ order: AssemblyOrder, db: Database) throws {
     let pragma = order.verifiesFully ? "integrity_check" : "quick_check"
     let answers = try String.fetchAll(db, sql: "PRAGMA \(pragma)(5)")
     guard answers == ["ok"] else {
@@ -135,10 +136,10 @@ package struct SQLAssembler {
 extension OrderFill {
   fileprivate var statement: String {
     """
-    UPDATE \(SQL.identifier(table)) SET \(SQL.identifier(orderColumn)) = n.place FROM (
+    UPDATE \(SQL.identifier(name: table)) SET \(SQL.identifier(name: orderColumn)) = n.place FROM (
       SELECT rowid AS row, \(place()) AS place
-      FROM \(SQL.identifier(table)) WHERE \(SQL.identifier(ownerColumn)) IS NOT NULL
-    ) AS n WHERE n.row = \(SQL.identifier(table)).rowid
+      FROM \(SQL.identifier(name: table)) WHERE \(SQL.identifier(name: ownerColumn)) IS NOT NULL
+    ) AS n WHERE n.row = \(SQL.identifier(name: table)).rowid
     """
   }
 }

@@ -11,7 +11,7 @@ package struct SQLEngine: MigrationEngine {
   }
 
   package static func plan(
-    _ stage: StageInput, under restriction: PlanRestriction?
+    stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: SQLEngine, plan: MigrationPlan) {
     (SQLEngine(), try stage.rowPlan())
   }

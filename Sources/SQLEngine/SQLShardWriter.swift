@@ -22,7 +22,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     _ document: WorkOrderDocument, policies: PolicyFactories = [:], batchRows: Int = 50_000
   ) throws {
     let connection = try Self.open(document)
-    caller = try document.caller(connection, policies)
+    caller = try document.caller(connection, policies: policies)
     self.document = document
     self.batchRows = batchRows
     self.connection = connection
@@ -46,13 +46,13 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   ) throws -> ShardManifest.PieceResult {
     let table = "p\(piece.number)"
     let query = try query(of: piece)
-    let source = PieceSource(document, piece)
+    let source = PieceSource(document: document, piece: piece)
     // What a policy computes may differ from one time to the next.
     let isComputed = document.tables.contains {
       $0.destinationTable == piece.destinationTable && $0.hasCalls
     }
     return try connection.perform(caller) { db in
-      try db.execute(sql: try Self.createStatement(document, piece, table: table))
+      try db.execute(sql: try Self.createStatement(document, piece: piece, table: table))
       if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?
       while true {
@@ -60,7 +60,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
         try db.execute(sql: "INSERT INTO \(table)\(source.insertedColumns) \(batch)")
         let written = Int64(db.changesCount)
         if written == 0 { break }
-        last = try source.position(in: table, db)
+        last = try source.position(in: table, db: db)
         try progress(written, last?.first ?? 0)
         if written < batchRows { break }
       }
@@ -74,20 +74,20 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
       var result = ShardManifest.PieceResult(
         piece: piece.number, table: table, rowsRead: read.rows, rowsWritten: wrote.rows,
         digest: wrote.sum)
-      result.count = try source.count(in: table, db)
+      result.count = try source.count(in: table, db: db)
       return result
     }
   }
 
   private func query(of piece: Piece) throws -> String {
-    PieceSource(document, piece).query(after: nil)
+    PieceSource(document: document, piece: piece).query(after: nil)
   }
 
   /// The final table's own statement under the piece's name: rows then move without decoding.
   private static func createStatement(
-    _ document: WorkOrderDocument, _ piece: Piece, table: String
+    _ document: WorkOrderDocument, piece: Piece, table: String
   ) throws -> String {
-    let prefix = "CREATE TABLE \(SQL.identifier(piece.destinationTable)) "
+    let prefix = "CREATE TABLE \(SQL.identifier(name: piece.destinationTable)) "
     guard let statement = document.createStatements[piece.destinationTable],
       statement.hasPrefix(prefix)
     else { throw ShardError(.orderIncomplete, table: piece.destinationTable) }

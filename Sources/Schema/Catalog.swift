@@ -29,7 +29,7 @@ extension StoreSchema {
         differences.missingTables.append(table.name)
         return false
       }
-      compare(table.columns.map(\.name), with: columns, of: table.name, &differences)
+      compare(table.columns.map(\.name), with: columns, of: table.name, differences: &differences)
       return true
     }
     resolved.joinTables = joinTables.compactMap { table in
@@ -38,7 +38,8 @@ extension StoreSchema {
         return nil
       }
       compare(
-        found.columnNames, with: catalog.tables[found.name] ?? [], of: found.name, &differences)
+        found.columnNames, with: catalog.tables[found.name] ?? [], of: found.name,
+        differences: &differences)
       return found
     }
     let known = Set(resolved.tables.map(\.name) + resolved.joinTables.map(\.name))
@@ -50,7 +51,7 @@ extension StoreSchema {
 
   private func compare(
     _ wanted: [String], with columns: Set<String>, of table: String,
-    _ differences: inout SchemaDifferences
+    differences: inout SchemaDifferences
   ) {
     differences.missingColumns += wanted.filter { !columns.contains($0) }.map { "\(table).\($0)" }
     differences.extraColumns += columns.subtracting(wanted).sorted().map { "\(table).\($0)" }

@@ -28,13 +28,13 @@ package struct Index: Hashable, Sendable {
 
   package var createStatement: String {
     let list = parts.map { part in
-      let column = SQL.identifier(part.column)
+      let column = SQL.identifier(name: part.column)
       return isExplicit ? "\(column) COLLATE BINARY \(part.isAscending ? "ASC" : "DESC")" : column
     }
     let unique = isUnique ? "UNIQUE " : ""
     let condition = condition.map { " WHERE \($0)" } ?? ""
     return
-      "CREATE \(unique)INDEX \(SQL.identifier(name)) ON \(SQL.identifier(table)) "
+      "CREATE \(unique)INDEX \(SQL.identifier(name: name)) ON \(SQL.identifier(name: table)) "
       + "(\(list.joined(separator: ", ")))\(condition)"
   }
 }

@@ -12,10 +12,10 @@ struct IndexLayout {
     var omissions: [StoreSchema.Omission] = []
     for table in tables {
       indexes += keyIndexes(of: table)
-      for entity in table.entityNames.compactMap({ model.entity($0) }) {
+      for entity in table.entityNames.compactMap({ model.entity(name: $0) }) {
         for wanted in fetchIndexes(of: entity) {
           do {
-            indexes.append(try index(wanted, of: entity, in: table))
+            indexes.append(try index(wanted: wanted, of: entity, in: table))
           } catch {
             omissions.append(
               .init(entity: entity.name, index: wanted.name, reason: error.reason))
@@ -64,7 +64,7 @@ struct IndexLayout {
     func add(_ properties: [String]) {
       let name = properties.joined(separator: "_")
       guard names.insert(name).inserted else { return }
-      result.append(FetchIndex(name, elements: properties.map { .init(property: $0) }))
+      result.append(FetchIndex(name: name, elements: properties.map { .init(property: $0) }))
     }
     for attribute in entity.attributes.sorted(by: { $0.name < $1.name }) where attribute.isIndexed {
       // A flag says nothing that a fetch index on the same attribute does not say already.
@@ -78,7 +78,7 @@ struct IndexLayout {
   private struct Unsupported: Error { var reason: String }
 
   private func index(
-    _ wanted: FetchIndex, of entity: Entity, in table: EntityTable
+    wanted: FetchIndex, of entity: Entity, in table: EntityTable
   ) throws(Unsupported) -> Index {
     var parts: [Index.Part] = []
     for element in wanted.elements {
@@ -124,7 +124,7 @@ struct IndexLayout {
       let roles: [Column.Role] = [
         .attribute(entity: level.name, name: property), .toOne(entity: level.name, name: property),
       ]
-      if let found = roles.compactMap({ table.column($0)?.name }).first { return found }
+      if let found = roles.compactMap({ table.column(role: $0)?.name }).first { return found }
     }
     return nil
   }
@@ -139,23 +139,23 @@ struct ConditionRenderer {
     switch predicate {
     case .always(true): return "1"
     case .always(false): return "0"
-    case .and(let parts): return join(parts, " AND ")
-    case .or(let parts): return join(parts, " OR ")
+    case .and(let parts): return join(parts, separator: " AND ")
+    case .or(let parts): return join(parts, separator: " OR ")
     case .not(let part): return render(part).map { "NOT (\($0))" }
     case .comparison(let left, let comparison, let right, .direct, false, false):
-      return compare(left, comparison, right)
+      return compare(left, comparison: comparison, right: right)
     case .comparison, .unparsed: return nil
     }
   }
 
-  private func join(_ parts: [ValuePredicate], _ separator: String) -> String? {
+  private func join(_ parts: [ValuePredicate], separator: String) -> String? {
     let rendered = parts.compactMap(render)
     guard rendered.count == parts.count, !parts.isEmpty else { return nil }
     return rendered.map { parts.count > 1 ? "(\($0))" : $0 }.joined(separator: separator)
   }
 
   private func compare(
-    _ left: ValueExpression, _ comparison: ValuePredicate.Comparison, _ right: ValueExpression
+    _ left: ValueExpression, comparison: ValuePredicate.Comparison, right: ValueExpression
   ) -> String? {
     guard let first = operand(left) else { return nil }
     if case .constant(.null) = right {
@@ -186,7 +186,7 @@ struct ConditionRenderer {
     case .constant(.boolean(let value)): return value ? "1" : "0"
     case .constant(.integer(let value)): return "\(value)"
     case .constant(.real(let value)) where value.isFinite: return "\(value)"
-    case .constant(.string(let value)): return SQL.literal(value)
+    case .constant(.string(let value)): return SQL.literal(text: value)
     default: return nil
     }
   }

@@ -51,12 +51,12 @@ extension StoreSchema {
     guard keys.count == 2, let first = columnBase(of: table.first, inverse: table.second),
       let second = columnBase(of: table.second, inverse: table.first)
     else { return nil }
-    func isNumbered(_ column: String, _ base: String) -> Bool {
+    func isNumbered(_ column: String, base: String) -> Bool {
       column.hasPrefix(base)
         && column.dropFirst(base.count).allSatisfy { $0.isASCII && $0.isNumber }
     }
-    func ends(_ one: String, _ other: String) -> JoinTable? {
-      guard isNumbered(one, first), isNumbered(other, second) else { return nil }
+    func ends(_ one: String, other: String) -> JoinTable? {
+      guard isNumbered(one, base: first), isNumbered(other, base: second) else { return nil }
       var result = table
       result.first.keyColumn = one
       result.second.keyColumn = other
@@ -71,6 +71,6 @@ extension StoreSchema {
     let pairs = [(sorted[0], sorted[1]), (sorted[1], sorted[0])].sorted {
       ($0.0 == first || $0.1 == second) && !($1.0 == first || $1.1 == second)
     }
-    return pairs.lazy.compactMap { ends($0.0, $0.1) }.first
+    return pairs.lazy.compactMap { ends($0.0, other: $0.1) }.first
   }
 }

@@ -44,7 +44,7 @@ package enum StoredValue: Hashable, Codable, Sendable {
   }
 
   /// The form in which an attribute of that type is stored.
-  package init(_ value: AttributeValue, of attribute: Attribute) {
+  package init(value: AttributeValue, of attribute: Attribute) {
     switch value {
     case .null: self = .null
     case .boolean(let flag): self = .integer(flag ? 1 : 0)
@@ -84,7 +84,7 @@ package enum StoredValue: Hashable, Codable, Sendable {
     case .text(let text):
       // A literal ends at a NUL, so such a text goes as bytes.
       if text.utf8.contains(0) { return "CAST(\(Self.blob(Array(text.utf8)).sql) AS TEXT)" }
-      return SQL.literal(text)
+      return SQL.literal(text: text)
     // Bytes that are cast are taken to be in the encoding of the database.
     case .rawText(let bytes, isUTF16: _): return "CAST(\(Self.blob(bytes).sql) AS TEXT)"
     case .blob(let bytes):

@@ -8,14 +8,14 @@ package struct EntityTable: Hashable, Sendable {
   /// All columns in canonical order, `Z_PK`, `Z_ENT` and `Z_OPT` first.
   package var columns: [Column]
 
-  package func column(_ role: Column.Role) -> Column? { columns.first { $0.role == role } }
+  package func column(role: Column.Role) -> Column? { columns.first { $0.role == role } }
 
   package var createStatement: String {
     let list = columns.map { column in
       let key = column.role == .primaryKey ? " PRIMARY KEY" : ""
-      return "\(SQL.identifier(column.name)) \(column.type.rawValue)\(key)"
+      return "\(SQL.identifier(name: column.name)) \(column.type.rawValue)\(key)"
     }
-    return "CREATE TABLE \(SQL.identifier(name)) ( \(list.joined(separator: ", ")) )"
+    return "CREATE TABLE \(SQL.identifier(name: name)) ( \(list.joined(separator: ", ")) )"
   }
 }
 
@@ -62,16 +62,16 @@ package struct JoinTable: Hashable, Codable, Sendable {
   }
 
   package var createStatement: String {
-    let columns = columnNames.map { "\(SQL.identifier($0)) INTEGER" }.joined(separator: ", ")
-    let key = "\(SQL.identifier(first.keyColumn)), \(SQL.identifier(second.keyColumn))"
-    return "CREATE TABLE \(SQL.identifier(name)) ( \(columns), PRIMARY KEY (\(key)) )"
+    let columns = columnNames.map { "\(SQL.identifier(name: $0)) INTEGER" }.joined(separator: ", ")
+    let key = "\(SQL.identifier(name: first.keyColumn)), \(SQL.identifier(name: second.keyColumn))"
+    return "CREATE TABLE \(SQL.identifier(name: name)) ( \(columns), PRIMARY KEY (\(key)) )"
   }
 }
 
 /// Quoting for SQL text.
 package enum SQL {
   /// The name as SQL spells it: bare where that is safe, else quoted.
-  package static func identifier(_ name: String) -> String {
+  package static func identifier(name: String) -> String {
     let isPlain =
       name.utf8.allSatisfy {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
@@ -82,7 +82,7 @@ package enum SQL {
   }
 
   /// The text as a literal.
-  package static func literal(_ text: String) -> String {
+  package static func literal(text: String) -> String {
     "'\(doubled("'", in: text))'"
   }
 

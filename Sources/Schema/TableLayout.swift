@@ -66,7 +66,7 @@ struct TableLayout {
   private func appendOwners(
     of destination: Entity, named names: inout UniqueNames, to runs: inout [Run: [Column]]
   ) {
-    for owner in numbers.names.compactMap({ model.entity($0) }) {
+    for owner in numbers.names.compactMap({ model.entity(name: $0) }) {
       for relationship in owner.relationships.sorted(by: { $0.name < $1.name })
       where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
         && relationship.destinationEntityName == destination.name
@@ -91,11 +91,12 @@ struct TableLayout {
   func joinTables() -> [JoinTable] {
     let columns = joinColumns()
     var result: [JoinTable] = []
-    for entity in numbers.names.compactMap({ model.entity($0) }) {
+    for entity in numbers.names.compactMap({ model.entity(name: $0) }) {
       for relationship in entity.relationships.sorted(by: { $0.name < $1.name }) {
         guard let pair = manyToMany(relationship, of: entity),
           isFirst(relationship, of: entity, inverse: pair),
-          let table = joinTable(relationship, of: entity, inverse: pair, columns: columns)
+          let table = joinTable(
+            relationship: relationship, of: entity, inverse: pair, columns: columns)
         else { continue }
         result.append(table)
       }
@@ -104,16 +105,17 @@ struct TableLayout {
   }
 
   private func joinTable(
-    _ relationship: Relationship, of entity: Entity, inverse: (Entity, Relationship),
+    relationship: Relationship, of entity: Entity, inverse: (Entity, Relationship),
     columns: [RelationshipPlace: String]
   ) -> JoinTable? {
     let (otherEntity, other) = inverse
     guard let number = numbers[entity.name], let otherNumber = numbers[otherEntity.name],
-      let firstBase = columns[RelationshipPlace(entity.name, relationship.name)]
+      let firstBase = columns[RelationshipPlace(entity: entity.name, name: relationship.name)]
     else { return nil }
     let isReflexive = entity.name == otherEntity.name && relationship.name == other.name
     // The second end of a relationship that is its own inverse has no name of its own.
-    let secondBase = isReflexive ? nil : columns[RelationshipPlace(otherEntity.name, other.name)]
+    let secondBase =
+      isReflexive ? nil : columns[RelationshipPlace(entity: otherEntity.name, name: other.name)]
     let first = JoinTable.End(
       entityName: entity.name, relationshipName: relationship.name, keyColumn: "Z_" + firstBase,
       orderColumn: other.isOrdered ? "Z_FOK_" + firstBase : nil)
@@ -141,7 +143,7 @@ struct TableLayout {
         guard let (_, inverse) = manyToMany(relationship, of: entity) else { continue }
         let base = "\(number.rawValue)\(inverse.name.uppercased())"
         let suffix = naming.suffixes[entity.name]?[relationship.name]
-        result[RelationshipPlace(entity.name, relationship.name)] =
+        result[RelationshipPlace(entity: entity.name, name: relationship.name)] =
           suffix.map { base + $0 } ?? names.unique(base)
       }
     }
@@ -203,11 +205,6 @@ struct TableLayout {
 struct RelationshipPlace: Hashable {
   var entity: String
   var name: String
-
-  init(_ entity: String, _ name: String) {
-    self.entity = entity
-    self.name = name
-  }
 }
 
 /// Hands out names, and numbered ones where a name is taken: `TEXT`, `TEXT1`, `TEXT2`.

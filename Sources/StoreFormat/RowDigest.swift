@@ -26,7 +26,7 @@ package struct RowDigest: Hashable, Sendable {
         throw DatabaseError(
           resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage, sql: sql)
       }
-      add(row: handle, count)
+      add(row: handle, count: count)
       if rows - reported >= 4096 {
         try progress(rows - reported)
         reported = rows
@@ -40,9 +40,9 @@ package struct RowDigest: Hashable, Sendable {
     sum &+= other.sum
   }
 
-  private mutating func add(row: OpaquePointer, _ count: Int32) {
+  private mutating func add(row: OpaquePointer, count: Int32) {
     var hash = Self.firstHash
-    for column in 0..<count { Self.mix(&hash, Self.value(row, column)) }
+    for column in 0..<count { Self.mix(&hash, value: Self.value(row: row, column: column)) }
     add(hash: hash)
   }
 
@@ -56,7 +56,7 @@ package struct RowDigest: Hashable, Sendable {
     var hash = hash
     rows += 1
     // A last stir, so that the sum of two rows says nothing of a sum of their values.
-    Self.mix(&hash, 0xD1B5_4A32_D192_ED03)
+    Self.mix(&hash, value: 0xD1B5_4A32_D192_ED03)
     sum &+= hash
   }
 
@@ -67,45 +67,45 @@ package struct RowDigest: Hashable, Sendable {
     Int64(exactly: number).map(integer) ?? number.bitPattern ^ 0x517C_C1B7_2722_0A95
   }
 
-  package static func text(_ start: UnsafeRawPointer?, _ count: Int32) -> UInt64 {
-    bytes(start, count, seed: 3)
+  package static func text(start: UnsafeRawPointer?, count: Int32) -> UInt64 {
+    bytes(start: start, count: count, seed: 3)
   }
 
-  package static func blob(_ start: UnsafeRawPointer?, _ count: Int32) -> UInt64 {
-    bytes(start, count, seed: 4)
+  package static func blob(start: UnsafeRawPointer?, count: Int32) -> UInt64 {
+    bytes(start: start, count: count, seed: 4)
   }
 
-  package static func mix(_ hash: inout UInt64, _ value: UInt64) {
+  package static func mix(_ hash: inout UInt64, value: UInt64) {
     let product = (hash ^ value).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
     hash = product.high ^ product.low
   }
 
-  private static func value(_ row: OpaquePointer, _ column: Int32) -> UInt64 {
+  private static func value(row: OpaquePointer, column: Int32) -> UInt64 {
     switch sqlite3_column_type(row, column) {
-    case SQLITE_INTEGER: return integer(sqlite3_column_int64(row, column))
+    case SQLITE_INTEGER: return integer(value: sqlite3_column_int64(row, column))
     case SQLITE_FLOAT: return real(sqlite3_column_double(row, column))
     case SQLITE_TEXT:
       return text(
-        sqlite3_column_text(row, column).map { UnsafeRawPointer($0) },
-        sqlite3_column_bytes(row, column))
+        start: sqlite3_column_text(row, column).map { UnsafeRawPointer($0) },
+        count: sqlite3_column_bytes(row, column))
     case SQLITE_BLOB:
-      return blob(sqlite3_column_blob(row, column), sqlite3_column_bytes(row, column))
+      return blob(start: sqlite3_column_blob(row, column), count: sqlite3_column_bytes(row, column))
     default: return null
     }
   }
 
-  package static func integer(_ value: Int64) -> UInt64 {
+  package static func integer(value: Int64) -> UInt64 {
     var hash: UInt64 = 1
-    mix(&hash, UInt64(bitPattern: value))
+    mix(&hash, value: UInt64(bitPattern: value))
     return hash
   }
 
-  private static func bytes(_ start: UnsafeRawPointer?, _ count: Int32, seed: UInt64) -> UInt64 {
+  private static func bytes(start: UnsafeRawPointer?, count: Int32, seed: UInt64) -> UInt64 {
     var hash = seed ^ (UInt64(count) << 8)
     guard let start else { return hash }
     var offset = 0
     while offset + 8 <= Int(count) {
-      mix(&hash, start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      mix(&hash, value: start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
       offset += 8
     }
     var rest: UInt64 = 0
@@ -113,7 +113,7 @@ package struct RowDigest: Hashable, Sendable {
       rest = rest << 8 | UInt64(start.load(fromByteOffset: offset, as: UInt8.self))
       offset += 1
     }
-    mix(&hash, rest)
+    mix(&hash, value: rest)
     return hash
   }
 }

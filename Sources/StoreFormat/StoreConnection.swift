@@ -12,12 +12,12 @@ package struct StoreConnection: Sendable {
   package static func immutable(_ path: FilePath) throws(StoreError) -> StoreConnection {
     var configuration = Configuration()
     configuration.readonly = true
-    return try open(path, uri(path) + "?immutable=1", configuration)
+    return try open(path, uri: uri(path: path) + "?immutable=1", base: configuration)
   }
 
   /// Opens a store for reading and writing, in whatever journal mode it is.
   package static func writable(_ path: FilePath) throws(StoreError) -> StoreConnection {
-    try open(path, uri(path), Configuration())
+    try open(path, uri: uri(path: path), base: Configuration())
   }
 
   /// Opens or makes a file that is thrown away if anything fails: nothing can be rolled back in it.
@@ -27,12 +27,12 @@ package struct StoreConnection: Sendable {
   package static func scratch(
     _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1
   ) throws(StoreError) -> StoreConnection {
-    let connection = try open(path, uri(path), Configuration())
+    let connection = try open(path, uri: uri(path: path), base: Configuration())
     try connection.run { db in
       // Incremental vacuum must be chosen before the first table; the others trade safety, which
       // a file without a manifest does not need, for speed.
       for pragma in [
-        "encoding = '\(encodingName(textEncoding))'", "page_size = 4096", "auto_vacuum = 2",
+        "encoding = '\(encodingName(number: textEncoding))'", "page_size = 4096", "auto_vacuum = 2",
         "journal_mode = OFF", "synchronous = OFF",
         "locking_mode = EXCLUSIVE", "secure_delete = OFF", "temp_store = FILE",
         "cache_size = -\(max(512, cacheBytes / 1024))",
@@ -43,7 +43,7 @@ package struct StoreConnection: Sendable {
     return connection
   }
 
-  private static func encodingName(_ number: UInt32) -> String {
+  private static func encodingName(number: UInt32) -> String {
     switch number {
     case 2: "UTF-16le"
     case 3: "UTF-16be"
@@ -56,7 +56,7 @@ package struct StoreConnection: Sendable {
     do {
       return try queue.writeWithoutTransaction(body)
     } catch {
-      throw failure(error)
+      throw failure(error: error)
     }
   }
 
@@ -65,20 +65,20 @@ package struct StoreConnection: Sendable {
     do {
       return try queue.writeWithoutTransaction(body)
     } catch let error as DatabaseError {
-      throw failure(error)
+      throw failure(error: error)
     }
   }
 
   /// The error as a fact about this store.
-  package func failure(_ error: any Error) -> StoreError {
+  package func failure(error: any Error) -> StoreError {
     if let error = error as? StoreError { return error }
     guard let error = error as? DatabaseError else {
-      return StoreError(.damaged, store: path, cause: error)
+      return StoreError(problem: .damaged, store: path, cause: error)
     }
-    return StoreError(Self.problem(error), store: path, cause: error)
+    return StoreError(problem: Self.problem(error: error), store: path, cause: error)
   }
 
-  fileprivate static func problem(_ error: DatabaseError) -> StoreError.Problem {
+  fileprivate static func problem(error: DatabaseError) -> StoreError.Problem {
     switch error.resultCode {
     case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
     case .SQLITE_FULL: .diskFull
@@ -91,7 +91,7 @@ package struct StoreConnection: Sendable {
   }
 
   private static func open(
-    _ path: FilePath, _ uri: String, _ base: Configuration
+    _ path: FilePath, uri: String, base: Configuration
   ) throws(StoreError) -> StoreConnection {
     var configuration = base
     configuration.foreignKeysEnabled = false
@@ -100,28 +100,28 @@ package struct StoreConnection: Sendable {
       return StoreConnection(
         path: path, queue: try DatabaseQueue(path: uri, configuration: configuration))
     } catch {
-      throw StoreConnection.openFailure(error, path)
+      throw StoreConnection.openFailure(error, path: path)
     }
   }
 
-  private static func openFailure(_ error: any Error, _ path: FilePath) -> StoreError {
+  private static func openFailure(_ error: any Error, path: FilePath) -> StoreError {
     guard let error = error as? DatabaseError else {
-      return StoreError(.cannotRead, store: path, cause: error)
+      return StoreError(problem: .cannotRead, store: path, cause: error)
     }
     switch error.resultCode {
-    case .SQLITE_NOTADB: return StoreError(.unrecognized, store: path, cause: error)
-    case .SQLITE_CORRUPT: return StoreError(.damaged, store: path, cause: error)
-    case .SQLITE_BUSY: return StoreError(.inUse, store: path, cause: error)
-    case .SQLITE_FULL: return StoreError(.diskFull, store: path, cause: error)
-    case .SQLITE_NOMEM: return StoreError(.outOfMemory, store: path, cause: error)
+    case .SQLITE_NOTADB: return StoreError(problem: .unrecognized, store: path, cause: error)
+    case .SQLITE_CORRUPT: return StoreError(problem: .damaged, store: path, cause: error)
+    case .SQLITE_BUSY: return StoreError(problem: .inUse, store: path, cause: error)
+    case .SQLITE_FULL: return StoreError(problem: .diskFull, store: path, cause: error)
+    case .SQLITE_NOMEM: return StoreError(problem: .outOfMemory, store: path, cause: error)
     case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY:
-      return StoreError(.notPermitted, store: path, cause: error)
-    default: return StoreError(.cannotRead, store: path, cause: error)
+      return StoreError(problem: .notPermitted, store: path, cause: error)
+    default: return StoreError(problem: .cannotRead, store: path, cause: error)
     }
   }
 
   /// The path as a URI for SQLite, in which some characters mean something else.
-  package static func uri(_ path: FilePath) -> String {
+  package static func uri(path: FilePath) -> String {
     var result = "file:"
     for character in path.string {
       switch character {
@@ -139,7 +139,7 @@ extension StoreError {
   /// An error of SQLite that no connection of this module has put into a fact; nil of any other.
   package init?(ofSQLite error: any Error) {
     guard let error = error as? DatabaseError else { return nil }
-    self.init(StoreConnection.problem(error), store: "the database", cause: error)
+    self.init(problem: StoreConnection.problem(error: error), store: "the database", cause: error)
   }
 }
 
@@ -150,6 +150,6 @@ extension StoreConnection {
     try connection.run { db in
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }
 }

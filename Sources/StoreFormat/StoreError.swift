@@ -37,7 +37,7 @@ package struct StoreError: Error, Sendable {
   package var store: FilePath
   package var cause: (any Error)?
 
-  package init(_ problem: Problem, store: FilePath, cause: (any Error)? = nil) {
+  package init(problem: Problem, store: FilePath, cause: (any Error)? = nil) {
     self.problem = problem
     self.store = store
     self.cause = cause

@@ -22,11 +22,11 @@ package struct StoreHeader: Hashable, Sendable {
     var bytes: [UInt8]
     do {
       guard let status = try Files.fileStatusIfPresent(store) else {
-        throw StoreError(.notFound, store: store)
+        throw StoreError(problem: .notFound, store: store)
       }
-      if status.isDirectory { throw StoreError(.isFolder, store: store) }
+      if status.isDirectory { throw StoreError(problem: .isFolder, store: store) }
       // Opening a pipe would wait for its writer.
-      guard status.kind == .file else { throw StoreError(.unrecognized, store: store) }
+      guard status.kind == .file else { throw StoreError(problem: .unrecognized, store: store) }
       size = status.size
       let file = try FileDescriptor.open(store, .readOnly, options: .closeOnExec)
       bytes = try file.closeAfter {
@@ -37,32 +37,33 @@ package struct StoreHeader: Hashable, Sendable {
     } catch let error as StoreError {
       throw error
     } catch {
-      throw StoreError(.cannotRead, store: store, cause: error)
+      throw StoreError(problem: .cannotRead, store: store, cause: error)
     }
-    if bytes.isEmpty { throw StoreError(.empty, store: store) }
+    if bytes.isEmpty { throw StoreError(problem: .empty, store: store) }
     guard bytes.starts(with: Self.magic) else {
-      throw StoreError(Self.kind(of: bytes), store: store)
+      throw StoreError(problem: Self.kind(of: bytes), store: store)
     }
     guard bytes.count >= 100 else {
-      throw StoreError(.truncated(expected: 100, actual: size), store: store)
+      throw StoreError(problem: .truncated(expected: 100, actual: size), store: store)
     }
     let rawSize = Int(bytes[16]) << 8 | Int(bytes[17])
     pageSize = rawSize == 1 ? 65536 : rawSize
     usesWAL = bytes[18] == 2 || bytes[19] == 2
-    changeCounter = Self.number(bytes, 24)
-    pageCount = Self.number(bytes, 28)
-    largestRoot = Self.number(bytes, 52)
-    textEncoding = Self.number(bytes, 56)
+    changeCounter = Self.number(bytes: bytes, offset: 24)
+    pageCount = Self.number(bytes: bytes, offset: 28)
+    largestRoot = Self.number(bytes: bytes, offset: 52)
+    textEncoding = Self.number(bytes: bytes, offset: 56)
     reservedBytes = Int(bytes[20])
-    schemaFormat = Self.number(bytes, 44)
+    schemaFormat = Self.number(bytes: bytes, offset: 44)
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
-      throw StoreError(.damaged, store: store)
+      throw StoreError(problem: .damaged, store: store)
     }
     // The page count is only good where it was written together with the change counter; a log
     // beside a file may hold the pages that a crash kept from getting into it.
     let expected = Int64(pageCount) * Int64(pageSize)
-    if Self.number(bytes, 92) == changeCounter, expected > size, !Self.hasLog(store) {
-      throw StoreError(.truncated(expected: expected, actual: size), store: store)
+    if Self.number(bytes: bytes, offset: 92) == changeCounter, expected > size, !Self.hasLog(store)
+    {
+      throw StoreError(problem: .truncated(expected: expected, actual: size), store: store)
     }
   }
 
@@ -72,7 +73,7 @@ package struct StoreHeader: Hashable, Sendable {
     }
   }
 
-  private static func number(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+  private static func number(bytes: [UInt8], offset: Int) -> UInt32 {
     bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
   }
 

@@ -22,7 +22,7 @@ package struct StoreReader: Sendable {
       try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
     }
     guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
-      throw StoreError(.notCoreData, store: connection.path)
+      throw StoreError(problem: .notCoreData, store: connection.path)
     }
   }
 
@@ -51,19 +51,19 @@ package struct StoreReader: Sendable {
     }
     guard let row, let uuid = String.fromDatabaseValue(row[0]),
       let plist = [UInt8].fromDatabase(row[1])
-    else { throw StoreError(.metadataUnreadable, store: path) }
+    else { throw StoreError(problem: .metadataUnreadable, store: path) }
     let decoded: PropertyList
     do {
       decoded = try PropertyList(decoding: plist)
     } catch {
-      throw StoreError(.metadataUnreadable, store: path, cause: error)
+      throw StoreError(problem: .metadataUnreadable, store: path, cause: error)
     }
     guard let members = decoded.dictionaryValue else {
-      throw StoreError(.metadataUnreadable, store: path)
+      throw StoreError(problem: .metadataUnreadable, store: path)
     }
     let metadata = StoreMetadata(uuid: uuid, plist: members)
     if let version = metadata.hashesVersion, version != 3 {
-      throw StoreError(.hashVersionUnknown(version), store: path)
+      throw StoreError(problem: .hashVersionUnknown(version), store: path)
     }
     return metadata
   }
@@ -123,7 +123,7 @@ package struct StoreReader: Sendable {
       let archive = try Deflate.inflate(bytes, limit: 256 << 20)
       return try CompiledModel.model(decoding: archive)
     } catch {
-      throw StoreError(.modelCacheUnreadable, store: path, cause: error)
+      throw StoreError(problem: .modelCacheUnreadable, store: path, cause: error)
     }
   }
 
@@ -131,7 +131,7 @@ package struct StoreReader: Sendable {
   package func rowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
     try connection.run { db in
       let rows = try Row.fetchAll(
-        db, sql: "SELECT Z_ENT, count(*) FROM \(SQL.identifier(table)) GROUP BY Z_ENT")
+        db, sql: "SELECT Z_ENT, count(*) FROM \(SQL.identifier(name: table)) GROUP BY Z_ENT")
       return Dictionary(
         rows.map { row in
           (
@@ -145,7 +145,7 @@ package struct StoreReader: Sendable {
   }
 
   /// One number that a query returns; 0 where it returns none.
-  package func number(_ sql: String) throws(StoreError) -> Int64 {
+  package func number(sql: String) throws(StoreError) -> Int64 {
     try connection.run { db in try Int64.fetchOne(db, sql: sql) ?? 0 }
   }
 }

@@ -32,7 +32,7 @@ package enum StoreWriter {
     _ schema: StoreSchema, maxima: [String: Int64], in db: Database
   ) throws {
     for name in schema.numbers.names {
-      guard let entity = schema.model.entity(name), let number = schema.numbers[name] else {
+      guard let entity = schema.model.entity(name: name), let number = schema.numbers[name] else {
         continue
       }
       let superNumber = entity.superentityName.flatMap { schema.numbers[$0] }?.rawValue ?? 0

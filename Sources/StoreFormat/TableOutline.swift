@@ -106,32 +106,37 @@ package struct TableOutline: Sendable {
     }
     guard count == pageSize else { return nil }
     let start = number == 1 ? 100 : 0
-    let cells = Self.integer(bytes, start + 3, 2)
+    let cells = Self.integer(bytes: bytes, offset: start + 3, count: 2)
     switch bytes[start] {
-    case 5: return interior(bytes, start, cells)
-    case 13: return leaf(bytes, start, cells)
+    case 5: return interior(bytes, start: start, cells: cells)
+    case 13: return leaf(bytes: bytes, start: start, cells: cells)
     default: return nil
     }
   }
 
-  private func interior(_ bytes: [UInt8], _ start: Int, _ cells: Int) -> Page? {
+  private func interior(_ bytes: [UInt8], start: Int, cells: Int) -> Page? {
     guard start + 12 + cells * 2 <= bytes.count else { return nil }
     var children: [(page: UInt32, lastKey: Int64?)] = []
     for cell in 0..<cells {
-      let offset = Self.integer(bytes, start + 12 + cell * 2, 2)
-      guard offset + 5 <= bytes.count, let key = Self.varint(bytes, offset + 4) else { return nil }
-      children.append((UInt32(Self.integer(bytes, offset, 4)), Int64(bitPattern: key.value)))
+      let offset = Self.integer(bytes: bytes, offset: start + 12 + cell * 2, count: 2)
+      guard offset + 5 <= bytes.count, let key = Self.varint(bytes, offset: offset + 4) else {
+        return nil
+      }
+      children.append(
+        (UInt32(Self.integer(bytes: bytes, offset: offset, count: 4)), Int64(bitPattern: key.value))
+      )
     }
-    children.append((UInt32(Self.integer(bytes, start + 8, 4)), nil))
+    children.append((UInt32(Self.integer(bytes: bytes, offset: start + 8, count: 4)), nil))
     return .interior(children: children)
   }
 
-  private func leaf(_ bytes: [UInt8], _ start: Int, _ cells: Int) -> Page? {
+  private func leaf(bytes: [UInt8], start: Int, cells: Int) -> Page? {
     guard start + 8 + cells * 2 <= bytes.count else { return nil }
     var total: Int64 = 0
     for cell in 0..<cells {
-      let offset = Self.integer(bytes, start + 8 + cell * 2, 2)
-      guard let payload = Self.varint(bytes, offset), payload.value <= UInt64(fileBytes) else {
+      let offset = Self.integer(bytes: bytes, offset: start + 8 + cell * 2, count: 2)
+      guard let payload = Self.varint(bytes, offset: offset), payload.value <= UInt64(fileBytes)
+      else {
         return nil
       }
       total += Int64(payload.value) + 8
@@ -139,12 +144,12 @@ package struct TableOutline: Sendable {
     return .leaf(rows: Int64(cells), bytes: max(total, Int64(pageSize)))
   }
 
-  private static func integer(_ bytes: [UInt8], _ offset: Int, _ count: Int) -> Int {
+  private static func integer(bytes: [UInt8], offset: Int, count: Int) -> Int {
     guard offset >= 0, offset + count <= bytes.count else { return 0 }
     return bytes[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
   }
 
-  private static func varint(_ bytes: [UInt8], _ offset: Int) -> (value: UInt64, length: Int)? {
+  private static func varint(_ bytes: [UInt8], offset: Int) -> (value: UInt64, length: Int)? {
     var value: UInt64 = 0
     for index in 0..<9 {
       guard offset + index < bytes.count else { return nil }

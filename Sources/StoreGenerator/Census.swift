@@ -27,7 +27,8 @@ struct Census: Sendable {
     let model = schema.model
     var wanted: [(name: String, number: Int64, root: String)] = []
     for name in schema.numbers.names where names.contains(name) {
-      guard let entity = model.entity(name), !entity.isAbstract, let number = schema.numbers[name]
+      guard let entity = model.entity(name: name), !entity.isAbstract,
+        let number = schema.numbers[name]
       else { continue }
       wanted.append((name, number.rawValue, model.root(of: entity).name))
     }
@@ -52,7 +53,7 @@ struct Census: Sendable {
     tables = schema.tables.indices.map { index in
       TableCensus(
         width: Int64(widths[index]), widthOfLast: widthsOfLast[index], base: base,
-        salt: Mixing.salt(seed, schema.tables[index].rootName, "keys"))
+        salt: Mixing.salt(seed, parts: schema.tables[index].rootName, "keys"))
     }
   }
 }
@@ -103,7 +104,7 @@ struct Population: Sendable {
   let count: Int64
 
   /// Takes the concrete entities in the order of their numbers.
-  init(_ members: [Census.Concrete], in census: Census) {
+  init(members: [Census.Concrete], in census: Census) {
     table =
       members.first.map { census.tables[$0.table] }
       ?? TableCensus(width: 0, widthOfLast: 0, base: 0, salt: 0)
@@ -113,7 +114,7 @@ struct Population: Sendable {
   }
 
   /// The key and entity number of an object.
-  func object(_ ordinal: Int64) -> (key: Int64, number: Int64) {
+  func object(ordinal: Int64) -> (key: Int64, number: Int64) {
     // Members with one object more come first, so counting across the members leaves no gap.
     let member = Int(ordinal % Int64(slots.count))
     let index = ordinal / Int64(slots.count)

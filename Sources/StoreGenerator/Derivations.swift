@@ -15,15 +15,15 @@ struct Derivations {
   }
 
   /// The plan for a derived attribute of a table, or nil where there is none.
-  func plan(_ derivation: Attribute.Derivation, of entity: String, in table: EntityTable) -> Plan? {
-    guard derivation.filter == nil, let entity = model.entity(entity) else { return nil }
+  func plan(derivation: Attribute.Derivation, of entity: String, in table: EntityTable) -> Plan? {
+    guard derivation.filter == nil, let entity = model.entity(name: entity) else { return nil }
     switch derivation.expression {
     case .builtIn(let name, let arguments) where arguments.isEmpty && name == "now":
       return .form(.now)
     case .builtIn("canonical:", let arguments):
       guard case .keyPath(let operand, let path)? = arguments.first, Self.isOwn(operand),
-        let source = attribute(path, of: entity), source.type == .string,
-        let column = column(path, of: entity, in: table),
+        let source = attribute(name: path, of: entity), source.type == .string,
+        let column = column(name: path, of: entity, in: table),
         let place = table.columns.firstIndex(where: { $0.name == column })
       else { return nil }
       return .form(.canonical(of: place))
@@ -33,7 +33,7 @@ struct Derivations {
       }
       return count(path, of: entity, in: table).map(Plan.expression)
     case .keyPath(let operand, let path) where Self.isOwn(operand):
-      return value(path, of: entity, in: table).map(Plan.expression)
+      return value(path: path, of: entity, in: table).map(Plan.expression)
     default: return nil
     }
   }
@@ -46,15 +46,15 @@ struct Derivations {
     guard let declarer = model.declarer(of: path, in: entity.name),
       let relationship = model.relationship(path, of: declarer), relationship.isToMany
     else { return nil }
-    let own = "\(SQL.identifier(table.name)).Z_PK"
-    func count(_ name: String, _ column: String) -> String {
-      "(SELECT count(*) FROM \(SQL.identifier(name)) AS other "
-        + "WHERE other.\(SQL.identifier(column)) = \(own))"
+    let own = "\(SQL.identifier(name: table.name)).Z_PK"
+    func count(_ name: String, column: String) -> String {
+      "(SELECT count(*) FROM \(SQL.identifier(name: name)) AS other "
+        + "WHERE other.\(SQL.identifier(name: column)) = \(own))"
     }
     for join in schema.joinTables {
       for end in [join.first, join.second]
       where end.entityName == declarer && end.relationshipName == path {
-        return count(join.name, end.keyColumn)
+        return count(join.name, column: end.keyColumn)
       }
     }
     var roles = [Column.Role.owner(entity: declarer, name: path)]
@@ -62,42 +62,43 @@ struct Derivations {
       roles.append(.toOne(entity: inverse.entity.name, name: inverse.relationship.name))
     }
     for other in schema.tables {
-      if let column = roles.compactMap({ other.column($0) }).first {
-        return count(other.name, column.name)
+      if let column = roles.compactMap({ other.column(role: $0) }).first {
+        return count(other.name, column: column.name)
       }
     }
     return nil
   }
 
   /// An attribute of the object itself, or of the object of a to-one relationship.
-  private func value(_ path: String, of entity: Entity, in table: EntityTable) -> String? {
+  private func value(path: String, of entity: Entity, in table: EntityTable) -> String? {
     let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-    if parts.count == 1, attribute(path, of: entity) != nil {
-      return column(path, of: entity, in: table).map {
-        "\(SQL.identifier(table.name)).\(SQL.identifier($0))"
+    if parts.count == 1, attribute(name: path, of: entity) != nil {
+      return column(name: path, of: entity, in: table).map {
+        "\(SQL.identifier(name: table.name)).\(SQL.identifier(name: $0))"
       }
     }
     guard parts.count == 2, let declarer = model.declarer(of: parts[0], in: entity.name),
       let relationship = model.relationship(parts[0], of: declarer),
-      let link = table.column(.toOne(entity: declarer, name: parts[0])),
-      let target = model.entity(relationship.destinationEntityName),
-      attribute(parts[1], of: target) != nil, let other = schema.table(of: target),
-      let found = column(parts[1], of: target, in: other)
+      let link = table.column(role: .toOne(entity: declarer, name: parts[0])),
+      let target = model.entity(name: relationship.destinationEntityName),
+      attribute(name: parts[1], of: target) != nil, let other = schema.table(of: target),
+      let found = column(name: parts[1], of: target, in: other)
     else { return nil }
-    return "(SELECT other.\(SQL.identifier(found)) FROM \(SQL.identifier(other.name)) AS other "
-      + "WHERE other.Z_PK = \(SQL.identifier(table.name)).\(SQL.identifier(link.name)))"
+    return
+      "(SELECT other.\(SQL.identifier(name: found)) FROM \(SQL.identifier(name: other.name)) AS other "
+      + "WHERE other.Z_PK = \(SQL.identifier(name: table.name)).\(SQL.identifier(name: link.name)))"
   }
 
   /// The stored attribute of that name that is not derived itself.
-  private func attribute(_ name: String, of entity: Entity) -> Attribute? {
+  private func attribute(name: String, of entity: Entity) -> Attribute? {
     model.allAttributes(of: entity).first {
       $0.name == name && $0.derivation == nil && !$0.isTransient
     }
   }
 
-  private func column(_ name: String, of entity: Entity, in table: EntityTable) -> String? {
+  private func column(name: String, of entity: Entity, in table: EntityTable) -> String? {
     model.declarer(of: name, in: entity.name).flatMap {
-      table.column(.attribute(entity: $0, name: name))?.name
+      table.column(role: .attribute(entity: $0, name: name))?.name
     }
   }
 }

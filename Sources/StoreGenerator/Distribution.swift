@@ -54,7 +54,7 @@ struct Distribution: Sendable {
     {
       return nil
     }
-    return (ownerOrder.image(owner), rank)
+    return (ownerOrder.image(place: owner), rank)
   }
 
   private func uneven(_ place: Int64) -> (Int64, Int64) {
@@ -115,6 +115,6 @@ struct Involution: Sendable {
     // The last of an odd number has nobody but itself.
     guard place ^ 1 < order.count else { return isOptional ? nil : object }
     if isOptional, Mixing.mix(salt, UInt64(bitPattern: place >> 1)) % 8 == 0 { return nil }
-    return order.image(place ^ 1)
+    return order.image(place: place ^ 1)
   }
 }

@@ -39,9 +39,9 @@ struct ExternalFiles {
         try Files.syncFile(descriptor)
       }
     } catch let error as SystemCallError {
-      throw SystemCallError(error.operation, path, error.errno)
+      throw SystemCallError(operation: error.operation, path: path, errno: error.errno)
     } catch {
-      throw SystemCallError(.write, path, error as? Errno ?? .ioError)
+      throw SystemCallError(operation: .write, path: path, errno: error as? Errno ?? .ioError)
     }
     count += 1
     bytes += Int64(content.count)

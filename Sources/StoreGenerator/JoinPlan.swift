@@ -31,7 +31,7 @@ struct JoinPlan: Sendable {
   /// The most partners that a minimum can force on each object: shares are not made for more.
   private static let mostForced: Int64 = 64
 
-  init?(_ table: JoinTable, linker: Linker) {
+  init?(table: JoinTable, linker: Linker) {
     let model = linker.schema.model
     let (a, b) = (table.first, table.second)
     guard let relationship = model.relationship(a.relationshipName, of: a.entityName),
@@ -59,15 +59,15 @@ struct JoinPlan: Sendable {
       ? (second.count + first.count - 1) / first.count
       : max(4, least.first, least.second)
     partners = min(wanted, second.count, most.first)
-    salt = Mixing.salt(linker.seed, a.entityName, a.relationshipName)
+    salt = Mixing.salt(linker.seed, parts: a.entityName, a.relationshipName)
     firstOrder = Permutation(count: first.count, salt: Mixing.mix(salt, 1))
     secondOrder = Permutation(count: second.count, salt: Mixing.mix(salt, 2))
   }
 
   /// The pairs whose first object has that ordinal.
-  func forEachPair(of object: Int64, _ body: (Pair) throws -> Void) rethrows {
+  func forEachPair(of object: Int64, body: (Pair) throws -> Void) rethrows {
     guard first.count > 0, second.count > 0 else { return }
-    if isReflexive { return try forEachReflexivePair(of: object, body) }
+    if isReflexive { return try forEachReflexivePair(of: object, body: body) }
     let place = firstOrder.preimage(object)
     let lap = place / second.count
     let chance = Mixing.mix(salt, UInt64(bitPattern: object))
@@ -80,14 +80,14 @@ struct JoinPlan: Sendable {
       let target = (place % second.count + step * stride) % second.count
       try body(
         Pair(
-          first: object, second: secondOrder.image(target), rankOfFirst: rank,
+          first: object, second: secondOrder.image(place: target), rankOfFirst: rank,
           rankOfSecond: (step + Int64(chance >> 33)) % partners))
     }
   }
 
   /// Neighbours on a ring of all objects: whoever has a neighbour is that one's neighbour.
   private func forEachReflexivePair(
-    of object: Int64, _ body: (Pair) throws -> Void
+    of object: Int64, body: (Pair) throws -> Void
   ) rethrows {
     let count = first.count
     let place = firstOrder.preimage(object)
@@ -99,7 +99,7 @@ struct JoinPlan: Sendable {
         guard hasEdge(from: start, step: step) else { continue }
         try body(
           Pair(
-            first: object, second: firstOrder.image(other), rankOfFirst: rank ^ 1,
+            first: object, second: firstOrder.image(place: other), rankOfFirst: rank ^ 1,
             rankOfSecond: rank))
       }
     }
@@ -124,7 +124,7 @@ struct JoinPlan: Sendable {
 extension JoinPlan {
   var insertStatement: String {
     let names = table.columnNames
-    return "INSERT INTO \(SQL.identifier(table.name)) "
+    return "INSERT INTO \(SQL.identifier(name: table.name)) "
       + "(\(names.map(SQL.identifier).joined(separator: ", "))) "
       + "VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))"
   }

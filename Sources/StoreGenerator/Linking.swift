@@ -35,7 +35,7 @@ struct Link: Sendable {
     case .involution(let involution): target = involution.partner(of: ordinal)
     }
     guard let target else { return nil }
-    let object = targets.object(target)
+    let object = targets.object(ordinal: target)
     return Reference(key: object.key, number: object.number, order: OrderValue.of(rank: rank))
   }
 }
@@ -72,7 +72,7 @@ struct Linker {
       guard let property else { return true }
       return model.declarer(of: property, in: concrete.name) == owner
     }
-    return Population(members, in: census)
+    return Population(members: members, in: census)
   }
 
   /// The rule of a to-one relationship; `isUnique` lets no two objects refer to the same.
@@ -91,11 +91,11 @@ struct Linker {
     }
     let distribution = Distribution(
       children: sources.count, owners: targets.count, isOptional: relationship.isOptional,
-      limits: limits, salt: Mixing.salt(seed, entity, name))
+      limits: limits, salt: Mixing.salt(seed, parts: entity, name))
     if distribution.exceedsMaximum {
-      note(entity, name, isUnique ? .limitedByConstraint : .maximumExceeded)
+      note(entity, property: name, reason: isUnique ? .limitedByConstraint : .maximumExceeded)
     } else if !relationship.isOptional, sources.count > 0, targets.count == 0 {
-      note(entity, name, .mandatoryLeftEmpty)
+      note(entity, property: name, reason: .mandatoryLeftEmpty)
     }
     return Link(rule: .distribution(distribution), sources: sources, targets: targets)
   }
@@ -107,7 +107,7 @@ struct Linker {
     let targets = population(family: entity, property: name, of: entity)
     let distribution = Distribution(
       children: sources.count, owners: targets.count, isOptional: true,
-      limits: Self.limits(of: relationship), salt: Mixing.salt(seed, entity, name))
+      limits: Self.limits(of: relationship), salt: Mixing.salt(seed, parts: entity, name))
     return Link(rule: .distribution(distribution), sources: sources, targets: targets)
   }
 
@@ -121,7 +121,7 @@ struct Linker {
     if inverse.entity.name == entity, other.name == name {
       let involution = Involution(
         count: sources.count, isOptional: relationship.isOptional,
-        salt: Mixing.salt(seed, entity, name))
+        salt: Mixing.salt(seed, parts: entity, name))
       return Link(rule: .involution(involution), sources: sources, targets: sources)
     }
     let targets = population(
@@ -129,14 +129,14 @@ struct Linker {
       within: relationship.destinationEntityName)
     let isOptional = relationship.isOptional && other.isOptional
     if !relationship.isOptional, sources.count > targets.count {
-      note(entity, name, .mandatoryLeftEmpty)
+      note(entity, property: name, reason: .mandatoryLeftEmpty)
     }
     // Both sides must come to one rule, whichever is asked first.
     let isFirst = (entity, name) < (inverse.entity.name, other.name)
     let salt =
       isFirst
-      ? Mixing.salt(seed, entity, name)
-      : Mixing.salt(seed, inverse.entity.name, other.name)
+      ? Mixing.salt(seed, parts: entity, name)
+      : Mixing.salt(seed, parts: inverse.entity.name, other.name)
     let matching = Matching(
       first: isFirst ? sources.count : targets.count,
       second: isFirst ? targets.count : sources.count, isOptional: isOptional, salt: salt)
@@ -150,7 +150,7 @@ struct Linker {
   }
 
   private mutating func note(
-    _ entity: String, _ property: String, _ reason: GenerationReport.Note.Reason
+    _ entity: String, property: String, reason: GenerationReport.Note.Reason
   ) {
     notes.append(.init(entity: entity, property: property, reason: reason))
   }
@@ -163,12 +163,12 @@ extension Relationship {
 
 extension ManagedObjectModel {
   func relationship(_ name: String, of entity: String) -> Relationship? {
-    self.entity(entity)?.relationships.first { $0.name == name }
+    self.entity(name: entity)?.relationships.first { $0.name == name }
   }
 
   /// The entity of the lineage whose declaration of a property counts, or nil.
   func declarer(of property: String, in entity: String) -> String? {
-    guard let entity = self.entity(entity) else { return nil }
+    guard let entity = self.entity(name: entity) else { return nil }
     return lineage(of: entity).first { level in
       level.attributes.contains { $0.name == property }
         || level.relationships.contains { $0.name == property }

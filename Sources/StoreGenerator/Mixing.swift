@@ -15,7 +15,7 @@ enum Mixing {
   }
 
   /// A number for a name; the same in every process, unlike a `Hasher`'s.
-  static func salt(_ seed: UInt64, _ parts: String...) -> UInt64 {
+  static func salt(_ seed: UInt64, parts: String...) -> UInt64 {
     var result = seed
     for part in parts {
       for byte in part.utf8 { result = mix(result, UInt64(byte)) }

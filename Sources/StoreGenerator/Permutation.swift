@@ -24,7 +24,7 @@ struct Permutation: Sendable {
   }
 
   /// The number at that place of the shuffled order.
-  func image(_ place: Int64) -> Int64 {
+  func image(place: Int64) -> Int64 {
     var bits = UInt64(bitPattern: place)
     repeat {
       bits = (bits &* multipliers.0 &+ addend) & mask

@@ -15,7 +15,7 @@ struct Insertion {
   /// Tells SQLite to copy what it is given.
   private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-  init(_ sql: String, in db: Database) throws {
+  init(sql: String, in db: Database) throws {
     statement = try db.makeStatement(sql: sql)
     handle = statement.sqliteStatement
     self.db = db
@@ -84,10 +84,10 @@ struct RowWriter {
   /// What the links of the row lead to.
   private var references: [Link.Reference?]
 
-  init(_ plan: TablePlan, pool: ValuePool, in db: Database) throws {
+  init(plan: TablePlan, pool: ValuePool, in db: Database) throws {
     self.plan = plan
     maker = ValueMaker(pool: pool)
-    insertion = try Insertion(plan.insertStatement, in: db)
+    insertion = try Insertion(sql: plan.insertStatement, in: db)
     references = plan.links.map { _ in nil }
   }
 
@@ -113,11 +113,11 @@ struct RowWriter {
           preconditionFailure("an attribute's cell names an attribute's column")
         }
         if fileEvery > 0, index % fileEvery == 0 {
-          let file = maker.external(column, row: row)
+          let file = maker.external(column: column, row: row)
           try files.write(file.content, name: file.name)
           insertion.bind(.blob, scratch: maker.scratch)
         } else {
-          let value = maker.value(column, row: row, key: key, in: plan)
+          let value = maker.value(column: column, row: row, key: key, in: plan)
           insertion.bind(value, scratch: maker.scratch)
         }
       }
@@ -136,16 +136,16 @@ struct PairWriter {
   private var insertion: Insertion
   private(set) var count: Int64 = 0
 
-  init(_ plan: JoinPlan, in db: Database) throws {
+  init(plan: JoinPlan, in db: Database) throws {
     self.plan = plan
-    insertion = try Insertion(plan.insertStatement, in: db)
+    insertion = try Insertion(sql: plan.insertStatement, in: db)
   }
 
   mutating func writePairs(of object: Int64) throws {
-    let first = plan.first.object(object).key
+    let first = plan.first.object(ordinal: object).key
     try plan.forEachPair(of: object) { pair in
       insertion.bind(first)
-      insertion.bind(plan.second.object(pair.second).key)
+      insertion.bind(plan.second.object(ordinal: pair.second).key)
       if plan.table.first.orderColumn != nil {
         insertion.bind(OrderValue.of(rank: pair.rankOfFirst))
       }

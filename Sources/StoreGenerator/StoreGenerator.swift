@@ -69,9 +69,9 @@ package struct StoreGenerator: Sendable {
     } catch {
       throw GenerationError(.hashUnknown(error), cause: error)
     }
-    var draw = Draw(Mixing.salt(seed, "store"))
+    var draw = Draw(Mixing.salt(seed, parts: "store"))
     let blank = StoreMetadata(
-      uuid: UUIDBits.text(UUIDBits.random(&draw, digit: nil)),
+      uuid: UUIDBits.text(bits: UUIDBits.random(&draw, digit: nil)),
       plist: [StoreMetadata.Key.frameworkVersion: .integer(frameworkVersion)])
     // A model without identifiers has one empty one in the metadata of real stores.
     let identifiers = model.versionIdentifiers.isEmpty ? [""] : model.versionIdentifiers
@@ -92,7 +92,7 @@ package struct StoreGenerator: Sendable {
       report.entities = census.concretes.map { .init(name: $0.name, rows: $0.count) }
       report.notes = notes
       var files = ExternalFiles(folder: output.partialSupport)
-      try write(output, modelCache, &files, &report, progress)
+      try write(output, modelCache: modelCache, files: &files, report: &report, progress: progress)
       try setJournalMode(journalMode, of: output.partialStore)
       report.externalFiles = files.count
       report.externalBytes = files.bytes
@@ -106,8 +106,8 @@ package struct StoreGenerator: Sendable {
   }
 
   private func write(
-    _ output: GenerationOutput, _ modelCache: [UInt8]?, _ files: inout ExternalFiles,
-    _ report: inout GenerationReport, _ progress: (Int64, Int64) throws -> Void
+    _ output: GenerationOutput, modelCache: [UInt8]?, files: inout ExternalFiles,
+    report: inout GenerationReport, progress: (Int64, Int64) throws -> Void
   ) throws(GenerationError) {
     do throws(StoreError) {
       let connection = try StoreConnection.scratch(
@@ -117,15 +117,15 @@ package struct StoreGenerator: Sendable {
         try db.execute(sql: "PRAGMA secure_delete = ON")
         try db.inTransaction(.immediate) {
           try StoreWriter.createTables(schema, in: db)
-          try writeRows(in: db, &files, progress)
-          try writePairs(in: db, &report, progress)
-          try StoreWriter.createIndexes(schema, in: db) { _ in try tell(rows, progress) }
+          try writeRows(in: db, files: &files, progress: progress)
+          try writePairs(in: db, report: &report, progress: progress)
+          try StoreWriter.createIndexes(schema, in: db) { _ in try tell(rows, progress: progress) }
           for update in tables.flatMap(\.updates) { try db.execute(sql: update) }
-          try writeFrame(in: db, modelCache)
+          try writeFrame(in: db, modelCache: modelCache)
           return .commit
         }
       }
-      do { try connection.queue.close() } catch { throw connection.failure(error) }
+      do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     } catch {
       if let cause = error.cause as? GenerationError { throw cause }
       throw GenerationError(.writeFailed, at: output.store, cause: error.cause ?? error)
@@ -133,43 +133,43 @@ package struct StoreGenerator: Sendable {
   }
 
   private func writeRows(
-    in db: Database, _ files: inout ExternalFiles, _ progress: (Int64, Int64) throws -> Void
+    in db: Database, files: inout ExternalFiles, progress: (Int64, Int64) throws -> Void
   ) throws {
     let pool = ValuePool(seed: seed)
     var done: Int64 = 0
     for table in tables where table.census.rows > 0 {
-      var writer = try RowWriter(table, pool: pool, in: db)
+      var writer = try RowWriter(plan: table, pool: pool, in: db)
       for position in 0..<table.census.rows {
         try writer.write(position: position, files: &files)
         done += 1
-        if done % 4096 == 0 { try tell(done, progress) }
+        if done % 4096 == 0 { try tell(done, progress: progress) }
       }
     }
-    try tell(done, progress)
+    try tell(done, progress: progress)
   }
 
   private func writePairs(
-    in db: Database, _ report: inout GenerationReport, _ progress: (Int64, Int64) throws -> Void
+    in db: Database, report: inout GenerationReport, progress: (Int64, Int64) throws -> Void
   ) throws {
     for join in joins {
-      var writer = try PairWriter(join, in: db)
+      var writer = try PairWriter(plan: join, in: db)
       for object in 0..<join.first.count {
         try writer.writePairs(of: object)
-        if object % 4096 == 0 { try tell(rows, progress) }
+        if object % 4096 == 0 { try tell(rows, progress: progress) }
       }
       report.joinTables.append(.init(name: join.table.name, rows: writer.count))
     }
   }
 
   /// Writes what a store says of itself.
-  private func writeFrame(in db: Database, _ modelCache: [UInt8]?) throws {
+  private func writeFrame(in db: Database, modelCache: [UInt8]?) throws {
     let maxima = tables.map { ($0.table.rootName, $0.census.maximumKey) }
     try StoreWriter.writePrimaryKeys(
       schema, maxima: Dictionary(uniqueKeysWithValues: maxima), in: db)
     try StoreWriter.writeMetadata(metadata, modelCache: modelCache, in: db)
   }
 
-  private func tell(_ done: Int64, _ progress: (Int64, Int64) throws -> Void) throws {
+  private func tell(_ done: Int64, progress: (Int64, Int64) throws -> Void) throws {
     do { try progress(done, rows) } catch { throw GenerationError(.interrupted, cause: error) }
   }
 

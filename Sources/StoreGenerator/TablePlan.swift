@@ -34,9 +34,9 @@ struct TablePlan: Sendable {
   var updates: [String] = []
 
   var insertStatement: String {
-    let names = table.columns.map { SQL.identifier($0.name) }.joined(separator: ", ")
+    let names = table.columns.map { SQL.identifier(name: $0.name) }.joined(separator: ", ")
     let values = table.columns.map { _ in "?" }.joined(separator: ", ")
-    return "INSERT INTO \(SQL.identifier(table.name)) (\(names)) VALUES (\(values))"
+    return "INSERT INTO \(SQL.identifier(name: table.name)) (\(names)) VALUES (\(values))"
   }
 }
 
@@ -60,7 +60,7 @@ struct TablePlanner {
     self.seed = seed
     linker = Linker(schema: schema, census: census, seed: seed)
     let columns = census.concretes.reduce(into: Int64(0)) { count, concrete in
-      guard let entity = schema.model.entity(concrete.name) else { return }
+      guard let entity = schema.model.entity(name: concrete.name) else { return }
       count += Int64(
         schema.model.allAttributes(of: entity).filter {
           $0.storesBinaryDataExternally && !$0.isTransient
@@ -71,21 +71,22 @@ struct TablePlanner {
 
   mutating func plans() throws(GenerationError) -> [TablePlan] {
     var result: [TablePlan] = []
-    for index in schema.tables.indices { result.append(try plan(index)) }
+    for index in schema.tables.indices { result.append(try plan(index: index)) }
     notes += linker.notes
     return result
   }
 
   func joinPlans() -> [JoinPlan] {
-    schema.joinTables.compactMap { JoinPlan($0, linker: linker) }
+    schema.joinTables.compactMap { JoinPlan(table: $0, linker: linker) }
   }
 
-  private mutating func plan(_ index: Int) throws(GenerationError) -> TablePlan {
+  private mutating func plan(index: Int) throws(GenerationError) -> TablePlan {
     let table = schema.tables[index]
     var plan = TablePlan(
       table: table, census: census.tables[index],
-      salt: Mixing.salt(seed, table.rootName, "rows"), attributes: table.columns.map { _ in nil })
-    planAttributes(of: table, &plan)
+      salt: Mixing.salt(seed, parts: table.rootName, "rows"),
+      attributes: table.columns.map { _ in nil })
+    planAttributes(of: table, plan: &plan)
     let forms = Dictionary(
       uniqueKeysWithValues: zip(table.columns, plan.attributes).compactMap { column, attribute in
         attribute.map { (column.name, $0) }
@@ -98,23 +99,26 @@ struct TablePlanner {
       plan.attributes[place]?.digit = uniqueness.digits[column.name]
       if uniqueness.emptied.contains(column.name) { plan.attributes[place]?.form = .empty }
     }
-    let linkOfColumn = planLinks(of: table, uniqueness, &plan)
+    let linkOfColumn = planLinks(of: table, uniqueness: uniqueness, plan: &plan)
     for concrete in census.concretes where concrete.table == index {
-      plan.entities.append(entityPlan(concrete, linkOfColumn, plan))
+      plan.entities.append(entityPlan(concrete: concrete, linkOfColumn: linkOfColumn, plan: plan))
     }
     return plan
   }
 
-  private mutating func planAttributes(of table: EntityTable, _ plan: inout TablePlan) {
+  private mutating func planAttributes(of table: EntityTable, plan: inout TablePlan) {
     for (place, column) in table.columns.enumerated() {
       guard case .attribute(let entity, let name) = column.role,
-        let attribute = schema.model.entity(entity)?.attributes.first(where: { $0.name == name })
+        let attribute = schema.model.entity(name: entity)?.attributes.first(where: {
+          $0.name == name
+        })
       else { continue }
       var form = ValueForm.empty
       if let derivation = attribute.derivation {
-        switch Derivations(schema: schema).plan(derivation, of: entity, in: table) {
+        switch Derivations(schema: schema).plan(derivation: derivation, of: entity, in: table) {
         case .form(let derived): form = derived
-        case .expression(let sql): plan.updates.append(update(column, of: entity, in: table, sql))
+        case .expression(let sql):
+          plan.updates.append(update(column, of: entity, in: table, expression: sql))
         case nil:
           notes.append(.init(entity: entity, property: name, reason: .derivationNotComputed))
         }
@@ -126,21 +130,22 @@ struct TablePlanner {
       }
       plan.attributes[place] = AttributeColumn(
         form: form, isOptional: attribute.isOptional && attribute.derivation == nil,
-        salt: Mixing.salt(seed, entity, name))
+        salt: Mixing.salt(seed, parts: entity, name))
     }
   }
 
   private func update(
-    _ column: Column, of entity: String, in table: EntityTable, _ expression: String
+    _ column: Column, of entity: String, in table: EntityTable, expression: String
   ) -> String {
     let numbers = schema.model.family(of: entity).compactMap { schema.numbers[$0.name]?.rawValue }
-    return "UPDATE \(SQL.identifier(table.name)) SET \(SQL.identifier(column.name)) = \(expression)"
+    return
+      "UPDATE \(SQL.identifier(name: table.name)) SET \(SQL.identifier(name: column.name)) = \(expression)"
       + " WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
   }
 
   /// The link of each to-one or owner column; their number and order columns share it.
   private mutating func planLinks(
-    of table: EntityTable, _ uniqueness: Uniqueness, _ plan: inout TablePlan
+    of table: EntityTable, uniqueness: Uniqueness, plan: inout TablePlan
   ) -> [Column.Role: Int] {
     var result: [Column.Role: Int] = [:]
     for column in table.columns {
@@ -160,14 +165,14 @@ struct TablePlanner {
   }
 
   private func entityPlan(
-    _ concrete: Census.Concrete, _ linkOfColumn: [Column.Role: Int], _ plan: TablePlan
+    concrete: Census.Concrete, linkOfColumn: [Column.Role: Int], plan: TablePlan
   ) -> TablePlan.EntityPlan {
     var links: [(link: Int, member: Int)] = []
     for (index, link) in plan.links.enumerated() {
       if let member = link.sources.member(slot: concrete.slot) { links.append((index, member)) }
     }
     let own = Set(links.map(\.link))
-    func link(_ role: Column.Role) -> Int? {
+    func link(role: Column.Role) -> Int? {
       linkOfColumn[role].flatMap { own.contains($0) ? $0 : nil }
     }
     let cells = plan.table.columns.enumerated().map { place, column -> TablePlan.Cell in
@@ -177,20 +182,20 @@ struct TablePlanner {
       case .optimisticLock: return .optimisticLock
       case .attribute(let entity, let name):
         guard schema.model.declarer(of: name, in: concrete.name) == entity else { return .null }
-        return .attribute(place, fileEvery: fileEvery(plan.attributes[place], concrete))
-      case .toOne, .owner: return link(column.role).map { .linkKey($0) } ?? .null
+        return .attribute(place, fileEvery: fileEvery(plan.attributes[place], concrete: concrete))
+      case .toOne, .owner: return link(role: column.role).map { .linkKey($0) } ?? .null
       case .toOneEntity(let entity, let name):
-        return link(.toOne(entity: entity, name: name)).map { .linkNumber($0) } ?? .null
+        return link(role: .toOne(entity: entity, name: name)).map { .linkNumber($0) } ?? .null
       case .toOneOrder(let entity, let name):
-        return link(.toOne(entity: entity, name: name)).map { .linkOrder($0) } ?? .null
+        return link(role: .toOne(entity: entity, name: name)).map { .linkOrder($0) } ?? .null
       case .ownerOrder(let entity, let name):
-        return link(.owner(entity: entity, name: name)).map { .linkOrder($0) } ?? .null
+        return link(role: .owner(entity: entity, name: name)).map { .linkOrder($0) } ?? .null
       }
     }
     return TablePlan.EntityPlan(number: concrete.number, cells: cells, links: links)
   }
 
-  private func fileEvery(_ column: AttributeColumn?, _ concrete: Census.Concrete) -> Int64 {
+  private func fileEvery(_ column: AttributeColumn?, concrete: Census.Concrete) -> Int64 {
     guard case .blob(isTagged: true)? = column?.form, filesPerColumn > 0 else { return 0 }
     return max(
       Self.leastRowsPerFile, (concrete.count + filesPerColumn - 1) / filesPerColumn)

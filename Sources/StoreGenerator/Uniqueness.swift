@@ -25,12 +25,12 @@ struct Uniqueness {
       let columns = index.parts.compactMap { part in
         table.columns.first { $0.name == part.column }
       }
-      try settle(index, columns, forms)
+      try settle(index, columns: columns, forms: forms)
     }
   }
 
   private mutating func settle(
-    _ index: Index, _ columns: [Column], _ forms: [String: AttributeColumn]
+    _ index: Index, columns: [Column], forms: [String: AttributeColumn]
   ) throws(GenerationError) {
     let names = columns.map(\.name)
     let whole = KeyDigit(divisor: 1, modulus: rows)
@@ -42,7 +42,7 @@ struct Uniqueness {
     let free = names.filter { digits[$0] == nil && forms[$0] != nil }
     if let name = free.first(where: { (forms[$0]?.form.capacity ?? 1) >= rows }) {
       digits[name] = whole
-    } else if let shared = shared(free, forms) {
+    } else if let shared = shared(free, forms: forms) {
       digits.merge(shared) { $1 }
     } else if let column = columns.first(where: { isOneToOne($0) }) ?? firstToOne(columns) {
       unshared.insert(column.name)
@@ -55,7 +55,7 @@ struct Uniqueness {
   }
 
   private func shared(
-    _ names: [String], _ forms: [String: AttributeColumn]
+    _ names: [String], forms: [String: AttributeColumn]
   ) -> [String: KeyDigit]? {
     var result: [String: KeyDigit] = [:]
     var divisor: UInt64 = 1

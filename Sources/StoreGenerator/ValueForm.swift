@@ -46,13 +46,13 @@ extension ValueForm {
     let (least, greatest) = (limits.minimum?.number, limits.maximum?.number)
     switch attribute.type {
     case .integer16, .integer32, .integer64, .boolean:
-      self = .integer(Self.integers(attribute))
+      self = .integer(Self.integers(attribute: attribute))
     case .double, .float:
       self = .real(
-        Self.range(least, greatest, span: 1_000_000), isSingle: attribute.type == .float)
-    case .decimal: self = .decimal(Self.hundredths(least, greatest))
-    case .date: self = .date(Self.range(least, greatest, span: 1.0e9) ?? Self.dates)
-    case .string: self = Self.text(attribute)
+        Self.range(least, greatest: greatest, span: 1_000_000), isSingle: attribute.type == .float)
+    case .decimal: self = .decimal(Self.hundredths(least, greatest: greatest))
+    case .date: self = .date(Self.range(least, greatest: greatest, span: 1.0e9) ?? Self.dates)
+    case .string: self = Self.text(attribute: attribute)
     case .uuid: self = .uuid
     case .uri: self = .uri
     case .binary, .transformable: self = .blob(isTagged: attribute.storesBinaryDataExternally)
@@ -61,17 +61,19 @@ extension ValueForm {
     }
   }
 
-  private static func integers(_ attribute: Attribute) -> ClosedRange<Int64> {
+  private static func integers(attribute: Attribute) -> ClosedRange<Int64> {
     guard let range = attribute.type.integerRange else {
       preconditionFailure("asked for types of whole numbers only")
     }
-    let lower = max(range.lowerBound, attribute.limits.minimum?.integer(.up) ?? range.lowerBound)
-    let upper = min(range.upperBound, attribute.limits.maximum?.integer(.down) ?? range.upperBound)
+    let lower = max(
+      range.lowerBound, attribute.limits.minimum?.integer(rule: .up) ?? range.lowerBound)
+    let upper = min(
+      range.upperBound, attribute.limits.maximum?.integer(rule: .down) ?? range.upperBound)
     return lower <= upper ? lower...upper : range
   }
 
   private static func range(
-    _ least: Double?, _ greatest: Double?, span: Double
+    _ least: Double?, greatest: Double?, span: Double
   ) -> ClosedRange<Double>? {
     if least == nil, greatest == nil { return nil }
     let lower = least ?? (greatest ?? 0) - span
@@ -79,7 +81,7 @@ extension ValueForm {
     return lower <= upper ? lower...upper : nil
   }
 
-  private static func hundredths(_ least: Double?, _ greatest: Double?) -> ClosedRange<Int64> {
+  private static func hundredths(_ least: Double?, greatest: Double?) -> ClosedRange<Int64> {
     let whole = Self.hundredths
     let lower = least.flatMap { Int64(exactly: ($0 * 100).rounded(.up)) } ?? whole.lowerBound
     let upper = greatest.flatMap { Int64(exactly: ($0 * 100).rounded(.down)) } ?? whole.upperBound
@@ -87,7 +89,7 @@ extension ValueForm {
     return clamped.0 <= clamped.1 ? clamped.0...clamped.1 : whole
   }
 
-  private static func text(_ attribute: Attribute) -> ValueForm {
+  private static func text(attribute: Attribute) -> ValueForm {
     let limits = attribute.limits
     if limits.pattern != nil, case .string(let text) = attribute.defaultValue {
       return .constant(Array(text.utf8))
@@ -107,7 +109,7 @@ extension ValueForm {
     case .real(nil, let isSingle): isSingle ? 1 << 23 : 1 << 40
     case .real(let range?, let isSingle): Self.steps(range, isSingle: isSingle)
     case .date(let range): Self.steps(range, isSingle: false)
-    case .text(let range): Self.words(range.upperBound)
+    case .text(let range): Self.words(length: range.upperBound)
     case .uuid, .uri, .blob: 1 << 60
     }
   }
@@ -121,7 +123,7 @@ extension ValueForm {
   }
 
   /// How many words of letters and digits have at most that length.
-  private static func words(_ length: Int) -> UInt64 {
+  private static func words(length: Int) -> UInt64 {
     (0..<min(length, 11)).reduce(1) { count, _ in count * 36 }
   }
 }
@@ -140,7 +142,7 @@ extension AttributeValue {
   }
 
   /// The nearest whole number on one side; nil where the value is none or beyond 64 bits.
-  fileprivate func integer(_ rule: FloatingPointRoundingRule) -> Int64? {
+  fileprivate func integer(rule: FloatingPointRoundingRule) -> Int64? {
     if case .integer(let number) = self { return number }
     return number.flatMap { Int64(exactly: $0.rounded(rule)) }
   }

@@ -23,30 +23,33 @@ struct ValueMaker {
 
   /// The value of a column in a row; `row` is the row's own random number.
   mutating func value(
-    _ column: AttributeColumn, row: UInt64, key: Int64, in plan: TablePlan
+    column: AttributeColumn, row: UInt64, key: Int64, in plan: TablePlan
   ) -> Value {
     let chance = Mixing.mix(row, column.salt)
     if column.isOptional, chance % 8 == 0 { return .null }
     var draw = Draw(chance)
     switch column.form {
     case .empty: return .null
-    case .integer(let range): return .integer(integer(range, column.digit, key, &draw))
+    case .integer(let range):
+      return .integer(integer(range: range, digit: column.digit, key: key, draw: &draw))
     case .real(let range, let isSingle):
-      return .real(real(range, isSingle: isSingle, column.digit, key, &draw))
+      return .real(real(range, isSingle: isSingle, digit: column.digit, key: key, draw: &draw))
     case .decimal(let range):
       // A division of two whole numbers gives the double next to the decimal, as its text would.
-      return .real(Double(integer(range, column.digit, key, &draw)) / 100)
-    case .date(let range): return .real(date(range, column.digit, key, &draw))
-    case .text(let range): return text(range, column.digit, key, &draw)
+      return .real(Double(integer(range: range, digit: column.digit, key: key, draw: &draw)) / 100)
+    case .date(let range):
+      return .real(date(range: range, digit: column.digit, key: key, draw: &draw))
+    case .text(let range): return text(range: range, digit: column.digit, key: key, draw: &draw)
     case .constant(let bytes):
       scratch = bytes
       return .text
     case .uuid:
       scratch.removeAll(keepingCapacity: true)
-      appendUUID(digit: column.digit?.value(ofKey: key), &draw)
+      appendUUID(digit: column.digit?.value(ofKey: key), draw: &draw)
       return .blob
-    case .uri: return uri(column.digit, key, &draw)
-    case .blob(let isTagged): return blob(isTagged: isTagged, column.digit, key, &draw)
+    case .uri: return uri(digit: column.digit, key: key, draw: &draw)
+    case .blob(let isTagged):
+      return blob(isTagged: isTagged, digit: column.digit, key: key, draw: &draw)
     case .now: return .real(Self.now)
     case .canonical(let place):
       return canonical(plan.attributes[place], row: row, key: key, in: plan)
@@ -59,7 +62,7 @@ struct ValueMaker {
   // MARK: Numbers
 
   private func integer(
-    _ range: ClosedRange<Int64>, _ digit: KeyDigit?, _ key: Int64, _ draw: inout Draw
+    range: ClosedRange<Int64>, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Int64 {
     let (lower, upper) = (range.lowerBound, range.upperBound)
     let span = UInt64(bitPattern: upper &- lower)
@@ -82,8 +85,8 @@ struct ValueMaker {
   }
 
   private func real(
-    _ range: ClosedRange<Double>?, isSingle: Bool, _ digit: KeyDigit?, _ key: Int64,
-    _ draw: inout Draw
+    _ range: ClosedRange<Double>?, isSingle: Bool, digit: KeyDigit?, key: Int64,
+    draw: inout Draw
   ) -> Double {
     guard let range else {
       if let digit { return Double(digit.value(ofKey: key)) }
@@ -97,22 +100,22 @@ struct ValueMaker {
         isSingle ? Double(Float.leastNormalMagnitude) : Double.leastNormalMagnitude
       return [0, 1, greatest, -greatest, least][draw.below(5)]
     }
-    let value = position(in: range, digit, key, &draw)
+    let value = position(in: range, digit: digit, key: key, draw: &draw)
     let single = Double(Float(value))
     return isSingle && range.contains(single) ? single : value
   }
 
   private func date(
-    _ range: ClosedRange<Double>, _ digit: KeyDigit?, _ key: Int64, _ draw: inout Draw
+    range: ClosedRange<Double>, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Double {
-    let value = position(in: range, digit, key, &draw)
+    let value = position(in: range, digit: digit, key: key, draw: &draw)
     guard digit == nil else { return value }
     let rounded = (value * 1024).rounded() / 1024
     return range.contains(rounded) ? rounded : value
   }
 
   private func position(
-    in range: ClosedRange<Double>, _ digit: KeyDigit?, _ key: Int64, _ draw: inout Draw
+    in range: ClosedRange<Double>, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Double {
     let fraction =
       digit.map { (Double($0.value(ofKey: key)) + 0.5) / Double($0.modulus) } ?? draw.fraction()
@@ -123,7 +126,7 @@ struct ValueMaker {
   // MARK: Text
 
   private mutating func text(
-    _ range: ClosedRange<Int>, _ digit: KeyDigit?, _ key: Int64, _ draw: inout Draw
+    range: ClosedRange<Int>, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Value {
     let upper = min(range.upperBound, max(range.lowerBound, ValueForm.Size.text))
     var units = range.lowerBound + draw.below(upper - range.lowerBound + 1)
@@ -143,7 +146,7 @@ struct ValueMaker {
     return .text
   }
 
-  private mutating func uri(_ digit: KeyDigit?, _ key: Int64, _ draw: inout Draw) -> Value {
+  private mutating func uri(digit: KeyDigit?, key: Int64, draw: inout Draw) -> Value {
     scratch.removeAll(keepingCapacity: true)
     scratch.append(contentsOf: Self.uriStart)
     if let digit { append(digit.value(ofKey: key), width: digit.width) }
@@ -175,7 +178,7 @@ struct ValueMaker {
   ) -> Value {
     guard let source else { return .null }
     let text: String
-    switch value(source, row: row, key: key, in: plan) {
+    switch value(column: source, row: row, key: key, in: plan) {
     case .pooledText(let bytes): text = String(decoding: bytes, as: UTF8.self)
     case .text: text = String(decoding: scratch, as: UTF8.self)
     default: return .null
@@ -188,7 +191,7 @@ struct ValueMaker {
   // MARK: Bytes
 
   private mutating func blob(
-    isTagged: Bool, _ digit: KeyDigit?, _ key: Int64, _ draw: inout Draw
+    isTagged: Bool, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Value {
     var size = draw.below(ValueForm.Size.blob + 1)
     if draw.below(33) == 0 {
@@ -208,7 +211,7 @@ struct ValueMaker {
   }
 
   /// Appends sixteen bytes in the form of a random UUID, version 4.
-  private mutating func appendUUID(digit: UInt64?, _ draw: inout Draw) {
+  private mutating func appendUUID(digit: UInt64?, draw: inout Draw) {
     let (high, low) = UUIDBits.random(&draw, digit: digit)
     append(bigEndian: high)
     append(bigEndian: low)
@@ -224,10 +227,10 @@ struct ValueMaker {
 
   /// A value that names a file, and what the file is to hold.
   mutating func external(
-    _ column: AttributeColumn, row: UInt64
+    column: AttributeColumn, row: UInt64
   ) -> (name: String, content: UnsafeRawBufferPointer) {
     var draw = Draw(Mixing.mix(row, column.salt))
-    let name = UUIDBits.text(UUIDBits.random(&draw, digit: nil))
+    let name = UUIDBits.text(bits: UUIDBits.random(&draw, digit: nil))
     let size = ExternalValue.leastSize + draw.below(ExternalValue.sizeSpread)
     scratch.removeAll(keepingCapacity: true)
     scratch.append(ExternalValue.fileTag)
@@ -245,7 +248,7 @@ enum UUIDBits {
   }
 
   /// The usual form, in capitals.
-  static func text(_ bits: (high: UInt64, low: UInt64)) -> String {
+  static func text(bits: (high: UInt64, low: UInt64)) -> String {
     let digits = Array("0123456789ABCDEF")
     var result = ""
     for (half, dashes) in [(bits.high, [8, 12]), (bits.low, [0, 4])] {

@@ -14,7 +14,7 @@ final class ValuePool {
 
   init(seed: UInt64) {
     memory = .allocate(byteCount: Self.bytes, alignment: 8)
-    var draw = Draw(Mixing.salt(seed, "bytes"))
+    var draw = Draw(Mixing.salt(seed, parts: "bytes"))
     for offset in Swift.stride(from: 0, to: Self.bytes, by: 8) {
       memory.storeBytes(of: draw.next().littleEndian, toByteOffset: offset, as: UInt64.self)
     }
@@ -24,7 +24,7 @@ final class ValuePool {
     let words = Self.words.map { word in
       (word + " ").map { (bytes: Array($0.utf8), units: $0.utf16.count) }
     }
-    draw = Draw(Mixing.salt(seed, "text"))
+    draw = Draw(Mixing.salt(seed, parts: "text"))
     while byteOffsets.count <= Self.characters {
       // Plain words are the first two thirds of the list, and more frequent still.
       let isPlain = draw.below(3) > 0

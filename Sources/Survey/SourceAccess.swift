@@ -69,8 +69,8 @@ package final class SourceAccess: Sendable {
   ) throws -> SourceAccess {
     let usesWAL = try StoreHeader(of: store).usesWAL
     for _ in 0..<5 {
-      guard let lock = try RegionLock.acquire(store, .shared, bytes: sharedLockBytes) else {
-        throw StoreError(.inUse, store: store)
+      guard let lock = try RegionLock.acquire(store, kind: .shared, bytes: sharedLockBytes) else {
+        throw StoreError(problem: .inUse, store: store)
       }
       let before = try SourceFingerprint(of: store)
       if !before.hasLog {
@@ -78,18 +78,18 @@ package final class SourceAccess: Sendable {
           readable: store, copy: nil, fingerprint: before, usesWAL: usesWAL, lock: lock)
       }
       let copy = try snapshot()
-      try self.copy(store, to: copy, before)
+      try self.copy(store, to: copy, fingerprint: before)
       // Only an unchanged source makes a copy whose parts belong together.
       guard try SourceFingerprint(of: store) == before else { continue }
       try fold(copy)
       return SourceAccess(
         readable: copy, copy: folder(), fingerprint: before, usesWAL: usesWAL, lock: nil)
     }
-    throw StoreError(.inUse, store: store)
+    throw StoreError(problem: .inUse, store: store)
   }
 
   private static func copy(
-    _ store: FilePath, to copy: FilePath, _ fingerprint: SourceFingerprint
+    _ store: FilePath, to copy: FilePath, fingerprint: SourceFingerprint
   ) throws {
     for suffix in ["", "-wal", "-journal", "-shm"] {
       try Files.remove(FilePath(copy.string + suffix))
@@ -112,11 +112,11 @@ package final class SourceAccess: Sendable {
       // Opening has rolled a hot journal back; a log that cannot be folded in answers busy.
       let answer = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
       if let answer, let busy = Int64.fromDatabaseValue(answer[0]), busy != 0 {
-        throw StoreError(.inUse, store: copy)
+        throw StoreError(problem: .inUse, store: copy)
       }
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }
 }
 
@@ -153,7 +153,7 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
   }
 
   private static func head(of path: FilePath) throws -> [UInt8] {
-    let file = try Files.open(path, .readOnly)
+    let file = try Files.open(path, mode: .readOnly)
     return try file.closeAfter {
       var bytes = [UInt8](repeating: 0, count: 32)
       let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }

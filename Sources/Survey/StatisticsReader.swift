@@ -21,7 +21,7 @@ package struct StatisticsReader {
   private static let joinBytes: Int64 = 75
 
   /// The statistics of every table that a program fills, by destination table.
-  package func statistics(_ program: MigrationProgram) throws -> [String: TableStatistics] {
+  package func statistics(program: MigrationProgram) throws -> [String: TableStatistics] {
     var result: [String: TableStatistics] = [:]
     for table in program.tables {
       let rows = table.entities.reduce(Int64(0)) { sum, entity in
@@ -40,7 +40,8 @@ package struct StatisticsReader {
         isOutlined
         ? try outlined(
           join.sourceTable,
-          rows: survey.reader.number("SELECT count(*) FROM \(SQL.identifier(join.sourceTable))"),
+          rows: survey.reader.number(
+            sql: "SELECT count(*) FROM \(SQL.identifier(name: join.sourceTable))"),
           key: join.rangeColumn)
         : sliceRows == nil
           ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
@@ -56,9 +57,9 @@ package struct StatisticsReader {
   ) throws -> TableStatistics {
     if rows == 0 { return TableStatistics(slices: []) }
     let root = try survey.reader.number(
-      "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(table))")
+      sql: "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(text: table))")
     let file = try Files.open(
-      survey.access.readable, .readOnly)
+      survey.access.readable, mode: .readOnly)
     let outline = try file.closeAfter {
       TableOutline(
         file: file, pageSize: survey.header.pageSize, root: UInt32(clamping: root))
@@ -83,12 +84,12 @@ package struct StatisticsReader {
   private func spread(
     _ table: String, key: String, bytesPerRow: Int64
   ) throws -> TableStatistics {
-    let name = SQL.identifier(table)
-    let column = SQL.identifier(key)
+    let name = SQL.identifier(name: table)
+    let column = SQL.identifier(name: key)
     let reader = survey.reader
-    let rows = try reader.number("SELECT count(*) FROM \(name)")
-    let first = try reader.number("SELECT min(\(column)) FROM \(name)")
-    let last = try reader.number("SELECT max(\(column)) FROM \(name)")
+    let rows = try reader.number(sql: "SELECT count(*) FROM \(name)")
+    let first = try reader.number(sql: "SELECT min(\(column)) FROM \(name)")
+    let last = try reader.number(sql: "SELECT max(\(column)) FROM \(name)")
     guard rows > 0 else { return TableStatistics(slices: []) }
     let (width, overflow) = last.subtractingReportingOverflow(first)
     let count = overflow ? 1 : max(1, min(10_000, rows / 50_000, width))
@@ -107,11 +108,11 @@ package struct StatisticsReader {
   ) throws -> TableStatistics {
     let size = sliceRows ?? 20_000
     return try survey.reader.connection.run { db in
-      let column = SQL.identifier(key)
+      let column = SQL.identifier(name: key)
       let groups = try Row.fetchCursor(
         db,
         sql: """
-          SELECT \(column), count(*) FROM \(SQL.identifier(table))
+          SELECT \(column), count(*) FROM \(SQL.identifier(name: table))
           WHERE \(column) IS NOT NULL GROUP BY 1 ORDER BY 1
           """)
       var slices: [TableStatistics.Slice] = []

@@ -38,31 +38,33 @@ package struct StoreSurvey: Sendable {
     let catalog = try reader.catalog()
     (schema, differences) = try StoreSchema(model).resolved(in: catalog)
     guard differences.missingColumns.isEmpty else {
-      throw StoreError(.columnsMissing(differences.missingColumns), store: store)
+      throw StoreError(problem: .columnsMissing(differences.missingColumns), store: store)
     }
     var counts: [String: [EntityNumber: Int64]] = [:]
     for table in schema.tables {
-      counts[table.name] = try Self.rowCounts(of: table, reader, schema.numbers)
+      counts[table.name] = try Self.rowCounts(of: table, reader: reader, numbers: schema.numbers)
     }
     rowCounts = counts
-    maxima = try Self.maxima(reader, schema)
-    unsupported = try Self.unsupported(reader, catalog)
+    maxima = try Self.maxima(reader: reader, schema: schema)
+    unsupported = try Self.unsupported(reader, catalog: catalog)
   }
 
   /// Counts the rows of each entity; of a table with one entity only how many there are, which an
   /// index tells without a look at the rows.
   private static func rowCounts(
-    of table: EntityTable, _ reader: StoreReader, _ numbers: EntityNumbers
+    of table: EntityTable, reader: StoreReader, numbers: EntityNumbers
   ) throws(StoreError) -> [EntityNumber: Int64] {
     guard table.entityNames.count == 1, let number = numbers[table.rootName] else {
       return try reader.rowCounts(of: table.name)
     }
-    return [number: try reader.number("SELECT count(*) FROM \(SQL.identifier(table.name))")]
+    return [
+      number: try reader.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table.name))")
+    ]
   }
 
   /// The objects of an entity, without those of its subentities.
   package func count(of entity: String) -> Int64 {
-    guard let found = model.entity(entity), let table = schema.table(of: found),
+    guard let found = model.entity(name: entity), let table = schema.table(of: found),
       let number = schema.numbers[entity]
     else { return 0 }
     return rowCounts[table.name]?[number] ?? 0
@@ -70,14 +72,14 @@ package struct StoreSurvey: Sendable {
 
   /// Keys are never given twice, so a maximum below a key in use would be one too low.
   private static func maxima(
-    _ reader: StoreReader, _ schema: StoreSchema
+    reader: StoreReader, schema: StoreSchema
   ) throws(StoreError) -> [String: Int64] {
     // Rows are found by number: after a rename the name may still be the old one.
     let recorded = Dictionary(
       try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
     var result: [String: Int64] = [:]
     for table in schema.tables {
-      let used = try reader.number("SELECT max(Z_PK) FROM \(SQL.identifier(table.name))")
+      let used = try reader.number(sql: "SELECT max(Z_PK) FROM \(SQL.identifier(name: table.name))")
       let number = schema.numbers[table.rootName]
       result[table.rootName] = max(used, number.flatMap { recorded[$0] } ?? 0)
     }
@@ -86,11 +88,11 @@ package struct StoreSurvey: Sendable {
 
   /// Tables and triggers by which a store shows what Core Data keeps beside the objects.
   package static func unsupported(
-    _ reader: StoreReader, _ catalog: Catalog
+    _ reader: StoreReader, catalog: Catalog
   ) throws(StoreError) -> [UnsupportedFeature] {
     var result: [UnsupportedFeature] = []
     for table in ["ACHANGE", "ATRANSACTION"] where catalog.tables[table] != nil {
-      if try reader.number("SELECT EXISTS (SELECT 1 FROM \(table))") != 0 {
+      if try reader.number(sql: "SELECT EXISTS (SELECT 1 FROM \(table))") != 0 {
         result.append(.persistentHistory)
         break
       }

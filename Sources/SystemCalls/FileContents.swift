@@ -11,20 +11,20 @@ extension Files {
   package static func readFile(
     _ path: FilePath, limit: Int
   ) throws(SystemCallError) -> [UInt8] {
-    let descriptor = try calling(.open, path) {
+    let descriptor = try calling(.open, path: path) {
       try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
     }
-    return try calling(.read, path) {
+    return try calling(.read, path: path) {
       try descriptor.closeAfter { try readToEnd(descriptor, limit: limit) }
     }
   }
 
   /// Opens a file, which is closed with the process's next program; a failure names the file.
   package static func open(
-    _ path: FilePath, _ mode: FileDescriptor.AccessMode,
+    _ path: FilePath, mode: FileDescriptor.AccessMode,
     options: FileDescriptor.OpenOptions = [], permissions: FilePermissions? = nil
   ) throws(SystemCallError) -> FileDescriptor {
-    try calling(.open, path) {
+    try calling(.open, path: path) {
       try FileDescriptor.open(
         path, mode, options: options.union(.closeOnExec), permissions: permissions)
     }
@@ -52,13 +52,13 @@ extension Files {
     let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue
     let temporary = FilePath("\(path.string).\(Processes.own).\(count).tmp")
     // No `exclusiveCreate`: an earlier process of this number may have died and left one behind.
-    let descriptor = try calling(.open, temporary) {
+    let descriptor = try calling(.open, path: temporary) {
       try FileDescriptor.open(
         temporary, .writeOnly, options: [.create, .truncate, .noFollow, .closeOnExec],
         permissions: mode)
     }
     do throws(SystemCallError) {
-      try calling(.write, path) {
+      try calling(.write, path: path) {
         try descriptor.closeAfter {
           try descriptor.writeAll(bytes)
           if syncs { try syncFile(descriptor) }
@@ -93,14 +93,14 @@ extension Files {
       return descriptor
     } catch {
       try? descriptor.close()
-      throw SystemCallError(.memoryFile, nil, error as? Errno ?? .ioError)
+      throw SystemCallError(operation: .memoryFile, path: nil, errno: error as? Errno ?? .ioError)
     }
   }
 
   private static func unlinkedTemporaryFile() throws(SystemCallError) -> FileDescriptor {
     let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue
     let path = FilePath("/tmp/godwit.\(Processes.own).\(count).tmp")
-    let descriptor = try calling(.open, path) {
+    let descriptor = try calling(.open, path: path) {
       try FileDescriptor.open(
         path, .readWrite, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
         permissions: .ownerReadWrite)

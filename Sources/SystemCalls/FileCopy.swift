@@ -17,18 +17,18 @@ extension Files {
   package static func cloneOrCopy(
     from: FilePath, to: FilePath, progress: (Int64) throws -> Void = { _ in }
   ) throws -> CopyMethod {
-    let source = try calling(.open, from) {
+    let source = try calling(.open, path: from) {
       try FileDescriptor.open(from, .readOnly, options: .closeOnExec)
     }
     return try source.closeAfter {
-      let target = try calling(.open, to) {
+      let target = try calling(.open, path: to) {
         try FileDescriptor.open(
           to, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
           permissions: .ownerReadWrite)
       }
       do {
         return try target.closeAfter {
-          let method = try copyBytes(source, target, to, progress)
+          let method = try copyBytes(source, target: target, path: to, progress: progress)
           try copyAttributes(from: from, to: to)
           return method
         }
@@ -51,13 +51,14 @@ extension Files {
       _ = to.withPlatformString { csystem_set_owner($0, .max, wanted.group) }
     }
     let mode = CInterop.Mode(wanted.mode)
-    try check(to.withPlatformString { csystem_set_mode($0, mode) }, .setAttributes, to)
+    try check(
+      to.withPlatformString { csystem_set_mode($0, mode) }, operation: .setAttributes, path: to)
     return isOwned
   }
 
   private static func copyBytes(
-    _ source: FileDescriptor, _ target: FileDescriptor, _ path: FilePath,
-    _ progress: (Int64) throws -> Void
+    _ source: FileDescriptor, target: FileDescriptor, path: FilePath,
+    progress: (Int64) throws -> Void
   ) throws -> CopyMethod {
     if csystem_clone(source.rawValue, target.rawValue) == 0 {
       try progress(fileStatus(of: target).size)
@@ -76,11 +77,11 @@ extension Files {
     // it stopped. A real fault shows here again.
     var chunk = [UInt8](repeating: 0, count: 1 << 20)
     while true {
-      let count = try calling(.read, path) {
+      let count = try calling(.read, path: path) {
         try chunk.withUnsafeMutableBytes { try source.read(into: $0) }
       }
       if count == 0 { return .copied }
-      _ = try calling(.write, path) { try target.writeAll(chunk[..<count]) }
+      _ = try calling(.write, path: path) { try target.writeAll(chunk[..<count]) }
       copied += Int64(count)
       try progress(copied)
     }

@@ -21,13 +21,13 @@ package final class FileLock: Sendable {
   /// The file stays when the lock is gone: removing it would let two hold the lock of one name.
   package static func acquire(_ path: FilePath) throws(SystemCallError) -> FileLock? {
     while true {
-      let descriptor = try calling(.open, path) {
+      let descriptor = try calling(.open, path: path) {
         try FileDescriptor.open(
           path, .readWrite, options: [.create, .noFollow, .closeOnExec],
           permissions: [.ownerReadWrite, .groupRead, .otherRead])
       }
       do throws(SystemCallError) {
-        guard try lock(descriptor, path) else {
+        guard try lock(descriptor, path: path) else {
           try? descriptor.close()
           return nil
         }
@@ -45,12 +45,12 @@ package final class FileLock: Sendable {
   }
 
   private static func lock(
-    _ descriptor: FileDescriptor, _ path: FilePath
+    _ descriptor: FileDescriptor, path: FilePath
   ) throws(SystemCallError) -> Bool {
     let held = -Errno.resourceTemporarilyUnavailable.rawValue
     let code = csystem_lock(descriptor.rawValue)
     if code == held { return false }
-    try check(code, .lock, path)
+    try check(code, operation: .lock, path: path)
     // flock does not reach other machines everywhere; the lock of the description does, where the
     // file system has it. Where it does not, flock alone decides.
     return csystem_lock_description(descriptor.rawValue) != held

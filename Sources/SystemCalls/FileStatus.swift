@@ -60,7 +60,7 @@ extension Files {
   ) throws(SystemCallError) -> FileStatus {
     var status = csystem_status()
     let code = path.withPlatformString { csystem_path_status($0, followLinks ? 1 : 0, &status) }
-    try check(code, .status, path)
+    try check(code, operation: .status, path: path)
     return FileStatus(status)
   }
 
@@ -80,7 +80,8 @@ extension Files {
   /// none.
   package static func resolved(_ path: FilePath) throws(SystemCallError) -> FilePath {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-    try check(path.withPlatformString { csystem_resolve($0, &buffer) }, .status, path)
+    try check(
+      path.withPlatformString { csystem_resolve($0, &buffer) }, operation: .status, path: path)
     return FilePath(platformString: buffer)
   }
 
@@ -104,14 +105,16 @@ extension Files {
     of descriptor: FileDescriptor
   ) throws(SystemCallError) -> FileStatus {
     var status = csystem_status()
-    try check(csystem_descriptor_status(descriptor.rawValue, &status), .status, nil)
+    try check(
+      csystem_descriptor_status(descriptor.rawValue, &status), operation: .status, path: nil)
     return FileStatus(status)
   }
 
   /// Bytes that an unprivileged process may still write where `path` lies.
   package static func freeSpace(at path: FilePath) throws(SystemCallError) -> UInt64 {
     var bytes: UInt64 = 0
-    try check(path.withPlatformString { csystem_free_space($0, &bytes) }, .freeSpace, path)
+    try check(
+      path.withPlatformString { csystem_free_space($0, &bytes) }, operation: .freeSpace, path: path)
     return bytes
   }
 
@@ -119,6 +122,7 @@ extension Files {
   /// renames are then not to be trusted.
   package static func isOnNetworkFileSystem(_ path: FilePath) throws(SystemCallError) -> Bool {
     try check(
-      path.withPlatformString { csystem_is_network_file_system($0) }, .fileSystemKind, path) == 1
+      path.withPlatformString { csystem_is_network_file_system($0) }, operation: .fileSystemKind,
+      path: path) == 1
   }
 }

@@ -20,7 +20,7 @@ extension Files {
     let code = first.withPlatformString { first in
       second.withPlatformString { csystem_exchange(first, $0) }
     }
-    try check(code, .exchange, first)
+    try check(code, operation: .exchange, path: first)
   }
 
   /// Renames unless the new name is taken (`.fileExists`).
@@ -30,15 +30,15 @@ extension Files {
     let code = from.withPlatformString { from in
       to.withPlatformString { csystem_rename_no_replace(from, $0) }
     }
-    try check(code, .rename, from)
+    try check(code, operation: .rename, path: from)
   }
 
   /// Gives a file a second name, which nothing has yet (`.fileExists`).
-  package static func link(_ from: FilePath, to: FilePath) throws(SystemCallError) {
+  package static func link(from: FilePath, to: FilePath) throws(SystemCallError) {
     let code = from.withPlatformString { from in
       to.withPlatformString { csystem_link(from, $0) }
     }
-    try check(code, .link, to)
+    try check(code, operation: .link, path: to)
   }
 
   /// Renames and replaces what has the new name.
@@ -46,7 +46,7 @@ extension Files {
     let code = from.withPlatformString { from in
       to.withPlatformString { csystem_rename(from, $0) }
     }
-    try check(code, .rename, from)
+    try check(code, operation: .rename, path: from)
   }
 
   /// Removes a file or a link; false when there was none.
@@ -54,7 +54,7 @@ extension Files {
   package static func remove(_ path: FilePath) throws(SystemCallError) -> Bool {
     let code = path.withPlatformString { csystem_unlink($0) }
     if code == -Errno.noSuchFileOrDirectory.rawValue { return false }
-    try check(code, .remove, path)
+    try check(code, operation: .remove, path: path)
     return true
   }
 }
@@ -73,7 +73,7 @@ extension Files {
   ) throws(SystemCallError) -> Bool {
     let code = path.withPlatformString { csystem_make_directory($0, mode.rawValue) }
     if code == -Errno.fileExists.rawValue, try fileStatus(path).isDirectory { return false }
-    try check(code, .createDirectory, path)
+    try check(code, operation: .createDirectory, path: path)
     return true
   }
 
@@ -83,11 +83,13 @@ extension Files {
   ) throws(SystemCallError) -> [FilePath.Component] {
     var directory: UnsafeMutableRawPointer?
     try check(
-      path.withPlatformString { csystem_open_directory($0, &directory) }, .listDirectory, path)
+      path.withPlatformString { csystem_open_directory($0, &directory) }, operation: .listDirectory,
+      path: path)
     defer { csystem_close_directory(directory) }
     var names: [FilePath.Component] = []
     var name: UnsafePointer<CChar>?
-    while try check(csystem_next_name(directory, &name), .listDirectory, path) == 1 {
+    while try check(csystem_next_name(directory, &name), operation: .listDirectory, path: path) == 1
+    {
       guard let name, let component = FilePath.Component(platformString: name),
         component.kind == .regular
       else { continue }
@@ -102,7 +104,7 @@ extension Files {
     let code = path.withPlatformString { csystem_remove_directory($0) }
     let kept: [Errno] = [.noSuchFileOrDirectory, .directoryNotEmpty, .fileExists]
     if kept.contains(Errno(rawValue: -code)) { return false }
-    try check(code, .remove, path)
+    try check(code, operation: .remove, path: path)
     return true
   }
 
@@ -119,7 +121,7 @@ extension Files {
 extension Files {
   /// Returns when what was written is on the disk.
   package static func syncFile(_ descriptor: FileDescriptor) throws(SystemCallError) {
-    try check(csystem_sync(descriptor.rawValue), .synchronize, nil)
+    try check(csystem_sync(descriptor.rawValue), operation: .synchronize, path: nil)
   }
 
   package static func syncFile(_ path: FilePath) throws(SystemCallError) {
@@ -141,13 +143,13 @@ extension Files {
   }
 
   private static func syncFileSystem(of folder: FilePath) throws(SystemCallError) -> Bool {
-    let descriptor = try calling(.open, folder) {
+    let descriptor = try calling(.open, path: folder) {
       try FileDescriptor.open(folder, .readOnly, options: [.directory, .closeOnExec])
     }
     let code = csystem_sync_file_system(descriptor.rawValue)
-    try calling(.synchronize, folder) { try descriptor.close() }
+    try calling(.synchronize, path: folder) { try descriptor.close() }
     if code == -Errno.notSupported.rawValue { return false }
-    try check(code, .synchronize, folder)
+    try check(code, operation: .synchronize, path: folder)
     return true
   }
 
@@ -156,7 +158,9 @@ extension Files {
   package static func beginWriteback(
     _ descriptor: FileDescriptor, from offset: Int64, count: Int64
   ) throws(SystemCallError) {
-    try check(csystem_begin_writeback(descriptor.rawValue, offset, count), .synchronize, nil)
+    try check(
+      csystem_begin_writeback(descriptor.rawValue, offset, count), operation: .synchronize,
+      path: nil)
   }
 
   /// Opens a file for writing whole blocks past the page cache; nil where the file system or the
@@ -164,14 +168,14 @@ extension Files {
   package static func openDirect(_ path: FilePath) throws(SystemCallError) -> FileDescriptor? {
     let code = path.withPlatformString { csystem_open_direct($0) }
     if [.invalidArgument, .notSupported].contains(Errno(rawValue: -code)) { return nil }
-    return FileDescriptor(rawValue: try check(code, .open, path))
+    return FileDescriptor(rawValue: try check(code, operation: .open, path: path))
   }
 
   /// Gives a file its blocks before it is written; `.notSupported` where that is not possible.
   package static func reserve(
     _ descriptor: FileDescriptor, bytes: Int64
   ) throws(SystemCallError) {
-    try check(csystem_reserve(descriptor.rawValue, bytes), .reserve, nil)
+    try check(csystem_reserve(descriptor.rawValue, bytes), operation: .reserve, path: nil)
   }
 
   /// Returns when the names in the folder are on the disk.
@@ -182,11 +186,11 @@ extension Files {
   private static func sync(
     _ path: FilePath, options: FileDescriptor.OpenOptions
   ) throws(SystemCallError) {
-    let descriptor = try calling(.open, path) {
+    let descriptor = try calling(.open, path: path) {
       try FileDescriptor.open(path, .readOnly, options: options)
     }
     let code = csystem_sync(descriptor.rawValue)
-    try calling(.synchronize, path) { try descriptor.close() }
-    try check(code, .synchronize, path)
+    try calling(.synchronize, path: path) { try descriptor.close() }
+    try check(code, operation: .synchronize, path: path)
   }
 }

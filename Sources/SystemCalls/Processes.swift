@@ -80,19 +80,19 @@ package enum Processes {
   package static func dieWithParent(
     _ parent: Int32, signal: Int32 = SIGKILL
   ) throws(SystemCallError) {
-    try check(csystem_die_with_parent(signal, parent), .dieWithParent, nil)
+    try check(csystem_die_with_parent(signal, parent), operation: .dieWithParent, path: nil)
   }
 
   /// Makes a write to a closed pipe fail instead of ending this process.
   package static func ignoreBrokenPipes() throws(SystemCallError) {
-    try check(csystem_ignore_signal(SIGPIPE), .ignoreSignal, nil)
+    try check(csystem_ignore_signal(SIGPIPE), operation: .ignoreSignal, path: nil)
   }
 
   /// Allows as many open descriptors as the system lets this process have, and tells the number.
   @discardableResult
   package static func raiseDescriptorLimit() throws(SystemCallError) -> UInt64 {
     var limit: UInt64 = 0
-    try check(csystem_raise_descriptor_limit(&limit), .descriptorLimit, nil)
+    try check(csystem_raise_descriptor_limit(&limit), operation: .descriptorLimit, path: nil)
     return limit
   }
 

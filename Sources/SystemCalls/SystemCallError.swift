@@ -12,7 +12,7 @@ package struct SystemCallError: Error, Hashable, Sendable {
   package var path: FilePath?
   package var errno: Errno
 
-  package init(_ operation: Operation, _ path: FilePath?, _ errno: Errno) {
+  package init(operation: Operation, path: FilePath?, errno: Errno) {
     self.operation = operation
     self.path = path
     self.errno = errno
@@ -22,21 +22,23 @@ package struct SystemCallError: Error, Hashable, Sendable {
 /// Turns the answer of a shim, the result or `-errno`, into the result or an error.
 @discardableResult
 func check<Code: SignedInteger>(
-  _ code: Code, _ operation: SystemCallError.Operation, _ path: FilePath?
+  _ code: Code, operation: SystemCallError.Operation, path: FilePath?
 ) throws(SystemCallError) -> Code {
-  if code < 0 { throw SystemCallError(operation, path, Errno(rawValue: CInt(-code))) }
+  if code < 0 {
+    throw SystemCallError(operation: operation, path: path, errno: Errno(rawValue: CInt(-code)))
+  }
   return code
 }
 
 /// Runs calls of SystemPackage, which throw a bare `Errno`, or several of this module.
 func calling<Result>(
-  _ operation: SystemCallError.Operation, _ path: FilePath?, _ body: () throws -> Result
+  _ operation: SystemCallError.Operation, path: FilePath?, body: () throws -> Result
 ) throws(SystemCallError) -> Result {
   do {
     return try body()
   } catch let error as SystemCallError {
-    throw SystemCallError(error.operation, error.path ?? path, error.errno)
+    throw SystemCallError(operation: error.operation, path: error.path ?? path, errno: error.errno)
   } catch {
-    throw SystemCallError(operation, path, error as? Errno ?? .ioError)
+    throw SystemCallError(operation: operation, path: path, errno: error as? Errno ?? .ioError)
   }
 }

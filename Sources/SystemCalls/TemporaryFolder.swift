@@ -9,7 +9,7 @@ package final class TemporaryFolder: Sendable {
   package init() throws(SystemCallError) {
     path = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
     guard try Files.createDirectory(path, mode: .ownerReadWriteExecute) else {
-      throw SystemCallError(.createDirectory, path, .fileExists)
+      throw SystemCallError(operation: .createDirectory, path: path, errno: .fileExists)
     }
   }
 

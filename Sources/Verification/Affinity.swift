@@ -26,16 +26,16 @@ final class Affinity {
     ]
   }
 
-  func applied(_ value: RawValue, _ type: DeclaredType) throws(StoreError) -> RawValue {
+  func applied(_ value: RawValue, type: DeclaredType) throws(StoreError) -> RawValue {
     try inserts[type]?.run([value])
-    return try reads[type]?.row([])?.first ?? value
+    return try reads[type]?.row(values: [])?.first ?? value
   }
 
   func asInteger(_ value: RawValue) throws(StoreError) -> RawValue {
-    try casts[0].row([value])?.first ?? .null
+    try casts[0].row(values: [value])?.first ?? .null
   }
 
   func asReal(_ value: RawValue) throws(StoreError) -> RawValue {
-    try casts[1].row([value])?.first ?? .null
+    try casts[1].row(values: [value])?.first ?? .null
   }
 }

@@ -31,21 +31,25 @@ final class CellEvaluator {
     self.files = files
   }
 
-  func cell(_ rule: CellRule, _ row: RawStatement) throws -> ExpectedCell {
+  func cell(rule: CellRule, row: RawStatement) throws -> ExpectedCell {
     switch rule {
     case .constant(let value): return ExpectedCell(value)
-    case .copy(let place, let other): return ExpectedCell(row.value(place).or(other))
+    case .copy(let place, let other): return ExpectedCell(row.value(column: place).or(other))
     case .number(let place, let type, let other):
-      return ExpectedCell(try number(row.value(place), as: type).or(other))
-    case .tagged(let place, let other): return ExpectedCell(Self.tagged(row.value(place)).or(other))
+      return ExpectedCell(try number(value: row.value(column: place), as: type).or(other))
+    case .tagged(let place, let other):
+      return ExpectedCell(Self.tagged(row.value(column: place)).or(other))
     case .untagged(let place, let other):
-      let value = row.value(place)
+      let value = row.value(column: place)
       return value == .null ? ExpectedCell(other) : ExpectedCell(try untagged(value))
-    case .key(let reference): return try key(reference, row, row.value(reference.key))
-    case .entity(let reference): return try entity(reference, row)
-    case .place(let reference, let place): return try key(reference, row, row.value(place))
+    case .key(let reference):
+      return try key(reference: reference, row: row, value: row.value(column: reference.key))
+    case .entity(let reference): return try entity(reference: reference, row: row)
+    case .place(let reference, let place):
+      return try key(reference: reference, row: row, value: row.value(column: place))
     case .firstOwner(let table, let column, let entities):
-      return ExpectedCell(try firstOwner(table, column, entities, of: row.value(0)))
+      return ExpectedCell(
+        try firstOwner(table, column: column, entities: entities, of: row.value(column: 0)))
     case .stray(let place):
       return ExpectedCell(.null, or: place.map(row.value))
     case .free: return ExpectedCell(nil)
@@ -55,7 +59,7 @@ final class CellEvaluator {
   // MARK: Attributes
 
   /// A real loses its fraction toward zero, and what is not zero is true.
-  private func number(_ value: RawValue, as type: AttributeType) throws -> RawValue {
+  private func number(value: RawValue, as type: AttributeType) throws -> RawValue {
     switch (value, type) {
     case (.null, _): return .null
     case (.integer(let number), .boolean): return .integer(number == 0 ? 0 : 1)
@@ -64,7 +68,7 @@ final class CellEvaluator {
     case (.integer, .integer16), (.integer, .integer32), (.integer, .integer64): return value
     case (_, .integer16), (_, .integer32), (_, .integer64): return try affinity.asInteger(value)
     case (.integer(let number), .double), (.integer(let number), .float):
-      return .double(Double(number))
+      return .double(number: Double(number))
     case (.real, .double), (.real, .float): return value
     case (_, .double), (_, .float): return try affinity.asReal(value)
     default: return value
@@ -98,20 +102,20 @@ final class CellEvaluator {
       statement = known
     } else {
       statement = try source.prepare(
-        "SELECT Z_ENT FROM \(SQL.identifier(table)) WHERE Z_PK = ?")
+        "SELECT Z_ENT FROM \(SQL.identifier(name: table)) WHERE Z_PK = ?")
       entityLookUps[table] = statement
     }
-    return try statement.row([key])?.first?.integer
+    return try statement.row(values: [key])?.first?.integer
   }
 
   /// The value that goes with a reference: its key, or its place.
   private func key(
-    _ reference: Reference, _ row: RawStatement, _ value: RawValue
+    reference: Reference, row: RawStatement, value: RawValue
   ) throws -> ExpectedCell {
-    let key = row.value(reference.key)
+    let key = row.value(column: reference.key)
     guard key != .null, reference.family.mayLose else { return ExpectedCell(value) }
     let actual = try entityNumber(of: key, in: reference.family.table)
-    let told = reference.entity.map { row.value($0).integer } ?? actual
+    let told = reference.entity.map { row.value(column: $0).integer } ?? actual
     guard let actual else { return ExpectedCell(value, or: .null) }
     let isKept = reference.family.kept[actual] != nil
     let isToldKept = told.map { reference.family.kept[$0] != nil } ?? false
@@ -119,13 +123,13 @@ final class CellEvaluator {
     return ExpectedCell(value, or: .null)
   }
 
-  private func entity(_ reference: Reference, _ row: RawStatement) throws -> ExpectedCell {
-    let key = row.value(reference.key)
+  private func entity(reference: Reference, row: RawStatement) throws -> ExpectedCell {
+    let key = row.value(column: reference.key)
     func renumbered(_ number: Int64?) -> RawValue {
       number.flatMap { reference.family.kept[$0] }.map { .integer($0) } ?? .null
     }
     if let place = reference.entity {
-      let told = row.value(place)
+      let told = row.value(column: place)
       guard told == .null, key != .null else { return ExpectedCell(renumbered(told.integer)) }
       let actual = try entityNumber(of: key, in: reference.family.table)
       return ExpectedCell(.null, or: renumbered(actual))
@@ -135,7 +139,7 @@ final class CellEvaluator {
   }
 
   private func firstOwner(
-    _ table: String, _ column: String, _ entities: [Int64], of key: RawValue
+    _ table: String, column: String, entities: [Int64], of key: RawValue
   ) throws -> RawValue {
     let name = "\(table).\(column)"
     let statement: RawStatement
@@ -144,11 +148,11 @@ final class CellEvaluator {
     } else {
       let list = entities.map { "\($0)" }.joined(separator: ", ")
       statement = try source.prepare(
-        "SELECT min(Z_PK) FROM \(SQL.identifier(table)) WHERE \(SQL.identifier(column)) = ? "
+        "SELECT min(Z_PK) FROM \(SQL.identifier(name: table)) WHERE \(SQL.identifier(name: column)) = ? "
           + "AND Z_ENT IN (\(list))")
       ownerLookUps[name] = statement
     }
-    return try statement.row([key])?.first ?? .null
+    return try statement.row(values: [key])?.first ?? .null
   }
 }
 

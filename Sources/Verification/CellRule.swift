@@ -60,10 +60,10 @@ struct TableRules {
   }
 
   /// nil where no entity of the source has objects in the table.
-  init?(_ table: EntityTable, _ reading: StepReading, _ affinity: Affinity) throws {
+  init?(table: EntityTable, reading: StepReading, affinity: Affinity) throws {
     let pairs = table.entityNames.compactMap { name -> (old: Entity, new: Entity)? in
-      guard let new = reading.destination.model.entity(name), !new.isAbstract,
-        let old = reading.match.entities[name].flatMap({ reading.source.model.entity($0) })
+      guard let new = reading.destination.model.entity(name: name), !new.isAbstract,
+        let old = reading.match.entities[name].flatMap({ reading.source.model.entity(name: $0) })
       else { return nil }
       return (old, new)
     }
@@ -78,7 +78,7 @@ struct TableRules {
         let to = reading.destination.numbers[new.name]?.rawValue
       else { continue }
       entities[from] = EntityRules(
-        number: to, cells: try table.columns.map { try builder.rule(for: $0, old, new) })
+        number: to, cells: try table.columns.map { try builder.rule(for: $0, old: old, new: new) })
     }
     for place in table.columns.indices { findNewOrder(place) }
   }
@@ -120,24 +120,24 @@ private struct RuleBuilder {
   private var source: StoreSchema { reading.source }
   private var destination: StoreSchema { reading.destination }
 
-  func rule(for column: Column, _ old: Entity, _ new: Entity) throws -> CellRule {
+  func rule(for column: Column, old: Entity, new: Entity) throws -> CellRule {
     switch column.role {
     case .primaryKey, .entityNumber, .optimisticLock: return .free
     case .attribute(let entity, let name):
-      guard inherits(new, from: entity) else { return .stray(strayPlace(entity, name)) }
-      guard declares(new, name) == entity else { return .free }
-      return try attribute(name, column, old, new)
+      guard inherits(new, from: entity) else { return .stray(strayPlace(entity, name: name)) }
+      guard declares(new, attribute: name) == entity else { return .free }
+      return try attribute(name: name, column: column, old: old, new: new)
     case .toOne(let entity, let name), .toOneEntity(let entity, let name),
       .toOneOrder(let entity, let name):
       guard inherits(new, from: entity) else { return .stray(samePlace(column.role)) }
-      return toOne(column.role, name, old, new)
+      return toOne(role: column.role, name: name, old: old, new: new)
     case .owner(let entity, let name), .ownerOrder(let entity, let name):
       guard
-        let target = destination.model.entity(entity)?.relationships.first(where: {
+        let target = destination.model.entity(name: entity)?.relationships.first(where: {
           $0.name == name
         })?.destinationEntityName, inherits(new, from: target)
       else { return .stray(samePlace(column.role)) }
-      return owner(column.role, entity, name)
+      return owner(role: column.role, entity: entity, name: name)
     }
   }
 
@@ -146,13 +146,13 @@ private struct RuleBuilder {
   }
 
   /// The lowest entity of a lineage that declares an attribute, whose column holds the value.
-  private func declares(_ entity: Entity, _ attribute: String) -> String? {
+  private func declares(_ entity: Entity, attribute: String) -> String? {
     destination.model.lineage(of: entity).first {
       $0.attributes.contains { $0.name == attribute }
     }?.name
   }
 
-  private func place(_ role: Column.Role) -> Int? {
+  private func place(role: Column.Role) -> Int? {
     sourceTable.columns.firstIndex { $0.role == role }
   }
 
@@ -161,33 +161,34 @@ private struct RuleBuilder {
   }
 
   /// The source column that another entity's property continues.
-  private func strayPlace(_ entity: String, _ name: String) -> Int? {
-    guard let old = reading.match.entities[entity].flatMap({ source.model.entity($0) }),
+  private func strayPlace(_ entity: String, name: String) -> Int? {
+    guard let old = reading.match.entities[entity].flatMap({ source.model.entity(name: $0) }),
       let origin = reading.match.origin(of: name, in: entity)
     else { return nil }
-    return attributePlace(origin, of: old)
+    return attributePlace(name: origin, of: old)
   }
 
   /// The column that means the same in a source of the same model.
-  private func samePlace(_ role: Column.Role) -> Int? { place(role) }
+  private func samePlace(_ role: Column.Role) -> Int? { place(role: role) }
 
-  private func attributePlace(_ name: String, of entity: Entity) -> Int? {
+  private func attributePlace(name: String, of entity: Entity) -> Int? {
     source.model.lineage(of: entity).lazy.compactMap {
-      place(.attribute(entity: $0.name, name: name))
+      place(role: .attribute(entity: $0.name, name: name))
     }.first
   }
 
   // MARK: Attributes
 
   private func attribute(
-    _ name: String, _ column: Column, _ old: Entity, _ new: Entity
+    name: String, column: Column, old: Entity, new: Entity
   ) throws -> CellRule {
     guard let attribute = destination.model.allAttributes(of: new).first(where: { $0.name == name })
     else { return .constant(.null) }
-    let standard = try affinity.applied(Self.stored(attribute.defaultValue, attribute), column.type)
+    let standard = try affinity.applied(
+      Self.stored(attribute.defaultValue, attribute: attribute), type: column.type)
     guard let origin = reading.match.origin(of: name, in: new.name),
       let before = source.model.allAttributes(of: old).first(where: { $0.name == origin }),
-      let place = attributePlace(origin, of: old)
+      let place = attributePlace(name: origin, of: old)
     else { return .constant(standard) }
     let ifNull = before.isOptional && !attribute.isOptional ? standard : .null
     if before.storesBinaryDataExternally != attribute.storesBinaryDataExternally {
@@ -199,14 +200,14 @@ private struct RuleBuilder {
   }
 
   /// A default value as an attribute of that kind is kept, before the column's affinity.
-  private static func stored(_ value: AttributeValue, _ attribute: Attribute) -> RawValue {
+  private static func stored(_ value: AttributeValue, attribute: Attribute) -> RawValue {
     switch value {
     case .null: .null
     case .boolean(let flag): .integer(flag ? 1 : 0)
     case .integer(let number):
       [.double, .float, .date].contains(attribute.type)
-        ? .double(Double(number)) : .integer(number)
-    case .real(let number), .date(let number): .double(number)
+        ? .double(number: Double(number)) : .integer(number)
+    case .real(let number), .date(let number): .double(number: number)
     case .decimal(let text), .string(let text), .uri(let text): .text(text)
     case .data(let bytes):
       .blob(attribute.storesBinaryDataExternally ? [ExternalValue.inlineTag] + bytes : bytes)
@@ -217,7 +218,7 @@ private struct RuleBuilder {
   // MARK: Relationships
 
   private func toOne(
-    _ role: Column.Role, _ name: String, _ old: Entity, _ new: Entity
+    role: Column.Role, name: String, old: Entity, new: Entity
   ) -> CellRule {
     guard
       let relationship = destination.model.allRelationships(of: new).first(where: {
@@ -225,29 +226,29 @@ private struct RuleBuilder {
       })
     else { return .constant(.null) }
     if let origin = reading.match.origin(of: name, in: new.name) {
-      return sameRow(role, origin, old, within: relationship.destinationEntityName)
+      return sameRow(role, name: origin, old: old, within: relationship.destinationEntityName)
     }
     // What a new relationship holds follows from its inverse, if that was there before.
     guard let (owner, inverse) = destination.model.inverseWithOwner(of: relationship),
       let pairs = reading.pairs(of: inverse.name, declaredBy: owner.name)
     else { return .constant(.null) }
-    return following(role, pairs)
+    return following(role, pairs: pairs)
   }
 
   private func sameRow(
-    _ role: Column.Role, _ name: String, _ old: Entity, within: String
+    _ role: Column.Role, name: String, old: Entity, within: String
   ) -> CellRule {
     for level in source.model.lineage(of: old) {
-      guard let key = place(.toOne(entity: level.name, name: name)),
+      guard let key = place(role: .toOne(entity: level.name, name: name)),
         let relationship = level.relationships.first(where: { $0.name == name }),
-        let family = reading.family(relationship.destinationEntityName, within: within)
+        let family = reading.family(name: relationship.destinationEntityName, within: within)
       else { continue }
       let reference = Reference(
-        key: key, entity: place(.toOneEntity(entity: level.name, name: name)), family: family)
+        key: key, entity: place(role: .toOneEntity(entity: level.name, name: name)), family: family)
       switch role {
       case .toOneEntity: return .entity(reference)
       case .toOneOrder:
-        return place(.toOneOrder(entity: level.name, name: name))
+        return place(role: .toOneOrder(entity: level.name, name: name))
           .map { .place(reference, $0) } ?? .constant(.null)
       default: return .key(reference)
       }
@@ -256,7 +257,7 @@ private struct RuleBuilder {
   }
 
   /// The owner of a row, where the pairs are those of a relationship that leads to it.
-  private func following(_ role: Column.Role, _ pairs: StepReading.Pairs) -> CellRule {
+  private func following(_ role: Column.Role, pairs: StepReading.Pairs) -> CellRule {
     let isOrder: Bool
     switch role {
     case .toOneOrder, .ownerOrder: isOrder = true
@@ -279,7 +280,8 @@ private struct RuleBuilder {
     }
   }
 
-  private func owner(_ role: Column.Role, _ entity: String, _ name: String) -> CellRule {
-    reading.pairs(of: name, declaredBy: entity).map { following(role, $0) } ?? .constant(.null)
+  private func owner(role: Column.Role, entity: String, name: String) -> CellRule {
+    reading.pairs(of: name, declaredBy: entity).map { following(role, pairs: $0) }
+      ?? .constant(.null)
   }
 }

@@ -6,26 +6,27 @@ import StoreFormat
 /// Compares two stores of one version as what they are: copies of each other.
 extension VerificationRun {
   func compareCopies() throws {
-    tell("reading the schema", 0)
+    tell("reading the schema", fraction: 0)
     let before = try RawCatalog(old)
     compareEntries(before)
-    let kinds = try CopyKinds(order.copyModel, before)
-    let tables = before.entries("table").filter { catalog.hasTable($0.name) && !$0.isVirtual }
+    let kinds = try CopyKinds(model: order.copyModel, catalog: before)
+    let tables = before.entries(type: "table").filter { catalog.hasTable($0.name) && !$0.isVirtual }
     expect(
       rows: tables.reduce(0) { sum, table in
-        sum + ((try? new.number("SELECT count(*) FROM \(SQL.identifier(table.name))")) ?? 0)
+        sum
+          + ((try? new.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table.name))")) ?? 0)
       })
     for table in tables where table.name != "Z_METADATA" {
-      try judge(table.name) { try compareTable(table.name, before, kinds) }
+      try judge(table.name) { try compareTable(table.name, before: before, kinds: kinds) }
     }
-    for table in before.entries("table") where table.isVirtual {
+    for table in before.entries(type: "table") where table.isVirtual {
       report.remark("\(table.name) is a virtual table: the tables below it were compared")
     }
-    tell("comparing metadata", 0.9)
+    tell("comparing metadata", fraction: 0.9)
     try judge("Z_METADATA") { try compareMetadata() }
     try compareHeader()
     if let found = kinds.schema?.found(in: catalog) { try compareExternalFiles(found) }
-    tell("checking pages and indexes", 0.95)
+    tell("checking pages and indexes", fraction: 0.95)
     try checkPages()
   }
 
@@ -44,46 +45,48 @@ extension VerificationRun {
       if other == entry { continue }
       note(
         Difference(
-          entry.kind(other == nil ? .missing : .changed), table: entry.table, column: entry.name,
+          entry.kind(change: other == nil ? .missing : .changed), table: entry.table,
+          column: entry.name,
           expected: entry.sql, actual: other?.sql))
     }
     for entry in catalog.entries where wanted[Name(type: entry.type, name: entry.name)] == nil {
       note(
         Difference(
-          entry.kind(.extra), table: entry.table, column: entry.name, actual: entry.sql))
+          entry.kind(change: .extra), table: entry.table, column: entry.name, actual: entry.sql))
     }
   }
 
-  private func compareTable(_ name: String, _ before: RawCatalog, _ kinds: CopyKinds) throws {
+  private func compareTable(_ name: String, before: RawCatalog, kinds: CopyKinds) throws {
     let columns = (before.columns[name] ?? []).filter { catalog.hasColumn($0.name, in: name) }
     let keys = columns.filter { $0.keyPlace > 0 }.sorted { $0.keyPlace < $1.keyPlace }
-    let keyList = keys.isEmpty ? ["rowid"] : keys.map { SQL.identifier($0.name) }
+    let keyList = keys.isEmpty ? ["rowid"] : keys.map { SQL.identifier(name: $0.name) }
     let query = """
-      SELECT \((keyList + columns.map { SQL.identifier($0.name) }).joined(separator: ", ")) \
-      FROM \(SQL.identifier(name)) ORDER BY \(keyList.joined(separator: ", "))
+      SELECT \((keyList + columns.map { SQL.identifier(name: $0.name) }).joined(separator: ", ")) \
+      FROM \(SQL.identifier(name: name)) ORDER BY \(keyList.joined(separator: ", "))
       """
     let (expected, actual) = (try old.prepare(query), try new.prepare(query))
-    func key(_ row: RawStatement) -> [RawValue] { keyList.indices.map(row.value) }
-    func text(_ key: [RawValue]) -> String { key.map { "\($0)" }.joined(separator: ", ") }
+    func key(row: RawStatement) -> [RawValue] { keyList.indices.map(row.value) }
+    func text(key: [RawValue]) -> String { key.map { "\($0)" }.joined(separator: ", ") }
     var (left, right) = (try expected.step(), try actual.step())
     while left || right {
       count(name)
-      let (wanted, found) = (left ? key(expected) : nil, right ? key(actual) : nil)
+      let (wanted, found) = (left ? key(row: expected) : nil, right ? key(row: actual) : nil)
       if let wanted, found.map({ RawValue.precedes(wanted, $0) }) ?? true {
-        note(.init(kinds.missing(name), table: name, key: text(wanted)))
+        note(.init(kinds.missing(name), table: name, key: text(key: wanted)))
         left = try expected.step()
       } else if let found, wanted.map({ RawValue.precedes(found, $0) }) ?? true {
-        note(.init(kinds.extra(name), table: name, key: text(found)))
+        note(.init(kinds.extra(name), table: name, key: text(key: found)))
         right = try actual.step()
       } else {
         for (place, column) in columns.enumerated() {
           let place = place + keyList.count
-          if expected.isSame(place, as: actual, place) { continue }
-          let (value, other) = (expected.value(place), actual.value(place))
+          if expected.isSame(place, as: actual, otherColumn: place) { continue }
+          let (value, other) = (expected.value(column: place), actual.value(column: place))
           if value == other { continue }
           note(
             Difference(
-              kinds.value(name, column.name), table: name, key: text(key(actual)),
+              kinds.value(table: name, column: column.name), table: name,
+              key: text(key: key(row: actual)),
               column: column.name, expected: "\(value)", actual: "\(other)"))
         }
         (left, right) = (try expected.step(), try actual.step())
@@ -98,7 +101,7 @@ private struct CopyKinds {
   private var columns: [String: [String: Difference.Kind]] = [:]
   private var joins: Set<String> = []
 
-  init(_ model: ManagedObjectModel?, _ catalog: RawCatalog) throws {
+  init(model: ManagedObjectModel?, catalog: RawCatalog) throws {
     // A store whose tables are not known is compared all the same.
     schema = model.flatMap { try? StoreSchema($0) }
     columns["Z_PRIMARYKEY"] = ["Z_MAX": .highestKey]
@@ -123,19 +126,19 @@ private struct CopyKinds {
     }
   }
 
-  func value(_ table: String, _ column: String) -> Difference.Kind {
-    columns[table]?[column] ?? other(table, .value)
+  func value(table: String, column: String) -> Difference.Kind {
+    columns[table]?[column] ?? other(table, kind: .value)
   }
 
   func missing(_ table: String) -> Difference.Kind {
-    joins.contains(table) ? .pairMissing : other(table, .rowMissing)
+    joins.contains(table) ? .pairMissing : other(table, kind: .rowMissing)
   }
 
   func extra(_ table: String) -> Difference.Kind {
-    joins.contains(table) ? .pairExtra : other(table, .rowExtra)
+    joins.contains(table) ? .pairExtra : other(table, kind: .rowExtra)
   }
 
-  private func other(_ table: String, _ kind: Difference.Kind) -> Difference.Kind {
+  private func other(_ table: String, kind: Difference.Kind) -> Difference.Kind {
     switch table {
     case "Z_PRIMARYKEY": .entityRow
     case "Z_MODELCACHE": .modelCache
@@ -151,7 +154,7 @@ extension RawCatalog.Entry {
     sql?.uppercased().hasPrefix("CREATE VIRTUAL") ?? false
   }
 
-  fileprivate func kind(_ change: Change) -> Difference.Kind {
+  fileprivate func kind(change: Change) -> Difference.Kind {
     switch (type, change) {
     case ("table", .missing): .tableMissing
     case ("table", .extra): .tableExtra

@@ -57,7 +57,7 @@ package struct VerificationReport: Sendable {
     package var name: String
     package var count: Int64
 
-    package init(_ what: What, _ name: String, count: Int64) {
+    package init(what: What, name: String, count: Int64) {
       self.what = what
       self.name = name
       self.count = count

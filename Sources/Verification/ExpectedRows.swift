@@ -9,31 +9,33 @@ struct ExpectedRows {
   private(set) var key: Int64 = 0
   private(set) var entity = TableRules.EntityRules(number: 0, cells: [])
 
-  init(_ rules: TableRules, in source: RawStore) throws(StoreError) {
+  init(rules: TableRules, in source: RawStore) throws(StoreError) {
     self.rules = rules
-    let columns = rules.sourceTable.columns.map { SQL.identifier($0.name) }
+    let columns = rules.sourceTable.columns.map { SQL.identifier(name: $0.name) }
     row = try source.prepare(
-      "SELECT \(columns.joined(separator: ", ")) FROM \(SQL.identifier(rules.sourceTable.name)) "
+      "SELECT \(columns.joined(separator: ", ")) FROM \(SQL.identifier(name: rules.sourceTable.name)) "
         + "ORDER BY Z_PK")
   }
 
   /// Goes to the next row that has a place in the table.
   mutating func next() throws(StoreError) -> Bool {
     while try row.step() {
-      guard let number = row.integer(1), let found = rules.entities[number] else { continue }
+      guard let number = row.integer(column: 1), let found = rules.entities[number] else {
+        continue
+      }
       entity = found
-      key = row.integer(0) ?? 0
+      key = row.integer(column: 0) ?? 0
       return true
     }
     return false
   }
 
-  func cell(_ place: Int, _ evaluator: CellEvaluator) throws -> ExpectedCell {
+  func cell(place: Int, evaluator: CellEvaluator) throws -> ExpectedCell {
     switch place {
     case 0: ExpectedCell(.integer(key))
     case 1: ExpectedCell(.integer(entity.number))
-    case 2: ExpectedCell(row.value(2))
-    default: try evaluator.cell(entity.cells[place], row)
+    case 2: ExpectedCell(row.value(column: 2))
+    default: try evaluator.cell(rule: entity.cells[place], row: row)
     }
   }
 
@@ -67,7 +69,7 @@ struct ExpectedPairs {
   private let statement: RawStatement
 
   /// nil where the pairs are new.
-  init?(_ table: JoinTable, _ reading: StepReading, in source: RawStore) throws(StoreError) {
+  init?(table: JoinTable, reading: StepReading, in source: RawStore) throws(StoreError) {
     if let found = reading.pairs(
       of: table.first.relationshipName, declaredBy: table.first.entityName)
     {
@@ -79,14 +81,14 @@ struct ExpectedPairs {
     } else {
       return nil
     }
-    let owner = SQL.identifier(pairs.ownerColumn)
-    let target = SQL.identifier(pairs.targetColumn)
+    let owner = SQL.identifier(name: pairs.ownerColumn)
+    let target = SQL.identifier(name: pairs.targetColumn)
     let (first, second) = isFlipped ? (target, owner) : (owner, target)
     let number = pairs.form == .joinTable ? "NULL" : "Z_ENT"
     let orders = [pairs.ownerOrder, pairs.targetOrder].map { $0.map(SQL.identifier) ?? "NULL" }
     statement = try source.prepare(
       "SELECT \(owner), \(target), \(number), \(orders.joined(separator: ", ")) "
-        + "FROM \(SQL.identifier(pairs.table)) WHERE \(owner) IS NOT NULL AND \(target) IS NOT NULL "
+        + "FROM \(SQL.identifier(name: pairs.table)) WHERE \(owner) IS NOT NULL AND \(target) IS NOT NULL "
         + "ORDER BY \(first), \(second)")
   }
 
@@ -95,14 +97,19 @@ struct ExpectedPairs {
 
   func next(_ evaluator: CellEvaluator) throws -> Pair? {
     while try statement.step() {
-      guard let owner = statement.integer(0), let target = statement.integer(1) else { continue }
+      guard let owner = statement.integer(column: 0), let target = statement.integer(column: 1)
+      else { continue }
       var isOptional = false
       guard
-        try lives(owner, pairs.owners, pairs.form == .ownerRows, evaluator, &isOptional),
-        try lives(target, pairs.targets, pairs.form == .targetRows, evaluator, &isOptional)
+        try lives(
+          owner, family: pairs.owners, isOwnRow: pairs.form == .ownerRows, evaluator: evaluator,
+          isOptional: &isOptional),
+        try lives(
+          target, family: pairs.targets, isOwnRow: pairs.form == .targetRows, evaluator: evaluator,
+          isOptional: &isOptional)
       else { continue }
-      let ownerOrder = pairs.ownerOrder.map { _ in statement.value(3) }
-      let targetOrder = pairs.targetOrder.map { _ in statement.value(4) }
+      let ownerOrder = pairs.ownerOrder.map { _ in statement.value(column: 3) }
+      let targetOrder = pairs.targetOrder.map { _ in statement.value(column: 4) }
       return isFlipped
         ? Pair(
           first: target, second: owner, firstOrder: targetOrder, secondOrder: ownerOrder,
@@ -116,10 +123,10 @@ struct ExpectedPairs {
 
   /// Whether an end of the present pair has a place in the destination.
   private func lives(
-    _ key: Int64, _ family: StepReading.Family, _ isOwnRow: Bool, _ evaluator: CellEvaluator,
-    _ isOptional: inout Bool
+    _ key: Int64, family: StepReading.Family, isOwnRow: Bool, evaluator: CellEvaluator,
+    isOptional: inout Bool
   ) throws -> Bool {
-    if isOwnRow { return statement.integer(2).map { family.kept[$0] != nil } ?? false }
+    if isOwnRow { return statement.integer(column: 2).map { family.kept[$0] != nil } ?? false }
     guard family.mayLose else { return true }
     guard let number = try evaluator.entityNumber(of: .integer(key), in: family.table) else {
       isOptional = true

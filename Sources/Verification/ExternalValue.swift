@@ -71,13 +71,13 @@ enum FileBytes {
   }
 
   /// The first bytes of a file.
-  static func head(of path: FilePath, _ count: Int) throws -> [UInt8] {
+  static func head(of path: FilePath, count: Int) throws -> [UInt8] {
     let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
-    return try file.closeAfter { try read(file, count) }
+    return try file.closeAfter { try read(file, wanted: count) }
   }
 
   /// So many bytes, or fewer at the end of the file only.
-  private static func read(_ file: FileDescriptor, _ wanted: Int = chunk) throws -> [UInt8] {
+  private static func read(_ file: FileDescriptor, wanted: Int = chunk) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: wanted)
     var done = 0
     while done < wanted {

@@ -30,9 +30,9 @@ extension VerificationRun {
   private struct Header {
     var bytes: [UInt8]
 
-    init(_ path: FilePath) throws { bytes = try FileBytes.head(of: path, 100) }
+    init(_ path: FilePath) throws { bytes = try FileBytes.head(of: path, count: 100) }
 
-    func number(_ offset: Int) -> Int64 {
+    func number(offset: Int) -> Int64 {
       bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int64($1) }
     }
 
@@ -42,28 +42,34 @@ extension VerificationRun {
     }
     var usesWAL: Bool { bytes[18] == 2 || bytes[19] == 2 }
     /// 0 for none, 1 for full, 2 for incremental.
-    var vacuum: Int64 { number(52) == 0 ? 0 : number(64) == 0 ? 1 : 2 }
-    var encoding: Int64 { number(56) }
+    var vacuum: Int64 { number(offset: 52) == 0 ? 0 : number(offset: 64) == 0 ? 1 : 2 }
+    var encoding: Int64 { number(offset: 56) }
   }
 
   func compareHeader() throws {
     let (before, after) = (try Header(order.old.path), try Header(order.new.path))
     let isCopy = order.steps.isEmpty
-    func compare(_ name: String, _ actual: Int64, _ expected: Int64...) {
+    func compare(_ name: String, actual: Int64, expected: Int64...) {
       if expected.contains(actual) { return }
       note(
         .init(
           .header, table: order.new.path.string, column: name, expected: "\(expected[0])",
           actual: "\(actual)"))
     }
-    compare("page size", after.pageSize, isCopy ? before.pageSize : 4096)
+    compare("page size", actual: after.pageSize, expected: isCopy ? before.pageSize : 4096)
     compare(
-      "bytes kept free on each page", Int64(after.bytes[20]), Int64(isCopy ? before.bytes[20] : 0))
-    compare("auto-vacuum", after.vacuum, isCopy ? before.vacuum : 2)
-    compare("text encoding", after.encoding, before.encoding, isCopy ? before.encoding : 1)
-    compare("user version", after.number(60), isCopy ? before.number(60) : 0, before.number(60))
+      "bytes kept free on each page", actual: Int64(after.bytes[20]),
+      expected: Int64(isCopy ? before.bytes[20] : 0))
+    compare("auto-vacuum", actual: after.vacuum, expected: isCopy ? before.vacuum : 2)
     compare(
-      "application id", after.number(68), isCopy ? before.number(68) : 0, before.number(68))
+      "text encoding", actual: after.encoding, expected: before.encoding,
+      isCopy ? before.encoding : 1)
+    compare(
+      "user version", actual: after.number(offset: 60),
+      expected: isCopy ? before.number(offset: 60) : 0, before.number(offset: 60))
+    compare(
+      "application id", actual: after.number(offset: 68),
+      expected: isCopy ? before.number(offset: 68) : 0, before.number(offset: 68))
     let usesWAL = order.usesWAL ?? before.usesWAL
     if after.usesWAL != usesWAL || after.bytes[18] != after.bytes[19] {
       note(
@@ -73,11 +79,11 @@ extension VerificationRun {
     }
     let size = try Files.fileStatus(order.new.path).size
     let hasLog = order.new.readable != order.new.path
-    if !hasLog, size != after.number(28) * after.pageSize, !isCopy {
+    if !hasLog, size != after.number(offset: 28) * after.pageSize, !isCopy {
       note(
         .init(
           .header, table: order.new.path.string, column: "length of the file",
-          expected: "\(after.number(28) * after.pageSize)", actual: "\(size)"))
+          expected: "\(after.number(offset: 28) * after.pageSize)", actual: "\(size)"))
     }
   }
 
@@ -91,13 +97,13 @@ extension VerificationRun {
       for column in table.columns where found.schema.isExternal(column) {
         guard catalog.hasColumn(column.name, in: table.name) else { continue }
         try judge(table.name) {
-          let name = SQL.identifier(column.name)
+          let name = SQL.identifier(name: column.name)
           // The length keeps SQLite from reading values that are in the store, which may be long.
           let rows = try new.prepare(
-            "SELECT Z_PK, \(name) FROM \(SQL.identifier(table.name)) "
+            "SELECT Z_PK, \(name) FROM \(SQL.identifier(name: table.name)) "
               + "WHERE length(\(name)) < 64 AND substr(\(name), 1, 1) = x'02'")
           while try rows.step() {
-            guard case .blob(let bytes) = rows.value(1),
+            guard case .blob(let bytes) = rows.value(column: 1),
               let file = ExternalValue.fileName(in: bytes)
             else { continue }
             let (mine, theirs) = (try own.path(of: file), try others.path(of: file))
@@ -105,12 +111,13 @@ extension VerificationRun {
               if try FileBytes.areSame(mine, theirs) { continue }
               note(
                 .init(
-                  .externalFile, table: table.name, key: "\(rows.value(0))", column: column.name,
+                  .externalFile, table: table.name, key: "\(rows.value(column: 0))",
+                  column: column.name,
                   expected: "the bytes of \(theirs)", actual: "those of \(mine)"))
             } else if let theirs {
               note(
                 .init(
-                  .externalFileMissing, table: table.name, key: "\(rows.value(0))",
+                  .externalFileMissing, table: table.name, key: "\(rows.value(column: 0))",
                   column: column.name, expected: "a copy of \(theirs)"))
             } else {
               missing += 1
@@ -129,7 +136,7 @@ extension VerificationRun {
   /// Has SQLite read every page and hold every index against its table.
   func checkPages() throws {
     try judge(nil) {
-      for row in try new.rows("PRAGMA integrity_check(100)") {
+      for row in try new.rows(sql: "PRAGMA integrity_check(100)") {
         guard case .text(let bytes) = row[0] else { continue }
         let message = String(decoding: bytes, as: UTF8.self)
         if message == "ok" { continue }
@@ -146,7 +153,7 @@ extension StoreSchema {
   /// Whether the values of a column may be in files.
   func isExternal(_ column: Column) -> Bool {
     guard case .attribute(let entity, let name) = column.role else { return false }
-    return model.entity(entity)?.attributes.first { $0.name == name }?
+    return model.entity(name: entity)?.attributes.first { $0.name == name }?
       .storesBinaryDataExternally == true
   }
 }

@@ -4,20 +4,20 @@ import StoreFormat
 /// Walks the pairs that a join table should have and those that it has, side by side.
 extension VerificationRun {
   func compareJoin(
-    _ canonical: JoinTable, _ join: JoinTable, _ reading: StepReading, _ source: RawStore,
-    _ evaluator: CellEvaluator, isCopy: Bool
+    _ canonical: JoinTable, join: JoinTable, reading: StepReading, source: RawStore,
+    evaluator: CellEvaluator, isCopy: Bool
   ) throws {
     let missing = join.columnNames.filter { !catalog.hasColumn($0, in: join.name) }
     let keys = [join.first.keyColumn, join.second.keyColumn]
     if keys.contains(where: missing.contains) { return }
     let orders = [join.first.orderColumn, join.second.orderColumn].map { column in
-      column.flatMap { missing.contains($0) ? nil : SQL.identifier($0) } ?? "NULL"
+      column.flatMap { missing.contains($0) ? nil : SQL.identifier(name: $0) } ?? "NULL"
     }
     let list = keys.map(SQL.identifier)
     let actual = try new.prepare(
-      "SELECT \((list + orders).joined(separator: ", ")) FROM \(SQL.identifier(join.name)) "
+      "SELECT \((list + orders).joined(separator: ", ")) FROM \(SQL.identifier(name: join.name)) "
         + "ORDER BY \(list.joined(separator: ", "))")
-    let expected = try ExpectedPairs(canonical, reading, in: source)
+    let expected = try ExpectedPairs(table: canonical, reading: reading, in: source)
     var walk = PairWalk(
       join: join, ordersFirst: expected?.hasFirstOrder == true && !isCopy,
       ordersSecond: expected?.hasSecondOrder == true && !isCopy)
@@ -28,28 +28,28 @@ extension VerificationRun {
     while left != nil || right {
       count(join.name)
       guard right else {
-        noteMissing(left, join)
+        noteMissing(left, join: join)
         left = try expected?.next(evaluator)
         continue
       }
-      guard let first = actual.integer(0), let second = actual.integer(1) else {
-        note(.init(.pairExtra, table: join.name, key: key(actual)))
+      guard let first = actual.integer(column: 0), let second = actual.integer(column: 1) else {
+        note(.init(.pairExtra, table: join.name, key: key(row: actual)))
         right = try actual.step()
         continue
       }
       if let pair = left, (pair.first, pair.second) < (first, second) {
-        noteMissing(left, join)
+        noteMissing(left, join: join)
         left = try expected?.next(evaluator)
       } else if let pair = left, (pair.first, pair.second) == (first, second) {
-        comparePlaces(walk, pair, actual)
+        comparePlaces(walk, pair: pair, actual: actual)
         (left, right) = (try expected?.next(evaluator), try actual.step())
       } else {
-        note(.init(.pairExtra, table: join.name, key: key(actual)))
+        note(.init(.pairExtra, table: join.name, key: key(row: actual)))
         right = try actual.step()
       }
     }
     if expected != nil, missing.isEmpty {
-      try compareOrders(canonical, walk, source, isCopy: isCopy)
+      try compareOrders(canonical, walk: walk, source: source, isCopy: isCopy)
     }
   }
 
@@ -60,15 +60,17 @@ extension VerificationRun {
     var ordersSecond: Bool
   }
 
-  private func key(_ row: RawStatement) -> String { "\(row.value(0)), \(row.value(1))" }
+  private func key(row: RawStatement) -> String {
+    "\(row.value(column: 0)), \(row.value(column: 1))"
+  }
 
-  private func noteMissing(_ pair: ExpectedPairs.Pair?, _ join: JoinTable) {
+  private func noteMissing(_ pair: ExpectedPairs.Pair?, join: JoinTable) {
     guard let pair, !pair.isOptional else { return }
     note(.init(.pairMissing, table: join.name, key: "\(pair.first), \(pair.second)"))
   }
 
   private func comparePlaces(
-    _ walk: PairWalk, _ pair: ExpectedPairs.Pair, _ actual: RawStatement
+    _ walk: PairWalk, pair: ExpectedPairs.Pair, actual: RawStatement
   ) {
     let places = [
       (walk.ordersFirst, pair.firstOrder, walk.join.first.orderColumn, 2),
@@ -76,17 +78,17 @@ extension VerificationRun {
     ]
     for (isCompared, expected, column, place) in places {
       guard isCompared, let expected, let column else { continue }
-      let found = actual.value(place)
+      let found = actual.value(column: place)
       if found == expected { continue }
       note(
         Difference(
-          .order, table: walk.join.name, key: key(actual), column: column,
+          .order, table: walk.join.name, key: key(row: actual), column: column,
           expected: "\(expected)", actual: "\(found)"))
     }
   }
 
   private func compareOrders(
-    _ canonical: JoinTable, _ walk: PairWalk, _ source: RawStore, isCopy: Bool
+    _ canonical: JoinTable, walk: PairWalk, source: RawStore, isCopy: Bool
   ) throws {
     let join = walk.join
     for (end, owner, isCompared) in [
@@ -95,14 +97,14 @@ extension VerificationRun {
     ] {
       guard let column = join[keyPath: end].orderColumn, !isCompared else { continue }
       guard isCopy, let before = canonical[keyPath: end].orderColumn else {
-        try compareNewOrder(of: join, join[keyPath: end], owner: join[keyPath: owner])
+        try compareNewOrder(of: join, end: join[keyPath: end], owner: join[keyPath: owner])
         continue
       }
       try compareSequence(
         .init(
           table: canonical.name, ownerColumn: canonical[keyPath: owner].keyColumn,
           keyColumn: canonical[keyPath: end].keyColumn, orderColumn: before),
-        .init(
+        found: .init(
           table: join.name, ownerColumn: join[keyPath: owner].keyColumn,
           keyColumn: join[keyPath: end].keyColumn, orderColumn: column),
         in: source)

@@ -9,26 +9,28 @@ extension VerificationRun {
     let schema = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
     for table in schema.tables {
       let known = table.entityNames.compactMap { name -> String? in
-        guard let entity = schema.model.entity(name), !entity.isAbstract else { return nil }
+        guard let entity = schema.model.entity(name: name), !entity.isAbstract else { return nil }
         return schema.numbers[name].map { "\($0.rawValue)" }
       }
       let rows = try old.prepare(
-        "SELECT Z_PK, Z_ENT FROM \(SQL.identifier(table.name)) "
+        "SELECT Z_PK, Z_ENT FROM \(SQL.identifier(name: table.name)) "
           + "WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known.joined(separator: ", ")))")
       while try rows.step() {
         note(
           Difference(
-            .rowLost, table: table.name, key: "\(rows.value(0))", column: "Z_ENT",
-            expected: known.joined(separator: ", "), actual: "\(rows.value(1))"))
+            .rowLost, table: table.name, key: "\(rows.value(column: 0))", column: "Z_ENT",
+            expected: known.joined(separator: ", "), actual: "\(rows.value(column: 1))"))
       }
     }
     for join in schema.joinTables {
       let keys = [join.first.keyColumn, join.second.keyColumn].map(SQL.identifier)
       let rows = try old.prepare(
-        "SELECT \(keys[0]), \(keys[1]) FROM \(SQL.identifier(join.name)) "
+        "SELECT \(keys[0]), \(keys[1]) FROM \(SQL.identifier(name: join.name)) "
           + "WHERE \(keys[0]) IS NULL OR \(keys[1]) IS NULL")
       while try rows.step() {
-        note(.init(.rowLost, table: join.name, key: "\(rows.value(0)), \(rows.value(1))"))
+        note(
+          .init(
+            .rowLost, table: join.name, key: "\(rows.value(column: 0)), \(rows.value(column: 1))"))
       }
     }
   }
@@ -37,9 +39,10 @@ extension VerificationRun {
   func noteRemovals(_ reading: StepReading, in source: RawStore) throws {
     let model = reading.source.model
     for table in reading.source.tables {
-      for entity in table.entityNames.compactMap({ model.entity($0) }) where !entity.isAbstract {
+      for entity in table.entityNames.compactMap({ model.entity(name: $0) })
+      where !entity.isAbstract {
         guard let number = reading.source.numbers[entity.name]?.rawValue else { continue }
-        try noteRemovals(of: entity, number, table, reading, in: source)
+        try noteRemovals(of: entity, number: number, table: table, reading: reading, in: source)
       }
     }
     let known = Set(
@@ -47,24 +50,25 @@ extension VerificationRun {
         + Self.ownTables.keys)
     for (name, _) in try RawCatalog(source).columns.sorted(by: { $0.key < $1.key })
     where !known.contains(name) && !name.hasPrefix("sqlite_") {
-      let count = (try? source.number("SELECT count(*) FROM \(SQL.identifier(name))")) ?? 0
-      report.removed.append(.init(.table, name, count: count))
+      let count =
+        (try? source.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: name))")) ?? 0
+      report.removed.append(.init(what: .table, name: name, count: count))
     }
   }
 
   private func noteRemovals(
-    of entity: Entity, _ number: Int64, _ table: EntityTable, _ reading: StepReading,
+    of entity: Entity, number: Int64, table: EntityTable, reading: StepReading,
     in source: RawStore
   ) throws {
-    let name = SQL.identifier(table.name)
+    let name = SQL.identifier(name: table.name)
     guard let new = reading.match.destination(of: entity.name) else {
-      let count = try source.number("SELECT count(*) FROM \(name) WHERE Z_ENT = \(number)")
-      if count > 0 { report.removed.append(.init(.entity, entity.name, count: count)) }
+      let count = try source.number(sql: "SELECT count(*) FROM \(name) WHERE Z_ENT = \(number)")
+      if count > 0 { report.removed.append(.init(what: .entity, name: entity.name, count: count)) }
       return
     }
     let model = reading.source.model
     let kept = Set(
-      reading.destination.model.entity(new).map { found in
+      reading.destination.model.entity(name: new).map { found in
         reading.destination.model.allAttributes(of: found).map(\.name)
           + reading.destination.model.allRelationships(of: found).map(\.name)
       }?.compactMap { reading.match.origin(of: $0, in: new) } ?? [])
@@ -72,32 +76,34 @@ extension VerificationRun {
     for level in model.lineage(of: entity) {
       for attribute in level.attributes where !kept.contains(attribute.name) {
         guard attribute.derivation == nil,
-          let column = table.column(.attribute(entity: level.name, name: attribute.name))
+          let column = table.column(role: .attribute(entity: level.name, name: attribute.name))
         else { continue }
         gone.append((.attribute, "\(entity.name).\(attribute.name)", column.name))
       }
       for relationship in level.relationships where !kept.contains(relationship.name) {
-        guard !continues(inverseOf: relationship, reading),
-          let column = table.column(.toOne(entity: level.name, name: relationship.name))
+        guard !continues(inverseOf: relationship, reading: reading),
+          let column = table.column(role: .toOne(entity: level.name, name: relationship.name))
         else { continue }
         gone.append((.relationship, "\(entity.name).\(relationship.name)", column.name))
       }
     }
     if gone.isEmpty { return }
-    let counts = gone.map { "count(\(SQL.identifier($0.2)))" }.joined(separator: ", ")
-    let row = try source.rows("SELECT \(counts) FROM \(name) WHERE Z_ENT = \(number)").first ?? []
+    let counts = gone.map { "count(\(SQL.identifier(name: $0.2)))" }.joined(separator: ", ")
+    let row =
+      try source.rows(sql: "SELECT \(counts) FROM \(name) WHERE Z_ENT = \(number)").first ?? []
     for (what, count) in zip(gone, row) {
       guard let count = count.integer, count > 0 else { continue }
-      report.removed.append(.init(what.0, what.1, count: count))
+      report.removed.append(.init(what: what.0, name: what.1, count: count))
     }
   }
 
   /// Whether the other end of a relationship goes on, which keeps what this end held.
-  private func continues(inverseOf relationship: Relationship, _ reading: StepReading) -> Bool {
+  private func continues(inverseOf relationship: Relationship, reading: StepReading) -> Bool {
     let (model, after) = (reading.source.model, reading.destination.model)
     guard let (owner, inverse) = model.inverseWithOwner(of: relationship) else { return false }
     return model.family(of: owner.name).contains { member in
-      guard let name = reading.match.destination(of: member.name), let entity = after.entity(name)
+      guard let name = reading.match.destination(of: member.name),
+        let entity = after.entity(name: name)
       else { return false }
       return after.allRelationships(of: entity).contains {
         reading.match.origin(of: $0.name, in: name) == inverse.name

@@ -8,14 +8,17 @@ import StoreFormat
 extension VerificationRun {
   // MARK: Z_PRIMARYKEY
 
-  func comparePrimaryKeys(_ schema: StoreSchema, _ maxima: [String: Int64]) throws {
+  func comparePrimaryKeys(_ schema: StoreSchema, maxima: [String: Int64]) throws {
     guard catalog.hasTable("Z_PRIMARYKEY") else { return }
     var rows: [Int64: [RawValue]] = [:]
-    for row in try new.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1") {
+    for row in try new.rows(
+      sql: "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1")
+    {
       if let number = row[0].integer { rows[number] = row }
     }
     for name in schema.numbers.names {
-      guard let entity = schema.model.entity(name), let number = schema.numbers[name]?.rawValue
+      guard let entity = schema.model.entity(name: name),
+        let number = schema.numbers[name]?.rawValue
       else { continue }
       let parent = entity.superentityName.flatMap { schema.numbers[$0]?.rawValue } ?? 0
       let maximum = entity.superentityName == nil ? maxima[name] ?? 0 : 0
@@ -53,7 +56,7 @@ extension VerificationRun {
 
   /// The metadata of a store; nil where they cannot be read.
   func metadata(of store: RawStore) throws -> Metadata? {
-    let rows = try store.rows("SELECT Z_VERSION, Z_UUID, Z_PLIST FROM Z_METADATA")
+    let rows = try store.rows(sql: "SELECT Z_VERSION, Z_UUID, Z_PLIST FROM Z_METADATA")
     guard rows.count == 1, case .blob(let bytes) = rows[0][2],
       let plist = (try? PropertyList(decoding: bytes))?.dictionaryValue
     else { return nil }
@@ -62,7 +65,7 @@ extension VerificationRun {
 
   func compareMetadata() throws {
     guard let before = try metadata(of: old) else {
-      throw StoreError(.metadataUnreadable, store: order.old.path)
+      throw StoreError(problem: .metadataUnreadable, store: order.old.path)
     }
     guard catalog.hasTable("Z_METADATA") else { return }
     guard let after = try metadata(of: new) else {
@@ -74,23 +77,23 @@ extension VerificationRun {
     }
     var wanted = before
     if !order.steps.isEmpty { wanted.plist = restated(before.plist) }
-    compare(.metadata, "Z_VERSION", wanted.version, after.version)
-    compare(.uuid, "Z_UUID", wanted.uuid, after.uuid)
-    compareHashes(wanted.plist, after.plist)
+    compare(.metadata, column: "Z_VERSION", expected: wanted.version, actual: after.version)
+    compare(.uuid, column: "Z_UUID", expected: wanted.uuid, actual: after.uuid)
+    compareHashes(wanted.plist, found: after.plist)
     let keys = Set(wanted.plist.keys).union(after.plist.keys)
     for key in keys.sorted() where key != StoreMetadata.Key.hashes {
       let (expected, actual) = (wanted.plist[key], after.plist[key])
-      if Self.bytes(expected) == Self.bytes(actual) { continue }
+      if Self.bytes(value: expected) == Self.bytes(value: actual) { continue }
       note(
         .init(
           Self.modelKeys.contains(key) ? .metadata : .metadataKey, table: "Z_METADATA",
-          column: RawValue.escaped(key.utf8), expected: Self.text(expected),
-          actual: Self.text(actual)))
+          column: RawValue.escaped(key.utf8), expected: Self.text(value: expected),
+          actual: Self.text(value: actual)))
     }
   }
 
   private func compare(
-    _ kind: Difference.Kind, _ column: String, _ expected: RawValue, _ actual: RawValue
+    _ kind: Difference.Kind, column: String, expected: RawValue, actual: RawValue
   ) {
     if expected == actual { return }
     note(
@@ -121,23 +124,24 @@ extension VerificationRun {
   }
 
   private func compareHashes(
-    _ wanted: [String: PropertyList], _ found: [String: PropertyList]
+    _ wanted: [String: PropertyList], found: [String: PropertyList]
   ) {
     let expected = wanted[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
     let actual = found[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
     for name in Set(expected.keys).union(actual.keys).sorted() {
-      if Self.bytes(expected[name]) == Self.bytes(actual[name]) { continue }
+      if Self.bytes(value: expected[name]) == Self.bytes(value: actual[name]) { continue }
       note(
         .init(
-          .versionHash, table: "Z_METADATA", column: name, expected: Self.text(expected[name]),
-          actual: Self.text(actual[name])))
+          .versionHash, table: "Z_METADATA", column: name,
+          expected: Self.text(value: expected[name]),
+          actual: Self.text(value: actual[name])))
     }
   }
 
   /// The bytes of a value, in which no two texts that look alike are the same.
-  private static func bytes(_ value: PropertyList?) -> [UInt8]? { value?.encoded() }
+  private static func bytes(value: PropertyList?) -> [UInt8]? { value?.encoded() }
 
-  private static func text(_ value: PropertyList?) -> String {
+  private static func text(value: PropertyList?) -> String {
     switch value {
     case nil: "no such key"
     case .string(let text)?: "\(RawValue.text(text))"
@@ -151,47 +155,48 @@ extension VerificationRun {
 
   func compareModelCache(_ model: ManagedObjectModel) throws {
     guard catalog.hasTable("Z_MODELCACHE") else { return }
-    func differs(_ expected: String, _ actual: String, _ column: String? = nil) {
+    func differs(_ expected: String, actual: String, column: String? = nil) {
       note(
         .init(
           .modelCache, table: "Z_MODELCACHE", column: column, expected: expected, actual: actual))
     }
-    let rows = try new.rows("SELECT Z_CONTENT FROM Z_MODELCACHE")
+    let rows = try new.rows(sql: "SELECT Z_CONTENT FROM Z_MODELCACHE")
     if rows.isEmpty {
       do {
         _ = try ModelArchive.encode(model)
-        differs("the model", "nothing")
+        differs("the model", actual: "nothing")
       } catch {
         report.remark("the store carries no model of its own, since its model has no known archive")
       }
       return
     }
     guard rows.count == 1, case .blob(let bytes) = rows[0][0] else {
-      return differs("one archive", "\(rows.count) rows")
+      return differs("one archive", actual: "\(rows.count) rows")
     }
     let cached: ManagedObjectModel
     do {
       cached = try CompiledModel.model(decoding: Deflate.inflate(bytes, limit: 256 << 20))
     } catch {
-      return differs("an archive of the model", "what cannot be read")
+      return differs("an archive of the model", actual: "what cannot be read")
     }
     let hashes = try? cached.versionHashes()
     for (name, hash) in order.hashes.sorted(by: { $0.key < $1.key }) where hashes?[name] != hash {
-      differs(hash.hexadecimal, hashes?[name]?.hexadecimal ?? "no such entity", name)
+      differs(
+        hash.hexadecimal, actual: hashes?[name]?.hexadecimal ?? "no such entity", column: name)
     }
     for name in Set(cached.entities.map(\.name)).subtracting(model.entities.map(\.name)).sorted() {
-      differs("no such entity", "an entity", name)
+      differs("no such entity", actual: "an entity", column: name)
     }
-    compareDefaults(cached, model, differs)
+    compareDefaults(cached, model: model, differs: differs)
   }
 
   /// Default values are no part of hashes.
   private func compareDefaults(
-    _ cached: ManagedObjectModel, _ model: ManagedObjectModel,
-    _ differs: (String, String, String?) -> Void
+    _ cached: ManagedObjectModel, model: ManagedObjectModel,
+    differs: (String, String, String?) -> Void
   ) {
     for entity in cached.entities {
-      guard let wanted = model.entity(entity.name) else { continue }
+      guard let wanted = model.entity(name: entity.name) else { continue }
       for attribute in entity.attributes {
         guard
           let other = wanted.attributes.first(where: { $0.name == attribute.name }),

@@ -22,7 +22,8 @@ struct PlainCopies {
     guard !step.mappings.flatMap(\.entityMappings).contains(where: { $0.ownPolicyClassName != nil })
     else { return }
     for mapping in mappings {
-      guard let place = Place(mapping, self), keepsKeys(place, mappings) else { continue }
+      guard let place = Place(mapping: mapping, copies: self), keepsKeys(place, mappings: mappings)
+      else { continue }
       try apply(place)
     }
   }
@@ -36,10 +37,10 @@ struct PlainCopies {
     var newNumber: Int64
     var columns: [(source: String, destination: String)]
 
-    init?(_ mapping: EntityMapping, _ copies: PlainCopies) {
+    init?(mapping: EntityMapping, copies: PlainCopies) {
       let (before, after) = (copies.sourceSchema, copies.destination)
-      guard let old = mapping.sourceEntityName.flatMap({ before.model.entity($0) }),
-        let new = mapping.destinationEntityName.flatMap({ after.model.entity($0) }),
+      guard let old = mapping.sourceEntityName.flatMap({ before.model.entity(name: $0) }),
+        let new = mapping.destinationEntityName.flatMap({ after.model.entity(name: $0) }),
         let from = before.table(of: old), let to = after.table(of: new),
         let number = before.numbers[old.name]?.rawValue,
         let newNumber = after.numbers[new.name]?.rawValue
@@ -48,8 +49,8 @@ struct PlainCopies {
       (self.number, self.newNumber) = (number, newNumber)
       columns = mapping.attributeMappings.compactMap { property in
         guard case .attribute(let name, .null) = property.origin,
-          let one = Self.column(name, of: old, before, from),
-          let other = Self.column(property.name, of: new, after, to),
+          let one = Self.column(name: name, of: old, schema: before, table: from),
+          let other = Self.column(name: property.name, of: new, schema: after, table: to),
           one.attribute.type == other.attribute.type,
           one.attribute.storesBinaryDataExternally == other.attribute.storesBinaryDataExternally
         else { return nil }
@@ -58,11 +59,11 @@ struct PlainCopies {
     }
 
     private static func column(
-      _ name: String, of entity: Entity, _ schema: StoreSchema, _ table: EntityTable
+      name: String, of entity: Entity, schema: StoreSchema, table: EntityTable
     ) -> (name: String, attribute: Attribute)? {
       for level in schema.model.lineage(of: entity) {
         if let attribute = level.attributes.first(where: { $0.name == name }),
-          let column = table.column(.attribute(entity: level.name, name: name))
+          let column = table.column(role: .attribute(entity: level.name, name: name))
         {
           return (column.name, attribute)
         }
@@ -72,13 +73,13 @@ struct PlainCopies {
   }
 
   /// Whether a row of the table has the key of the one row that it comes from.
-  private func keepsKeys(_ place: Place, _ mappings: [EntityMapping]) -> Bool {
+  private func keepsKeys(_ place: Place, mappings: [EntityMapping]) -> Bool {
     let sharing = mappings.filter { mapping in
-      mapping.destinationEntityName.flatMap { destination.model.entity($0) }
+      mapping.destinationEntityName.flatMap { destination.model.entity(name: $0) }
         .flatMap { destination.table(of: $0) }?.name == place.to.name
     }
     let roots = Set(
-      sharing.compactMap { $0.sourceEntityName.flatMap { sourceSchema.model.entity($0) } }
+      sharing.compactMap { $0.sourceEntityName.flatMap { sourceSchema.model.entity(name: $0) } }
         .map { sourceSchema.model.root(of: $0).name })
     return roots.count == 1
       && sharing.count { $0.sourceEntityName == place.old.name } == 1
@@ -88,23 +89,24 @@ struct PlainCopies {
   private func apply(_ place: Place) throws {
     if place.columns.isEmpty { return }
     let before = try source.prepare(
-      query(place.from.name, place.columns.map(\.source), place.number))
+      query(place.from.name, columns: place.columns.map(\.source), number: place.number))
     let after = try made.prepare(
-      query(place.to.name, place.columns.map(\.destination), place.newNumber))
+      query(place.to.name, columns: place.columns.map(\.destination), number: place.newNumber))
     let updates = try place.columns.map {
       try made.prepare(
-        "UPDATE \(SQL.identifier(place.to.name)) SET \(SQL.identifier($0.destination)) = ? "
+        "UPDATE \(SQL.identifier(name: place.to.name)) SET \(SQL.identifier(name: $0.destination)) = ? "
           + "WHERE Z_PK = ?")
     }
     // Rows are changed once all have been looked at.
     var changes: [(column: Int, value: RawValue, key: RawValue)] = []
     var hasBefore = try before.step()
     while hasBefore, try after.step() {
-      let key = after.integer(0) ?? 0
-      while hasBefore, before.integer(0) ?? 0 < key { hasBefore = try before.step() }
-      guard hasBefore, before.integer(0) == key else { continue }
-      for column in place.columns.indices where !before.isSame(column + 1, as: after, column + 1) {
-        changes.append((column, before.value(column + 1), .integer(key)))
+      let key = after.integer(column: 0) ?? 0
+      while hasBefore, before.integer(column: 0) ?? 0 < key { hasBefore = try before.step() }
+      guard hasBefore, before.integer(column: 0) == key else { continue }
+      for column in place.columns.indices
+      where !before.isSame(column + 1, as: after, otherColumn: column + 1) {
+        changes.append((column, before.value(column: column + 1), .integer(key)))
       }
       if changes.count >= Self.changesKept { break }
     }
@@ -115,8 +117,8 @@ struct PlainCopies {
   /// Values that objects change are rare: so many are enough to tell that they do.
   private static let changesKept = 10_000
 
-  private func query(_ table: String, _ columns: [String], _ number: Int64) -> String {
+  private func query(_ table: String, columns: [String], number: Int64) -> String {
     "SELECT \((["Z_PK"] + columns.map(SQL.identifier)).joined(separator: ", ")) "
-      + "FROM \(SQL.identifier(table)) WHERE Z_ENT = \(number) ORDER BY Z_PK"
+      + "FROM \(SQL.identifier(name: table)) WHERE Z_ENT = \(number) ORDER BY Z_PK"
   }
 }

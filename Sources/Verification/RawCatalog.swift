@@ -22,27 +22,29 @@ struct RawCatalog {
 
   init(_ store: RawStore) throws(StoreError) {
     entries = try store.rows(
-      "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+      sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
     ).map {
       Entry(
-        type: Self.text($0[0]) ?? "", name: Self.text($0[1]) ?? "", table: Self.text($0[2]) ?? "",
-        sql: Self.text($0[3]))
+        type: Self.text(value: $0[0]) ?? "", name: Self.text(value: $0[1]) ?? "",
+        table: Self.text(value: $0[2]) ?? "",
+        sql: Self.text(value: $0[3]))
     }
     for entry in entries where entry.type == "table" {
       columns[entry.name] = try store.rows(
-        "SELECT name, type, pk FROM pragma_table_xinfo(?)", [.text(entry.name)]
+        sql: "SELECT name, type, pk FROM pragma_table_xinfo(?)", bindings: [.text(entry.name)]
       ).map {
         TableColumn(
-          name: Self.text($0[0]) ?? "", type: Self.text($0[1]) ?? "", keyPlace: $0[2].integer ?? 0)
+          name: Self.text(value: $0[0]) ?? "", type: Self.text(value: $0[1]) ?? "",
+          keyPlace: $0[2].integer ?? 0)
       }
     }
   }
 
-  private static func text(_ value: RawValue) -> String? {
+  private static func text(value: RawValue) -> String? {
     if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { nil }
   }
 
-  func entries(_ type: String) -> [Entry] { entries.filter { $0.type == type } }
+  func entries(type: String) -> [Entry] { entries.filter { $0.type == type } }
 
   func hasTable(_ name: String) -> Bool { columns[name] != nil }
 

@@ -11,14 +11,15 @@ final class RawStore {
   init(reading path: FilePath) throws(StoreError) {
     self.path = path
     handle = try Self.open(
-      StoreConnection.uri(path) + "?immutable=1", SQLITE_OPEN_READONLY, path)
+      StoreConnection.uri(path: path) + "?immutable=1", flags: SQLITE_OPEN_READONLY, path: path)
   }
 
   /// Makes a file that is thrown away in the end.
   init(making path: FilePath, encoding: String) throws(StoreError) {
     self.path = path
     handle = try Self.open(
-      StoreConnection.uri(path), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path)
+      StoreConnection.uri(path: path), flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path: path
+    )
     for pragma in [
       "encoding = '\(encoding)'", "journal_mode = OFF", "synchronous = OFF",
       "locking_mode = EXCLUSIVE",
@@ -30,18 +31,19 @@ final class RawStore {
   /// Opens a database in memory.
   init(inMemory path: FilePath) throws(StoreError) {
     self.path = path
-    handle = try Self.open("file::memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path)
+    handle = try Self.open(
+      "file::memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, path: path)
   }
 
   deinit { sqlite3_close_v2(handle) }
 
   private static func open(
-    _ uri: String, _ flags: Int32, _ path: FilePath
+    _ uri: String, flags: Int32, path: FilePath
   ) throws(StoreError) -> OpaquePointer {
     var handle: OpaquePointer?
     let code = sqlite3_open_v2(uri, &handle, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nil)
     guard code == SQLITE_OK, let handle else {
-      let failure = failure(code, handle, path)
+      let failure = failure(code: code, handle: handle, path: path)
       sqlite3_close_v2(handle)
       throw failure
     }
@@ -49,7 +51,7 @@ final class RawStore {
   }
 
   private static func failure(
-    _ code: Int32, _ handle: OpaquePointer?, _ path: FilePath
+    code: Int32, handle: OpaquePointer?, path: FilePath
   ) -> StoreError {
     let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "SQLite error \(code)"
     let problem: StoreError.Problem =
@@ -60,25 +62,26 @@ final class RawStore {
       case SQLITE_NOTADB: .unrecognized
       default: .damaged
       }
-    return StoreError(problem, store: path, cause: SQLiteMessage(code: code, text: message))
+    return StoreError(
+      problem: problem, store: path, cause: SQLiteMessage(code: code, text: message))
   }
 
-  func failure(_ code: Int32) -> StoreError { Self.failure(code, handle, path) }
+  func failure(code: Int32) -> StoreError { Self.failure(code: code, handle: handle, path: path) }
 
   func prepare(_ sql: String) throws(StoreError) -> RawStatement {
     var statement: OpaquePointer?
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
-    guard code == SQLITE_OK, let statement else { throw failure(code) }
-    return RawStatement(statement, self)
+    guard code == SQLITE_OK, let statement else { throw failure(code: code) }
+    return RawStatement(handle: statement, store: self)
   }
 
   func execute(_ sql: String) throws(StoreError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
-    guard code == SQLITE_OK else { throw failure(code) }
+    guard code == SQLITE_OK else { throw failure(code: code) }
   }
 
   /// All rows of a query that has few.
-  func rows(_ sql: String, _ bindings: [RawValue] = []) throws(StoreError) -> [[RawValue]] {
+  func rows(sql: String, bindings: [RawValue] = []) throws(StoreError) -> [[RawValue]] {
     let statement = try prepare(sql)
     statement.bind(bindings)
     var rows: [[RawValue]] = []
@@ -87,8 +90,8 @@ final class RawStore {
   }
 
   /// The only number of a query.
-  func number(_ sql: String) throws(StoreError) -> Int64 {
-    try rows(sql).first?.first?.integer ?? 0
+  func number(sql: String) throws(StoreError) -> Int64 {
+    try rows(sql: sql).first?.first?.integer ?? 0
   }
 }
 
@@ -105,7 +108,7 @@ final class RawStatement {
   private let handle: OpaquePointer
   private let store: RawStore
 
-  fileprivate init(_ handle: OpaquePointer, _ store: RawStore) {
+  fileprivate init(handle: OpaquePointer, store: RawStore) {
     self.handle = handle
     self.store = store
   }
@@ -117,7 +120,7 @@ final class RawStatement {
     switch sqlite3_step(handle) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
-    case let code: throw store.failure(code)
+    case let code: throw store.failure(code: code)
     }
   }
 
@@ -127,27 +130,28 @@ final class RawStatement {
 
   var values: [RawValue] { (0..<count).map(value) }
 
-  func value(_ column: Int) -> RawValue {
+  func value(column: Int) -> RawValue {
     let column = Int32(column)
     switch sqlite3_column_type(handle, column) {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
-    case SQLITE_FLOAT: return .double(sqlite3_column_double(handle, column))
+    case SQLITE_FLOAT: return .double(number: sqlite3_column_double(handle, column))
     case SQLITE_TEXT:
       let start = UnsafeRawPointer(sqlite3_column_text(handle, column))
-      return .text(bytes(start, column))
-    case SQLITE_BLOB: return .blob(bytes(sqlite3_column_blob(handle, column), column))
+      return .text(bytes(start: start, column: column))
+    case SQLITE_BLOB:
+      return .blob(bytes(start: sqlite3_column_blob(handle, column), column: column))
     default: return .null
     }
   }
 
-  private func bytes(_ start: UnsafeRawPointer?, _ column: Int32) -> [UInt8] {
+  private func bytes(start: UnsafeRawPointer?, column: Int32) -> [UInt8] {
     guard let start else { return [] }
     return Array(
       UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
   }
 
   /// The integer of a column; nil where it holds none.
-  func integer(_ column: Int) -> Int64? {
+  func integer(column: Int) -> Int64? {
     let column = Int32(column)
     guard sqlite3_column_type(handle, column) == SQLITE_INTEGER else { return nil }
     return sqlite3_column_int64(handle, column)
@@ -158,7 +162,7 @@ final class RawStatement {
   }
 
   /// Whether two columns hold the same value to the byte; texts of files of one encoding.
-  func isSame(_ column: Int, as other: RawStatement, _ otherColumn: Int) -> Bool {
+  func isSame(_ column: Int, as other: RawStatement, otherColumn: Int) -> Bool {
     let (mine, theirs) = (Int32(column), Int32(otherColumn))
     let type = sqlite3_column_type(handle, mine)
     guard type == sqlite3_column_type(other.handle, theirs) else { return false }
@@ -222,7 +226,7 @@ final class RawStatement {
   }
 
   /// The first row of the statement with these values, or nil.
-  func row(_ values: [RawValue]) throws(StoreError) -> [RawValue]? {
+  func row(values: [RawValue]) throws(StoreError) -> [RawValue]? {
     bind(values)
     defer { reset() }
     return try step() ? self.values : nil

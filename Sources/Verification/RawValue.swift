@@ -8,7 +8,7 @@ package enum RawValue: Hashable, Sendable {
   case text([UInt8])
   case blob([UInt8])
 
-  static func double(_ number: Double) -> Self { .real(number.bitPattern) }
+  static func double(number: Double) -> Self { .real(number.bitPattern) }
   static func text(_ text: String) -> Self { .text(Array(text.utf8)) }
 
   /// The number, of an integer.

@@ -37,17 +37,17 @@ extension VerificationRun {
     }
     let missing = found.missing + Self.ownTables.keys.filter { !catalog.hasTable($0) }
     for name in missing.sorted() { note(.init(.tableMissing, table: name)) }
-    for entry in catalog.entries("table") {
+    for entry in catalog.entries(type: "table") {
       if let columns = wanted[entry.name] {
-        compareForm(entry, columns)
+        compareForm(entry, wanted: columns)
       } else {
         note(.init(.tableExtra, table: entry.name))
       }
     }
-    for entry in catalog.entries("trigger") {
+    for entry in catalog.entries(type: "trigger") {
       note(.init(.trigger, table: entry.table, column: entry.name, actual: entry.sql))
     }
-    for entry in catalog.entries("view") {
+    for entry in catalog.entries(type: "view") {
       note(.init(.view, column: entry.name, actual: entry.sql))
     }
     try compareIndexes(found)
@@ -60,7 +60,7 @@ extension VerificationRun {
   ]
 
   private func compareForm(
-    _ entry: RawCatalog.Entry, _ wanted: [RawCatalog.TableColumn]
+    _ entry: RawCatalog.Entry, wanted: [RawCatalog.TableColumn]
   ) {
     let found = catalog.columns[entry.name] ?? []
     for column in wanted {
@@ -113,7 +113,7 @@ extension VerificationRun {
 
   private func compareIndexes(_ found: FoundSchema) throws {
     var left = Dictionary(
-      uniqueKeysWithValues: catalog.entries("index").map { ($0.name, $0) })
+      uniqueKeysWithValues: catalog.entries(type: "index").map { ($0.name, $0) })
     for index in found.indexes {
       guard let entry = left.removeValue(forKey: index.name) else {
         if index.isSaid(by: found.indexes) { continue }
@@ -123,7 +123,7 @@ extension VerificationRun {
             expected: index.createStatement))
         continue
       }
-      try compareForm(index, entry)
+      try compareForm(index, entry: entry)
     }
     let joins = Set(found.joins.map(\.found.name))
     for entry in left.values.sorted(by: { $0.name < $1.name }) {
@@ -133,7 +133,7 @@ extension VerificationRun {
       {
         continue
       }
-      if order.takesNewAtItsWord, let sql = entry.sql, Self.condition(sql) != nil {
+      if order.takesNewAtItsWord, let sql = entry.sql, Self.condition(sql: sql) != nil {
         report.remark(
           "index \(entry.name) has a condition, which the model in the store does not tell: "
             + "name the model with --to to have it judged")
@@ -143,10 +143,10 @@ extension VerificationRun {
     }
   }
 
-  private func compareForm(_ index: Index, _ entry: RawCatalog.Entry) throws {
+  private func compareForm(_ index: Index, entry: RawCatalog.Entry) throws {
     let parts = try new.rows(
-      "SELECT name, desc, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno",
-      [.text(entry.name)]
+      sql: "SELECT name, desc, coll FROM pragma_index_xinfo(?) WHERE key = 1 ORDER BY seqno",
+      bindings: [.text(entry.name)]
     ).map { row in
       "\(row[0]) \(row[1] == .integer(0) ? "ASC" : "DESC") \(row[2])"
     }
@@ -156,10 +156,10 @@ extension VerificationRun {
     }
     let isUnique =
       try new.rows(
-        "SELECT \"unique\" FROM pragma_index_list(?) WHERE name = ?",
-        [.text(entry.table), .text(entry.name)]
+        sql: "SELECT \"unique\" FROM pragma_index_list(?) WHERE name = ?",
+        bindings: [.text(entry.table), .text(entry.name)]
       ).first?.first == .integer(1)
-    let condition = Self.condition(entry.sql ?? "")
+    let condition = Self.condition(sql: entry.sql ?? "")
     guard
       entry.table == index.table, parts == wanted, isUnique == index.isUnique,
       condition == index.condition.map(Self.squeezed)
@@ -173,7 +173,7 @@ extension VerificationRun {
   }
 
   /// What follows the columns of an index: the condition of a partial one.
-  private static func condition(_ sql: String) -> String? {
+  private static func condition(sql: String) -> String? {
     let squeezed = squeezed(sql)
     // The condition begins after the first list in parentheses, in which none nest.
     guard let end = squeezed.firstIndex(of: ")") else { return nil }

@@ -37,20 +37,20 @@ final class Stages {
     self.affinity = affinity
     self.schema = schema
     store = old
-    maxima = try Self.maxima(old, schema)
+    maxima = try Self.maxima(store: old, schema: schema)
   }
 
   /// Keys are never given twice: the highest one is what the store tells, or what a row has.
   private static func maxima(
-    _ store: RawStore, _ schema: StoreSchema
+    store: RawStore, schema: StoreSchema
   ) throws -> [String: Int64] {
     var told: [Int64: Int64] = [:]
-    for row in try store.rows("SELECT Z_ENT, Z_MAX FROM Z_PRIMARYKEY") {
+    for row in try store.rows(sql: "SELECT Z_ENT, Z_MAX FROM Z_PRIMARYKEY") {
       if let number = row[0].integer, let maximum = row[1].integer { told[number] = maximum }
     }
     var result: [String: Int64] = [:]
     for table in schema.tables {
-      let used = try store.number("SELECT max(Z_PK) FROM \(SQL.identifier(table.name))")
+      let used = try store.number(sql: "SELECT max(Z_PK) FROM \(SQL.identifier(name: table.name))")
       let number = schema.numbers[table.rootName]?.rawValue
       result[table.rootName] = max(used, number.flatMap { told[$0] } ?? 0)
     }
@@ -74,7 +74,8 @@ final class Stages {
     var result: [String: Int64] = [:]
     for table in reading.destination.tables {
       let sources = table.entityNames.compactMap { reading.match.entities[$0] }
-      guard let first = sources.lazy.compactMap({ reading.source.model.entity($0) }).first else {
+      guard let first = sources.lazy.compactMap({ reading.source.model.entity(name: $0) }).first
+      else {
         continue
       }
       result[table.rootName] = maxima[reading.source.model.root(of: first).name]
@@ -183,30 +184,33 @@ struct Materialization {
     let affinity = try Affinity()
     for table in reading.destination.tables {
       try made.execute(table.createStatement)
-      guard let rules = try TableRules(table, reading, affinity) else { continue }
+      guard let rules = try TableRules(table: table, reading: reading, affinity: affinity) else {
+        continue
+      }
       newOrders += rules.newOrders
-      try fill(table, rules)
+      try fill(table, rules: rules)
     }
     for join in reading.destination.joinTables {
       try made.execute(join.createStatement)
-      try fill(join, &newOrders)
+      try fill(join, newOrders: &newOrders)
     }
     // The next step looks for the rows that lead to one.
     for index in reading.destination.indexes where !index.isExplicit {
       try made.execute(index.createStatement)
     }
-    for order in newOrders { try number(order) }
+    for order in newOrders { try number(order: order) }
     try made.execute("COMMIT")
   }
 
-  private func fill(_ table: EntityTable, _ rules: TableRules) throws {
+  private func fill(_ table: EntityTable, rules: TableRules) throws {
     let marks = table.columns.map { _ in "?" }.joined(separator: ", ")
-    let insert = try made.prepare("INSERT INTO \(SQL.identifier(table.name)) VALUES (\(marks))")
-    var rows = try ExpectedRows(rules, in: source)
+    let insert = try made.prepare(
+      "INSERT INTO \(SQL.identifier(name: table.name)) VALUES (\(marks))")
+    var rows = try ExpectedRows(rules: rules, in: source)
     while try rows.next() {
       try insert.run(
         table.columns.indices.map { place in
-          let cell = try rows.cell(place, evaluator)
+          let cell = try rows.cell(place: place, evaluator: evaluator)
           // What stood in a cell of another entity's may stay there.
           if case .null? = cell.value, case .stray = rows.entity.cells[place] {
             return cell.alternative ?? .null
@@ -216,11 +220,11 @@ struct Materialization {
     }
   }
 
-  private func fill(_ join: JoinTable, _ newOrders: inout [TableRules.NewOrder]) throws {
-    guard let pairs = try ExpectedPairs(join, reading, in: source) else { return }
+  private func fill(_ join: JoinTable, newOrders: inout [TableRules.NewOrder]) throws {
+    guard let pairs = try ExpectedPairs(table: join, reading: reading, in: source) else { return }
     let marks = join.columnNames.map { _ in "?" }.joined(separator: ", ")
     let insert = try made.prepare(
-      "INSERT OR IGNORE INTO \(SQL.identifier(join.name)) VALUES (\(marks))")
+      "INSERT OR IGNORE INTO \(SQL.identifier(name: join.name)) VALUES (\(marks))")
     while let pair = try pairs.next(evaluator) {
       var values: [RawValue] = [.integer(pair.first), .integer(pair.second)]
       if join.first.orderColumn != nil { values.append(pair.firstOrder ?? .null) }
@@ -240,22 +244,22 @@ struct Materialization {
   }
 
   /// Gives places by key among the rows of each owner.
-  private func number(_ order: TableRules.NewOrder) throws {
-    let table = SQL.identifier(order.table)
-    let owner = SQL.identifier(order.ownerColumn)
+  private func number(order: TableRules.NewOrder) throws {
+    let table = SQL.identifier(name: order.table)
+    let owner = SQL.identifier(name: order.ownerColumn)
     try made.execute("CREATE TEMP TABLE places (row INTEGER PRIMARY KEY, place INTEGER)")
     let insert = try made.prepare("INSERT INTO places VALUES (?, ?)")
     let rows = try made.prepare(
       "SELECT rowid, \(owner) FROM \(table) WHERE \(owner) IS NOT NULL "
-        + "ORDER BY \(owner), \(SQL.identifier(order.keyColumn))")
+        + "ORDER BY \(owner), \(SQL.identifier(name: order.keyColumn))")
     var (last, place): (RawValue, Int64) = (.null, 0)
     while try rows.step() {
-      place = rows.value(1) == last ? place + 1 : 1
-      last = rows.value(1)
-      try insert.run([rows.value(0), .integer(place)])
+      place = rows.value(column: 1) == last ? place + 1 : 1
+      last = rows.value(column: 1)
+      try insert.run([rows.value(column: 0), .integer(place)])
     }
     try made.execute(
-      "UPDATE \(table) SET \(SQL.identifier(order.orderColumn)) = "
+      "UPDATE \(table) SET \(SQL.identifier(name: order.orderColumn)) = "
         + "(SELECT place FROM places WHERE row = \(table).rowid)")
     rows.reset()
     try made.execute("DROP TABLE places")

@@ -15,7 +15,7 @@ struct StepMatch {
       guard let old = mapping.sourceEntityName, let new = mapping.destinationEntityName else {
         continue
       }
-      pair(old, new)
+      pair(old: old, new)
       for property in mapping.attributeMappings + mapping.relationshipMappings {
         switch property.origin {
         case .attribute(let name, _): properties[new, default: [:]][property.name] = name
@@ -29,7 +29,7 @@ struct StepMatch {
   /// Each entity and each property continues itself.
   init(identityOf model: ManagedObjectModel) {
     for entity in model.entities {
-      pair(entity.name, entity.name)
+      pair(old: entity.name, entity.name)
       for attribute in model.allAttributes(of: entity) {
         properties[entity.name, default: [:]][attribute.name] = attribute.name
       }
@@ -39,7 +39,7 @@ struct StepMatch {
     }
   }
 
-  private mutating func pair(_ old: String, _ new: String) {
+  private mutating func pair(old: String, _ new: String) {
     entities[new] = old
     destinations[old] = new
   }

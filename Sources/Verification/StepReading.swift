@@ -21,8 +21,8 @@ struct StepReading {
     var mayLose: Bool
   }
 
-  func family(_ name: String, within: String) -> Family? {
-    guard let entity = source.model.entity(name), let table = source.table(of: entity) else {
+  func family(name: String, within: String) -> Family? {
+    guard let entity = source.model.entity(name: name), let table = source.table(of: entity) else {
       return nil
     }
     let allowed = Set(destination.model.family(of: within).map(\.name))
@@ -59,7 +59,7 @@ struct StepReading {
   /// The pairs that a to-one or to-many relationship of the destination continues; nil where it is
   /// new.
   func pairs(of name: String, declaredBy entityName: String) -> Pairs? {
-    guard let entity = destination.model.entity(entityName),
+    guard let entity = destination.model.entity(name: entityName),
       let relationship = destination.model.allRelationships(of: entity).first(where: {
         $0.name == name
       })
@@ -68,7 +68,8 @@ struct StepReading {
       if let sourceName = match.entities[member.name],
         let old = match.origin(of: name, in: member.name),
         let found = pairs(
-          sourceName, old, owners: entityName, targets: relationship.destinationEntityName)
+          entityName: sourceName, name: old, owners: entityName,
+          targets: relationship.destinationEntityName)
       {
         return found
       }
@@ -77,44 +78,47 @@ struct StepReading {
   }
 
   private func pairs(
-    _ entityName: String, _ name: String, owners: String, targets: String
+    entityName: String, name: String, owners: String, targets: String
   ) -> Pairs? {
-    guard let entity = source.model.entity(entityName),
+    guard let entity = source.model.entity(name: entityName),
       let level = source.model.lineage(of: entity).first(where: {
         $0.relationships.contains { $0.name == name }
       }), let relationship = level.relationships.first(where: { $0.name == name }),
-      let ownerFamily = family(level.name, within: owners),
-      let targetFamily = family(relationship.destinationEntityName, within: targets)
+      let ownerFamily = family(name: level.name, within: owners),
+      let targetFamily = family(name: relationship.destinationEntityName, within: targets)
     else { return nil }
     if !relationship.isToMany {
       return onRows(
-        .ownerRows, of: level, .toOne(entity: level.name, name: name),
-        .toOneOrder(entity: level.name, name: name), ownerFamily, targetFamily)
+        .ownerRows, of: level, key: .toOne(entity: level.name, name: name),
+        order: .toOneOrder(entity: level.name, name: name), owners: ownerFamily,
+        targets: targetFamily)
     }
     guard let (other, inverse) = source.model.inverseWithOwner(of: relationship) else {
-      guard let declaring = source.model.entity(relationship.destinationEntityName) else {
+      guard let declaring = source.model.entity(name: relationship.destinationEntityName) else {
         return nil
       }
       return onRows(
-        .targetRows, of: declaring, .owner(entity: level.name, name: name),
-        .ownerOrder(entity: level.name, name: name), ownerFamily, targetFamily)
+        .targetRows, of: declaring, key: .owner(entity: level.name, name: name),
+        order: .ownerOrder(entity: level.name, name: name), owners: ownerFamily,
+        targets: targetFamily)
     }
     if !inverse.isToMany {
       return onRows(
-        .targetRows, of: other, .toOne(entity: other.name, name: inverse.name),
-        .toOneOrder(entity: other.name, name: inverse.name), ownerFamily, targetFamily)
+        .targetRows, of: other, key: .toOne(entity: other.name, name: inverse.name),
+        order: .toOneOrder(entity: other.name, name: inverse.name), owners: ownerFamily,
+        targets: targetFamily)
     }
-    return joined(level.name, name, ownerFamily, targetFamily)
+    return joined(level.name, name: name, owners: ownerFamily, targets: targetFamily)
   }
 
   private func onRows(
-    _ form: Pairs.Form, of entity: Entity, _ key: Column.Role, _ order: Column.Role,
-    _ owners: Family, _ targets: Family
+    _ form: Pairs.Form, of entity: Entity, key: Column.Role, order: Column.Role,
+    owners: Family, targets: Family
   ) -> Pairs? {
-    guard let table = source.table(of: entity), let column = table.column(key)?.name else {
+    guard let table = source.table(of: entity), let column = table.column(role: key)?.name else {
       return nil
     }
-    let place = table.column(order)?.name
+    let place = table.column(role: order)?.name
     let isOwner = form == .ownerRows
     return Pairs(
       form: form, table: table.name, ownerColumn: isOwner ? "Z_PK" : column,
@@ -123,7 +127,7 @@ struct StepReading {
   }
 
   private func joined(
-    _ entity: String, _ name: String, _ owners: Family, _ targets: Family
+    _ entity: String, name: String, owners: Family, targets: Family
   ) -> Pairs? {
     for table in source.joinTables {
       for (owner, target) in [(table.first, table.second), (table.second, table.first)]

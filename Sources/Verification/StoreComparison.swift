@@ -86,7 +86,7 @@ package enum StoreComparison {
     _ order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void = { _ in }
   ) throws -> VerificationReport {
     do {
-      let run = try VerificationRun(order, progress)
+      let run = try VerificationRun(order: order, progress: progress)
       if order.steps.isEmpty {
         try run.compareCopies()
       } else {

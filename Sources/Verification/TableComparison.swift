@@ -4,35 +4,36 @@ import StoreFormat
 /// Walks the rows that a table should have and those that it has, side by side in key order.
 extension VerificationRun {
   func compareTable(
-    _ table: EntityTable, _ reading: StepReading, _ source: RawStore,
-    _ evaluator: CellEvaluator, isCopy: Bool, _ tolerance: Tolerance?
+    _ table: EntityTable, reading: StepReading, source: RawStore,
+    evaluator: CellEvaluator, isCopy: Bool, tolerance: Tolerance?
   ) throws {
     let present = table.columns.map { catalog.hasColumn($0.name, in: table.name) }
     let list = zip(table.columns, present).map { column, isThere in
-      isThere ? SQL.identifier(column.name) : "NULL"
+      isThere ? SQL.identifier(name: column.name) : "NULL"
     }
     let actual = try new.prepare(
-      "SELECT \(list.joined(separator: ", ")) FROM \(SQL.identifier(table.name)) ORDER BY Z_PK")
-    guard let rules = try TableRules(table, reading, affinity) else {
-      while try actual.step() { note(.init(.rowExtra, table: table.name, key: key(actual))) }
+      "SELECT \(list.joined(separator: ", ")) FROM \(SQL.identifier(name: table.name)) ORDER BY Z_PK"
+    )
+    guard let rules = try TableRules(table: table, reading: reading, affinity: affinity) else {
+      while try actual.step() { note(.init(.rowExtra, table: table.name, key: key(row: actual))) }
       return
     }
     let walk = TableWalk(
       table: table, present: present, evaluator: evaluator, tolerance: tolerance,
       skipsOrders: isCopy)
-    var expected = try ExpectedRows(rules, in: source)
+    var expected = try ExpectedRows(rules: rules, in: source)
     var (left, right) = (try expected.next(), try actual.step())
     while left || right {
-      let actualKey = actual.integer(0)
+      let actualKey = actual.integer(column: 0)
       count(table.name)
       if left, !right || expected.key < actualKey ?? .max {
         note(.init(.rowMissing, table: table.name, key: "\(expected.key)"))
         left = try expected.next()
       } else if right, !left || actualKey ?? .min < expected.key {
-        note(.init(.rowExtra, table: table.name, key: key(actual)))
+        note(.init(.rowExtra, table: table.name, key: key(row: actual)))
         right = try actual.step()
       } else {
-        try compareCells(walk, expected, actual)
+        try compareCells(walk, expected: expected, actual: actual)
         (left, right) = (try expected.next(), try actual.step())
       }
     }
@@ -50,22 +51,26 @@ extension VerificationRun {
     var skipsOrders: Bool
   }
 
-  private func key(_ row: RawStatement) -> String { "\(row.value(0))" }
+  private func key(row: RawStatement) -> String { "\(row.value(column: 0))" }
 
   private func compareCells(
-    _ walk: TableWalk, _ expected: ExpectedRows, _ actual: RawStatement
+    _ walk: TableWalk, expected: ExpectedRows, actual: RawStatement
   ) throws {
     for place in 1..<walk.table.columns.count where walk.present[place] {
       let column = walk.table.columns[place]
       if walk.skipsOrders && column.isOrder { continue }
-      if let same = expected.sameColumn(place), expected.row.isSame(same, as: actual, place) {
+      if let same = expected.sameColumn(place),
+        expected.row.isSame(same, as: actual, otherColumn: place)
+      {
         continue
       }
-      let cell = try expected.cell(place, walk.evaluator)
+      let cell = try expected.cell(place: place, evaluator: walk.evaluator)
       guard let value = cell.value else { continue }
-      let found = actual.value(place)
-      if try isAlike(found, value, column.type) { continue }
-      if let other = cell.alternative, try isAlike(found, other, column.type) { continue }
+      let found = actual.value(column: place)
+      if try isAlike(found, expected: value, type: column.type) { continue }
+      if let other = cell.alternative, try isAlike(found, expected: other, type: column.type) {
+        continue
+      }
       if let tolerance = walk.tolerance,
         try tolerance.allows(found, in: column, of: walk.table, key: expected.key)
       {
@@ -79,9 +84,9 @@ extension VerificationRun {
   }
 
   /// Whether a value is another one as a column of that type keeps it.
-  func isAlike(_ found: RawValue, _ expected: RawValue, _ type: DeclaredType) throws -> Bool {
+  func isAlike(_ found: RawValue, expected: RawValue, type: DeclaredType) throws -> Bool {
     if found == expected { return true }
-    return try affinity.applied(expected, type) == found
+    return try affinity.applied(expected, type: type) == found
   }
 
   // MARK: Places in ordered relationships
@@ -91,22 +96,24 @@ extension VerificationRun {
     guard catalog.hasColumn(order.orderColumn, in: order.table),
       catalog.hasColumn(order.ownerColumn, in: order.table)
     else { return }
-    let (owner, place) = (SQL.identifier(order.ownerColumn), SQL.identifier(order.orderColumn))
-    let key = SQL.identifier(order.keyColumn)
+    let (owner, place) = (
+      SQL.identifier(name: order.ownerColumn), SQL.identifier(name: order.orderColumn)
+    )
+    let key = SQL.identifier(name: order.keyColumn)
     let rows = try new.prepare(
-      "SELECT \(owner), \(place), \(key) FROM \(SQL.identifier(order.table)) "
+      "SELECT \(owner), \(place), \(key) FROM \(SQL.identifier(name: order.table)) "
         + "WHERE \(owner) IS NOT NULL OR \(place) IS NOT NULL ORDER BY \(owner), \(key)")
     var rising = RisingPlaces()
     while try rows.step() {
-      guard !rising.accepts(rows.value(1), of: rows.value(0)) else { continue }
+      guard !rising.accepts(rows.value(column: 1), of: rows.value(column: 0)) else { continue }
       note(
         Difference(
-          .order, table: order.table, key: "\(rows.value(2))", column: order.orderColumn,
-          expected: rising.wanted, actual: "\(rows.value(1))"))
+          .order, table: order.table, key: "\(rows.value(column: 2))", column: order.orderColumn,
+          expected: rising.wanted, actual: "\(rows.value(column: 1))"))
     }
   }
 
-  func compareNewOrder(of join: JoinTable, _ end: JoinTable.End, owner: JoinTable.End) throws {
+  func compareNewOrder(of join: JoinTable, end: JoinTable.End, owner: JoinTable.End) throws {
     guard let column = end.orderColumn else { return }
     try compareNewOrder(
       .init(
@@ -123,33 +130,34 @@ extension VerificationRun {
       case .ownerOrder(let entity, let name): ownerRole = .owner(entity: entity, name: name)
       default: continue
       }
-      guard let owner = table.column(ownerRole)?.name,
+      guard let owner = table.column(role: ownerRole)?.name,
         catalog.hasColumn(owner, in: table.name)
       else { continue }
       try compareSequence(
         .init(table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
-        .init(table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
+        found: .init(
+          table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
         in: source)
     }
   }
 
   func compareSequence(
-    _ expected: TableRules.NewOrder, _ found: TableRules.NewOrder, in source: RawStore
+    _ expected: TableRules.NewOrder, found: TableRules.NewOrder, in source: RawStore
   ) throws {
-    let owner = SQL.identifier(expected.ownerColumn)
+    let owner = SQL.identifier(name: expected.ownerColumn)
     let rows = try source.prepare(
-      "SELECT \(owner), \(SQL.identifier(expected.keyColumn)) "
-        + "FROM \(SQL.identifier(expected.table)) WHERE \(owner) IS NOT NULL "
-        + "ORDER BY \(owner), \(SQL.identifier(expected.orderColumn)), 2")
+      "SELECT \(owner), \(SQL.identifier(name: expected.keyColumn)) "
+        + "FROM \(SQL.identifier(name: expected.table)) WHERE \(owner) IS NOT NULL "
+        + "ORDER BY \(owner), \(SQL.identifier(name: expected.orderColumn)), 2")
     let actual = try new.prepare(
-      "SELECT \(SQL.identifier(found.orderColumn)) FROM \(SQL.identifier(found.table)) "
-        + "WHERE \(SQL.identifier(found.ownerColumn)) = ? AND \(SQL.identifier(found.keyColumn)) = ?"
+      "SELECT \(SQL.identifier(name: found.orderColumn)) FROM \(SQL.identifier(name: found.table)) "
+        + "WHERE \(SQL.identifier(name: found.ownerColumn)) = ? AND \(SQL.identifier(name: found.keyColumn)) = ?"
     )
     var rising = RisingPlaces()
     while try rows.step() {
-      let (owner, key) = (rows.value(0), rows.value(1))
+      let (owner, key) = (rows.value(column: 0), rows.value(column: 1))
       // What is not there, or belongs to another owner, is named by the comparison of rows.
-      guard let place = try actual.row([owner, key])?.first else { continue }
+      guard let place = try actual.row(values: [owner, key])?.first else { continue }
       if rising.accepts(place, of: owner) { continue }
       note(
         Difference(

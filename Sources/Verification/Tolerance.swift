@@ -49,54 +49,56 @@ struct Tolerance {
 
     func holds(_ value: RawValue, in stage: Stages.Stage, key: Int64) throws -> Bool {
       let model = stage.schema.model
-      guard let entity = model.entity(entity), let table = stage.schema.table(of: entity) else {
+      guard let entity = model.entity(name: entity), let table = stage.schema.table(of: entity)
+      else {
         return false
       }
       let columns = model.lineage(of: entity).compactMap { level -> Column? in
         switch role {
-        case .optimisticLock: table.column(.optimisticLock)
-        case .attribute(_, let name): table.column(.attribute(entity: level.name, name: name))
-        case .toOne(_, let name): table.column(.toOne(entity: level.name, name: name))
+        case .optimisticLock: table.column(role: .optimisticLock)
+        case .attribute(_, let name): table.column(role: .attribute(entity: level.name, name: name))
+        case .toOne(_, let name): table.column(role: .toOne(entity: level.name, name: name))
         default: nil
         }
       }
       guard let column = columns.first,
         let row = try stage.store.rows(
-          "SELECT \(SQL.identifier(column.name)), Z_ENT FROM \(SQL.identifier(table.name)) "
-            + "WHERE Z_PK = ?", [.integer(key)]
+          sql:
+            "SELECT \(SQL.identifier(name: column.name)), Z_ENT FROM \(SQL.identifier(name: table.name)) "
+            + "WHERE Z_PK = ?", bindings: [.integer(key)]
         ).first, row[0] == value
       else { return false }
       let isOwn = row[1].integer == stage.schema.numbers[entity.name]?.rawValue
       switch role {
       case .optimisticLock: return isOwn
-      case .attribute: return !isOwn && isStray(column, row[1].integer, stage)
-      case .toOne: return try isDangling(value, column, stage)
+      case .attribute: return !isOwn && isStray(column, number: row[1].integer, stage: stage)
+      case .toOne: return try isDangling(value, column: column, stage: stage)
       default: return false
       }
     }
 
     /// Whether the row's own entity has no such property.
-    private func isStray(_ column: Column, _ number: Int64?, _ stage: Stages.Stage) -> Bool {
+    private func isStray(_ column: Column, number: Int64?, stage: Stages.Stage) -> Bool {
       let model = stage.schema.model
       guard case .attribute(let declaring, _) = column.role,
         let name = number.flatMap({ stage.schema.numbers[EntityNumber(rawValue: $0)] }),
-        let own = model.entity(name)
+        let own = model.entity(name: name)
       else { return false }
       return !model.lineage(of: own).contains { $0.name == declaring }
     }
 
     /// Whether a key leads to no row.
     private func isDangling(
-      _ key: RawValue, _ column: Column, _ stage: Stages.Stage
+      _ key: RawValue, column: Column, stage: Stages.Stage
     ) throws -> Bool {
       let model = stage.schema.model
       guard case .toOne(let declaring, let name) = column.role, key != .null,
-        let target = model.entity(declaring)?.relationships.first(where: { $0.name == name })?
-          .destinationEntityName, let entity = model.entity(target),
+        let target = model.entity(name: declaring)?.relationships.first(where: { $0.name == name })?
+          .destinationEntityName, let entity = model.entity(name: target),
         let table = stage.schema.table(of: entity)
       else { return false }
       return try stage.store.rows(
-        "SELECT 1 FROM \(SQL.identifier(table.name)) WHERE Z_PK = ?", [key]
+        sql: "SELECT 1 FROM \(SQL.identifier(name: table.name)) WHERE Z_PK = ?", bindings: [key]
       ).isEmpty
     }
   }

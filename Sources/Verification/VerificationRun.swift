@@ -17,7 +17,7 @@ final class VerificationRun {
   private var told = 0.0
 
   init(
-    _ order: VerificationOrder, _ progress: @escaping (VerificationProgress) -> Void
+    order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void
   ) throws {
     self.order = order
     self.progress = progress
@@ -29,7 +29,7 @@ final class VerificationRun {
   }
 
   /// Does a part that reads the new store; what cannot be read of it is a difference.
-  func judge(_ table: String?, _ body: () throws -> Void) throws {
+  func judge(_ table: String?, body: () throws -> Void) throws {
     do {
       try body()
     } catch let error as StoreError where error.store == new.path {
@@ -48,11 +48,11 @@ final class VerificationRun {
   func count(_ table: String) {
     report.rows += 1
     if report.rows & 1023 == 0 {
-      tell("comparing \(table)", 0.9 * min(1, Double(report.rows) / Double(rowsExpected)))
+      tell("comparing \(table)", fraction: 0.9 * min(1, Double(report.rows) / Double(rowsExpected)))
     }
   }
 
-  func tell(_ what: String, _ fraction: Double) {
+  func tell(_ what: String, fraction: Double) {
     told = max(told, fraction)
     progress(VerificationProgress(what: what, fraction: told))
   }
@@ -62,18 +62,18 @@ final class VerificationRun {
   func compareMigrated() throws {
     guard let last = order.steps.last else { return }
     for feature in order.unsupported { report.cannotJudge(feature) }
-    tell("reading the schema", 0)
+    tell("reading the schema", fraction: 0)
     let schema = try StoreSchema(last.destination)
     let found = schema.found(in: catalog)
     try noteLostRows()
     try judge("sqlite_schema") { try compareSchema(found) }
     let maxima = try compareObjects(found)
-    tell("comparing metadata", 0.9)
-    try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima) }
+    tell("comparing metadata", fraction: 0.9)
+    try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima: maxima) }
     try judge("Z_METADATA") { try compareMetadata() }
     try judge("Z_MODELCACHE") { try compareModelCache(last.destination) }
     try compareFiles(found)
-    tell("checking pages and indexes", 0.95)
+    tell("checking pages and indexes", fraction: 0.95)
     try checkPages()
     for omission in schema.omissions {
       report.remark(
@@ -85,15 +85,15 @@ final class VerificationRun {
   private func compareObjects(_ found: FoundSchema) throws -> [String: Int64] {
     let source = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
     let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
-    expect(rows: rowCount(found))
+    expect(rows: rowCount(found: found))
     if order.steps.count == 1, order.steps[0].mappings.isEmpty {
       let reading = try stages.reading(order.steps[0])
-      try compareRows(found, reading, in: old, isCopy: false, tolerance: nil)
+      try compareRows(found, reading: reading, in: old, isCopy: false, tolerance: nil)
       try noteRemovals(reading, in: old)
       return stages.maxima(after: reading)
     }
     for (number, step) in order.steps.enumerated() {
-      tell("carrying step \(number + 1) of \(order.steps.count) out", 0)
+      tell("carrying step \(number + 1) of \(order.steps.count) out", fraction: 0)
       try stages.carryOut(step) { try noteRemovals($0, in: stages.store) }
     }
     for what in stages.notJudged { report.cannotJudge(what) }
@@ -101,24 +101,28 @@ final class VerificationRun {
       source: stages.schema, destination: stages.schema,
       match: StepMatch(identityOf: stages.schema.model))
     try compareRows(
-      found, reading, in: stages.store, isCopy: true, tolerance: Tolerance(stages.history))
+      found, reading: reading, in: stages.store, isCopy: true, tolerance: Tolerance(stages.history))
     return stages.maxima
   }
 
   private func compareRows(
-    _ found: FoundSchema, _ reading: StepReading, in source: RawStore, isCopy: Bool,
+    _ found: FoundSchema, reading: StepReading, in source: RawStore, isCopy: Bool,
     tolerance: Tolerance?
   ) throws {
     let files = ExternalFolders(order.oldFolders)
     let evaluator = CellEvaluator(source: source, affinity: affinity, files: files)
     for table in found.tables {
       try judge(table.name) {
-        try compareTable(table, reading, source, evaluator, isCopy: isCopy, tolerance)
+        try compareTable(
+          table, reading: reading, source: source, evaluator: evaluator, isCopy: isCopy,
+          tolerance: tolerance)
       }
     }
     for (canonical, join) in found.joins {
       try judge(join.name) {
-        try compareJoin(canonical, join, reading, source, evaluator, isCopy: isCopy)
+        try compareJoin(
+          canonical, join: join, reading: reading, source: source, evaluator: evaluator,
+          isCopy: isCopy)
       }
     }
     if evaluator.missingFiles > 0 {
@@ -128,9 +132,9 @@ final class VerificationRun {
   }
 
   /// What cannot be counted is named by the comparison itself.
-  private func rowCount(_ found: FoundSchema) -> Int64 {
+  private func rowCount(found: FoundSchema) -> Int64 {
     (found.tables.map(\.name) + found.joins.map(\.found.name)).reduce(0) { sum, name in
-      sum + ((try? new.number("SELECT count(*) FROM \(SQL.identifier(name))")) ?? 0)
+      sum + ((try? new.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: name))")) ?? 0)
     }
   }
 }

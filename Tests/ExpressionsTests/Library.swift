@@ -27,11 +27,11 @@ final class SamplePolicy: EvaluatedObject {
     throw EvaluationError(.unknownKey(key, of: typeName))
   }
 
-  func perform(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue {
+  func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
     switch selector {
-    case "shout:": return arguments[0].isNull ? .string("silence") : arguments[0]
+    case "shout:": return arguments[0].isNull ? .string(value: "silence") : arguments[0]
     case "first:second:": return arguments[0].isNull ? arguments[1] : arguments[0]
-    case "constant": return .integer(42)
+    case "constant": return .integer(value: 42)
     default: throw EvaluationError(.unknownSelector(selector, of: typeName))
     }
   }
@@ -75,7 +75,7 @@ final class SampleLookups: MigrationLookups {
     return .object(SampleContext(pairs.map(\.source)))
   }
 
-  func performOther(_ selector: String, _ arguments: [ObjectValue]) throws -> ObjectValue? { nil }
+  func performOther(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue? { nil }
 }
 
 final class SampleContext: EvaluatedContext {
@@ -153,7 +153,7 @@ enum Library {
   }
 
   static func array(_ members: [AttributeValue]) -> ObjectValue {
-    .collection(ValueCollection(.array, members.map { .scalar($0) }))
+    .collection(ValueCollection(kind: .array, members: members.map { .scalar($0) }))
   }
 }
 
@@ -168,23 +168,28 @@ final class World {
       SampleObject(
         "Tag",
         [
-          "name": .string(name), "weight": .scalar(weight),
-          "notes": .collection(ValueCollection(.set, notes.map { .string($0) })),
-          "list": .collection(ValueCollection(.array, notes.map { .string($0) })),
+          "name": .string(value: name), "weight": .scalar(weight),
+          "notes": .collection(
+            ValueCollection(kind: .set, members: notes.map { .string(value: $0) })),
+          "list": .collection(
+            ValueCollection(kind: .array, members: notes.map { .string(value: $0) })),
         ])
     }
     let tags = [
       tag("a", .integer(1), ["x", "y"]), tag("b", .integer(2), ["y"]), tag("c", .null, ["x", "x"]),
     ]
     let author = SampleObject(
-      "Author", ["name": .string("Rousseau"), "born": .integer(1712), "editor": .null])
+      "Author",
+      ["name": .string(value: "Rousseau"), "born": .integer(value: 1712), "editor": .null])
     book = SampleObject("Book", Self.values(author, tags))
-    author.values["books"] = .collection(ValueCollection(.set, [.object(book)]))
+    author.values["books"] = .collection(ValueCollection(kind: .set, members: [.object(book)]))
     lookups = SampleLookups(
-      [("BookToTome", book, SampleObject("Tome", ["name": .string("tome")]))]
+      [("BookToTome", book, SampleObject("Tome", ["name": .string(value: "tome")]))]
         + tags.map { tag in
           let name = Library.shown(tag.values["name"] ?? .null).filter { $0 != "\"" }
-          return ("TagToLabel", tag, SampleObject("Label", ["name": .string("label " + name)]))
+          return (
+            "TagToLabel", tag, SampleObject("Label", ["name": .string(value: "label " + name)])
+          )
         })
     manager = ManagerObject(lookups)
   }
@@ -194,18 +199,19 @@ final class World {
   ) -> [String: ObjectValue] {
     let objects = tags.map { ObjectValue.object($0) }
     return [
-      "name": .string("book"), "title": .string("Émile"), "pages": .integer(300),
+      "name": .string(value: "book"), "title": .string(value: "Émile"),
+      "pages": .integer(value: 300),
       "price": .scalar(.real(9.5)), "cost": .scalar(.decimal("12.50")), "rating": .null,
-      "published": .scalar(.date(100)), "sold": .boolean(true), "author": .object(author),
-      "nobody": .null, "path": .string("/a/b.txt"), "code": .scalar(.data([1, 2, 3])),
+      "published": .scalar(.date(100)), "sold": .boolean(value: true), "author": .object(author),
+      "nobody": .null, "path": .string(value: "/a/b.txt"), "code": .scalar(.data([1, 2, 3])),
       "link": .scalar(.uri("https://x.org/p/q.html")),
       "number": .scalar(.uuid(Array(0..<16))),
-      "tags": .collection(ValueCollection(.array, objects)),
-      "labels": .collection(ValueCollection(.set, objects)),
+      "tags": .collection(ValueCollection(kind: .array, members: objects)),
+      "labels": .collection(ValueCollection(kind: .set, members: objects)),
       "numbers": Library.array([.integer(3), .integer(1), .integer(2)]),
       "twice": Library.array([.integer(1), .integer(1), .integer(2)]),
       "holes": Library.array([.integer(1), .null, .integer(3)]),
-      "none": Library.array([]), "in": .string("keyword"),
+      "none": Library.array([]), "in": .string(value: "keyword"),
     ]
   }
 
@@ -213,7 +219,8 @@ final class World {
     EvaluationScope(
       object: .object(book),
       variables: [
-        "source": .object(book), "n": .integer(5), "empty": .null, "manager": .object(manager),
+        "source": .object(book), "n": .integer(value: 5), "empty": .null,
+        "manager": .object(manager),
         "entityPolicy": .object(policy), "destination": .object(SampleObject("Tome")),
       ],
       now: 1000)

@@ -26,7 +26,7 @@ import Testing
   @Test func `JSON for a terminal says the same as before`() throws {
     struct Named: Codable, Equatable { var name: String }
     let named = Named(name: "\u{1B}\u{9B}\u{202E}\n\u{7F}ü\u{2028}")
-    let text = try JSONOutput.text(named).text
+    let text = try JSONOutput.text(value: named).text
     let isPlain = text.unicodeScalars.allSatisfy {
       $0 == "\n" || ($0.value >= 32 && !(0x7F...0x9F).contains($0.value) && $0.value < 0x2000)
     }

@@ -12,22 +12,22 @@ import Testing
   static func sample() -> [UInt8] {
     var writer = KeyedArchiveWriter()
     let root = writer.reserve()
-    let child = writer.add(node, [("parent", .reference(root)), ("name", .reference(nil))])
+    let child = writer.add(node, fields: [("parent", .reference(root)), ("name", .reference(nil))])
     let one = writer.add("one")
     let text = writer.add(
-      Class("NSMutableString", "NSString", "NSObject"), [("NS.string", .string("mutable"))])
+      Class("NSMutableString", "NSString", "NSObject"), fields: [("NS.string", .string("mutable"))])
     let list = writer.add(array, of: [one, child, writer.add("one")])
     let map = writer.add(dictionary, of: [("a", one), ("b", child)])
     let keys = writer.add(array, of: [writer.add("x"), writer.add("y")])
     let strategy = writer.add(
-      Class("NSKnownKeysMappingStrategy1", "NSObject"), [("keys", .reference(keys))])
+      Class("NSKnownKeysMappingStrategy1", "NSObject"), fields: [("keys", .reference(keys))])
     let slots = writer.add(array, of: [child, writer.add(KeyedArchive.emptySlot)])
     let known = writer.add(
       Class("NSKnownKeysDictionary1", "NSDictionary", "NSObject"),
-      [("searchMapping", .reference(strategy)), ("values", .reference(slots))])
+      fields: [("searchMapping", .reference(strategy)), ("values", .reference(slots))])
     writer.set(
-      root, node,
-      [
+      root, kind: node,
+      fields: [
         ("name", .reference(writer.add("root"))), ("list", .reference(list)),
         ("map", .reference(map)), ("known", .reference(known)), ("text", .reference(text)),
         ("flag", .boolean(true)), ("count", .integer(-5)), ("ratio", .real(0.25)),
@@ -39,32 +39,32 @@ import Testing
   @Test func `what was written is found under its key`() throws {
     let archive = try KeyedArchive(decoding: Self.sample())
     let root = archive.root
-    #expect(try archive.className(root) == "Node")
-    #expect(try archive.string("name", of: root) == "root")
-    #expect(try archive.string("text", of: root) == "mutable")
-    #expect(try archive.bool("flag", of: root))
-    #expect(try archive.bool("absent", of: root) == false)
-    #expect(try archive.integer("count", of: root) == -5)
+    #expect(try archive.className(id: root) == "Node")
+    #expect(try archive.string(key: "name", of: root) == "root")
+    #expect(try archive.string(key: "text", of: root) == "mutable")
+    #expect(try archive.bool(key: "flag", of: root))
+    #expect(try archive.bool(key: "absent", of: root) == false)
+    #expect(try archive.integer(key: "count", of: root) == -5)
     #expect(try archive.real("ratio", of: root) == 0.25)
-    #expect(try archive.data("bytes", of: root) == [1, 2])
-    let list = try #require(try archive.elements("list", of: root))
+    #expect(try archive.data(key: "bytes", of: root) == [1, 2])
+    let list = try #require(try archive.elements(key: "list", of: root))
     #expect(list.count == 3 && list[0] == list[2])
     let child = try #require(list[1])
     #expect(try archive.reference("parent", of: child) == root)
     #expect(try archive.reference("name", of: child) == nil)
     let map = try #require(try archive.reference("map", of: root))
-    #expect(try archive.entries(map).map(\.key) == ["a", "b"])
+    #expect(try archive.entries(id: map).map(\.key) == ["a", "b"])
   }
 
   @Test func `a dictionary of known keys leaves out its empty slots`() throws {
     let archive = try KeyedArchive(decoding: Self.sample())
     let known = try #require(try archive.reference("known", of: archive.root))
-    #expect(try archive.entries(known).map(\.key) == ["x"])
+    #expect(try archive.entries(id: known).map(\.key) == ["x"])
   }
 
   @Test func `a key of another kind is an error, not nothing`() throws {
     let archive = try KeyedArchive(decoding: Self.sample())
-    #expect { try archive.integer("name", of: archive.root) } throws: {
+    #expect { try archive.integer(key: "name", of: archive.root) } throws: {
       ($0 as? KeyedArchiveError)?.problem == .wrongKind(key: "name")
     }
   }
@@ -104,12 +104,12 @@ import Testing
   static func walk(_ archive: KeyedArchive) throws(KeyedArchiveError) {
     for number in 1..<archive.count {
       let id = KeyedArchive.ID(rawValue: number)
-      _ = try archive.className(id)
-      _ = archive.string(id)
-      for member in archive.members(id) {
+      _ = try archive.className(id: id)
+      _ = archive.string(id: id)
+      for member in archive.members(id: id) {
         if case .uid = member.value { _ = try archive.reference(member.key, of: id) }
-        if member.key == "NS.keys" { _ = try archive.entries(id) }
-        if member.key == "NS.objects" { _ = try archive.elements(id) }
+        if member.key == "NS.keys" { _ = try archive.entries(id: id) }
+        if member.key == "NS.objects" { _ = try archive.elements(id: id) }
       }
     }
   }

@@ -13,7 +13,7 @@ import Testing
 
   @Test func `what is put is found, ordered by its bytes`() throws {
     let environment = try create()
-    let words = environment.table("words")
+    let words = environment.table(name: "words")
     try environment.write { transaction throws(LMDBError) in
       try transaction.put([3], at: [2], in: words)
       try transaction.put([], at: [1], in: words)
@@ -38,7 +38,7 @@ import Testing
 
   @Test func `a write that throws changes nothing`() throws {
     let environment = try create()
-    let words = environment.table("words")
+    let words = environment.table(name: "words")
     #expect(throws: LMDBError.self) {
       try environment.write { transaction throws(LMDBError) in
         try transaction.put([1], at: [1], in: words)
@@ -92,7 +92,7 @@ import Testing
     let reader = try LMDBEnvironment(path: path, tables: ["words"], access: .readOnly)
     let error = #expect(throws: LMDBError.self) {
       try reader.write { transaction throws(LMDBError) in
-        try transaction.put([1], at: [1], in: reader.table("words"))
+        try transaction.put([1], at: [1], in: reader.table(name: "words"))
       }
     }
     #expect(error?.operation == .begin)
@@ -101,7 +101,7 @@ import Testing
 
   @Test func `a full map is told, and what fits is written afterwards`() throws {
     let environment = try create(mapSize: 65_536)
-    let words = environment.table("words")
+    let words = environment.table(name: "words")
     let error = #expect(throws: LMDBError.self) {
       try environment.write { transaction throws(LMDBError) in
         try transaction.put([UInt8](repeating: 1, count: 100_000), at: [1], in: words)
@@ -126,7 +126,7 @@ import Testing
       try environment.write { transaction throws(LMDBError) in
         for key in 0..<200 as Range<UInt8> {
           try transaction.put(
-            [UInt8](repeating: 1, count: 400), at: [key], in: environment.table("words"))
+            [UInt8](repeating: 1, count: 400), at: [key], in: environment.table(name: "words"))
         }
       }
     }
@@ -157,7 +157,7 @@ import Testing
     do {
       let environment = try create()
       try environment.write { transaction throws(LMDBError) in
-        try transaction.put([1], at: [1], in: environment.table("words"))
+        try transaction.put([1], at: [1], in: environment.table(name: "words"))
       }
     }
     try FileManager.default.copyItem(atPath: path.string, toPath: copy.string)
@@ -188,7 +188,7 @@ import Testing
     let value = try environment.read { transaction throws(LMDBError) in
       reads += 1
       if reads == 1 { try? commit(copy) }
-      return try transaction.value(at: [1], in: environment.table("words"))
+      return try transaction.value(at: [1], in: environment.table(name: "words"))
     }
     #expect(value == [1] && reads == 2)
     #expect(!FileManager.default.fileExists(atPath: copy.string + "-lock"))
@@ -200,7 +200,7 @@ import Testing
     let error = #expect(throws: LMDBError.self) {
       try environment.read { transaction throws(LMDBError) in
         try? commit(copy)
-        return try transaction.value(at: [1], in: environment.table("words"))
+        return try transaction.value(at: [1], in: environment.table(name: "words"))
       }
     }
     #expect(error?.problem == .busy)

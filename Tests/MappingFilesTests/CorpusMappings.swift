@@ -31,7 +31,7 @@ enum CorpusMappings {
     -> [String]
   {
     try bundle(of: name).versions.filter {
-      file.mapping.fits(side, try $0.model().versionHashes())
+      file.mapping.fits(side, hashes: try $0.model().versionHashes())
     }.map(\.name)
   }
 }

@@ -32,7 +32,7 @@ import Testing
     let file = try MappingFile.read(document(replacing: source, with: source + filter))
     let post = try #require(file.mapping.mapping(named: "PostToPost"))
     #expect(post.filter == "postID < 10000 AND content != \"a😀\"")
-    let text = try MappingText.text(file.mapping)
+    let text = try MappingText.text(mapping: file.mapping)
     #expect(text.contains(#""filter": "postID < 10000 AND content != \"a😀\"""#))
     #expect(try MappingTextReader.mapping(decoding: Array(text.utf8)) == file.mapping)
   }
@@ -58,7 +58,7 @@ import Testing
     let car = try #require(file.mapping.mapping(named: "CarToCar"))
     #expect(car.relationshipMappings.first { $0.name == "owner" }?.valueExpression == nil)
     #expect(
-      car.attributeMappings.first { $0.name == "model" }?.valueExpression == .source("model"))
+      car.attributeMappings.first { $0.name == "model" }?.valueExpression == .source(name: "model"))
   }
 
   @Test func `the named path stands in for an embedded model, and says so`() throws {

@@ -46,22 +46,23 @@ import Testing
     ]
     mapping.sourceExpression = .function(
       operand: .variable("entityPolicy"), selector: "objects", [])
-    var property = PropertyMapping("p", .constant(.uuid(Array(0..<16))))
+    var property = PropertyMapping(name: "p", valueExpression: .constant(.uuid(Array(0..<16))))
     property.userInfo = ["k": .string("v")]
     mapping.attributeMappings = [
-      property, PropertyMapping("q", .constant(.decimal("-12.50"))), PropertyMapping("r", nil),
-      PropertyMapping("s", .constant(.data([1, 2]))),
-      PropertyMapping("t", .source("t", replacingNull: .date(1))),
-      PropertyMapping("u", .constant(.string("a \"quoted\" \\ text"))),
+      property, PropertyMapping(name: "q", valueExpression: .constant(.decimal("-12.50"))),
+      PropertyMapping(name: "r", valueExpression: nil),
+      PropertyMapping(name: "s", valueExpression: .constant(.data([1, 2]))),
+      PropertyMapping(name: "t", valueExpression: .source(name: "t", replacingNull: .date(1))),
+      PropertyMapping(name: "u", valueExpression: .constant(.string("a \"quoted\" \\ text"))),
     ]
     var other = EntityMapping(name: "none", kind: .custom, source: "A", destination: "B")
     other.sourceExpression = nil
     var third = EntityMapping(name: "third", kind: .copy, source: "A", destination: "B")
     third.sourceExpression = .sourceObjects(of: "A", where: "not a predicate (")
     let model = MappingModel(entityMappings: [mapping, other, third])
-    let text = try MappingText.text(model)
+    let text = try MappingText.text(mapping: model)
     #expect(try read(text) == model)
-    #expect(try MappingText.text(try read(text)) == text)
+    #expect(try MappingText.text(mapping: try read(text)) == text)
   }
 
   @Test func `a typo in an expression is named with mapping, property, line and column`() {

@@ -82,10 +82,10 @@ import Testing
   @Test(arguments: CorpusMappings.documents + CorpusMappings.compiled)
   func `a mapping model reads back from its JSON`(name: String) throws {
     let mapping = try CorpusMappings.read(name).mapping
-    let text = try MappingText.text(mapping)
+    let text = try MappingText.text(mapping: mapping)
     let again = try MappingTextReader.mapping(decoding: Array(text.utf8))
     #expect(again == mapping)
-    #expect(try MappingText.text(again) == text)
+    #expect(try MappingText.text(mapping: again) == text)
   }
 
   @Test func `mappings that a document does not list are left out`() throws {

@@ -9,7 +9,7 @@ import Testing
   private func split(_ name: String) throws -> MappingSplit {
     let file = try CorpusMappings.read(name)
     return MappingSplit(
-      file.mapping, source: try #require(file.source?.model),
+      mapping: file.mapping, source: try #require(file.source?.model),
       destination: try #require(file.destination?.model))
   }
 
@@ -36,12 +36,12 @@ import Testing
     #expect(
       split.links.contains(
         MappingLink(
-          .association, mapping: "ROMToROM", property: "saveStates",
+          cause: .association, mapping: "ROMToROM", property: "saveStates",
           other: "SaveStateToSaveState")))
     #expect(
       split.links.contains(
         MappingLink(
-          .association, mapping: "CollectionFolderToCollectionFolder",
+          cause: .association, mapping: "CollectionFolderToCollectionFolder",
           property: "subcollections", other: "CollectionToCollection")))
   }
 
@@ -56,20 +56,20 @@ import Testing
       try CorpusMappings.read("bookmigration/\($0).xcmappingmodel")
     }
     let set = MappingSet(
-      files.map { .init(name: "\($0.path)", mapping: $0.mapping) },
+      pieces: files.map { .init(name: "\($0.path)", mapping: $0.mapping) },
       source: try #require(files[0].source?.model),
       destination: try #require(files[0].destination?.model))
     #expect(set.problems.isEmpty)
     #expect(
       set.storedKeyLinks == [
-        MappingLink(.policy, mapping: "File", property: "user", other: "UserToUser")
+        MappingLink(cause: .policy, mapping: "File", property: "user", other: "UserToUser")
       ])
   }
 
   @Test func `a source entity that a mapping model leaves out is reported`() throws {
     let file = try CorpusMappings.read("mappings/openemu/1.1 to 1.2.xcmappingmodel")
     let set = MappingSet(
-      [.init(name: "1.1 to 1.2", mapping: file.mapping)],
+      pieces: [.init(name: "1.1 to 1.2", mapping: file.mapping)],
       source: try #require(file.source?.model),
       destination: try #require(file.destination?.model))
     #expect(set.problems.isEmpty)

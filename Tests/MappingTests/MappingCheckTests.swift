@@ -31,28 +31,30 @@ struct MappingCheckTests {
   }
 
   private func reasons(_ mapping: MappingModel) -> [MappingProblem.Reason] {
-    MappingCheck([mapping], source: old, destination: new).problems.map(\.reason)
+    MappingCheck(models: [mapping], source: old, destination: new).problems.map(\.reason)
   }
 
   @Test func `names that exist are no problem`() {
     let sound = mapping(
       [
-        PropertyMapping("code", .source("code")), PropertyMapping("code", .source("owner.age")),
-        PropertyMapping("code", .source("owner.@count")), PropertyMapping("code", nil),
-      ], [PropertyMapping("owner", .destinations(ofRelationship: "owner"))],
+        PropertyMapping(name: "code", valueExpression: .source(name: "code")),
+        PropertyMapping(name: "code", valueExpression: .source(name: "owner.age")),
+        PropertyMapping(name: "code", valueExpression: .source(name: "owner.@count")),
+        PropertyMapping(name: "code", valueExpression: nil),
+      ], [PropertyMapping(name: "owner", valueExpression: .destinations(ofRelationship: "owner"))],
       filter: "code != nil AND owner.name == 'x'")
     #expect(reasons(sound).isEmpty)
   }
 
   @Test func `every name that leads nowhere is found`() {
     #expect(
-      reasons(mapping([PropertyMapping("cod", .source("code"))]))
+      reasons(mapping([PropertyMapping(name: "cod", valueExpression: .source(name: "code"))]))
         == [.propertyMissing(entity: "Item")])
     #expect(
-      reasons(mapping([PropertyMapping("code", .source("kode"))]))
+      reasons(mapping([PropertyMapping(name: "code", valueExpression: .source(name: "kode"))]))
         == [.sourcePropertyMissing(entity: "Item", property: "kode")])
     #expect(
-      reasons(mapping([PropertyMapping("code", .source("owner.nam"))]))
+      reasons(mapping([PropertyMapping(name: "code", valueExpression: .source(name: "owner.nam"))]))
         == [.sourcePropertyMissing(entity: "Person", property: "nam")])
     #expect(
       reasons(
@@ -60,7 +62,8 @@ struct MappingCheckTests {
           [],
           [
             PropertyMapping(
-              "owner", .destinations(ofRelationship: "owner", mapping: "PersonToPerson"))
+              name: "owner",
+              valueExpression: .destinations(ofRelationship: "owner", mapping: "PersonToPerson"))
           ])) == [.mappingMissing("PersonToPerson")])
     #expect(reasons(mapping(destination: "Thing")) == [.entityMissing(.destination, "Thing")])
     #expect(
@@ -70,7 +73,10 @@ struct MappingCheckTests {
   }
 
   @Test func `what a policy makes of its mapping is its own business`() {
-    #expect(reasons(mapping([PropertyMapping("cod", .source("kode"))], policy: "P")).isEmpty)
+    #expect(
+      reasons(
+        mapping([PropertyMapping(name: "cod", valueExpression: .source(name: "kode"))], policy: "P")
+      ).isEmpty)
     #expect(
       reasons(mapping(policy: "P", destination: "Thing"))
         == [.entityMissing(.destination, "Thing")])

@@ -46,7 +46,7 @@ struct MappingInferenceTests {
       inference.mapping.entityMappings.map { "\($0.kind) \($0.name)" } == [
         "add IEM_Add_New", "remove IEM_Remove_Ghost", "remove IEM_Remove_Old",
       ])
-    #expect(inference.possibleLosses == [PossibleLoss(entity: "Old", .entity)])
+    #expect(inference.possibleLosses == [PossibleLoss(entity: "Old", kind: .entity)])
   }
 
   @Test func `renaming identifiers carry entities and properties over`() throws {
@@ -98,7 +98,8 @@ struct MappingInferenceTests {
     #expect(
       inference.conditions == [
         Condition(
-          .noObjects(missing: "n"), sourceEntity: "A", destinationEntity: "A", property: "n")
+          demand: .noObjects(missing: "n"), sourceEntity: "A", destinationEntity: "A", property: "n"
+        )
       ])
     #expect(inference.conditions.first?.code == .validationMissingMandatoryProperty)
   }
@@ -174,7 +175,8 @@ struct MappingInferenceTests {
     #expect(value("x", of: "A", in: down) == .attribute("x", replacingNull: .null))
     #expect(
       down.possibleLosses == [
-        PossibleLoss(entity: "B", .attribute("x")), PossibleLoss(entity: "P", .attribute("x")),
+        PossibleLoss(entity: "B", kind: .attribute("x")),
+        PossibleLoss(entity: "P", kind: .attribute("x")),
       ])
   }
 
@@ -223,9 +225,10 @@ struct MappingInferenceTests {
       [Entity("A"), Entity("A2", in: "A"), Entity("B")])
     #expect(
       Set(inference.possibleLosses) == [
-        PossibleLoss(entity: "A", .attribute("x")), PossibleLoss(entity: "A2", .attribute("x")),
-        PossibleLoss(entity: "A", .relationship("b")),
-        PossibleLoss(entity: "A2", .relationship("b")),
+        PossibleLoss(entity: "A", kind: .attribute("x")),
+        PossibleLoss(entity: "A2", kind: .attribute("x")),
+        PossibleLoss(entity: "A", kind: .relationship("b")),
+        PossibleLoss(entity: "A2", kind: .relationship("b")),
       ])
   }
 }

@@ -13,7 +13,7 @@ import Testing
     var mapping = ShopModels.mapping()
     try change(&mapping)
     return MappingLosses(
-      [mapping], source: try ShopModels.model(), destination: try ShopModels.model(change2))
+      models: [mapping], source: try ShopModels.model(), destination: try ShopModels.model(change2))
   }
 
   @Test func `a mapping that reads everything leaves nothing`() throws {
@@ -25,16 +25,17 @@ import Testing
     let forgotten = try losses { $0.entityMappings[0].attributeMappings = [] }
     #expect(
       forgotten.possible == [
-        PossibleLoss(entity: "Customer", .attribute("name"), cause: .unmappedProperty)
+        PossibleLoss(entity: "Customer", kind: .attribute("name"), cause: .unmappedProperty)
       ])
     let removed = try losses {
       $0.entityMappings[0].attributeMappings = []
     } to: {
       $0[0].attributes = []
     }
-    #expect(removed.possible == [PossibleLoss(entity: "Customer", .attribute("name"))])
+    #expect(removed.possible == [PossibleLoss(entity: "Customer", kind: .attribute("name"))])
     let unmapped = try losses { $0.entityMappings.removeAll { $0.name == "LogToLog" } }
-    #expect(unmapped.possible == [PossibleLoss(entity: "Log", .entity, cause: .unmappedEntity)])
+    #expect(
+      unmapped.possible == [PossibleLoss(entity: "Log", kind: .entity, cause: .unmappedEntity)])
   }
 
   @Test func `a relationship is kept by either of its ends`() throws {
@@ -46,8 +47,8 @@ import Testing
     }
     #expect(
       Set(none.possible) == [
-        PossibleLoss(entity: "Customer", .relationship("orders"), cause: .unmappedProperty),
-        PossibleLoss(entity: "Order", .relationship("customer"), cause: .unmappedProperty),
+        PossibleLoss(entity: "Customer", kind: .relationship("orders"), cause: .unmappedProperty),
+        PossibleLoss(entity: "Order", kind: .relationship("customer"), cause: .unmappedProperty),
       ])
   }
 
@@ -57,7 +58,7 @@ import Testing
       $0.entityMappings[1].attributeMappings = []
       $0.entityMappings[2].attributeMappings.append(
         PropertyMapping(
-          "who", .keyPath(operand: .variable("source"), "customer.name")))
+          name: "who", valueExpression: .keyPath(operand: .variable("source"), "customer.name")))
     }
     #expect(losses.possible.map(\.entity) == ["Log"])
   }
@@ -76,7 +77,8 @@ import Testing
     }
     #expect(open.possible.isEmpty)
     #expect(
-      open.open == [PossibleLoss(entity: "Log", .attribute("text"), cause: .unmappedProperty)])
+      open.open == [PossibleLoss(entity: "Log", kind: .attribute("text"), cause: .unmappedProperty)]
+    )
   }
 
   @Test func `numbers are asked about where their type becomes a smaller one`() throws {
@@ -88,7 +90,7 @@ import Testing
       ).possibleLosses
     }
     let loss = PossibleLoss(
-      entity: "E", .conversion("n", to: .integer32), cause: .conversion)
+      entity: "E", kind: .conversion("n", to: .integer32), cause: .conversion)
     #expect(try change(.double, .integer32) == [loss])
     #expect(try change(.integer16, .integer32).isEmpty)
     #expect(try change(.integer64, .double).count == 1)
@@ -116,22 +118,25 @@ import Testing
       }
     }
     let losses = MappingLosses(
-      [completed], source: try ShopModels.model(), destination: try ShopModels.model())
+      models: [completed], source: try ShopModels.model(), destination: try ShopModels.model())
     #expect(losses.possible.isEmpty)
     #expect(
       completed.entityMappings[0].attributeMappings == [
-        PropertyMapping("name", .source("name"))
+        PropertyMapping(name: "name", valueExpression: .source(name: "name"))
       ])
     #expect(completed.entityMappings[0].relationshipMappings.map(\.name) == ["orders"])
   }
 
   @Test func `what a copy lists stays, and so does what no copy is`() throws {
     let listed = try completed {
-      $0.entityMappings[0].attributeMappings = [PropertyMapping("name", nil)]
+      $0.entityMappings[0].attributeMappings = [PropertyMapping(name: "name", valueExpression: nil)]
       $0.entityMappings[1].kind = .transform
       $0.entityMappings[1].attributeMappings = []
     }
-    #expect(listed.entityMappings[0].attributeMappings == [PropertyMapping("name", nil)])
+    #expect(
+      listed.entityMappings[0].attributeMappings == [
+        PropertyMapping(name: "name", valueExpression: nil)
+      ])
     #expect(listed.entityMappings[1].attributeMappings.isEmpty)
   }
 
@@ -143,7 +148,7 @@ import Testing
     }
     #expect(
       renamed.entityMappings[0].attributeMappings == [
-        PropertyMapping("title", .source("name"))
+        PropertyMapping(name: "title", valueExpression: .source(name: "name"))
       ])
     let changed = try completed {
       $0.entityMappings[0].attributeMappings = []

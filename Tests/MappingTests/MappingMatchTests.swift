@@ -30,7 +30,7 @@ import Testing
     let made = try ShopModels.model()
     let now = try ShopModels.model { entities in
       entities[0].attributes[0].type = .binary
-      entities[0].attributes.append(Attribute("age", .integer16))
+      entities[0].attributes.append(Attribute(name: "age", type: .integer16))
       entities[2].relationships[0].isOptional = true
       entities[2].attributes = []
     }
@@ -40,12 +40,12 @@ import Testing
       found == [
         MappingMismatch(
           mapping: "CustomerToCustomer", side: .source, entity: "Customer",
-          .entityChanged([
+          reason: .entityChanged([
             .propertyAdded("age"), .property("name", aspect: .type, "String", now: "Binary"),
           ])),
         MappingMismatch(
           mapping: "OrderToOrder", side: .source, entity: "Order",
-          .entityChanged([
+          reason: .entityChanged([
             .property("customer", aspect: .optional, "false", now: "true"),
             .propertyRemoved("number"),
           ])),
@@ -61,21 +61,22 @@ import Testing
       mapping.mismatches(.destination, model: now) == [
         MappingMismatch(
           mapping: "LogToLog", side: .destination, entity: "Log",
-          .hashDiffers(expected: try #require(expected), found: try #require(found)))
+          reason: .hashDiffers(expected: try #require(expected), found: try #require(found)))
       ])
   }
 
   @Test func `a missing entity and a missing property are told`() throws {
     let now = try ShopModels.model { entities in entities.remove(at: 1) }
     var mapping = ShopModels.mapping()
-    mapping.entityMappings[0].attributeMappings.append(PropertyMapping("gone", nil))
+    mapping.entityMappings[0].attributeMappings.append(
+      PropertyMapping(name: "gone", valueExpression: nil))
     #expect(
       mapping.mismatches(.destination, model: now) == [
         MappingMismatch(
           mapping: "CustomerToCustomer", side: .destination, entity: "Customer",
-          .propertyMissing("gone")),
+          reason: .propertyMissing("gone")),
         MappingMismatch(
-          mapping: "LogToLog", side: .destination, entity: "Log", .entityMissing),
+          mapping: "LogToLog", side: .destination, entity: "Log", reason: .entityMissing),
       ])
   }
 }

@@ -5,7 +5,8 @@ import Testing
 
 @Suite struct MappingSplitTests {
   private func split(_ mapping: MappingModel) throws -> MappingSplit {
-    MappingSplit(mapping, source: try ShopModels.model(), destination: try ShopModels.model())
+    MappingSplit(
+      mapping: mapping, source: try ShopModels.model(), destination: try ShopModels.model())
   }
 
   @Test func `what no relationship ties becomes a piece of its own`() throws {
@@ -17,31 +18,39 @@ import Testing
     #expect(
       split.links == [
         MappingLink(
-          .association, mapping: "CustomerToCustomer", property: "orders", other: "OrderToOrder"),
+          cause: .association, mapping: "CustomerToCustomer", property: "orders",
+          other: "OrderToOrder"),
         MappingLink(
-          .association, mapping: "OrderToOrder", property: "customer",
+          cause: .association, mapping: "OrderToOrder", property: "customer",
           other: "CustomerToCustomer"),
       ])
   }
 
   @Test func `a relationship that nothing fills ties nothing`() throws {
     var mapping = ShopModels.mapping()
-    mapping.entityMappings[0].relationshipMappings = [PropertyMapping("orders", nil)]
-    mapping.entityMappings[2].relationshipMappings = [PropertyMapping("customer", nil)]
+    mapping.entityMappings[0].relationshipMappings = [
+      PropertyMapping(name: "orders", valueExpression: nil)
+    ]
+    mapping.entityMappings[2].relationshipMappings = [
+      PropertyMapping(name: "customer", valueExpression: nil)
+    ]
     #expect(try split(mapping).pieces.count == 3)
   }
 
   @Test func `a policy may fill what no expression fills`() throws {
     var mapping = ShopModels.mapping()
     mapping.entityMappings[0].relationshipMappings = []
-    mapping.entityMappings[2].relationshipMappings = [PropertyMapping("customer", nil)]
+    mapping.entityMappings[2].relationshipMappings = [
+      PropertyMapping(name: "customer", valueExpression: nil)
+    ]
     mapping.entityMappings[2].migrationPolicyClassName = "OrderPolicy"
     let split = try split(mapping)
     #expect(split.pieces.count == 2)
     #expect(
       split.links == [
         MappingLink(
-          .policy, mapping: "OrderToOrder", property: "customer", other: "CustomerToCustomer")
+          cause: .policy, mapping: "OrderToOrder", property: "customer", other: "CustomerToCustomer"
+        )
       ])
   }
 
@@ -66,8 +75,8 @@ import Testing
     var mapping = ShopModels.mapping()
     mapping.entityMappings[1].attributeMappings = [
       PropertyMapping(
-        "text",
-        .keyPath(
+        name: "text",
+        valueExpression: .keyPath(
           operand: .function(
             operand: .variable("manager"), selector: MappingSelector.byMapping,
             [.constant(.string("OrderToOrder")), .variable("source")]), "number"))
@@ -83,7 +92,7 @@ import Testing
         name: "piece\(index + 1)", mapping: MappingModel(entityMappings: mappings))
     }
     return MappingSet(
-      named, source: try ShopModels.model(), destination: try ShopModels.model())
+      pieces: named, source: try ShopModels.model(), destination: try ShopModels.model())
   }
 
   @Test func `a set that covers both models once is sound`() throws {
@@ -122,12 +131,13 @@ import Testing
     var all = ShopModels.mapping().entityMappings
     all[0].relationshipMappings = []
     let link = MappingLink(
-      .association, mapping: "OrderToOrder", property: "customer", other: "CustomerToCustomer")
+      cause: .association, mapping: "OrderToOrder", property: "customer",
+      other: "CustomerToCustomer")
     #expect(
       try set([[all[0], all[1]], [all[2]]]).problems == [
         .init(.related(link, otherPiece: "piece1"), piece: "piece2")
       ])
-    all[2].relationshipMappings = [PropertyMapping("customer", nil)]
+    all[2].relationshipMappings = [PropertyMapping(name: "customer", valueExpression: nil)]
     all[2].migrationPolicyClassName = "OrderPolicy"
     let sound = try set([[all[0], all[1]], [all[2]]])
     #expect(sound.problems.isEmpty)
@@ -137,10 +147,11 @@ import Testing
   @Test func `a mapping that does not exist is refused by name`() throws {
     var all = ShopModels.mapping().entityMappings
     all[0].relationshipMappings = [
-      PropertyMapping("orders", .destinations(ofRelationship: "orders", mapping: "Typo"))
+      PropertyMapping(
+        name: "orders", valueExpression: .destinations(ofRelationship: "orders", mapping: "Typo"))
     ]
     let link = MappingLink(
-      .association, mapping: "CustomerToCustomer", property: "orders", other: "Typo")
+      cause: .association, mapping: "CustomerToCustomer", property: "orders", other: "Typo")
     #expect(try set([all]).problems == [.init(.mappingMissing(link), piece: "piece1")])
   }
 }

@@ -18,7 +18,8 @@ struct ObstacleTests {
     let found = try obstacles(
       [Entity("A", [.optional("x", .integer32)])], [Entity("A", [.optional("x", new)])])
     let expected = Obstacle(
-      .incompatibleTypes(source: "Integer 32", destination: new.name), entity: "A", property: "x")
+      reason: .incompatibleTypes(source: "Integer 32", destination: new.name), entity: "A",
+      property: "x")
     #expect(found == (new.isNumeric ? [] : [expected]))
   }
 
@@ -26,7 +27,7 @@ struct ObstacleTests {
     let found = try obstacles(
       [Entity("A", [], [.toMany("bs", "B", inverse: nil)]), Entity("B")],
       [Entity("A", [], [.toOne("b", "B", inverse: nil, was: "bs")]), Entity("B")])
-    #expect(found == [Obstacle(.toManyBecameToOne, entity: "A", property: "b")])
+    #expect(found == [Obstacle(reason: .toManyBecameToOne, entity: "A", property: "b")])
     #expect(found.first?.code == .inferredMappingModel)
   }
 
@@ -35,8 +36,8 @@ struct ObstacleTests {
     let new = [Entity("A", [.optional("y")], [.toOne("x", "B", inverse: nil)]), Entity("B")]
     #expect(
       Set(try obstacles(old, new)) == [
-        Obstacle(.attributeBecameRelationship, entity: "A", property: "x"),
-        Obstacle(.relationshipBecameAttribute, entity: "A", property: "y"),
+        Obstacle(reason: .attributeBecameRelationship, entity: "A", property: "x"),
+        Obstacle(reason: .relationshipBecameAttribute, entity: "A", property: "y"),
       ])
   }
 
@@ -47,7 +48,8 @@ struct ObstacleTests {
     #expect(
       found == [
         Obstacle(
-          .destinationEntityChanged(source: "B", destination: "C"), entity: "A", property: "b")
+          reason: .destinationEntityChanged(source: "B", destination: "C"), entity: "A",
+          property: "b")
       ])
     let renamed = try obstacles(
       [Entity("A", [], [.toOne("b", "B", inverse: nil)]), Entity("B")],
@@ -59,7 +61,7 @@ struct ObstacleTests {
     let found = try obstacles(
       [Entity("A"), Entity("B")],
       [Entity("P"), Entity("A", in: "P"), Entity("B", in: "P")])
-    #expect(found == [Obstacle(.hierarchiesMerged(roots: ["A", "B"]), entity: "P")])
+    #expect(found == [Obstacle(reason: .hierarchiesMerged(roots: ["A", "B"]), entity: "P")])
   }
 
   @Test func `a new derived attribute cannot be computed`() throws {
@@ -67,7 +69,7 @@ struct ObstacleTests {
     count.derivation = .init(expression: .builtIn(name: "count:", [.keyPath(operand: nil, "bs")]))
     #expect(
       try obstacles([Entity("A")], [Entity("A", [count])]) == [
-        Obstacle(.derivationCannotBeComputed, entity: "A", property: "n")
+        Obstacle(reason: .derivationCannotBeComputed, entity: "A", property: "n")
       ])
   }
 
@@ -97,7 +99,7 @@ struct ObstacleTests {
       to: try ManagedObjectModel(Entity("P", isAbstract: true)))
     #expect(
       inference.conditions == [
-        Condition(.noObjectsOfAbstract, sourceEntity: "P", destinationEntity: "P")
+        Condition(demand: .noObjectsOfAbstract, sourceEntity: "P", destinationEntity: "P")
       ])
   }
 }

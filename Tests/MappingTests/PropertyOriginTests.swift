@@ -8,9 +8,9 @@ import Testing
     arguments: [
       (nil, PropertyOrigin.standard),
       (.constant(.integer(7)), .constant(.integer(7))),
-      (.source("name"), .attribute("name", replacingNull: .null)),
+      (.source(name: "name"), .attribute("name", replacingNull: .null)),
       (
-        .source("name", replacingNull: .string("none")),
+        .source(name: "name", replacingNull: .string("none")),
         .attribute("name", replacingNull: .string("none"))
       ),
       (.destinations(ofRelationship: "pet"), .relationship("pet", mapping: nil)),
@@ -18,18 +18,19 @@ import Testing
         .destinations(ofRelationship: "pet", mapping: "PetToPet"),
         .relationship("pet", mapping: "PetToPet")
       ),
-      (.source("game.type"), .computed(.source("game.type"))),
+      (.source(name: "game.type"), .computed(.source(name: "game.type"))),
       (.variable("source"), .computed(.variable("source"))),
     ] as [(ValueExpression?, PropertyOrigin)])
   func `a plain expression is recognised`(expression: ValueExpression?, origin: PropertyOrigin) {
-    #expect(PropertyMapping("any", expression).origin == origin)
+    #expect(PropertyMapping(name: "any", valueExpression: expression).origin == origin)
   }
 
   @Test func `a relationship under another name than its source's is not plain`() {
     let expression = ValueExpression.function(
       operand: .variable("manager"), selector: MappingSelector.byRelationship,
-      [.constant(.string("cars")), .source("trucks")])
-    #expect(PropertyMapping("cars", expression).origin == .computed(expression))
+      [.constant(.string("cars")), .source(name: "trucks")])
+    #expect(
+      PropertyMapping(name: "cars", valueExpression: expression).origin == .computed(expression))
   }
 
   @Test func `a source expression says its filter`() {
@@ -47,7 +48,7 @@ import Testing
     let old = try ShopModels.model()
     let new = try ShopModels.model { entities in
       entities[0].attributes[0].isOptional = true
-      entities[2].attributes.append(Attribute("state", .integer16))
+      entities[2].attributes.append(Attribute(name: "state", type: .integer16))
       entities[2].attributes[1].defaultValue = .integer(1)
     }
     let inference = MappingInference(from: old, to: new)
@@ -59,12 +60,13 @@ import Testing
     let order = try #require(mapping.mapping(toDestination: "Order"))
     #expect(
       order.attributeMappings == [
-        PropertyMapping("number", .source("number")),
-        PropertyMapping("state", .constant(.integer(1))),
+        PropertyMapping(name: "number", valueExpression: .source(name: "number")),
+        PropertyMapping(name: "state", valueExpression: .constant(.integer(1))),
       ])
     #expect(
       order.relationshipMappings == [
-        PropertyMapping("customer", .destinations(ofRelationship: "customer"))
+        PropertyMapping(
+          name: "customer", valueExpression: .destinations(ofRelationship: "customer"))
       ])
     #expect(mapping.fits(source: try old.versionHashes(), destination: try new.versionHashes()))
   }

@@ -66,7 +66,7 @@ struct RenamingTests {
       found
         == destinations.map {
           Obstacle(
-            .renamingAmbiguous(
+            reason: .renamingAmbiguous(
               identifier: identifier, sources: sources, destinations: destinations),
             entity: "E", property: $0)
         })
@@ -110,7 +110,7 @@ struct RenamingTests {
     #expect(
       ambiguous.obstacles == [
         Obstacle(
-          .renamingAmbiguous(identifier: "X", sources: ["A", "B"], destinations: ["C"]),
+          reason: .renamingAmbiguous(identifier: "X", sources: ["A", "B"], destinations: ["C"]),
           entity: "C")
       ])
   }

@@ -11,7 +11,7 @@ struct RowCallsTests {
     var mapping = ShopModels.mapping()
     try change(&mapping)
     return try RowCalls(
-      mapping, source: model, destination: model, independentPolicies: independent)
+      mapping: mapping, source: model, destination: model, independentPolicies: independent)
   }
 
   private func obstacle(
@@ -100,11 +100,12 @@ struct RowCallsTests {
   @Test func `a text does not become a number`() throws {
     #expect(
       try obstacle {
-        $0.entityMappings[2].attributeMappings[0].valueExpression = .source("customer")
+        $0.entityMappings[2].attributeMappings[0].valueExpression = .source(name: "customer")
       }?.reason == .expression)
     #expect(
       try obstacle {
-        $0.entityMappings[1].attributeMappings[0] = PropertyMapping("text", .source("text"))
+        $0.entityMappings[1].attributeMappings[0] = PropertyMapping(
+          name: "text", valueExpression: .source(name: "text"))
       } == nil)
   }
 }

@@ -6,15 +6,15 @@ import ObjectModel
 enum ShopModels {
   static func model(_ change: (inout [Entity]) -> Void = { _ in }) throws -> ManagedObjectModel {
     var customer = Entity("Customer")
-    customer.attributes = [Attribute("name", .string)]
+    customer.attributes = [Attribute(name: "name", type: .string)]
     customer.relationships = [
-      Relationship("orders", to: "Order", inverse: "customer", isToMany: true)
+      Relationship(name: "orders", to: "Order", inverse: "customer", isToMany: true)
     ]
     var order = Entity("Order")
-    order.attributes = [Attribute("number", .integer64)]
-    order.relationships = [Relationship("customer", to: "Customer", inverse: "orders")]
+    order.attributes = [Attribute(name: "number", type: .integer64)]
+    order.relationships = [Relationship(name: "customer", to: "Customer", inverse: "orders")]
     var log = Entity("Log")
-    log.attributes = [Attribute("text", .string)]
+    log.attributes = [Attribute(name: "text", type: .string)]
     var entities = [customer, log, order]
     change(&entities)
     return try ManagedObjectModel(entities: entities)
@@ -23,18 +23,24 @@ enum ShopModels {
   static func mapping() -> MappingModel {
     var customer = EntityMapping(
       name: "CustomerToCustomer", kind: .copy, source: "Customer", destination: "Customer")
-    customer.attributeMappings = [PropertyMapping("name", .source("name"))]
+    customer.attributeMappings = [
+      PropertyMapping(name: "name", valueExpression: .source(name: "name"))
+    ]
     customer.relationshipMappings = [
-      PropertyMapping("orders", .destinations(ofRelationship: "orders", mapping: "OrderToOrder"))
+      PropertyMapping(
+        name: "orders",
+        valueExpression: .destinations(ofRelationship: "orders", mapping: "OrderToOrder"))
     ]
     var order = EntityMapping(
       name: "OrderToOrder", kind: .copy, source: "Order", destination: "Order")
-    order.attributeMappings = [PropertyMapping("number", .source("number"))]
+    order.attributeMappings = [
+      PropertyMapping(name: "number", valueExpression: .source(name: "number"))
+    ]
     order.relationshipMappings = [
-      PropertyMapping("customer", .destinations(ofRelationship: "customer"))
+      PropertyMapping(name: "customer", valueExpression: .destinations(ofRelationship: "customer"))
     ]
     var log = EntityMapping(name: "LogToLog", kind: .copy, source: "Log", destination: "Log")
-    log.attributeMappings = [PropertyMapping("text", .source("text"))]
+    log.attributeMappings = [PropertyMapping(name: "text", valueExpression: .source(name: "text"))]
     return MappingModel(entityMappings: [customer, log, order])
   }
 }

@@ -66,7 +66,7 @@ import Testing
   func `what the system answers has its sentence and status, with a path and without`(
     errno: Errno, status: Godwit.ExitStatus
   ) {
-    let named = failure(SystemCallError(.write, "/data/New.sqlite", errno))
+    let named = failure(SystemCallError(operation: .write, path: "/data/New.sqlite", errno: errno))
     #expect(named.exitStatus == status && named.sentences[0].contains("/data/New.sqlite"))
     let bare = failure(errno)
     #expect(bare.exitStatus == status && !bare.sentences[0].contains("unexpected error"))
@@ -89,8 +89,8 @@ import Testing
 
   @Test func `a full disk is told with what is free on it`() throws {
     for error in [
-      StoreError(.diskFull, store: "/tmp/New.sqlite"),
-      SystemCallError(.write, "/tmp/New.sqlite", .noSpace),
+      StoreError(problem: .diskFull, store: "/tmp/New.sqlite"),
+      SystemCallError(operation: .write, path: "/tmp/New.sqlite", errno: .noSpace),
       PageError(.write(Errno.noSpace.rawValue), file: "/tmp/New.sqlite"),
     ] as [any Error] {
       let sentence = failure(error).sentences[0]
@@ -133,8 +133,8 @@ import Testing
       try JSONDecoder().decode(Wanted.self, from: Data(#"{"name": 3}"#.utf8))
     }
     for error in [
-      decoding, ModelError(.entityDefinedTwice, entity: "Item"),
-      FormatError(.tooComplex, text: "x", column: 1),
+      decoding, ModelError(problem: .entityDefinedTwice, entity: "Item"),
+      FormatError(problem: .tooComplex, text: "x", column: 1),
     ] as [(any Error)?] {
       guard let error else { continue }
       #expect(failure(error).exitStatus != .bug, "\(error)")

@@ -193,7 +193,7 @@ import Testing
     #expect(second.starts.count == (version == 1 ? 1 : 2))
     #expect(report.resumed == (version == 1))
     let reader = try StoreReader(immutable: given.store)
-    #expect(try reader.number("SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
+    #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])
   }
 }

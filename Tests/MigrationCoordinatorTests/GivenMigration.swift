@@ -31,7 +31,7 @@ struct GivenMigration {
     rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete
   ) throws {
     let pages = [old, new].map { model in
-      model.entity("Comic")?.attributes.first { $0.name == "pages" }?.type
+      model.entity(name: "Comic")?.attributes.first { $0.name == "pages" }?.type
     }
     consent = pages == [.double, .integer64] ? .some(["Comic.pages"]) : .none
     folder = ScratchFolder.current.appending("data")
@@ -57,7 +57,7 @@ struct GivenMigration {
     _ request: MigrationRequest, _ launcher: any WorkerLauncher = InProcessLauncher()
   ) async throws -> MigrationReport {
     try await Migration(
-      request, launcher: launcher,
+      request: request, launcher: launcher,
       logger: Logger(label: "test") { _ in
         SwiftLogNoOpLogHandler()
       }
@@ -116,7 +116,7 @@ struct InProcessLauncher: WorkerLauncher {
       // What a process reads is what was written.
       let read = try Worker.decode(document.encoded())
       try #require(read == document)
-      try Worker(read, status: nil, policies: policies.factories).run()
+      try Worker(document: read, status: nil, policies: policies.factories).run()
       return .done
     } catch let error as ObjectMigrationError {
       let facts = String(decoding: try JSONEncoder().encode(error), as: UTF8.self)

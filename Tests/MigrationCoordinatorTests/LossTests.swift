@@ -145,7 +145,7 @@ import Testing
     request.output = nil
     let losses = try await refusal(given, request)
     let count = Int64(
-      try StoreReader(immutable: given.given.store).number("SELECT count(*) FROM ZOTHER"))
+      try StoreReader(immutable: given.given.store).number(sql: "SELECT count(*) FROM ZOTHER"))
     #expect(losses.map(\.cause) == [.policy])
     #expect(losses.map(\.count) == [count / 5])
     #expect(losses.first?.keys.prefix(2) == [5, 10])
@@ -178,7 +178,8 @@ import Testing
     }
     var request = try given.request()
     request.engine = engine
-    let count = try StoreReader(immutable: given.given.store).number("SELECT count(*) FROM ZOTHER")
+    let count = try StoreReader(immutable: given.given.store).number(
+      sql: "SELECT count(*) FROM ZOTHER")
     let losses = try await refusal(given, request)
     #expect(losses.map(\.name) == ["Other.number"])
     #expect(losses.map(\.cause) == [.unmappedProperty])
@@ -216,8 +217,8 @@ import Testing
       "SELECT count(ZREADER) FROM ZCARD", "SELECT sum(ZREADER) FROM ZCARD",
       "SELECT count(ZNAME) FROM ZREADER",
     ] {
-      #expect(try new.number(query) == old.number(query), "\(query)")
-      #expect(try old.number(query) > 0)
+      #expect(try new.number(sql: query) == old.number(sql: query), "\(query)")
+      #expect(try old.number(sql: query) > 0)
     }
   }
 

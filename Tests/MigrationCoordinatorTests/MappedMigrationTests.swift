@@ -53,7 +53,7 @@ struct GivenMapping {
 
   func request(workers: Int = 2, output: String = "New.sqlite") throws -> MigrationRequest {
     let file = given.folder.appending("Map.json")
-    try Files.writeFileAtomically(Array(MappingText.text(mapping).utf8), to: file)
+    try Files.writeFileAtomically(Array(MappingText.text(mapping: mapping).utf8), to: file)
     var request = given.request(workers: workers, output: given.folder.appending(output))
     request.mappings = [file]
     request.policies = policies.factories
@@ -132,7 +132,7 @@ struct GivenMapping {
     for list in [
       "SELECT count(*) FROM ZCARD WHERE ZREADER NOT NULL", "SELECT sum(ZREADER) FROM ZCARD",
     ] {
-      #expect(try reader.number(list) == before.number(list))
+      #expect(try reader.number(sql: list) == before.number(sql: list))
     }
   }
 
@@ -158,7 +158,7 @@ struct GivenMapping {
     given.setPolicy("Talkative", of: "Card")
     given.setPolicy("Talkative", of: "Other")
     let groups = MappingGroups(
-      [given.mapping], source: GivenMapping.old, destination: GivenMapping.new)
+      models: [given.mapping], source: GivenMapping.old, destination: GivenMapping.new)
     #expect(groups.groups.map(\.roots) == [["Card", "Other", "Reader"], ["Lonely"]])
   }
 
@@ -200,7 +200,8 @@ struct GivenMapping {
     let error = try await given.failure() as? ObjectMigrationError
     #expect(error?.problem == .cancelled)
     #expect(error?.code == 134120)
-    #expect(MigrationFailure(error ?? MigrationFailure(.bug, "")).coreDataCode == 134120)
+    #expect(
+      MigrationFailure(error ?? MigrationFailure(.bug, "")).coreDataCode == 134120)
   }
 
   @Test func `an object that was not associated ends the migration`() async throws {
@@ -258,7 +259,7 @@ struct GivenMapping {
     let half = given.given.folder.appending("Half.json")
     let cards = given.mapping.entityMappings.filter { $0.sourceEntityName == "Card" }
     try Files.writeFileAtomically(
-      Array(MappingText.text(MappingModel(entityMappings: cards)).utf8), to: half)
+      Array(MappingText.text(mapping: MappingModel(entityMappings: cards)).utf8), to: half)
     request.mappings.append(half)
     guard case MigrationError.mappingSet(let twice)? = try await given.failure(request) else {
       Issue.record("another error")
@@ -275,7 +276,7 @@ struct GivenMapping {
     let half = given.given.folder.appending("Half.json")
     let lonely = given.mapping.entityMappings.filter { $0.sourceEntityName == "Lonely" }
     try Files.writeFileAtomically(
-      Array(MappingText.text(MappingModel(entityMappings: lonely)).utf8), to: half)
+      Array(MappingText.text(mapping: MappingModel(entityMappings: lonely)).utf8), to: half)
     request.mappings = [half]
     let error = try await given.failure(request)
     guard case MigrationError.losses(_, let refusal)? = error else {
@@ -328,7 +329,7 @@ struct GivenMapping {
     let report = try await given.run(try given.request(workers: 1))
     #expect(!report.resumed)
     let reader = try StoreReader(immutable: first.destination)
-    #expect(try reader.number("SELECT count(ZSHOUT) FROM ZLONELY") == 0)
+    #expect(try reader.number(sql: "SELECT count(ZSHOUT) FROM ZLONELY") == 0)
   }
 }
 

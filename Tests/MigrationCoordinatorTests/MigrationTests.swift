@@ -32,11 +32,11 @@ import Testing
     #expect(try reader.metadata().versionHashes == GivenMigration.new.versionHashes())
     #expect(try reader.metadata().uuid == StoreReader(immutable: FilePath(kept)).metadata().uuid)
     #expect(try reader.cachedModel() != nil)
-    #expect(try reader.number("SELECT count(*) FROM ZBOOK WHERE ZPRICE = 9.5") == 120)
-    #expect(try reader.number("SELECT count(*) FROM ZBOOK WHERE ZYEAR IS NULL") == 0)
+    #expect(try reader.number(sql: "SELECT count(*) FROM ZBOOK WHERE ZPRICE = 9.5") == 120)
+    #expect(try reader.number(sql: "SELECT count(*) FROM ZBOOK WHERE ZYEAR IS NULL") == 0)
     #expect(
       try reader.number(
-        "SELECT count(*) FROM ZBOOK WHERE Z_FOK_WRITER IS NULL AND ZWRITER IS NOT NULL") == 0)
+        sql: "SELECT count(*) FROM ZBOOK WHERE Z_FOK_WRITER IS NULL AND ZWRITER IS NOT NULL") == 0)
     #expect(report.danglingReferences.isEmpty)
     #expect(report.losses.map(\.name) == ["Book.gone", "Comic.gone", "Comic.pages"])
     #expect(report.losses.map(\.cause) == [.removed, .removed, .conversion])

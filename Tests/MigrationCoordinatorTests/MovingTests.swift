@@ -72,8 +72,8 @@ import Testing
     var request = given.request(
       workers: 2, rangeRows: 700, output: given.folder.appending("new.sqlite"))
     request.engine = .pages
-    let target = try TargetModel([given.target], configuration: nil)
-    let shown = try MigrationPreview.with(request, target) { preview in
+    let target = try TargetModel(paths: [given.target], configuration: nil)
+    let shown = try MigrationPreview.with(request, target: target) { preview in
       #expect(preview.writesPages)
       return try #require(preview.plan).workOrders
     }

@@ -12,7 +12,7 @@ import Testing
 @Suite(.scratchFolder) struct OutcomeKeeperTests {
   private func run(_ request: MigrationRequest) async throws -> MigrationReport {
     try await Migration(
-      request, launcher: InProcessLauncher(),
+      request: request, launcher: InProcessLauncher(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, words: .sentences
     ).run()
   }

@@ -56,14 +56,14 @@ import Testing
     #expect(second.starts.count == 4)
     #expect(!report.resumed)
     let reader = try StoreReader(immutable: given.store)
-    #expect(try reader.number("SELECT count(*) FROM ZTAG WHERE ZWORD <> 'new'") == 0)
+    #expect(try reader.number(sql: "SELECT count(*) FROM ZTAG WHERE ZWORD <> 'new'") == 0)
   }
 
   @Test func `a shard that is not whole any more is made again`() async throws {
     let given = try GivenMigration()
     try await interrupt(given)
     let paths = MigrationPaths(destination: given.store)
-    try Files.writeFileAtomically([1, 2, 3], to: paths.shard(1, attempt: 1))
+    try Files.writeFileAtomically([1, 2, 3], to: paths.shard(order: 1, attempt: 1))
     try Files.writeFileAtomically(Array("{}".utf8), to: paths.manifest(2))
     let second = FaultyLauncher { _, _ in nil }
     _ = try await given.run(given.request(rangeRows: 10), second)
@@ -77,7 +77,7 @@ import Testing
     request.engine = .pages
     let killed = FaultyLauncher { document, count in
       guard count == 2 else { return nil }
-      try Worker(document, status: nil).run()
+      try Worker(document: document, status: nil).run()
       try Files.remove(FilePath(document.manifest))
       throw CancellationError()
     }

@@ -108,9 +108,9 @@ import Testing
     #expect(access.readable == store)
     #expect(try count(access) == 1)
     // Writers are kept away until the access is released.
-    #expect(try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes) == nil)
+    #expect(try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes) == nil)
     access.release()
-    #expect(try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes) != nil)
+    #expect(try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes) != nil)
     #expect(try contents() == before)
   }
 
@@ -119,7 +119,7 @@ import Testing
     let connection = try StoreConnection.writable(store)
     try connection.run { try $0.execute(sql: "CREATE TABLE t (a)") }
     try connection.queue.close()
-    let lock = try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes)
+    let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
     let error = #expect(throws: StoreError.self) { try SourceAccess.open(store) { snapshot } }
     #expect(error?.problem == .inUse)
     withExtendedLifetime(lock) {}

@@ -47,7 +47,7 @@ import Testing
       UPDATE ZBOOK SET ZPAGES = Z_PK + 0.5 WHERE ZPAGES IS NOT NULL AND Z_PK % 3 = 0
       """)
     let count = try StoreReader(immutable: given.store).number(
-      "SELECT count(*) FROM ZBOOK WHERE ZPAGES <> CAST(ZPAGES AS INTEGER)")
+      sql: "SELECT count(*) FROM ZBOOK WHERE ZPAGES <> CAST(ZPAGES AS INTEGER)")
     var request = given.request()
     request.lossConsent = .none
     let refusal = try #require(try await refusal(given, request))
@@ -90,7 +90,7 @@ import Testing
     #expect(refusal.refused.map(\.cause) == [.unknownEntity])
     #expect(refusal.refused.map(\.count) == [3])
     #expect(refusal.refused.first?.keys == [3, 4, 9])
-    let rows = try StoreReader(immutable: given.store).number("SELECT count(*) FROM ZLONELY")
+    let rows = try StoreReader(immutable: given.store).number(sql: "SELECT count(*) FROM ZLONELY")
     request.lossConsent = .some(["Lonely"])
     let report = try await given.run(request)
     #expect(report.rows == rows - 3)

@@ -85,7 +85,7 @@ import Testing
     try make(store, 1)
     try make(result, 2)
     // The lock that SQLite holds as long as a connection in WAL mode lives.
-    let lock = try RegionLock.acquire(store, .shared, bytes: 0x4000_0002..<0x4000_0200)
+    let lock = try RegionLock.acquire(store, kind: .shared, bytes: 0x4000_0002..<0x4000_0200)
     try refused(swapper(), .inUse)
     withExtendedLifetime(lock) {}
   }

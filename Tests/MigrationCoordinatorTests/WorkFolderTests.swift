@@ -63,7 +63,7 @@ import Testing
     let workspace = try Workspace.open(paths, store: destination)
     #expect(try WorkFolder(path: paths.work).mark()?.destination == destination.string)
     try write(paths.plan)
-    try write(paths.shard(1, attempt: 2))
+    try write(paths.shard(order: 1, attempt: 2))
     #expect(try workspace.remove().isEmpty)
     #expect(try Files.fileStatusIfPresent(paths.work) == nil)
   }

@@ -35,7 +35,8 @@ private let second: Int64 = 1_000_000_000
     at time: Int64 = 100 * second, boot: Identifier? = nil
   ) -> StateDecision? {
     StateDecision(
-      status: status, record: record, .fixed(at: time, presence, boot: boot ?? self.boot))
+      status: status, record: record,
+      surroundings: .fixed(at: time, presence, boot: boot ?? self.boot))
   }
 
   @Test func `nothing known is no state`() { #expect(decision(nil) == nil) }
@@ -141,8 +142,10 @@ private let second: Int64 = 1_000_000_000
     let presences = [(Processes.Presence.running, true), (.stopped, false), (.gone, false)]
     for (presence, hasRest) in presences {
       let world = Surroundings.fixed(at: 102 * second, presence, boot: boot)
-      let snapshot = StatusSnapshot(StatusContents(run: run, parts: []), world)
-      let report = try #require(StatusReport((run, snapshot), nil, world))
+      let snapshot = StatusSnapshot(
+        contents: StatusContents(run: run, parts: []), surroundings: world)
+      let report = try #require(
+        StatusReport(told: (run, snapshot), record: nil, surroundings: world))
       #expect((report.snapshot?.secondsRemaining != nil) == hasRest, "\(presence)")
     }
   }
@@ -153,8 +156,10 @@ private let second: Int64 = 1_000_000_000
       $0.end(exitStatus: 74, sentences: ["the disk is full"])
     }
     let world = Surroundings.fixed(at: 100 * second, .gone, boot: boot)
-    let snapshot = StatusSnapshot(StatusContents(run: run, parts: []), world)
-    let report = try #require(StatusReport((run, snapshot), record, world))
+    let snapshot = StatusSnapshot(
+      contents: StatusContents(run: run, parts: []), surroundings: world)
+    let report = try #require(
+      StatusReport(told: (run, snapshot), record: record, surroundings: world))
     let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(report))
     let fields = try #require(json as? [String: Any])
     #expect(fields["state"] as? String == "failed")

@@ -49,7 +49,7 @@ import Testing
   @Test func `a part is the bytes of the document, and back`() throws {
     #expect(samplePart.encoded() == encodedPart)
     #expect(try PartRecord(decoding: encodedPart) == samplePart)
-    #expect(PartRecord.key(258) == [0, 0, 1, 2])
+    #expect(PartRecord.key(workOrder: 258) == [0, 0, 1, 2])
   }
 
   @Test(arguments: [0, 1, UInt64(Int64.max), .max])
@@ -102,7 +102,8 @@ import Testing
       do throws(RecordError) {
         if seed % 2 == 0 {
           let run = try RunRecord(decoding: bytes)
-          let snapshot = StatusSnapshot(StatusContents(run: run, parts: []), .fixed(at: 0))
+          let snapshot = StatusSnapshot(
+            contents: StatusContents(run: run, parts: []), surroundings: .fixed(at: 0))
           #expect((0...1).contains(snapshot.fraction))
         } else {
           _ = try PartRecord(decoding: bytes).bytesCounted

@@ -16,7 +16,9 @@ private let second: Int64 = 1_000_000_000
   private func snapshot(
     _ run: RunRecord, _ parts: [PartRecord] = [], at time: Int64 = 0, alive: Bool = true
   ) -> StatusSnapshot {
-    StatusSnapshot(StatusContents(run: run, parts: parts), .fixed(at: time, alive: alive))
+    StatusSnapshot(
+      contents: StatusContents(run: run, parts: parts), surroundings: .fixed(at: time, alive: alive)
+    )
   }
 
   @Test func `the weights of the phases make a whole`() {
@@ -109,7 +111,8 @@ private let second: Int64 = 1_000_000_000
     #expect(stale.parts[0].partition == 3)
     run.boot = .random()
     let other = Surroundings.fixed(at: 0, alive: true, boot: .random())
-    #expect(StatusSnapshot(StatusContents(run: run, parts: []), other).isStale)
+    #expect(
+      StatusSnapshot(contents: StatusContents(run: run, parts: []), surroundings: other).isStale)
     run.enter(.done, at: 0)
     #expect(!snapshot(run, at: 4 * second, alive: false).isStale)
     run.heartbeatAt = .min

@@ -34,7 +34,7 @@ private func newRun() -> RunRecord {
     do {
       let other = try environment(path.string, .create(mapSize: 1 << 20))
       try other.write { transaction throws(LMDBError) in
-        try transaction.put(bytes, at: Array("run".utf8), in: other.table("run"))
+        try transaction.put(bytes, at: Array("run".utf8), in: other.table(name: "run"))
       }
     }
     do {
@@ -59,8 +59,8 @@ private func newRun() -> RunRecord {
       file.write(parts: parts(300))
       file.sync()
       #expect(try file.run() == run)
-      #expect(try file.part(299) == parts(300)[299])
-      #expect(try file.part(300) == nil)
+      #expect(try file.part(workOrder: 299) == parts(300)[299])
+      #expect(try file.part(workOrder: 300) == nil)
       let snapshot = try file.snapshot()
       #expect(snapshot.parts.map(\.workOrder) == Array(0..<300))
       #expect(!snapshot.isStale && file.droppedUpdates == 0)
@@ -98,7 +98,7 @@ private func newRun() -> RunRecord {
       file.write(parts: parts(3))
       try file.environment.write { transaction throws(LMDBError) in
         try transaction.put(
-          [1, 2, 3], at: PartRecord.key(1), in: file.environment.table("part"))
+          [1, 2, 3], at: PartRecord.key(workOrder: 1), in: file.environment.table(name: "part"))
       }
     }
     let reader = try StatusReader.open(path)
@@ -122,7 +122,9 @@ private func newRun() -> RunRecord {
       return done
     }
     for thread in threads { thread.wait() }
-    for number in 0..<4 as Range<UInt32> { #expect(try file.part(number)?.rowsDone == 500) }
+    for number in 0..<4 as Range<UInt32> {
+      #expect(try file.part(workOrder: number)?.rowsDone == 500)
+    }
     #expect(file.droppedUpdates == 0)
   }
 
@@ -132,18 +134,18 @@ private func newRun() -> RunRecord {
     file.write(parts: parts(2))
     await #expect(processExitsWith: .exitCode(7)) { [path = path.string as String] in
       let file = try StatusFile.openForWriting(FilePath(path))
-      guard var part = try file.part(1) else { exit(1) }
+      guard var part = try file.part(workOrder: 1) else { exit(1) }
       part.start(process: Processes.own, processStart: 0, at: WallClock.now())
-      let flusher = PartFlusher(file, part)
+      let flusher = PartFlusher(file: file, record: part)
       flusher.advance(rows: 6, bytes: 60, lastKey: 66)
       let stopped = flusher.stop()
       exit(stopped && file.droppedUpdates == 0 ? 7 : 1)
     }
-    let part = try #require(try file.part(1))
+    let part = try #require(try file.part(workOrder: 1))
     #expect(part.rowsDone == 6 && part.lastKey == 66 && part.attempt == 1)
     #expect(part.process != Processes.own && part.peakMemory > 0)
     #expect(try file.snapshot().bytesDone == 0, "the total is the run's")
-    #expect(try file.part(0)?.state == .planned)
+    #expect(try file.part(workOrder: 0)?.state == .planned)
   }
 
   @Test func `a writer killed in its transaction changes nothing and blocks nobody`() async throws {
@@ -153,7 +155,7 @@ private func newRun() -> RunRecord {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path.string as String] in
       let environment = try environment(path, .write)
       try environment.write { transaction throws(LMDBError) in
-        try transaction.put([1], at: Array("run".utf8), in: environment.table("run"))
+        try transaction.put([1], at: Array("run".utf8), in: environment.table(name: "run"))
         kill(getpid(), SIGKILL)
       }
     }
@@ -206,12 +208,12 @@ private func newRun() -> RunRecord {
 
   @Test func `flushers tell counts, changes and the end`() throws {
     let file = try StatusFile.create(path)
-    let run = RunFlusher(file, newRun())
+    let run = RunFlusher(file: file, record: newRun())
     run.change { ($0.rowsTotal, $0.bytesTotal) = (10, 100) }
     run.enter(.migrating)
     var record = PartRecord(workOrder: 4, partition: 2, rowsTotal: 10, bytesTotal: 100)
     record.start(process: Processes.own, processStart: 1, at: WallClock.now())
-    let part = PartFlusher(file, record)
+    let part = PartFlusher(file: file, record: record)
     part.change { $0.table = "ZNOTE" }
     for key in 1...10 as ClosedRange<Int64> { part.advance(rows: 1, bytes: 10, lastKey: key) }
     part.change { $0.state = .done }
@@ -231,12 +233,12 @@ private func newRun() -> RunRecord {
     let file = try StatusFile.create(path)
     var record = PartRecord(workOrder: 0, partition: 0, rowsTotal: 1, bytesTotal: 1)
     record.start(process: Processes.own, processStart: 1, at: WallClock.now())
-    let flusher = PartFlusher(file, record, every: .milliseconds(100))
+    let flusher = PartFlusher(file: file, record: record, every: .milliseconds(100))
     let deadline = ContinuousClock.now + .seconds(20)
-    while try file.part(0)?.heartbeatAt ?? 0 <= record.heartbeatAt, .now < deadline {
+    while try file.part(workOrder: 0)?.heartbeatAt ?? 0 <= record.heartbeatAt, .now < deadline {
       Thread.sleep(forTimeInterval: 0.05)
     }
-    let part = try #require(try file.part(0))
+    let part = try #require(try file.part(workOrder: 0))
     #expect(part.heartbeatAt > record.heartbeatAt && part.progressAt == record.progressAt)
     #expect(flusher.stop())
   }

@@ -32,7 +32,7 @@ import Testing
     let document = try order(pages: pages)
     let source = FilePath(document.source)
     let whole = try Files.readFile(source, limit: 1 << 24)
-    let expected = try Worker(document, status: nil).run().pieces.map(\.rowsWritten)
+    let expected = try Worker(document: document, status: nil).run().pieces.map(\.rowsWritten)
     #expect(expected == [30, 970, 400])
     var refused = 0
     for page in 1..<whole.count / 4096 {
@@ -42,7 +42,7 @@ import Testing
         for at in page * 4096..<page * 4096 + 4096 { bytes[at] = filling }
         try Files.writeFileAtomically(bytes, to: source)
         do {
-          let found = try Worker(document, status: nil).run().pieces.map(\.rowsWritten)
+          let found = try Worker(document: document, status: nil).run().pieces.map(\.rowsWritten)
           #expect(found == expected, "page \(page + 1) of \(filling)")
         } catch {
           refused += 1
@@ -61,7 +61,7 @@ import Testing
     for count in [0, 50, 100, 4096, 8192, whole.count / 2] {
       try Files.writeFileAtomically(Array(whole[..<count]), to: source)
       #expect(throws: (any Error).self, "\(count) bytes") {
-        try Worker(document, status: nil).run()
+        try Worker(document: document, status: nil).run()
       }
       #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
     }
@@ -75,7 +75,7 @@ import Testing
       try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'ZA'") ?? 0
     }
     let rows = try connection.run { db in
-      let reader = try RowReader("SELECT * FROM ZA", in: db)
+      let reader = try RowReader(sql: "SELECT * FROM ZA", in: db)
       var rows: Int64 = 0
       while try reader.next() {
         rows += 1
@@ -92,7 +92,7 @@ import Testing
     var read = 0
     #expect(throws: (any Error).self) {
       try StoreConnection.immutable(source).run { db in
-        let reader = try RowReader("SELECT * FROM ZA", in: db)
+        let reader = try RowReader(sql: "SELECT * FROM ZA", in: db)
         while try reader.next() { read += 1 }
       }
     }

@@ -18,7 +18,7 @@ import Testing
 
   @Test func `a work order becomes a shard and a manifest`() throws {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
-    let manifest = try Worker(given.document, status: nil).run()
+    let manifest = try Worker(document: given.document, status: nil).run()
     let saved = try JSONDecoder().decode(
       ShardManifest.self,
       from: Data(Files.readFile(FilePath(given.document.manifest), limit: 1 << 20)))
@@ -43,7 +43,7 @@ import Testing
   @Test func `nothing but shard and manifest is left, and the source is as it was`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     let source = try Files.readFile(FilePath(given.document.source), limit: 1 << 20)
-    try Worker(given.document, status: nil).run()
+    try Worker(document: given.document, status: nil).run()
     #expect(try Files.readFile(FilePath(given.document.source), limit: 1 << 20) == source)
     #expect(
       try Files.listDirectory(folder).map(\.string) == [
@@ -55,7 +55,7 @@ import Testing
     batch: Int
   ) throws {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
-    let whole = try Worker(given.document, status: nil).run()
+    let whole = try Worker(document: given.document, status: nil).run()
     var writer = try SQLShardWriter(given.document, batchRows: batch)
     var results: [ShardManifest.PieceResult] = []
     for piece in given.document.order.pieces {
@@ -76,14 +76,14 @@ import Testing
   @Test func `a shard of an earlier attempt is no obstacle`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     try Files.writeFileAtomically(Array("half a shard".utf8), to: FilePath(given.document.shard))
-    #expect(try Worker(given.document, status: nil).run().pieces.count == 3)
+    #expect(try Worker(document: given.document, status: nil).run().pieces.count == 3)
   }
 
   @Test func `an order without its statement is refused, and nothing is declared done`() throws {
     var document = try GivenOrder(in: folder, rows: 10, pairs: 3).document
     document.createStatements["ZB"] = nil
     #expect(throws: ShardError(.orderIncomplete, table: "ZB")) {
-      try Worker(document, status: nil).run()
+      try Worker(document: document, status: nil).run()
     }
     #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
   }
@@ -114,7 +114,7 @@ import Testing
     let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
     try Files.writeFileAtomically(bytes, to: files.appending(name))
     let document = try external("CAST(x'02' || '\(name)' || x'00' AS BLOB)")
-    try Worker(document, status: nil).run()
+    try Worker(document: document, status: nil).run()
     let found = try StoreConnection.immutable(FilePath(document.shard)).run { db in
       try Data.fetchOne(db, sql: "SELECT ZX FROM p1")
     }
@@ -124,7 +124,7 @@ import Testing
   @Test(arguments: ["CAST(x'02' || '../../etc/passwd' AS BLOB)", "x'02'", "x'0200'", "x'02ff00'"])
   func `a name that leads elsewhere is damage`(value: String) throws {
     let document = try external(value)
-    #expect(throws: (any Error).self) { try Worker(document, status: nil).run() }
+    #expect(throws: (any Error).self) { try Worker(document: document, status: nil).run() }
     #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
   }
 }

@@ -19,19 +19,19 @@ struct ArchiveGraph {
     }
     for (id, name) in names {
       var keys: [String: String] = [:]
-      for member in archive.members(id) { keys[member.key] = try text(member.value, in: id) }
+      for member in archive.members(id: id) { keys[member.key] = try text(member.value, in: id) }
       objects[name] = keys
     }
   }
 
   private func name(of id: KeyedArchive.ID) throws -> String? {
-    guard let kind = try archive.className(id) else { return nil }
-    if kind == "NSEntityDescription" { return try archive.string("NSEntityName", of: id) }
+    guard let kind = try archive.className(id: id) else { return nil }
+    if kind == "NSEntityDescription" { return try archive.string(key: "NSEntityName", of: id) }
     guard let entity = try archive.reference("NSEntity", of: id),
-      let owner = try archive.string("NSEntityName", of: entity)
+      let owner = try archive.string(key: "NSEntityName", of: entity)
     else { return nil }
-    if let name = try archive.string("NSPropertyName", of: id) { return "\(owner).\(name)" }
-    if let name = try archive.string("NSIndexName", of: id) { return "\(owner)[\(name)]" }
+    if let name = try archive.string(key: "NSPropertyName", of: id) { return "\(owner).\(name)" }
+    if let name = try archive.string(key: "NSIndexName", of: id) { return "\(owner)[\(name)]" }
     return nil
   }
 
@@ -55,22 +55,25 @@ struct ArchiveGraph {
   private func text(_ id: KeyedArchive.ID) throws -> String {
     if let name = names[id] { return "<\(name)>" }
     // Compilers differ in which texts they leave as NSMutableString.
-    if let text = archive.string(id) { return "\"\(text)\"" }
-    guard let kind = try archive.className(id) else {
-      if case .dictionary = archive.object(id) { return "class \(archive.members(id).count)" }
-      return try text(archive.object(id), in: id)
+    if let text = archive.string(id: id) { return "\"\(text)\"" }
+    guard let kind = try archive.className(id: id) else {
+      if case .dictionary = archive.object(id: id) {
+        return "class \(archive.members(id: id).count)"
+      }
+      return try text(archive.object(id: id), in: id)
     }
     switch kind {
     case "NSArray", "NSMutableArray":
-      return kind + " " + "\(try archive.elements(id).map { try $0.map { try text($0) } ?? "nil" })"
+      return kind + " "
+        + "\(try archive.elements(id: id).map { try $0.map { try text($0) } ?? "nil" })"
     case "NSSet", "NSMutableSet":
       return kind + " "
-        + "\(try archive.elements(id).map { try $0.map { try text($0) } ?? "nil" }.sorted())"
+        + "\(try archive.elements(id: id).map { try $0.map { try text($0) } ?? "nil" }.sorted())"
     case "NSDictionary", "NSMutableDictionary", "NSKnownKeysDictionary1":
-      let entries = try archive.entries(id).map { "\($0.key): \(try text($0.value))" }
+      let entries = try archive.entries(id: id).map { "\($0.key): \(try text($0.value))" }
       return kind + " \(entries.sorted())"
     default:
-      let members = try archive.members(id).filter { $0.key != "$class" }.map {
+      let members = try archive.members(id: id).filter { $0.key != "$class" }.map {
         "\($0.key): \(try text($0.value, in: id))"
       }
       return kind + " \(members.sorted())"

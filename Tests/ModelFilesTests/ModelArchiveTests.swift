@@ -95,7 +95,7 @@ import Testing
 
   @Test(arguments: ["0.0", "12.50", "-0.001", "99999999999999999999999999999999999999", "0"])
   func `a decimal default survives`(digits: String) throws {
-    var attribute = Attribute("price", .decimal)
+    var attribute = Attribute(name: "price", type: .decimal)
     attribute.defaultValue = .decimal(digits)
     var entity = Entity("Thing")
     entity.attributes = [attribute]
@@ -106,11 +106,11 @@ import Testing
 
   @Test func `a partial index that is not understood is left out and named`() throws {
     var entity = Entity("Thing")
-    entity.attributes = [Attribute("a", .string)]
+    entity.attributes = [Attribute(name: "a", type: .string)]
     entity.fetchIndexes = [
       FetchIndex(
-        "odd", elements: [.init(property: "a")], partialPredicate: .unparsed("SUBQUERY(x)")),
-      FetchIndex("plain", elements: [.init(property: "a", isAscending: false)]),
+        name: "odd", elements: [.init(property: "a")], partialPredicate: .unparsed("SUBQUERY(x)")),
+      FetchIndex(name: "plain", elements: [.init(property: "a", isAscending: false)]),
     ]
     let model = try ManagedObjectModel(entities: [entity])
     let encoded = try ModelArchive.encode(model)
@@ -126,8 +126,8 @@ import Testing
     let request = FetchRequest(
       entityName: "Thing", predicate: ValuePredicate(parsing: "a == $FETCH_SOURCE.a"))
     var entity = Entity("Thing")
-    entity.attributes = [Attribute("a", .string)]
-    entity.fetchedProperties = [FetchedProperty("alike", request: request)]
+    entity.attributes = [Attribute(name: "a", type: .string)]
+    entity.fetchedProperties = [FetchedProperty(name: "alike", request: request)]
     let encoded = try ModelArchive.encode(try ManagedObjectModel(entities: [entity]))
     #expect(encoded.leftOut.isEmpty)
     let again = try CompiledModel.model(decoding: encoded.bytes).entities[0].fetchedProperties
@@ -138,8 +138,8 @@ import Testing
     let request = FetchRequest(
       entityName: "Thing", predicate: ValuePredicate(parsing: "a CONTAINS[c] $FETCH_SOURCE.a"))
     var entity = Entity("Thing")
-    entity.attributes = [Attribute("a", .string)]
-    entity.fetchedProperties = [FetchedProperty("alike", request: request)]
+    entity.attributes = [Attribute(name: "a", type: .string)]
+    entity.fetchedProperties = [FetchedProperty(name: "alike", request: request)]
     let encoded = try ModelArchive.encode(try ManagedObjectModel(entities: [entity]))
     #expect(encoded.leftOut.map(\.property) == ["alike"])
     #expect(try CompiledModel.model(decoding: encoded.bytes).entities[0].attributes.count == 1)

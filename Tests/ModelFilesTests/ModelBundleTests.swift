@@ -133,7 +133,7 @@ import Testing
     try ManagedObjectModel(
       entities: names.map { name in
         var entity = Entity(name)
-        entity.attributes = attribute.map { [Attribute($0, .string)] } ?? []
+        entity.attributes = attribute.map { [Attribute(name: $0, type: .string)] } ?? []
         return entity
       })
   }
@@ -154,7 +154,7 @@ import Testing
   @Test func `a configuration keeps what its entities need`() throws {
     var child = Entity("Child")
     child.superentityName = "Parent"
-    child.relationships = [Relationship("other", to: "Other")]
+    child.relationships = [Relationship(name: "other", to: "Other")]
     var model = try ManagedObjectModel(
       entities: [child, Entity("Parent"), Entity("Other"), Entity("Unrelated")])
     model.configurations = ["Local": ["Child"]]

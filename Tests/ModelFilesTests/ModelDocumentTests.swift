@@ -59,7 +59,7 @@ import Testing
     let condition = ValuePredicate(parsing: "a > 3")
     #expect(
       model.entities[0].fetchIndexes
-        == [FetchIndex("byA", elements: [element], partialPredicate: condition)])
+        == [FetchIndex(name: "byA", elements: [element], partialPredicate: condition)])
     #expect(model.entities[0].attributes[0].isIndexed == false)
   }
 
@@ -73,43 +73,44 @@ import Testing
   }
 
   static let odd: [(text: String, place: [String?], part: UnreadPart, hashed: Bool)] = [
-    ("<entity/>", [nil, nil], UnreadPart(.element, form: "entity without name"), false),
+    ("<entity/>", [nil, nil], UnreadPart(part: .element, form: "entity without name"), false),
     (
-      "<surprise name=\"s\"/>", [nil, nil], UnreadPart(.element, name: "s", form: "surprise"),
+      "<surprise name=\"s\"/>", [nil, nil], UnreadPart(part: .element, name: "s", form: "surprise"),
       false
     ),
     (
       "<entity name=\"E\"><surprise/></entity>", ["E", nil],
-      UnreadPart(.element, form: "surprise"), true
+      UnreadPart(part: .element, form: "surprise"), true
     ),
     (
       "<entity name=\"E\"><attribute name=\"a\" attributeType=\"Colour\"/></entity>", ["E", "a"],
-      UnreadPart(.type, form: "Colour"), true
+      UnreadPart(part: .type, form: "Colour"), true
     ),
     (
       "<entity name=\"E\"><attribute name=\"a\" attributeType=\"Double\""
         + " defaultValueString=\"x\"/></entity>", ["E", "a"],
-      UnreadPart(.defaultValue, form: "defaultValueString x"), false
+      UnreadPart(part: .defaultValue, form: "defaultValueString x"), false
     ),
     (
       "<entity name=\"E\"><attribute name=\"a\" attributeType=\"Double\" optional=\"MAYBE\"/>"
-        + "</entity>", ["E", nil], UnreadPart(.element, name: "a", form: "optional MAYBE"), true
+        + "</entity>", ["E", nil], UnreadPart(part: .element, name: "a", form: "optional MAYBE"),
+      true
     ),
     (
       "<entity name=\"E\"><relationship name=\"r\" destinationEntity=\"F\"/></entity>", ["E", nil],
-      UnreadPart(.element, name: "r", form: "relationship to F, which is not there"), true
+      UnreadPart(part: .element, name: "r", form: "relationship to F, which is not there"), true
     ),
     (
       "<entity name=\"E\" parentEntity=\"F\"/>", ["E", nil],
-      UnreadPart(.element, name: "F", form: "superentity, which is not there"), true
+      UnreadPart(part: .element, name: "F", form: "superentity, which is not there"), true
     ),
     (
       "<entity name=\"E\"><relationship name=\"r\" destinationEntity=\"E\" deletionRule=\"Keep\"/>"
-        + "</entity>", ["E", "r"], UnreadPart(.deleteRule, form: "deletionRule Keep"), false
+        + "</entity>", ["E", "r"], UnreadPart(part: .deleteRule, form: "deletionRule Keep"), false
     ),
     (
       "<fetchRequest name=\"f\" entity=\"Plain\" fetchLimit=\"few\"/>", [nil, nil],
-      UnreadPart(.fetchRequest, name: "f", form: "fetchLimit few"), false
+      UnreadPart(part: .fetchRequest, name: "f", form: "fetchLimit few"), false
     ),
   ]
 
@@ -121,7 +122,7 @@ import Testing
     let model = try Self.model(text + plain)
     #expect(model.unreadParts.map(\.part) == [part])
     #expect(model.unreadParts.map { [$0.entity, $0.property] } == [place])
-    #expect(model.entity("Plain")?.attributes.map(\.name) == ["a"])
+    #expect(model.entity(name: "Plain")?.attributes.map(\.name) == ["a"])
     #expect(model.knownVersionHashes()["Plain"] != nil)
     // No hash is guessed without a part that it covers.
     #expect((try? model.versionHashes()) == nil ? hashed : !hashed)
@@ -152,7 +153,8 @@ import Testing
       "<model>" + String(repeating: "<entity name=\"E\">", count: count)
       + String(repeating: "</entity>", count: count) + "</model>"
     let model = try ModelDocument.model(decoding: Array(text.utf8))
-    #expect(model.unreadParts.map(\.part) == [UnreadPart(.element, name: "E", form: "entity")])
+    #expect(
+      model.unreadParts.map(\.part) == [UnreadPart(part: .element, name: "E", form: "entity")])
   }
 
   @Test func `two thousand damaged compiled models are read or refused`() throws {
@@ -198,18 +200,20 @@ import Testing
     let name = writer.add("name")
     let attribute = writer.add(
       Class("NSAttributeDescription", "NSPropertyDescription", "NSObject"),
-      [
+      fields: [
         ("NSPropertyName", .reference(name)), ("NSEntity", .reference(parent)),
         ("NSAttributeType", .integer(700)),
       ])
     let proxy = writer.add(
       Class("_NSPropertyDescriptionProxy", "NSObject"),
-      [("NSUnderlyingProperty", .reference(attribute)), ("NSEntityDescription", .reference(child))])
+      fields: [
+        ("NSUnderlyingProperty", .reference(attribute)), ("NSEntityDescription", .reference(child)),
+      ])
     for (id, title, property) in [(parent, "Parent", attribute), (child, "Child", proxy)] {
       let properties = writer.add(dictionary, of: [(key: "name", value: property)])
       writer.set(
-        id, entity,
-        [
+        id, kind: entity,
+        fields: [
           ("NSEntityName", .reference(writer.add(title))), ("NSProperties", .reference(properties)),
           ("NSSuperentity", .reference(id == child ? parent : nil)),
         ])
@@ -217,9 +221,10 @@ import Testing
     let entities = writer.add(
       dictionary, of: [(key: "Parent", value: parent), (key: "Child", value: child)])
     writer.set(
-      root, Class("NSManagedObjectModel", "NSObject"), [("NSEntities", .reference(entities))])
+      root, kind: Class("NSManagedObjectModel", "NSObject"),
+      fields: [("NSEntities", .reference(entities))])
     let model = try CompiledModel.model(decoding: writer.encoded(root: root))
-    #expect(model.entity("Parent")?.attributes.map(\.name) == ["name"])
-    #expect(model.entity("Child")?.attributes.isEmpty == true)
+    #expect(model.entity(name: "Parent")?.attributes.map(\.name) == ["name"])
+    #expect(model.entity(name: "Child")?.attributes.isEmpty == true)
   }
 }

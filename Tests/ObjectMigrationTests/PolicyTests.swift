@@ -218,7 +218,7 @@ private final class DiaryPolicy: EntityMigrationPolicy {
   ) throws {
     var mapping = try Herds.split()
     mapping.entityMappings[1].attributeMappings = [
-      PropertyMapping(property, try ValueExpression(format: expression))
+      PropertyMapping(name: property, valueExpression: try ValueExpression(format: expression))
     ]
     let error = failure(mapping)
     #expect(error?.problem == problem)
@@ -228,7 +228,8 @@ private final class DiaryPolicy: EntityMigrationPolicy {
   @Test func `an object of another entity is refused in a relationship`() throws {
     var mapping = try Herds.split()
     mapping.entityMappings[1].relationshipMappings = [
-      PropertyMapping("herd", .destinations(ofRelationship: "likes", mapping: nil))
+      PropertyMapping(
+        name: "herd", valueExpression: .destinations(ofRelationship: "likes", mapping: nil))
     ]
     #expect(failure(mapping)?.problem == .wrongObject(expected: "Herd", found: "Human"))
   }

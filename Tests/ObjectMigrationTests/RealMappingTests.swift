@@ -47,8 +47,8 @@ import Testing
     _ mapping: Mapping.EntityMapping, _ source: ManagedObjectModel,
     _ destination: ManagedObjectModel, _ before: Query, _ after: Query
   ) throws -> Int {
-    guard let from = mapping.sourceEntityName.flatMap({ source.entity($0) }),
-      let to = mapping.destinationEntityName.flatMap({ destination.entity($0) })
+    guard let from = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let to = mapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
     else { return 0 }
     var compared = 0
     let (old, new) = (try StoreSchema(source), try StoreSchema(destination))
@@ -59,8 +59,8 @@ import Testing
     ) throws -> [String] {
       try query.texts(
         """
-        SELECT Z_PK || ' ' || ifnull(quote(\(SQL.identifier(column))), '')
-        FROM \(SQL.identifier(table.name)) WHERE Z_ENT = \(schema.numbers[entity.name]?.rawValue ?? 0)
+        SELECT Z_PK || ' ' || ifnull(quote(\(SQL.identifier(name: column))), '')
+        FROM \(SQL.identifier(name: table.name)) WHERE Z_ENT = \(schema.numbers[entity.name]?.rawValue ?? 0)
         ORDER BY Z_PK
         """)
     }
@@ -85,7 +85,7 @@ import Testing
   ) -> String? {
     model.lineage(of: entity).compactMap { level in
       table.column(
-        isRelationship
+        role: isRelationship
           ? .toOne(entity: level.name, name: name) : .attribute(entity: level.name, name: name))?
         .name
     }.first

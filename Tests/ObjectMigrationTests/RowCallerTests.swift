@@ -65,7 +65,7 @@ private final class LonePolicy: EntityMigrationPolicy {
     return try DatabaseQueue().writeWithoutTransaction { db in
       try db.execute(sql: "ATTACH ? AS src", arguments: [path.string])
       let caller = try RowCaller(
-        mapping, source: schema, destination: schema, db: db, support: nil, now: 0,
+        mappingModel: mapping, source: schema, destination: schema, db: db, support: nil, now: 0,
         policies: policies.factories)
       caller.install(in: db)
       do {

@@ -13,7 +13,7 @@ enum Herds {
   static func attribute(
     _ name: String, _ type: AttributeType, optional: Bool = true
   ) -> Attribute {
-    var attribute = Attribute(name, type)
+    var attribute = Attribute(name: name, type: type)
     attribute.isOptional = optional
     return attribute
   }
@@ -22,7 +22,7 @@ enum Herds {
     _ name: String, _ destination: String, _ inverse: String?, many: Bool = false,
     ordered: Bool = false
   ) -> Relationship {
-    var relationship = Relationship(name, to: destination, inverse: inverse, isToMany: many)
+    var relationship = Relationship(name: name, to: destination, inverse: inverse, isToMany: many)
     relationship.isOptional = true
     relationship.isOrdered = ordered
     return relationship
@@ -88,8 +88,12 @@ enum Herds {
   private static func herd(_ members: [(String, ValueExpression?)]) throws -> EntityMapping {
     var mapping = EntityMapping(
       name: "HerdToHerd", kind: .copy, source: "Herd", destination: "Herd")
-    mapping.attributeMappings = [PropertyMapping("name", .source("name"))]
-    mapping.relationshipMappings = members.map { PropertyMapping($0.0, $0.1) }
+    mapping.attributeMappings = [
+      PropertyMapping(name: "name", valueExpression: .source(name: "name"))
+    ]
+    mapping.relationshipMappings = members.map {
+      PropertyMapping(name: $0.0, valueExpression: $0.1)
+    }
     return mapping
   }
 
@@ -101,13 +105,17 @@ enum Herds {
       name: name, kind: .copy, source: source, destination: destination)
     mapping.sourceExpression = .sourceObjects(of: source, where: filter)
     mapping.attributeMappings = [
-      PropertyMapping("name", .source("name")), PropertyMapping("kind", .source("kind")),
-      PropertyMapping("age", try ValueExpression(format: age)),
+      PropertyMapping(name: "name", valueExpression: .source(name: "name")),
+      PropertyMapping(name: "kind", valueExpression: .source(name: "kind")),
+      PropertyMapping(name: "age", valueExpression: try ValueExpression(format: age)),
     ]
     mapping.relationshipMappings = [
-      PropertyMapping("herd", .destinations(ofRelationship: "herd", mapping: "HerdToHerd")),
-      PropertyMapping("likes", .destinations(ofRelationship: "likes", mapping: name)),
-      PropertyMapping("partner", .destinations(ofRelationship: "partner", mapping: name)),
+      PropertyMapping(
+        name: "herd", valueExpression: .destinations(ofRelationship: "herd", mapping: "HerdToHerd")),
+      PropertyMapping(
+        name: "likes", valueExpression: .destinations(ofRelationship: "likes", mapping: name)),
+      PropertyMapping(
+        name: "partner", valueExpression: .destinations(ofRelationship: "partner", mapping: name)),
     ]
     return mapping
   }

@@ -16,9 +16,9 @@ import Testing
     truck.attributes = [Herds.attribute("load", .double)]
     var driver = Entity("Driver")
     driver.attributes = [Herds.attribute("name", .string)]
-    var drives = Relationship("drives", to: "Vehicle")
+    var drives = Relationship(name: "drives", to: "Vehicle")
     drives.isOptional = true
-    var spare = Relationship("spare", to: "Vehicle", isToMany: true)
+    var spare = Relationship(name: "spare", to: "Vehicle", isToMany: true)
     spare.isOptional = true
     spare.isOrdered = true
     driver.relationships = [drives, spare]
@@ -30,7 +30,9 @@ import Testing
   private func mapping(_ source: String, _ properties: [String]) -> EntityMapping {
     var mapping = EntityMapping(
       name: "\(source)To\(source)", kind: .copy, source: source, destination: source)
-    mapping.attributeMappings = properties.map { PropertyMapping($0, .source($0)) }
+    mapping.attributeMappings = properties.map {
+      PropertyMapping(name: $0, valueExpression: .source(name: $0))
+    }
     return mapping
   }
 
@@ -50,7 +52,7 @@ import Testing
       ], maxima: ["Vehicle": 3, "Driver": 2])
     var driver = mapping("Driver", ["name"])
     driver.relationshipMappings = ["drives", "spare"].map {
-      PropertyMapping($0, .destinations(ofRelationship: $0))
+      PropertyMapping(name: $0, valueExpression: .destinations(ofRelationship: $0))
     }
     let (result, _) = try CorpusMigration().step(
       store, from: model(extraEntity: false), to: model(extraEntity: true),

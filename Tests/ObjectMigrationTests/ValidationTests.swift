@@ -19,11 +19,11 @@ import Testing
     let nick = Herds.attribute("nick", .string, optional: false)
     object.attributes = [name, age, nick, Herds.attribute("kind", .string)]
     if unique { object.uniquenessConstraints = [["kind"]] }
-    var herd = Relationship("herd", to: "Herd", inverse: "members")
+    var herd = Relationship(name: "herd", to: "Herd", inverse: "members")
     herd.isOptional = false
     object.relationships = [herd]
     var group = Entity("Herd")
-    var members = Relationship("members", to: "Object", inverse: "herd", isToMany: true)
+    var members = Relationship(name: "members", to: "Object", inverse: "herd", isToMany: true)
     members.minCount = 2
     members.maxCount = 3
     members.isOptional = true
@@ -34,7 +34,8 @@ import Testing
   private func mapping() throws -> MappingModel {
     var object = try Herds.creature("Object", "Object", where: "TRUEPREDICATE", age: "$source.age")
     object.relationshipMappings = [
-      PropertyMapping("herd", .destinations(ofRelationship: "herd", mapping: "HerdToHerd"))
+      PropertyMapping(
+        name: "herd", valueExpression: .destinations(ofRelationship: "herd", mapping: "HerdToHerd"))
     ]
     object.attributeMappings[1].valueExpression = try ValueExpression(
       format: "TERNARY($source.age == 30 OR $source.age == 40, 'twin', nil)")

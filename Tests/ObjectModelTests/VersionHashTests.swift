@@ -7,7 +7,7 @@ import Testing
   static func attribute(
     _ name: String, _ type: AttributeType, optional: Bool = false
   ) -> Attribute {
-    var attribute = Attribute(name, type)
+    var attribute = Attribute(name: name, type: type)
     attribute.isOptional = optional
     return attribute
   }
@@ -28,10 +28,10 @@ import Testing
     ]
     var pet = Entity("Pet")
     pet.attributes = [attribute("name", .string)]
-    var owner = Relationship("owner", to: "User", inverse: "pet")
+    var owner = Relationship(name: "owner", to: "User", inverse: "pet")
     owner.isOptional = true
     pet.relationships = [owner]
-    var petOfUser = Relationship("pet", to: "Pet", inverse: "owner")
+    var petOfUser = Relationship(name: "pet", to: "Pet", inverse: "owner")
     petOfUser.isOptional = true
     user.relationships = [petOfUser]
     return try ManagedObjectModel(entities: [user, pet])
@@ -59,7 +59,7 @@ import Testing
   @Test func `what is not part of the schema does not change a hash`() throws {
     var model = try Self.petModel()
     let before = try model.versionHashes()
-    var user = try #require(model.entity("User"))
+    var user = try #require(model.entity(name: "User"))
     user.className = "Person"
     user.userInfo = ["key": "value"]
     user.renamingIdentifier = "Customer"
@@ -68,7 +68,7 @@ import Testing
     user.relationships[0].deleteRule = .cascade
     user.attributes.append(Self.attribute("shown", .boolean))
     user.attributes[2].isTransient = true
-    model = try ManagedObjectModel(entities: [user, try #require(model.entity("Pet"))])
+    model = try ManagedObjectModel(entities: [user, try #require(model.entity(name: "Pet"))])
     #expect(try model.versionHashes() == before)
   }
 
@@ -97,12 +97,12 @@ import Testing
     filtered.derivation = Attribute.Derivation(
       expression: .builtIn(name: "now", []), filter: .always(true))
     var odd = attribute("a", .string)
-    odd.unread = [UnreadPart(.flags, form: "32")]
+    odd.unread = [UnreadPart(part: .flags, form: "32")]
     var sum = attribute("a", .integer64)
     sum.derivation = Attribute.Derivation(expression: .keyPath(operand: nil, "items.@sum.x"))
     return [
       (attribute("a", .composite), .compositeAttribute),
-      (composite(["a", "B"]), .compositeElements), (odd, .unread(.init(.flags, form: "32"))),
+      (composite(["a", "B"]), .compositeElements), (odd, .unread(.init(part: .flags, form: "32"))),
       (both, .externalStorageAndPreservation), (filtered, .filteredDerivation),
       (sum, .derivation("items.@sum.x")),
     ]
@@ -139,7 +139,7 @@ import Testing
   @Test func `a relationship that is its own inverse hashes like one without`() throws {
     var person = Entity("Person")
     person.relationships = [
-      Relationship("friends", to: "Person", inverse: "friends", isToMany: true)
+      Relationship(name: "friends", to: "Person", inverse: "friends", isToMany: true)
     ]
     var alone = person
     alone.relationships[0].inverseName = nil
@@ -191,9 +191,9 @@ import Testing
 
   @Test func `a property that is of another kind in a subentity is refused`() {
     var entities = Self.chain(3)
-    entities[0].attributes = [Attribute("a", .string)]
-    entities[2].relationships = [Relationship("a", to: "E0")]
-    #expect(throws: ModelError(.propertyChangesKind, entity: "E2", property: "a")) {
+    entities[0].attributes = [Attribute(name: "a", type: .string)]
+    entities[2].relationships = [Relationship(name: "a", to: "E0")]
+    #expect(throws: ModelError(problem: .propertyChangesKind, entity: "E2", property: "a")) {
       try ManagedObjectModel(entities: entities)
     }
   }

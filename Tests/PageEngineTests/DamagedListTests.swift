@@ -42,11 +42,11 @@ import Testing
   func `a section that its file does not hold is an error`(section: Section) throws {
     let list = try file(Array(repeating: 1, count: 20))
     #expect(throws: PageError.self) {
-      let reader = SectionReader(list, [section])
+      let reader = SectionReader(descriptor: list, sections: [section])
       while try reader.next(16) != nil {}
     }
     #expect(throws: PageError.self) {
-      let reader = SectionReader(list, [section])
+      let reader = SectionReader(descriptor: list, sections: [section])
       while try reader.nextChunk(of: IntegerEntry.self) != nil {}
     }
     try list.close()
@@ -63,11 +63,14 @@ import Testing
 
   @Test func `an empty list has no entries`() throws {
     let list = try file([])
-    #expect(try SectionReader(list, []).next(8) == nil)
-    #expect(try SectionReader(list, [section([])]).nextLeaf() == nil)
+    #expect(try SectionReader(descriptor: list, sections: []).next(8) == nil)
+    #expect(try SectionReader(descriptor: list, sections: [section([])]).nextLeaf() == nil)
     #expect(try IntegerMerge([]).next() == nil)
-    #expect(try IntegerMerge([IntegerRun(SectionReader(list, [section([])]))]).next() == nil)
-    var merge = try KeyMerge([SectionReader(list, [section([])])], descending: [false])
+    #expect(
+      try IntegerMerge([IntegerRun(SectionReader(descriptor: list, sections: [section([])]))])
+        .next() == nil)
+    var merge = try KeyMerge(
+      readers: [SectionReader(descriptor: list, sections: [section([])])], descending: [false])
     var count = 0
     try merge.forEach(isUnique: true) { (_) throws(PageError) in count += 1 }
     #expect(count == 0)
@@ -84,8 +87,8 @@ import Testing
     defer { scratch.deallocate() }
     for number in [-5, 0, 70_000] as [Int64] {
       encoder.begin()
-      encoder.add(Field(number, scratch), descending: false)
-      encoder.add(Field(real: Double(number) / 3, scratch), descending: true)
+      encoder.add(Field(value: number, scratch: scratch), descending: false)
+      encoder.add(Field(real: Double(number) / 3, scratch: scratch), descending: true)
       encoder.end(row: number)
       bytes += little(UInt32(encoder.bytes.count)) + encoder.bytes
     }
@@ -96,7 +99,8 @@ import Testing
     let list = try file(bytes)
     defer { try? list.close() }
     var merge = try KeyMerge(
-      [SectionReader(list, [section(bytes)])], descending: [false, true])
+      readers: [SectionReader(descriptor: list, sections: [section(bytes)])],
+      descending: [false, true])
     var count = 0
     try merge.forEach(isUnique: true) { (record) throws(PageError) in
       count += record.isEmpty ? 0 : 1
@@ -141,7 +145,8 @@ import Testing
     var bytes = little(UInt32(key.count + 9)) + key + Array(repeating: 0, count: 9)
     bytes[4 + 1] |= 0x80
     let list = try file(bytes)
-    var merge = try KeyMerge([SectionReader(list, [section(bytes)])], descending: [false])
+    var merge = try KeyMerge(
+      readers: [SectionReader(descriptor: list, sections: [section(bytes)])], descending: [false])
     let infinite = first[0] & 0x7f == 0x7f
     var count = 0
     do {
@@ -160,7 +165,7 @@ import Testing
     let whole = random(seed, Int(seed) * 16)
     let list = try file(whole)
     let merge = try IntegerMerge(
-      [IntegerRun(SectionReader(list, [section(whole)]), rowOffset: .max)])
+      [IntegerRun(SectionReader(descriptor: list, sections: [section(whole)]), rowOffset: .max)])
     var count = 0
     while try merge.next() != nil { count += 1 }
     #expect(count == Int(seed))
@@ -171,9 +176,9 @@ import Testing
     let spans = [KeySpan(first: .max - 1, last: .max)]
     let bytes = spans.withUnsafeBytes { Array($0) }
     let list = try file(bytes)
-    var filter = try KeyFilter(SectionReader(list, [section(bytes)]))
+    var filter = try KeyFilter(SectionReader(descriptor: list, sections: [section(bytes)]))
     #expect(try filter.contains(KeySpan(first: .max - 1, last: .max)))
-    var other = try KeyFilter(SectionReader(list, [section(bytes)]))
+    var other = try KeyFilter(SectionReader(descriptor: list, sections: [section(bytes)]))
     #expect(try !other.contains(KeySpan(first: 0, last: .max)))
     try list.close()
   }
@@ -187,7 +192,7 @@ import Testing
     let list = try file(bytes)
     let isGood = page > 2 && page != 822 && kind == 3
     do {
-      try pointers.set(SectionReader(list, [section(bytes)]))
+      try pointers.set(SectionReader(descriptor: list, sections: [section(bytes)]))
       #expect(isGood)
     } catch {
       #expect(!isGood && error.problem == .miswritten(page: page))
@@ -203,9 +208,10 @@ import Testing
     let (pages, pool, pointers) = try result()
     let bytes = head.flatMap(little) + [1, 2, 3]
     let list = try file(bytes)
-    let stitcher = TableStitcher(pages, pool, pointers)
+    let stitcher = TableStitcher(file: pages, pool: pool, pointers: pointers)
     #expect(throws: PageError.self) {
-      try stitcher.stitch(index: 3, SectionReader(list, [section(bytes)]))
+      try stitcher.stitch(
+        index: 3, moved: SectionReader(descriptor: list, sections: [section(bytes)]))
     }
     try list.close()
   }
@@ -221,17 +227,17 @@ import Testing
     page[4] = UInt8.random(in: 0...9, using: &random)
     if seed % 3 == 0 { page.replaceSubrange(8..<26, with: (0..<18).map { _ in 15 }) }
     try page.withUnsafeBytes { raw throws in
-      if let base = raw.baseAddress { try pages.write(page: 5, base) }
+      if let base = raw.baseAddress { try pages.write(page: 5, from: base) }
     }
     let entry = [LeafEntry(page: 5, lastKey: 9)]
     let bytes = entry.withUnsafeBytes { Array($0) }
     let list = try file(bytes)
-    let stitcher = TableStitcher(pages, pool, pointers)
+    let stitcher = TableStitcher(file: pages, pool: pool, pointers: pointers)
     let lists = RunFile(try file([], "renumbered"))
     do {
       try stitcher.renumber(
-        SectionReader(list, [section(bytes)]), adding: .max,
-        into: EntryCollector(lists, entrySize: MemoryLayout<LeafEntry>.stride))
+        SectionReader(descriptor: list, sections: [section(bytes)]), adding: .max,
+        into: EntryCollector(file: lists, entrySize: MemoryLayout<LeafEntry>.stride))
     } catch {
       #expect(Self.faults.contains(error.problem), "\(error)")
     }
@@ -250,7 +256,7 @@ import Testing
 
   @Test func `leaves whose keys do not rise are an error`() throws {
     let (pages, pool, pointers) = try result()
-    let stitcher = TableStitcher(pages, pool, pointers)
+    let stitcher = TableStitcher(file: pages, pool: pool, pointers: pointers)
     var leaves = [(5, 9), (6, 9)].map { LeafEntry(page: $0, lastKey: $1) }.makeIterator()
     #expect(throws: PageError(.keysOutOfOrder)) {
       try stitcher.stitch(root: 4) { leaves.next() }
@@ -268,8 +274,8 @@ import Testing
     #expect(throws: PageError.self) {
       try ClaimLog.forEach(log, bytes: 800, firstPage: 10) { (_, _) throws(PageError) in }
     }
-    #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(.max >> 9, firstPage: 10) }
-    #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(0, firstPage: .max) }
+    #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(index: .max >> 9, firstPage: 10) }
+    #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(index: 0, firstPage: .max) }
     try log.close()
   }
 
@@ -293,11 +299,11 @@ import Testing
       let bytes = [UInt8](repeating: 0xff, count: 16)
       bytes.withUnsafeBytes { raw in
         guard let base = raw.baseAddress else { return }
-        let found = Bytes.varint(base, 0, length)
+        let found = Bytes.varint(base, offset: 0, limit: length)
         #expect((found == nil) == (length < 9))
         #expect(found.map(\.value) == (length < 9 ? nil : .max))
-        #expect(Bytes.varint(base, length, length) == nil)
-        #expect(Bytes.varint(base, length + 1, length) == nil)
+        #expect(Bytes.varint(base, offset: length, limit: length) == nil)
+        #expect(Bytes.varint(base, offset: length + 1, limit: length) == nil)
       }
     }
   }
@@ -307,11 +313,11 @@ import Testing
     var bytes = [UInt8](repeating: 0, count: 9)
     bytes.withUnsafeMutableBytes { raw in
       guard let base = raw.baseAddress else { return }
-      let size = Bytes.putVarint(value, base)
+      let size = Bytes.putVarint(value, at: base)
       #expect(size == Bytes.varintSize(value))
-      let found = Bytes.varint(UnsafeRawPointer(base), 0, size)
+      let found = Bytes.varint(UnsafeRawPointer(base), offset: 0, limit: size)
       #expect(found?.value == value && found?.end == size)
-      #expect(Bytes.varint(UnsafeRawPointer(base), 0, size - 1) == nil)
+      #expect(Bytes.varint(UnsafeRawPointer(base), offset: 0, limit: size - 1) == nil)
     }
   }
 }

@@ -104,8 +104,9 @@ struct DamagedStore {
         let start = cell(index, of: leaf) - offset(leaf)
         let found = bytes.withUnsafeBytes { raw -> Int? in
           guard let base = raw.baseAddress.map({ $0 + offset(leaf) }),
-            let size = Bytes.varint(base, start, pageSize),
-            let key = Bytes.varint(base, size.end, pageSize), Int(size.value) > pageSize - 35
+            let size = Bytes.varint(base, offset: start, limit: pageSize),
+            let key = Bytes.varint(base, offset: size.end, limit: pageSize),
+            Int(size.value) > pageSize - 35
           else { return nil }
           let least = (pageSize - 12) * 32 / 255 - 23
           let rest = least + (Int(size.value) - least) % (pageSize - 4)
@@ -136,7 +137,7 @@ struct DamagedStore {
       places: [-1, 1, 2, 3, 4, 5, 6], isReal: [false, false, false, false, true, false, false],
       keyPlace: 0)
     return try opened { file in
-      let cursor = TableCursor(PageFile(file), form, width: 7)
+      let cursor = TableCursor(file: PageFile(file), form: form, width: 7)
       try cursor.seek(.min)
       var result: [[Value]] = []
       while try cursor.next() {
@@ -185,15 +186,16 @@ struct DamagedStore {
       try runs.closeAfter {
         let list = RunFile(runs)
         let writer = ExtentWriter(
-          PageFile(result), PagePool(holes: [], end: 3), pointers: PointerMap(PageFile(result)))
+          file: PageFile(result), source: PagePool(holes: [], end: 3),
+          pointers: PointerMap(PageFile(result)))
         return try opened { file in
-          let mover = LeafMover(PageFile(file), pageCount: pageCount, writer)
+          let mover = LeafMover(file: PageFile(file), pageCount: pageCount, writer: writer)
           let rows = try mover.moveTable(
-            root: table, first: .min, last: .max, RowRule(columns: 7, entities: [1]),
-            leaves: EntryCollector(list, entrySize: MemoryLayout<LeafEntry>.stride),
-            spans: EntryCollector(list, entrySize: MemoryLayout<KeySpan>.stride), names: nil
+            root: table, first: .min, last: .max, rule: RowRule(columns: 7, entities: [1]),
+            leaves: EntryCollector(file: list, entrySize: MemoryLayout<LeafEntry>.stride),
+            spans: EntryCollector(file: list, entrySize: MemoryLayout<KeySpan>.stride), names: nil
           ) { _, _ in }
-          let moved = try mover.moveIndex(root: index, isInteger: true, list)
+          let moved = try mover.moveIndex(root: index, isInteger: true, file: list)
           _ = try writer.finish()
           return (rows, moved.entries)
         }

@@ -32,10 +32,11 @@ final class PageBuilder {
     logPath = store.folder.appending("claims")
     for order in 1...2 {
       let log = try make("claims", [.create, .append])
-      claims.append(try ClaimLog(log, firstPage: firstPage, order: UInt32(order)))
+      claims.append(try ClaimLog(descriptor: log, firstPage: firstPage, order: UInt32(order)))
       writers.append(
         ExtentWriter(
-          PageFile(result), claims[order - 1], pointers: pointers, isBehind: order == 2))
+          file: PageFile(result), source: claims[order - 1], pointers: pointers,
+          isBehind: order == 2))
     }
   }
 
@@ -54,11 +55,11 @@ final class PageBuilder {
     let taken = try log.closeAfter {
       try log.seek(offset: 0, from: .end) / Int64(ClaimLog.recordSize)
     }
-    let end = try ClaimLog.extent(Int(taken), firstPage: firstPage).first
+    let end = try ClaimLog.extent(index: Int(taken), firstPage: firstPage).first
     let skeletonRest = Extent(
       first: skeleton.pageCount + 1, count: firstPage - skeleton.pageCount - 1)
     let pool = PagePool(holes: holes + [skeletonRest], end: end)
-    let stitcher = TableStitcher(PageFile(result), pool, pointers)
+    let stitcher = TableStitcher(file: PageFile(result), pool: pool, pointers: pointers)
     try skeleton.copy(stitcher)
     for (table, part) in zip(store.tables, written) {
       var leaves = part.leaves.makeIterator()
@@ -69,7 +70,7 @@ final class PageBuilder {
       for index in table.indexes { try build(index, part, pool) }
     }
     let free = pool.freePages()
-    let last = TableStitcher(PageFile(result), pool, pointers)
+    let last = TableStitcher(file: PageFile(result), pool: pool, pointers: pointers)
     let trunk = try last.setFree(free)
     try last.finish()
     try pointers.flush()
@@ -81,26 +82,28 @@ final class PageBuilder {
   }
 
   private func build(_ index: TestIndex, _ part: Written, _ pool: PagePool) throws {
-    let writer = ExtentWriter(PageFile(result), pool, pointers: pointers)
-    let target = IndexWriter(root: roots[index.name] ?? 0, writer)
+    let writer = ExtentWriter(file: PageFile(result), source: pool, pointers: pointers)
+    let target = IndexWriter(root: roots[index.name] ?? 0, writer: writer)
     if index.isInteger {
-      let nulls = SectionReader(runDescriptor, part.nulls[index.name] ?? [])
+      let nulls = SectionReader(descriptor: runDescriptor, sections: part.nulls[index.name] ?? [])
       let record = IntegerRecord()
       while let row = try nulls.next(8) {
         try target.add(record.make(nil, row: row.loadUnaligned(as: Int64.self)))
       }
       let merge = try IntegerMerge(
         (part.integers[index.name] ?? []).map {
-          IntegerRun(SectionReader(runDescriptor, [$0], bufferBytes: 256))
+          IntegerRun(SectionReader(descriptor: runDescriptor, sections: [$0], bufferBytes: 256))
         })
       while let entry = try merge.next() {
         try target.add(
           record.make(
-            IntegerEntry.value(entry.high), row: IntegerEntry.value(entry.low)))
+            IntegerEntry.value(ordered: entry.high), row: IntegerEntry.value(ordered: entry.low)))
       }
     } else {
       var merge = try KeyMerge(
-        (part.keys[index.name] ?? []).map { SectionReader(runDescriptor, [$0], bufferBytes: 128) },
+        readers: (part.keys[index.name] ?? []).map {
+          SectionReader(descriptor: runDescriptor, sections: [$0], bufferBytes: 128)
+        },
         descending: index.descending)
       try merge.forEach(isUnique: false) { (record) throws(PageError) in try target.add(record) }
     }
@@ -113,13 +116,13 @@ final class PageBuilder {
     let count = max(1, (table.rows.count + store.pieces - 1) / store.pieces)
     for (piece, start) in stride(from: 0, to: table.rows.count, by: count).enumerated() {
       let rows = table.rows[start..<min(start + count, table.rows.count)]
-      let target = TableWriter(writers[piece % 2]) { (leaf) throws(PageError) in
+      let target = TableWriter(writer: writers[piece % 2]) { (leaf) throws(PageError) in
         written.leaves.append(leaf)
       }
       let collectors = table.indexes.map { IndexCollector($0, runs, store.runBytes) }
       for row in rows {
         try TestRow.withFields(row.values, table) { fields in
-          try target.add(key: row.key, fields, row.values.count + 1)
+          try target.add(key: row.key, fields: fields, count: row.values.count + 1)
           for collector in collectors { try collector.add(fields, row.key) }
         }
       }
@@ -145,9 +148,9 @@ final class PageBuilder {
 
     init(_ index: TestIndex, _ file: RunFile, _ bytes: Int) {
       self.index = index
-      integers = IntegerSorter(file, capacity: bytes / 16, scratch: SortScratch())
-      nulls = EntryCollector(file, entrySize: 8, bufferBytes: 64)
-      keys = KeySorter(file, capacity: bytes)
+      integers = IntegerSorter(file: file, capacity: bytes / 16, scratch: SortScratch())
+      nulls = EntryCollector(file: file, entrySize: 8, bufferBytes: 64)
+      keys = KeySorter(file: file, capacity: bytes)
     }
 
     func add(_ fields: UnsafePointer<Field>, _ key: Int64) throws {
@@ -190,8 +193,8 @@ enum TestRow {
       let plain: Field
       switch value {
       case .null: plain = .null
-      case .integer(let number): plain = Field(number, scratch(8))
-      case .real(let number): plain = Field(real: number, scratch(8))
+      case .integer(let number): plain = Field(value: number, scratch: scratch(8))
+      case .real(let number): plain = Field(real: number, scratch: scratch(8))
       case .text(let text):
         let bytes = Array(text.utf8)
         let at = scratch(bytes.count)
@@ -202,7 +205,7 @@ enum TestRow {
         at.copyMemory(from: bytes, byteCount: bytes.count)
         plain = Field(type: UInt64(bytes.count * 2 + 12), body: at)
       }
-      fields.append(table.affinity(column).applied(to: plain, scratch(8)) ?? plain)
+      fields.append(table.affinity(column).applied(to: plain, scratch: scratch(8)) ?? plain)
     }
     try fields.withUnsafeBufferPointer { buffer in
       if let base = buffer.baseAddress { try body(base) }

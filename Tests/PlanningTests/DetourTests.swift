@@ -35,7 +35,7 @@ struct DetourTests {
     #expect(names(found) == ["V2", "V3"])
     #expect(
       found.steps.map(\.detourLosses)
-        == [[PossibleLoss(entity: "Note", .attribute("code"))], []])
+        == [[PossibleLoss(entity: "Note", kind: .attribute("code"))], []])
     #expect(found.directObstacles.map(\.property) == ["code"])
   }
 
@@ -45,7 +45,7 @@ struct DetourTests {
       version("V1", [.optional("code", .string)]), gone,
       version("V3", [.optional("code", .binary)]),
     ])
-    #expect(found.steps.first?.detourLosses == [PossibleLoss(entity: "Note", .entity)])
+    #expect(found.steps.first?.detourLosses == [PossibleLoss(entity: "Note", kind: .entity)])
   }
 
   @Test func `of two ways the one that keeps more wins`() throws {
@@ -62,7 +62,7 @@ struct DetourTests {
       ], mappings: [], isProgressive: false
     ) { from, to in
       from.names == ["V1"] && to.names == ["V4"]
-        ? [Obstacle(.toManyBecameToOne, entity: "Note")] : []
+        ? [Obstacle(reason: .toManyBecameToOne, entity: "Note")] : []
     }
     #expect(names(found) == ["V3", "V4"])
     #expect(found.steps.allSatisfy { $0.detourLosses.isEmpty })

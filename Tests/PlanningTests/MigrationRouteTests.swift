@@ -7,7 +7,7 @@ import Testing
 /// Versions of a model whose only entity has as many attributes as the version's number.
 private func version(_ number: Int, name: String? = nil) throws -> RouteVersion {
   var entity = Entity("Note")
-  entity.attributes = (1...number).map { Attribute("a\($0)", .string) }
+  entity.attributes = (1...number).map { Attribute(name: "a\($0)", type: .string) }
   let model = try ManagedObjectModel(entities: [entity])
   return RouteVersion(
     names: [name ?? "V\(number)"], model: model, hashes: try model.versionHashes())
@@ -43,7 +43,7 @@ struct MigrationRouteTests {
       isProgressive: progressive
     ) { source, destination in
       impossible.contains([number(source), number(destination)])
-        ? [Obstacle(.toManyBecameToOne, entity: "Note")] : []
+        ? [Obstacle(reason: .toManyBecameToOne, entity: "Note")] : []
     }
     return route.steps.reduce(route.steps.first?.source.names.first ?? "") { text, step in
       let by = step.mappings.map(\.name).joined(separator: "+")

@@ -33,11 +33,11 @@ struct PlanDocumentTests {
     #expect(paths.work == "/data/Shop.sqlite.godwit")
     for path in [
       paths.lock, paths.plan, paths.status, paths.statusLock, paths.snapshot, paths.result,
-      paths.manifest(7), paths.shard(7, attempt: 2),
+      paths.manifest(7), paths.shard(order: 7, attempt: 2),
     ] {
       #expect(path.removingLastComponent() == paths.work)
     }
-    #expect(paths.shard(7, attempt: 2).lastComponent?.string == "shard-7.2.sqlite")
+    #expect(paths.shard(order: 7, attempt: 2).lastComponent?.string == "shard-7.2.sqlite")
     #expect(MigrationPaths(destination: "/a", below: "/b").work == "/b/a.godwit-70d2182d")
   }
 

@@ -34,7 +34,7 @@ struct IndexTests {
     book.uniquenessConstraints = [["title", "year"]]
     book.fetchIndexes = [
       FetchIndex(
-        "byYear",
+        name: "byYear",
         elements: [.init(property: "year", isAscending: false), .init(property: "title")])
     ]
     #expect(
@@ -49,7 +49,7 @@ struct IndexTests {
     var book = Entity("Book", [.optional("title"), .optional("year", .integer16)])
     book.fetchIndexes = [
       FetchIndex(
-        "late", elements: [.init(property: "title")],
+        name: "late", elements: [.init(property: "title")],
         partialPredicate: .and([
           .comparison(
             .keyPath(operand: nil, "year"), .greaterThan, .constant(.integer(2000)),
@@ -68,9 +68,9 @@ struct IndexTests {
 
   @Test func `an index that cannot be made is told with its reason`() throws {
     var place = Entity("Place", [.optional("x", .double)])
-    var tree = FetchIndex("near", elements: [.init(property: "x")])
+    var tree = FetchIndex(name: "near", elements: [.init(property: "x")])
     tree.elements[0].kind = .rTree
-    place.fetchIndexes = [tree, FetchIndex("gone", elements: [.init(property: "y")])]
+    place.fetchIndexes = [tree, FetchIndex(name: "gone", elements: [.init(property: "y")])]
     let schema = try StoreSchema(ManagedObjectModel(place))
     #expect(schema.indexes.isEmpty)
     #expect(schema.omissions.map(\.index) == ["near", "gone"])

@@ -26,11 +26,11 @@ struct StoredValueTests {
   func `an attribute's value takes its stored form`(
     value: AttributeValue, type: AttributeType, stored: StoredValue
   ) {
-    #expect(StoredValue(value, of: Attribute("x", type)) == stored)
+    #expect(StoredValue(value: value, of: Attribute(name: "x", type: type)) == stored)
   }
 
   @Test func `bytes that may lie in a file are tagged as inline`() {
-    #expect(StoredValue(.data([7]), of: .external("photo")) == .blob([1, 7]))
-    #expect(StoredValue(.data([7]), of: .optional("photo", .binary)) == .blob([7]))
+    #expect(StoredValue(value: .data([7]), of: .external("photo")) == .blob([1, 7]))
+    #expect(StoredValue(value: .data([7]), of: .optional("photo", .binary)) == .blob([7]))
   }
 }

@@ -85,8 +85,8 @@ import Testing
   @Test func `a fresh store is laid out as Core Data makes it`() throws {
     try write(StoreMetadata(uuid: "U", plist: [:]), model())
     let reader = try StoreReader(immutable: path)
-    #expect(try reader.number("PRAGMA page_size") == 4096)
-    #expect(try reader.number("PRAGMA auto_vacuum") == 2)
+    #expect(try reader.number(sql: "PRAGMA page_size") == 4096)
+    #expect(try reader.number(sql: "PRAGMA auto_vacuum") == 2)
     let catalog = try reader.catalog()
     #expect(catalog.tables["ZP"] == ["Z_PK", "Z_ENT", "Z_OPT", "ZX"])
     #expect(try StoreSchema(model()).resolved(in: catalog).1 == SchemaDifferences())

@@ -17,7 +17,7 @@ import Testing
   @Test func `a permutation of many numbers can be undone`() {
     let permutation = Permutation(count: 1_099_511_627_000, salt: 9)
     for number in Swift.stride(from: 0, to: permutation.count, by: 1_099_511_627) {
-      let image = permutation.image(number)
+      let image = permutation.image(place: number)
       #expect((0..<permutation.count).contains(image))
       #expect(permutation.preimage(image) == number)
     }
@@ -25,7 +25,7 @@ import Testing
 
   @Test func `a permutation shuffles`() {
     let permutation = Permutation(count: 10_000, salt: 1)
-    let images = (0..<10_000).map { permutation.image($0) }
+    let images = (0..<10_000).map { permutation.image(place: $0) }
     let rising = zip(images, images.dropFirst()).filter { $0 < $1 }.count
     #expect((4_500...5_500).contains(rising))
   }

@@ -76,7 +76,7 @@ import Testing
 
   @Test func `what has no known hash or column is refused`() throws {
     var entity = Entity("Place")
-    entity.attributes = [Attribute("position", .composite)]
+    entity.attributes = [Attribute(name: "position", type: .composite)]
     let model = try ManagedObjectModel(entities: [entity])
     let found = problem { _ = try StoreGenerator(model: model, rows: 1, seed: 1) }
     guard case .schemaNotSupported(let error)? = found else {
@@ -88,7 +88,7 @@ import Testing
 
   @Test func `a constraint without enough values is refused`() throws {
     var entity = Entity("Switch")
-    entity.attributes = [Attribute("isOn", .boolean)]
+    entity.attributes = [Attribute(name: "isOn", type: .boolean)]
     entity.uniquenessConstraints = [["isOn"]]
     let model = try ManagedObjectModel(entities: [entity])
     _ = try StoreGenerator(model: model, rows: 2, seed: 1).generate(to: store)

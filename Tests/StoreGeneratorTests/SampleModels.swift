@@ -7,7 +7,7 @@ enum SampleModels {
     _ name: String, _ type: AttributeType, optional: Bool = false,
     _ change: (inout Attribute) -> Void = { _ in }
   ) -> Attribute {
-    var attribute = Attribute(name, type)
+    var attribute = Attribute(name: name, type: type)
     attribute.isOptional = optional
     change(&attribute)
     return attribute
@@ -17,7 +17,7 @@ enum SampleModels {
     _ name: String, to destination: String, inverse: String?, many: Bool = false,
     ordered: Bool = false, optional: Bool = true, _ change: (inout Relationship) -> Void = { _ in }
   ) -> Relationship {
-    var relationship = Relationship(name, to: destination, inverse: inverse, isToMany: many)
+    var relationship = Relationship(name: name, to: destination, inverse: inverse, isToMany: many)
     relationship.isOrdered = ordered
     relationship.isOptional = optional
     change(&relationship)

@@ -44,7 +44,7 @@ struct StoreChecks {
       let table = try #require(schema.table(of: entity))
       let number = try #require(schema.numbers[entity.name])
       let found = try count(
-        "SELECT count(*) FROM \(SQL.identifier(table.name)) WHERE Z_ENT = \(number.rawValue)")
+        "SELECT count(*) FROM \(SQL.identifier(name: table.name)) WHERE Z_ENT = \(number.rawValue)")
       if entity.isAbstract {
         #expect(found == 0)
       } else {
@@ -57,7 +57,7 @@ struct StoreChecks {
   }
 
   private func keys(of table: EntityTable) throws {
-    let name = SQL.identifier(table.name)
+    let name = SQL.identifier(name: table.name)
     let maximum = try count("SELECT coalesce(max(Z_PK), 0) FROM \(name)")
     #expect(try count("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = ?", table.rootName) == maximum)
     #expect(try count("SELECT count(*) FROM \(name) WHERE Z_OPT NOT BETWEEN 1 AND 5") == 0)
@@ -81,8 +81,8 @@ struct StoreChecks {
     case .owner(let entity, _): try reference(column, of: table, to: entity)
     case .toOneEntity(let entity, let name):
       let relationship = try #require(declared(name, entity))
-      let key = try #require(table.column(.toOne(entity: entity, name: name)))
-      let target = try #require(model.entity(relationship.destinationEntityName))
+      let key = try #require(table.column(role: .toOne(entity: entity, name: name)))
+      let target = try #require(model.entity(name: relationship.destinationEntityName))
       let other = try #require(schema.table(of: target))
       #expect(
         try count(
@@ -98,11 +98,11 @@ struct StoreChecks {
   }
 
   private func declared(_ name: String, _ entity: String) -> Relationship? {
-    model.entity(entity)?.relationships.first { $0.name == name }
+    model.entity(name: entity)?.relationships.first { $0.name == name }
   }
 
   private func reference(_ column: Schema.Column, of table: EntityTable, to entity: String) throws {
-    let target = try #require(model.entity(entity))
+    let target = try #require(model.entity(name: entity))
     let other = try #require(schema.table(of: target))
     #expect(
       try count(
@@ -130,7 +130,7 @@ struct StoreChecks {
   private func order(_ column: Schema.Column, of table: EntityTable, _ role: Schema.Column.Role)
     throws
   {
-    let key = try #require(table.column(role))
+    let key = try #require(table.column(role: role))
     #expect(
       try count(
         """
@@ -163,7 +163,7 @@ struct StoreChecks {
           WHERE \(column.name) IS NOT NULL GROUP BY \(column.name))
           """) <= inverse.maxCount)
     } else {
-      let back = try #require(other.column(.toOne(entity: owner.name, name: inverse.name)))
+      let back = try #require(other.column(role: .toOne(entity: owner.name, name: inverse.name)))
       #expect(
         try count(
           """
@@ -177,7 +177,7 @@ struct StoreChecks {
     _ column: Schema.Column, of table: EntityTable, _ entity: String, _ name: String
   ) throws {
     let attribute = try #require(
-      model.entity(entity)?.attributes.first { $0.name == name })
+      model.entity(name: entity)?.attributes.first { $0.name == name })
     try mandatory(
       column, of: table, entity, name, attribute.isOptional || attribute.derivation != nil)
     let type: String
@@ -203,7 +203,7 @@ struct StoreChecks {
       try count("SELECT count(*) FROM \(join.name)")
         == report.joinTables.first { $0.name == join.name }?.rows)
     for (end, other) in [(join.first, join.second), (join.second, join.first)] {
-      let entity = try #require(model.entity(end.entityName))
+      let entity = try #require(model.entity(name: end.entityName))
       let table = try #require(schema.table(of: entity))
       #expect(
         try count(

@@ -21,13 +21,19 @@ import Testing
 
   @Test func `an error tells operation, path and number`() throws {
     let missing: FilePath = "/nonexistent/file"
-    #expect(throws: SystemCallError(.exchange, missing, .noSuchFileOrDirectory)) {
+    #expect(
+      throws: SystemCallError(operation: .exchange, path: missing, errno: .noSuchFileOrDirectory)
+    ) {
       try Files.exchange(missing, missing)
     }
-    #expect(throws: SystemCallError(.open, missing, .noSuchFileOrDirectory)) {
+    #expect(throws: SystemCallError(operation: .open, path: missing, errno: .noSuchFileOrDirectory))
+    {
       try Files.readFile(missing, limit: 1)
     }
-    #expect(throws: SystemCallError(.listDirectory, missing, .noSuchFileOrDirectory)) {
+    #expect(
+      throws: SystemCallError(
+        operation: .listDirectory, path: missing, errno: .noSuchFileOrDirectory)
+    ) {
       try Files.listDirectory(missing)
     }
   }
@@ -37,7 +43,7 @@ import Testing
     let (first, second) = (folder.appending("first"), folder.appending("second"))
     try Files.writeFileAtomically("1".utf8, to: first)
     try Files.writeFileAtomically("2".utf8, to: second)
-    #expect(throws: SystemCallError(.rename, first, .fileExists)) {
+    #expect(throws: SystemCallError(operation: .rename, path: first, errno: .fileExists)) {
       try Files.renameNoReplace(first, to: second)
     }
     try Files.rename(first, to: second)
@@ -68,7 +74,7 @@ import Testing
     let path = folder.appending("file")
     try Files.writeFileAtomically([UInt8](repeating: 7, count: 100_000), to: path)
     #expect(try Files.readFile(path, limit: 100_000).count == 100_000)
-    #expect(throws: SystemCallError(.read, path, .fileTooLarge)) {
+    #expect(throws: SystemCallError(operation: .read, path: path, errno: .fileTooLarge)) {
       try Files.readFile(path, limit: 99_999)
     }
   }
@@ -83,7 +89,7 @@ import Testing
     #expect(heard == 3_000_000)
     #expect(try Files.readFile(to, limit: 1 << 24) == bytes)
     #expect(try Files.fileStatus(to).mode == 0o601)
-    #expect(throws: SystemCallError(.open, to, .fileExists)) {
+    #expect(throws: SystemCallError(operation: .open, path: to, errno: .fileExists)) {
       try Files.cloneOrCopy(from: from, to: to)
     }
   }
@@ -158,7 +164,7 @@ import Testing
     #expect(try Files.fileStatus(folder).isDirectory)
     #expect(!status.isSameFile(as: try Files.fileStatus(folder)))
     #expect(try !Files.createDirectory(folder))
-    #expect(throws: SystemCallError(.createDirectory, path, .fileExists)) {
+    #expect(throws: SystemCallError(operation: .createDirectory, path: path, errno: .fileExists)) {
       try Files.createDirectory(path)
     }
   }
@@ -169,7 +175,7 @@ import Testing
     try Files.writeFileAtomically([1], to: path)
     try Files.syncFile(path)
     try Files.syncDirectory(folder)
-    #expect(throws: SystemCallError(.open, path, .notDirectory)) {
+    #expect(throws: SystemCallError(operation: .open, path: path, errno: .notDirectory)) {
       try Files.syncDirectory(path)
     }
   }

@@ -29,7 +29,7 @@ extension Attribute {
     _ name: String, _ type: AttributeType = .string, was: String? = nil,
     default value: AttributeValue = .null
   ) -> Attribute {
-    var attribute = Attribute(name, type)
+    var attribute = Attribute(name: name, type: type)
     attribute.isOptional = true
     attribute.renamingIdentifier = was
     attribute.defaultValue = value
@@ -60,7 +60,7 @@ extension Relationship {
   package static func toOne(
     _ name: String, _ destination: String, inverse: String?, was: String? = nil
   ) -> Relationship {
-    var relationship = Relationship(name, to: destination, inverse: inverse)
+    var relationship = Relationship(name: name, to: destination, inverse: inverse)
     relationship.isOptional = true
     relationship.renamingIdentifier = was
     return relationship
@@ -70,7 +70,7 @@ extension Relationship {
     _ name: String, _ destination: String, inverse: String?, isOrdered: Bool = false,
     was: String? = nil
   ) -> Relationship {
-    var relationship = Relationship(name, to: destination, inverse: inverse, isToMany: true)
+    var relationship = Relationship(name: name, to: destination, inverse: inverse, isToMany: true)
     relationship.isOptional = true
     relationship.isOrdered = isOrdered
     relationship.renamingIdentifier = was

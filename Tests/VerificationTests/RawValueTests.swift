@@ -5,12 +5,12 @@ import Testing
 
 struct RawValueTests {
   @Test func `values that look alike are told apart`() {
-    #expect(RawValue.double(0.0) != .double(-0.0))
-    #expect(RawValue.double(.nan) == .double(.nan))
+    #expect(RawValue.double(number: 0.0) != .double(number: -0.0))
+    #expect(RawValue.double(number: .nan) == .double(number: .nan))
     #expect(RawValue.text("é") != .text("e\u{301}"))
     #expect(RawValue.text([97, 0, 98]) != .text([97, 0, 99]))
     #expect(RawValue.text("a") != .blob([97]))
-    #expect(RawValue.integer(1) != .double(1))
+    #expect(RawValue.integer(1) != .double(number: 1))
   }
 
   @Test func `a description shows what differs and obeys no terminal`() {
@@ -18,7 +18,7 @@ struct RawValueTests {
     #expect(RawValue.text("e\u{301}").description == #""e\u{301}""#)
     #expect(RawValue.text([97, 0, 255]).description == #""a\x00\xff""#)
     #expect(RawValue.text("\u{1B}]0;x").description == #""\u{1b}]0;x""#)
-    #expect(RawValue.double(-0.0).description == "-0.0")
+    #expect(RawValue.double(number: -0.0).description == "-0.0")
     #expect(RawValue.blob([0, 255]).description == "x'00ff'")
     #expect(
       RawValue.blob([UInt8](repeating: 1, count: 100)).description
@@ -27,18 +27,18 @@ struct RawValueTests {
 
   @Test func `affinity is what SQLite says`() throws {
     let affinity = try Affinity()
-    #expect(try affinity.applied(.double(5), .timestamp) == .integer(5))
-    #expect(try affinity.applied(.double(5.5), .timestamp) == .double(5.5))
-    #expect(try affinity.applied(.integer(5), .float) == .double(5))
-    #expect(try affinity.applied(.double(-0.0), .float) == .double(0))
-    #expect(try affinity.applied(.text("1.50"), .decimal) == .double(1.5))
-    #expect(try affinity.applied(.text([97, 0, 98]), .varchar) == .text([97, 0, 98]))
-    #expect(try affinity.applied(.blob([1]), .integer) == .blob([1]))
+    #expect(try affinity.applied(.double(number: 5), type: .timestamp) == .integer(5))
+    #expect(try affinity.applied(.double(number: 5.5), type: .timestamp) == .double(number: 5.5))
+    #expect(try affinity.applied(.integer(5), type: .float) == .double(number: 5))
+    #expect(try affinity.applied(.double(number: -0.0), type: .float) == .double(number: 0))
+    #expect(try affinity.applied(.text("1.50"), type: .decimal) == .double(number: 1.5))
+    #expect(try affinity.applied(.text([97, 0, 98]), type: .varchar) == .text([97, 0, 98]))
+    #expect(try affinity.applied(.blob([1]), type: .integer) == .blob([1]))
   }
 
   @Test func `keys stand in the order in which SQLite sorts them`() {
     let sorted: [RawValue] = [
-      .null, .integer(-1), .double(0.5), .integer(2), .text("a"), .blob([0]),
+      .null, .integer(-1), .double(number: 0.5), .integer(2), .text("a"), .blob([0]),
     ]
     for (index, value) in sorted.enumerated() {
       for other in sorted[(index + 1)...] {

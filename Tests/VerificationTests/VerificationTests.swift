@@ -13,7 +13,8 @@ import Testing
     #expect(report.rows == 8)
     #expect(
       report.removed == [
-        .init(.attribute, "Book.gone", count: 1), .init(.attribute, "Comic.gone", count: 1),
+        .init(what: .attribute, name: "Book.gone", count: 1),
+        .init(what: .attribute, name: "Comic.gone", count: 1),
       ])
   }
 

@@ -29,7 +29,7 @@ struct ExternalFiles {
         return
       }
       guard source != target else { return }
-      try Self.copy(component, size, from: source, to: target)
+      try Self.copy(component, size: size, from: source, to: target)
       // A few are synced one by one, more of them all at once.
       if copies.count <= Files.fewFiles { copies.append(component) }
     }
@@ -43,25 +43,25 @@ struct ExternalFiles {
   func forEachName(_ body: (String) throws -> Void) throws {
     var unlisted: [ExternalReferences] = []
     for (table, columns) in schema.externalColumns.sorted(by: { $0.key < $1.key }) {
-      if try !names.forEach(of: table, body) {
+      if try !names.forEach(of: table, body: body) {
         unlisted += columns.map { ExternalReferences(table: table, column: $0.name) }
       }
     }
     if unlisted.isEmpty { return }
     try StoreConnection.immutable(result).perform { db in
-      for references in unlisted { try references.forEach(in: db, body) }
+      for references in unlisted { try references.forEach(in: db, body: body) }
     }
   }
 
   private static func copy(
-    _ name: FilePath.Component, _ size: Int64, from source: FilePath, to target: FilePath
+    _ name: FilePath.Component, size: Int64, from source: FilePath, to target: FilePath
   ) throws {
     try Files.createDirectory(Files.parent(of: target))
     try Files.createDirectory(target)
     let (original, copy) = (source.appending(name), target.appending(name))
     // A file has its name only once it is whole, so one that differs is somebody else's.
     if let found = try Files.fileStatusIfPresent(copy, followLinks: false) {
-      guard found.kind == .file, found.size == size, try hasSameBytes(original, copy) else {
+      guard found.kind == .file, found.size == size, try hasSameBytes(original, second: copy) else {
         throw MigrationError.outputExists(copy)
       }
       return
@@ -73,7 +73,7 @@ struct ExternalFiles {
     try Files.renameNoReplace(part, to: copy)
   }
 
-  private static func hasSameBytes(_ first: FilePath, _ second: FilePath) throws -> Bool {
+  private static func hasSameBytes(_ first: FilePath, second: FilePath) throws -> Bool {
     let one = try FileDescriptor.open(first, .readOnly, options: .closeOnExec)
     return try one.closeAfter {
       let other = try FileDescriptor.open(second, .readOnly, options: .closeOnExec)
@@ -107,13 +107,13 @@ struct ExternalReferences {
   let column: String
 
   /// Tells one name after the other.
-  func forEach(in db: Database, _ body: (String) throws -> Void) throws {
-    let name = SQL.identifier(column)
+  func forEach(in db: Database, body: (String) throws -> Void) throws {
+    let name = SQL.identifier(name: column)
     // The length keeps SQLite from reading the values that are in the store, which may be long.
     let found = try Data.fetchCursor(
       db,
       sql: """
-        SELECT substr(\(name), 2, 36) FROM \(SQL.identifier(table))
+        SELECT substr(\(name), 2, 36) FROM \(SQL.identifier(name: table))
         WHERE length(\(name)) < 64 AND substr(\(name), 1, 1) = X'02'
         """)
     while let file = try found.next() { try body(String(decoding: file, as: UTF8.self)) }

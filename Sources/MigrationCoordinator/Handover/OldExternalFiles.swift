@@ -40,7 +40,7 @@ struct OldExternalFiles {
         guard try Files.fileStatus(from, followLinks: false).kind == .file,
           try Files.fileStatusIfPresent(to, followLinks: false) == nil
         else { continue }
-        try Self.link(from, to)
+        try Self.link(from: from, to: to)
         made.append(to)
       }
       try Files.syncDirectory(target)
@@ -52,9 +52,9 @@ struct OldExternalFiles {
     return made
   }
 
-  private static func link(_ from: FilePath, _ to: FilePath) throws {
+  private static func link(from: FilePath, to: FilePath) throws {
     do {
-      try Files.link(from, to: to)
+      try Files.link(from: from, to: to)
     } catch {
       // Not every file system gives a file two names.
       guard error.errno != .fileExists else { throw error }
@@ -81,7 +81,7 @@ struct OldExternalFiles {
   // MARK: The old store is removed
 
   /// The files that the old store names and the result does not.
-  func obsolete(_ survey: StoreSurvey, _ files: ExternalFiles) throws -> [FilePath.Component] {
+  func obsolete(_ survey: StoreSurvey, files: ExternalFiles) throws -> [FilePath.Component] {
     let columns = survey.schema.externalColumns
     guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store)),
       try !isShared

@@ -31,7 +31,7 @@ struct ResultHandover {
       store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
       journal: SwapJournal(paths))
     let old = OldExternalFiles(store: request.store)
-    let obsolete = request.discardsOld ? try old.obsolete(survey, files) : []
+    let obsolete = request.discardsOld ? try old.obsolete(survey, files: files) : []
     survey.access.release()
     let links = request.discardsOld ? [] : try old.keep(for: kept)
     do {

@@ -22,17 +22,17 @@ struct StoreSwapper {
   /// Swaps `result`, which lies on the same file system, with the store.
   func swap(_ result: FilePath, discardsOld: Bool) throws {
     guard try SourceFingerprint(of: store) == fingerprint else {
-      throw StoreError(.changedDuringMigration, store: store)
+      throw StoreError(problem: .changedDuringMigration, store: store)
     }
     let expected = fingerprint.hasLog ? try foldLog() : try Facts(of: store)
     // Every open SQLite connection in WAL mode, and every running transaction in any other mode,
     // holds a lock in these bytes.
     guard
-      let lock = try RegionLock.acquire(store, .exclusive, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(.inUse, store: store) }
+      let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
+    else { throw StoreError(problem: .inUse, store: store) }
     // A commit between the look and the lock would be lost with the old store.
     guard try Facts(of: store) == expected else {
-      throw StoreError(.changedDuringMigration, store: store)
+      throw StoreError(problem: .changedDuringMigration, store: store)
     }
     try withExtendedLifetime(lock) {
       try removeEmptyLogs()
@@ -82,14 +82,14 @@ struct StoreSwapper {
       try db.execute(sql: "COMMIT")
       // A hot journal was rolled back by opening; a log has to be the one that was read.
       guard before.journal != nil || found == before else {
-        throw StoreError(.changedDuringMigration, store: store)
+        throw StoreError(problem: .changedDuringMigration, store: store)
       }
       guard let answer = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)"),
         Int64.fromDatabaseValue(answer[0]) == 0
-      else { throw StoreError(.inUse, store: store) }
+      else { throw StoreError(problem: .inUse, store: store) }
       return try Facts(of: store)
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     return after
   }
 
@@ -98,7 +98,7 @@ struct StoreSwapper {
     for suffix in ["-wal", "-journal"] {
       let path = FilePath(store.string + suffix)
       guard let status = try Files.fileStatusIfPresent(path) else { continue }
-      guard status.size == 0 else { throw StoreError(.inUse, store: store) }
+      guard status.size == 0 else { throw StoreError(problem: .inUse, store: store) }
       try Files.remove(path)
     }
     try Files.remove(FilePath(store.string + "-shm"))

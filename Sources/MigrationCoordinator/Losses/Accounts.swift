@@ -66,7 +66,7 @@ struct AccountCheck {
   private(set) var mismatches: [AccountMismatch] = []
 
   mutating func expect(
-    _ expected: Int64, _ found: Int64, _ side: AccountMismatch.Side, _ name: String
+    _ expected: Int64, found: Int64, side: AccountMismatch.Side, name: String
   ) {
     if expected == found { return }
     mismatches.append(.init(side: side, name: name, expected: expected, found: found))

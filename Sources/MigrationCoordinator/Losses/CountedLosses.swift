@@ -14,11 +14,11 @@ struct CountedLosses {
   let mappings: [MappingModel]
   let losses: MappingLosses
 
-  init(_ survey: StoreSurvey, _ mappings: [MappingModel], to destination: StoreSchema) {
+  init(survey: StoreSurvey, mappings: [MappingModel], to destination: StoreSchema) {
     self.survey = survey
     self.destination = destination
     self.mappings = mappings
-    losses = MappingLosses(mappings, source: survey.model, destination: destination.model)
+    losses = MappingLosses(models: mappings, source: survey.model, destination: destination.model)
   }
 
   /// All that can be told before an object is made.
@@ -28,19 +28,19 @@ struct CountedLosses {
 
   /// What of the things that a policy could have read nothing has read.
   func unread(_ read: PropertiesRead) throws -> [Loss] {
-    try count(Self.unread(losses.open, read, survey))
+    try count(Self.unread(losses.open, read: read, survey: survey))
   }
 
   /// Those of some possible losses that remain where those properties were read.
   static func unread(
-    _ open: [PossibleLoss], _ read: PropertiesRead, _ survey: StoreSurvey
+    _ open: [PossibleLoss], read: PropertiesRead, survey: StoreSurvey
   ) -> [PossibleLoss] {
     open.filter { loss in
       switch loss.kind {
       case .attribute(let name): return !read.contains(name, of: loss.entity)
       case .relationship(let name):
         if read.contains(name, of: loss.entity) { return false }
-        guard let entity = survey.model.entity(loss.entity),
+        guard let entity = survey.model.entity(name: loss.entity),
           let relationship = survey.model.allRelationships(of: entity).first(where: {
             $0.name == name
           }), let (owner, inverse) = survey.model.inverseWithOwner(of: relationship)
@@ -54,12 +54,12 @@ struct CountedLosses {
   }
 
   private func count(_ possible: [PossibleLoss]) throws -> [Loss] {
-    try Self.count(possible, survey, destination)
+    try Self.count(possible, survey: survey, destination: destination)
   }
 
   /// Counts in the rows of the store.
   static func count(
-    _ possible: [PossibleLoss], _ survey: StoreSurvey, _ destination: StoreSchema
+    _ possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema
   ) throws -> [Loss] {
     if possible.isEmpty { return [] }
     let view = RowView(
@@ -67,11 +67,15 @@ struct CountedLosses {
     let checker = ConditionChecker(
       view: view, destination: destination, mapping: MappingModel(entityMappings: []),
       reader: survey.reader)
-    let questions = possible.compactMap { loss in checker.question(loss).map { (loss, $0) } }
+    let questions = possible.compactMap { loss in
+      checker.question(possible: loss).map { (loss, $0) }
+    }
     var counter = RowCounter(survey.reader)
     for case (_, .rows(let question)) in questions { counter.ask(question) }
     try counter.run()
-    return try questions.compactMap { try checker.loss($0, $1, counter) }
+    return try questions.compactMap {
+      try checker.loss(possible: $0, question: $1, counter: counter)
+    }
   }
 
   /// What filters leave, found out object by object.
@@ -80,18 +84,18 @@ struct CountedLosses {
     var result: [Loss] = []
     try survey.reader.connection.perform { db in
       let filters = FilterSurvey(
-        db, survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
+        db: db, schema: survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
       defer { filters.close() }
       for division in losses.divisions {
-        guard let outcome = try filters.outcome(division) else { continue }
-        result += Self.losses(division, outcome)
+        guard let outcome = try filters.outcome(division: division) else { continue }
+        result += Self.losses(division: division, outcome: outcome)
       }
     }
     return result
   }
 
   private static func losses(
-    _ division: MappingLosses.Division, _ outcome: FilterSurvey.Outcome
+    division: MappingLosses.Division, outcome: FilterSurvey.Outcome
   ) -> [Loss] {
     var result: [Loss] = []
     if outcome.untaken > 0 {

@@ -61,7 +61,7 @@ package enum LossConsent: Hashable, Sendable {
   ) -> (unknown: [String], known: [String]) {
     guard case .some(let names) = self else { return ([], []) }
     let entities = models.flatMap { model in model.entities.map { (model, $0) } }
-    func members(_ name: String) -> [String] {
+    func members(name: String) -> [String] {
       entities.filter { $1.name == name }.flatMap { model, entity in
         model.allAttributes(of: entity).map(\.name)
           + model.allRelationships(of: entity).map(\.name)
@@ -71,7 +71,7 @@ package enum LossConsent: Hashable, Sendable {
     var known: Set<String> = []
     for name in names.sorted() {
       let entity = name.split(separator: ".", maxSplits: 1).first.map(String.init) ?? name
-      let properties = members(entity)
+      let properties = members(name: entity)
       let isEntity = entities.contains { $1.name == entity }
       if name == entity ? isEntity : properties.contains(name) { continue }
       unknown.append(name)

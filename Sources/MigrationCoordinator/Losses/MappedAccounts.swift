@@ -14,7 +14,7 @@ struct MappedAccounts {
   /// Takes what was counted beforehand and what the workers counted; throws where the two do not
   /// add up.
   init(
-    _ counted: CountedLosses, beforehand: [Loss], _ objects: ObjectAccounts
+    counted: CountedLosses, beforehand: [Loss], objects: ObjectAccounts
   ) throws {
     // What workers tell of filters stands in for what was found out before.
     losses = beforehand.filter { $0.cause != .filter }
@@ -33,20 +33,21 @@ struct MappedAccounts {
           losses.append(loss)
         }
       }
-      add(entity.name, census.count(of: entity.name), told)
+      add(entity.name, rows: census.count(of: entity.name), told: told)
     }
-    checkMappings(counted.mappings, objects)
+    checkMappings(counted.mappings, objects: objects)
     losses += try counted.unread(objects.read)
     try check.requireAgreement()
   }
 
   private mutating func add(
-    _ entity: String, _ rows: Int64, _ told: ObjectAccounts.OfEntity?
+    _ entity: String, rows: Int64, told: ObjectAccounts.OfEntity?
   ) {
     var account = StageAccounts.OfEntity(entity: entity, rowsIn: rows, rowsOut: 0, dropped: [])
     if let told {
-      check.expect(rows, told.objects, .table, entity)
-      check.expect(rows, told.kept + told.untaken + told.dropped, .source, entity)
+      check.expect(rows, found: told.objects, side: .table, name: entity)
+      check.expect(
+        rows, found: told.kept + told.untaken + told.dropped, side: .source, name: entity)
       account.rowsOut = told.kept
       let drops: [(LossCause, Int64, [Int64])] = [
         (.filter, told.untaken, told.untakenKeys), (.policy, told.dropped, told.droppedKeys),
@@ -59,7 +60,7 @@ struct MappedAccounts {
       }
     } else if rows > 0 {
       let loss = losses.first { $0.kind == .entity && $0.entity == entity }
-      check.expect(rows, loss?.count ?? 0, .source, entity)
+      check.expect(rows, found: loss?.count ?? 0, side: .source, name: entity)
       account.dropped = [.init(cause: loss?.cause ?? .removed, objects: rows)]
     }
     accounts.entities.append(account)
@@ -67,7 +68,7 @@ struct MappedAccounts {
 
   /// A mapping without a policy makes one object of each that it takes, and nothing else makes any
   /// unless there is a policy.
-  private mutating func checkMappings(_ models: [MappingModel], _ objects: ObjectAccounts) {
+  private mutating func checkMappings(_ models: [MappingModel], objects: ObjectAccounts) {
     let all = models.flatMap(\.entityMappings)
     let hasPolicies = all.contains { $0.ownPolicyClassName != nil }
     var made: [String: Int64] = [:]
@@ -77,12 +78,12 @@ struct MappedAccounts {
       else { continue }
       if let name = mapping.destinationEntityName { made[name, default: 0] += told.made }
       guard mapping.ownPolicyClassName == nil else { continue }
-      check.expect(told.taken, told.used, .mapping, told.mapping)
-      check.expect(told.taken, told.made, .mapping, told.mapping)
+      check.expect(told.taken, found: told.used, side: .mapping, name: told.mapping)
+      check.expect(told.taken, found: told.made, side: .mapping, name: told.mapping)
     }
     guard !hasPolicies else { return }
     for name in Set(made.keys).union(objects.rows.keys).sorted() {
-      check.expect(made[name] ?? 0, objects.rows[name] ?? 0, .destination, name)
+      check.expect(made[name] ?? 0, found: objects.rows[name] ?? 0, side: .destination, name: name)
     }
   }
 }

@@ -21,8 +21,8 @@ struct RowAccounts {
 
   /// Throws where rows that were read are neither written nor known to be lost.
   init(
-    _ survey: StoreSurvey, _ assessment: Assessment, _ plan: MigrationPlan,
-    _ manifests: [ShardManifest]
+    survey: StoreSurvey, assessment: Assessment, plan: MigrationPlan,
+    manifests: [ShardManifest]
   ) throws {
     self.survey = survey
     self.assessment = assessment
@@ -44,7 +44,7 @@ struct RowAccounts {
 
   /// What was read and made for a destination table; nil where there was nothing to do.
   private func outcome(
-    _ table: TableProgram
+    table: TableProgram
   ) -> (seen: Int64, made: [Int64: Int64])? {
     guard let pieces = results[table.destinationTable], !pieces.isEmpty else { return nil }
     var seen: Int64 = 0
@@ -73,10 +73,10 @@ struct RowAccounts {
   private mutating func countTables() throws {
     var recounted: Set<String> = []
     for table in program.tables {
-      guard var found = outcome(table) else { continue }
-      if !agrees(table, found), recounted.insert(table.sourceTable).inserted {
+      guard var found = outcome(table: table) else { continue }
+      if !agrees(table, found: found), recounted.insert(table.sourceTable).inserted {
         try census.recount(table.sourceTable)
-        found = outcome(table) ?? found
+        found = outcome(table: table) ?? found
         if let own = survey.schema.tables.first(where: { $0.name == table.sourceTable }),
           let loss = try census.strays(in: own),
           !assessment.losses.contains(where: { $0.cause == .unknownEntity && $0.name == loss.name })
@@ -85,27 +85,28 @@ struct RowAccounts {
         }
       }
       check.expect(
-        census.total(table.sourceTable), found.seen, .table, table.destinationTable)
+        census.total(table.sourceTable), found: found.seen, side: .table,
+        name: table.destinationTable)
       for entity in table.entities {
         let number = EntityNumber(rawValue: entity.destination)
         guard let name = assessment.destination.numbers[number] else { continue }
         let made = found.made[entity.destination] ?? 0
-        check.expect(rowsIn(table, entity), made, .destination, name)
+        check.expect(rowsIn(table, entity: entity), found: made, side: .destination, name: name)
         accounts.rows[name, default: 0] += made
       }
     }
   }
 
-  private func rowsIn(_ table: TableProgram, _ entity: TableProgram.Renumbering) -> Int64 {
+  private func rowsIn(_ table: TableProgram, entity: TableProgram.Renumbering) -> Int64 {
     census.counts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0
   }
 
   private func agrees(
-    _ table: TableProgram, _ found: (seen: Int64, made: [Int64: Int64])
+    _ table: TableProgram, found: (seen: Int64, made: [Int64: Int64])
   ) -> Bool {
     found.seen == census.total(table.sourceTable)
       && table.entities.allSatisfy {
-        found.made[$0.destination] ?? 0 == rowsIn(table, $0)
+        found.made[$0.destination] ?? 0 == rowsIn(table, entity: $0)
       }
   }
 
@@ -124,7 +125,7 @@ struct RowAccounts {
         entity: entity.name, rowsIn: rows, rowsOut: taken ? rows : 0, dropped: [])
       if !taken, rows > 0 {
         let loss = loss(of: entity.name)
-        check.expect(rows, loss?.count ?? 0, .source, entity.name)
+        check.expect(rows, found: loss?.count ?? 0, side: .source, name: entity.name)
         account.dropped = [.init(cause: loss?.cause ?? .removed, objects: rows)]
       }
       accounts.entities.append(account)
@@ -152,7 +153,7 @@ struct RowAccounts {
   private mutating func addPairs() throws {
     for join in survey.schema.joinTables {
       let rows = try survey.reader.number(
-        "SELECT count(*) FROM \(SQL.identifier(join.name))")
+        sql: "SELECT count(*) FROM \(SQL.identifier(name: join.name))")
       let incomplete =
         assessment.losses.first {
           $0.cause == .missingKey && $0.entity == join.first.entityName
@@ -161,7 +162,7 @@ struct RowAccounts {
       let programs = program.joins.filter { $0.sourceTable == join.name }
       let out = programs.first.map { written($0) } ?? 0
       if let only = programs.first, only.filters.isEmpty {
-        check.expect(rows - incomplete, out, .table, join.name)
+        check.expect(rows - incomplete, found: out, side: .table, name: join.name)
       }
       accounts.pairs.append(
         .init(
@@ -182,6 +183,7 @@ struct RowAccounts {
     var read = PropertiesRead()
     for manifest in manifests { if let own = manifest.read { read.add(own) } }
     lateLosses += try CountedLosses.count(
-      CountedLosses.unread(step.openLosses, read, survey), survey, assessment.destination)
+      CountedLosses.unread(step.openLosses, read: read, survey: survey), survey: survey,
+      destination: assessment.destination)
   }
 }

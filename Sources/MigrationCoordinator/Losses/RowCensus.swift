@@ -22,7 +22,7 @@ struct RowCensus {
 
   /// Objects of an entity, without those of its subentities.
   func count(of entity: String) -> Int64 {
-    guard let found = survey.model.entity(entity), let table = survey.schema.table(of: found),
+    guard let found = survey.model.entity(name: entity), let table = survey.schema.table(of: found),
       let number = survey.schema.numbers[entity]
     else { return 0 }
     return counts[table.name]?[number] ?? 0
@@ -34,7 +34,7 @@ struct RowCensus {
       let rows = try Row.fetchAll(
         db,
         sql: """
-          SELECT Z_ENT, count(*) FROM \(SQL.identifier(table)) NOT INDEXED GROUP BY Z_ENT
+          SELECT Z_ENT, count(*) FROM \(SQL.identifier(name: table)) NOT INDEXED GROUP BY Z_ENT
           """)
       return Dictionary(
         rows.map { row in
@@ -48,6 +48,6 @@ struct RowCensus {
 
   /// The rows of a table that was counted again that are of no entity.
   func strays(in table: EntityTable) throws -> Loss? {
-    try StrayRows(survey: survey, scansAll: true).loss(table)
+    try StrayRows(survey: survey, scansAll: true).loss(table: table)
   }
 }

@@ -21,7 +21,7 @@ struct JoinChoices {
   /// Reads the stores among the places that the request names.
   ///
   /// Throws where the request asks for a name that the target's model leaves no choice of.
-  init(_ request: MigrationRequest, target: ManagedObjectModel) throws {
+  init(request: MigrationRequest, target: ManagedObjectModel) throws {
     for text in request.joinTables {
       let parts = text.split(separator: ".", maxSplits: 1).map(String.init)
       guard parts.count == 2, Self.isOpen(parts[1], of: parts[0], in: target) else {
@@ -44,7 +44,7 @@ struct JoinChoices {
   private static func isOpen(
     _ name: String, of entity: String, in model: ManagedObjectModel
   ) -> Bool {
-    guard let entity = model.entity(entity),
+    guard let entity = model.entity(name: entity),
       let relationship = entity.relationships.first(where: { $0.name == name }),
       let (owner, inverse) = model.inverseWithOwner(of: relationship)
     else { return false }
@@ -77,7 +77,7 @@ struct JoinChoices {
       // What was asked for stands in the place of the pair that a store shows.
       let pairs = Set(
         open.compactMap { name in
-          model.entity(entity)?.relationships.first { $0.name == name }?.inverseName
+          model.entity(name: entity)?.relationships.first { $0.name == name }?.inverseName
         })
       result.relationships[entity, default: []].subtract(pairs)
       result.relationships[entity, default: []].formUnion(open)

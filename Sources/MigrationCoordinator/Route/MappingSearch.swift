@@ -23,15 +23,17 @@ struct MappingSearch {
   /// the models.
   init(_ request: MigrationRequest) throws {
     if request.infersOnly { return }
-    for path in request.mappings { take(try MappingFile.read(path), .named) }
+    for path in request.mappings { take(try MappingFile.read(path), standing: .named) }
     for folder in request.mappingFolders {
-      for path in try Self.below(folder) { tryToTake(path, .listed) }
+      for path in try Self.below(folder) { tryToTake(path, standing: .listed) }
     }
-    for folder in Self.modelFolders(request) {
+    for folder in Self.modelFolders(request: request) {
       // Whoever keeps a model in a folder that cannot be listed keeps no mapping models there.
       guard let names = try? Files.listDirectory(folder) else { continue }
       for name in names.sorted(by: { $0.string < $1.string }) {
-        if Self.isMapping(folder.appending(name)) { tryToTake(folder.appending(name), .found) }
+        if Self.isMapping(folder.appending(name)) {
+          tryToTake(folder.appending(name), standing: .found)
+        }
       }
     }
   }
@@ -41,7 +43,7 @@ struct MappingSearch {
   }
 
   private mutating func take(
-    _ file: MappingFile, _ standing: RouteMapping.Standing, isOutline: Bool = false
+    _ file: MappingFile, standing: RouteMapping.Standing, isOutline: Bool = false
   ) {
     let name = file.path.string
     guard files[name] == nil else { return }
@@ -58,18 +60,18 @@ struct MappingSearch {
         isOutline: isOutline))
   }
 
-  private mutating func tryToTake(_ path: FilePath, _ standing: RouteMapping.Standing) {
+  private mutating func tryToTake(_ path: FilePath, standing: RouteMapping.Standing) {
     do {
-      take(try MappingFile.read(path), standing)
+      take(try MappingFile.read(path), standing: standing)
     } catch {
       // Any JSON may lie beside a model.
       if standing == .found, path.extension == "json", !MappingFile.claimsToBeMapping(path) {
         return
       }
       let found = UnreadableMapping(path: path, wasNamed: standing == .listed, error: error)
-      if let outline = MappingFile.outline(path) {
+      if let outline = MappingFile.outline(path: path) {
         outlines.append(found)
-        take(outline, standing, isOutline: true)
+        take(outline, standing: standing, isOutline: true)
       } else {
         unreadable.append(found)
       }
@@ -104,7 +106,7 @@ struct MappingSearch {
   }
 
   /// The bundles of models, and the folders in which they lie.
-  private static func modelFolders(_ request: MigrationRequest) -> [FilePath] {
+  private static func modelFolders(request: MigrationRequest) -> [FilePath] {
     var result: [FilePath] = []
     for place in request.target + request.models {
       guard let bundle = try? ModelBundle(place) else { continue }

@@ -55,7 +55,7 @@ struct RouteFinder {
       }
       return FoundRoute(route: route, unreadable: search.unreadable)
     } catch let error as RouteError {
-      throw failure(error, search, known.flatMap(\.versions))
+      throw failure(error: error, search: search, known: known.flatMap(\.versions))
     }
   }
 
@@ -67,7 +67,7 @@ struct RouteFinder {
   }
 
   private func failure(
-    _ error: RouteError, _ search: MappingSearch, _ known: [RouteVersion]
+    error: RouteError, search: MappingSearch, known: [RouteVersion]
   ) -> MigrationError {
     switch error {
     case .mappingsMissing(let gaps, let unknown, let infers):
@@ -81,15 +81,15 @@ struct RouteFinder {
       guard let file = search.files[name] else {
         preconditionFailure("only mapping models that were read are placed")
       }
-      return .mappingMismatch(file.path, mismatches(file, known))
+      return .mappingMismatch(file.path, mismatches(file, known: known))
     }
   }
 
   /// How a mapping model differs from the versions that it comes closest to.
   private func mismatches(
-    _ file: MappingFile, _ known: [RouteVersion]
+    _ file: MappingFile, known: [RouteVersion]
   ) -> [MappingMismatch] {
-    func closest(_ side: MappingSide, _ first: ManagedObjectModel) -> [MappingMismatch] {
+    func closest(_ side: MappingSide, first: ManagedObjectModel) -> [MappingMismatch] {
       let original = side == .source ? file.source?.model : file.destination?.model
       var best = file.mapping.mismatches(side, model: first, original: original)
       for version in known {
@@ -98,7 +98,7 @@ struct RouteFinder {
       }
       return best
     }
-    let found = closest(.source, survey.model) + closest(.destination, target.model)
+    let found = closest(.source, first: survey.model) + closest(.destination, first: target.model)
     if !found.isEmpty { return found }
     // It is for two versions that are known, but the route does not touch them.
     return file.mapping.mismatches(.source, model: survey.model)

@@ -23,40 +23,40 @@ package struct Assessment: Sendable {
   package var destination: StoreSchema { steps[steps.count - 1].destination }
 
   /// Infers the mapping and holds its demands against the store; writes nothing.
-  package init(_ survey: StoreSurvey, to model: ManagedObjectModel) throws {
+  package init(survey: StoreSurvey, to model: ManagedObjectModel) throws {
     let step = MigrationRoute.Step(
       from: RouteVersion(names: [], model: survey.model, hashes: survey.metadata.versionHashes),
       to: RouteVersion(names: [], model: model, hashes: [:]))
-    try self.init(survey, [try RowStep(step, source: survey.schema)])
+    try self.init(survey: survey, steps: [try RowStep(step: step, source: survey.schema)])
   }
 
   /// Holds the demands of each step against the rows that it would begin with; writes nothing.
   ///
   /// The steps are known to compose; a step that has no program is alone.
-  init(_ survey: StoreSurvey, _ steps: [RowStep], scansAll: Bool = false) throws {
+  init(survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false) throws {
     self.steps = steps
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
     try OpenStep.prepare(survey.reader)
     for step in steps {
-      open.append(OpenStep(step, before, survey, &counter))
+      open.append(OpenStep(step: step, before: before, survey: survey, counter: &counter))
       before = step.program.flatMap { next in
         guard let before else { return next }
-        return ProgramComposer(before, then: next, destination: step.destination).compose()
+        return ProgramComposer(first: before, then: next, destination: step.destination).compose()
       }
     }
     try counter.run()
     var losses: [Loss] = []
     var found: (hindrances: [Hindrance], step: RowStep)?
     for step in open {
-      let own = try step.hindrances(counter)
+      let own = try step.hindrances(counter: counter)
       if found == nil && !own.isEmpty { found = (own, step.step) }
-      losses += try step.losses(counter)
+      losses += try step.losses(counter: counter)
     }
     if let before, found == nil, let last = steps.last {
       let missing = try MissingExternalFiles(reader: survey.reader, store: survey.store)
-        .hindrances(before)
+        .hindrances(program: before)
       if !missing.isEmpty { found = (missing, last) }
     }
     hindrances = found?.hindrances ?? []
@@ -66,14 +66,14 @@ package struct Assessment: Sendable {
   }
 
   /// The highest keys ever given, by root entity of the destination.
-  func maxima(_ survey: StoreSurvey) -> [String: Int64] {
+  func maxima(survey: StoreSurvey) -> [String: Int64] {
     steps.reduce(survey.maxima) { maxima, step in
       var result: [String: Int64] = [:]
       let model = step.source.model
       for table in step.destination.tables {
         let sources = table.entityNames.compactMap {
           step.mapping.mapping(toDestination: $0)?.sourceEntityName
-        }.compactMap { model.entity($0) }
+        }.compactMap { model.entity(name: $0) }
         guard let first = sources.first else { continue }
         result[table.rootName] = maxima[model.root(of: first).name]
       }
@@ -99,8 +99,8 @@ private struct OpenStep {
   }
 
   init(
-    _ step: RowStep, _ before: MigrationProgram?, _ survey: StoreSurvey,
-    _ counter: inout RowCounter
+    step: RowStep, before: MigrationProgram?, survey: StoreSurvey,
+    counter: inout RowCounter
   ) {
     self.step = step
     let view = RowView(
@@ -109,16 +109,16 @@ private struct OpenStep {
       view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader)
     self.checker = checker
     conditions = step.conditions.compactMap { condition in
-      checker.question(condition).map { (condition, $0) }
+      checker.question(condition: condition).map { (condition, $0) }
     }
     possibleLosses = step.possibleLosses.compactMap { possible in
-      checker.question(possible).map { (possible, $0) }
+      checker.question(possible: possible).map { (possible, $0) }
     }
     for case (_, .rows(let question)) in conditions { counter.ask(question) }
     for case (_, .rows(let question)) in possibleLosses { counter.ask(question) }
   }
 
-  func hindrances(_ counter: RowCounter) throws -> [Hindrance] {
+  func hindrances(counter: RowCounter) throws -> [Hindrance] {
     let obstacles = step.obstacles.map {
       Hindrance(
         reason: .obstacle($0.reason), entity: $0.entity, property: $0.property, code: $0.code)
@@ -129,10 +129,12 @@ private struct OpenStep {
         code: .inferredMappingModel)
     }
     return try obstacles + forms
-      + conditions.compactMap { try checker.hindrance($0, $1, counter) }
+      + conditions.compactMap {
+        try checker.hindrance(condition: $0, question: $1, counter: counter)
+      }
   }
 
-  func losses(_ counter: RowCounter) throws -> [Loss] {
-    try possibleLosses.compactMap { try checker.loss($0, $1, counter) }
+  func losses(counter: RowCounter) throws -> [Loss] {
+    try possibleLosses.compactMap { try checker.loss(possible: $0, question: $1, counter: counter) }
   }
 }

@@ -26,11 +26,11 @@ package struct RowStep: Sendable {
 
   /// Infers and compiles; `source` has the names that the store really uses.
   init(
-    _ step: MigrationRoute.Step, source: StoreSchema, joins: JoinChoices = .none
+    step: MigrationRoute.Step, source: StoreSchema, joins: JoinChoices = .none
   ) throws {
     let inference = MappingInference(from: step.source.model, to: step.destination.model)
     try self.init(
-      step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
+      step: step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
       conditions: inference.conditions,
       possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [],
       calls: nil, joins: joins)
@@ -38,7 +38,7 @@ package struct RowStep: Sendable {
 
   /// Compiles the mapping model of the step; nil where it does not go row by row.
   init?(
-    _ step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
+    step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
     joins: JoinChoices
   ) throws {
     guard step.mappings.count == 1 else { return nil }
@@ -46,20 +46,20 @@ package struct RowStep: Sendable {
     let calls: RowCalls
     do {
       calls = try RowCalls(
-        mapping, source: step.source.model, destination: step.destination.model,
+        mapping: mapping, source: step.source.model, destination: step.destination.model,
         independentPolicies: independentPolicies)
     } catch {
       return nil
     }
     try self.init(
-      step, source: source, mapping: mapping, obstacles: [], conditions: calls.conditions,
+      step: step, source: source, mapping: mapping, obstacles: [], conditions: calls.conditions,
       possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls,
       joins: joins)
     if program == nil { return nil }
   }
 
   private init(
-    _ step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
+    step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
     obstacles: [Obstacle], conditions: [Condition], possibleLosses: [PossibleLoss],
     openLosses: [PossibleLoss], calls: RowCalls?, joins: JoinChoices
   ) throws {

@@ -30,7 +30,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
   /// What was asked of the names of join tables.
   var joinTables: [String] = []
 
-  init(_ request: MigrationRequest, _ survey: StoreSurvey, _ stage: Stage) {
+  init(request: MigrationRequest, survey: StoreSurvey, stage: Stage) {
     fingerprint = survey.access.fingerprint
     sourceModel = survey.metadata.versionHashes.checksum
     destinationModel = stage.destination.hashes.checksum
@@ -67,7 +67,7 @@ struct SavedPlan: ResumableFile, Sendable {
   }
 
   init(
-    _ plan: MigrationPlan, by engine: any MigrationEngine, under restriction: PlanRestriction?,
+    plan: MigrationPlan, by engine: any MigrationEngine, under restriction: PlanRestriction?,
     of inputs: PlanInputs
   ) throws {
     id = UUID().uuidString

@@ -66,19 +66,19 @@ struct StagePlanner {
   ///     object whatever they say.
   ///   - joins: what is known of the names of join tables.
   init(
-    _ route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
+    route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
     independentPolicies: Set<String>?, joins: JoinChoices
   ) throws {
     var schema = source
     for given in route.steps {
       let step = given.completingCopies()
       if step.mappings.isEmpty {
-        let next = try RowStep(step, source: schema, joins: joins)
+        let next = try RowStep(step: step, source: schema, joins: joins)
         schema = next.destination
         add(next, isStepwise: isStepwise)
       } else if let independentPolicies,
         let next = try RowStep(
-          step, source: schema, independentPolicies: independentPolicies, joins: joins)
+          step: step, source: schema, independentPolicies: independentPolicies, joins: joins)
       {
         schema = next.destination
         add(next, isStepwise: isStepwise)
@@ -101,7 +101,8 @@ struct StagePlanner {
       } else if next.isComputed || open.contains(where: \.isComputed) {
         close(before: .mappingModel)
       } else if let before = composed, let program = next.program,
-        let both = ProgramComposer(before, then: program, destination: next.destination).compose()
+        let both = ProgramComposer(first: before, then: program, destination: next.destination)
+          .compose()
       {
         open.append(next)
         composed = both

@@ -28,21 +28,21 @@ package struct StageAssessment: Sendable {
   ///
   /// - Parameter scansAll: looks at every row for entities that the model does not have.
   init(
-    _ stage: Stage, _ survey: StoreSurvey, _ request: MigrationRequest, scansAll: Bool = false
+    stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false
   ) throws {
     self.survey = survey
     switch stage.work {
     case .rows(let steps):
-      let assessment = try Assessment(survey, steps, scansAll: scansAll)
+      let assessment = try Assessment(survey: survey, steps: steps, scansAll: scansAll)
       kind = .rows(assessment)
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
       losses = assessment.losses
     case .objects(let step):
       let mappings = step.mappings.map(\.mapping)
-      (destination, joinChoices) = try JoinChoices(request, target: step.destination.model)
+      (destination, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
         .destination(of: step, by: mappings, from: survey.schema)
-      let counted = CountedLosses(survey, mappings, to: destination)
+      let counted = CountedLosses(survey: survey, mappings: mappings, to: destination)
       kind = .objects(counted)
       losses =
         try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
@@ -75,21 +75,22 @@ package struct StageAssessment: Sendable {
   ///
   /// Throws where rows that were read are neither written nor known to be lost.
   func settled(
-    _ plan: MigrationPlan, _ manifests: [ShardManifest], _ summary: ObjectSummary?
+    _ plan: MigrationPlan, manifests: [ShardManifest], summary: ObjectSummary?
   ) throws -> (accounts: StageAccounts, losses: [Loss]) {
     switch kind {
     case .rows(let assessment):
-      let accounts = try RowAccounts(survey, assessment, plan, manifests)
+      let accounts = try RowAccounts(
+        survey: survey, assessment: assessment, plan: plan, manifests: manifests)
       return (accounts.accounts, losses + accounts.lateLosses)
     case .objects(let counted):
       let objects = summary?.accounts ?? ObjectAccounts()
-      let accounts = try MappedAccounts(counted, beforehand: losses, objects)
+      let accounts = try MappedAccounts(counted: counted, beforehand: losses, objects: objects)
       return (accounts.accounts, accounts.losses)
     }
   }
 
   /// The highest keys ever given, by root entity of the destination.
-  func maxima(_ summary: ObjectSummary?) -> [String: Int64] {
-    rows?.maxima(survey) ?? summary?.maxima ?? [:]
+  func maxima(summary: ObjectSummary?) -> [String: Int64] {
+    rows?.maxima(survey: survey) ?? summary?.maxima ?? [:]
   }
 }

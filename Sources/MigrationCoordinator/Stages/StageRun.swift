@@ -38,20 +38,21 @@ struct StageRun {
     guard survey.unsupported.isEmpty else {
       throw MigrationError.unsupported(store: request.store, survey.unsupported)
     }
-    let assessment = try StageAssessment(stage, survey, request)
+    let assessment = try StageAssessment(stage: stage, survey: survey, request: request)
     try assessment.requirePossible(store: request.store)
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
-    let input = StageInput(request, survey, assessment)
+    let input = StageInput(request: request, survey: survey, assessment: assessment)
     let choice = EngineList.choose(for: input, wish: request.engine.wish)
     let engine = choice.engine
     var outcome: Outcome
     do {
-      outcome = try await carryOut(assessment, input, engine, reporter)
+      outcome = try await carryOut(assessment, input: input, type: engine, reporter: reporter)
     } catch {
       guard let restriction = engine.restriction(after: error) else { throw error }
       logger.notice("\(restriction.notice)")
-      outcome = try await carryOut(assessment, input, engine, under: restriction, reporter.again())
+      outcome = try await carryOut(
+        assessment, input: input, type: engine, under: restriction, reporter: reporter.again())
     }
     outcome.report.engineDeclined = choice.refusal
     outcome.report.joinTables = assessment.joinChoices
@@ -60,28 +61,31 @@ struct StageRun {
 
   /// Plans, has workers make the shards and puts these together.
   private func carryOut(
-    _ assessment: StageAssessment, _ input: StageInput, _ type: any MigrationEngine.Type,
-    under restriction: PlanRestriction? = nil, _ reporter: ProgressReporter
+    _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
+    under restriction: PlanRestriction? = nil, reporter: ProgressReporter
   ) async throws -> Outcome {
-    let saved = try plan(input, type, under: restriction)
+    let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
     try checkSpace(type)
     try engine.prepare(
-      input, saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
-    let results = try await migrate(input, assessment, saved, engine, reporter)
+      input, plan: saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
+    let results = try await migrate(
+      input, assessment: assessment, saved: saved, engine: engine, reporter: reporter)
     do {
-      return try finish(results, input, assessment, saved, engine, reporter)
+      return try finish(
+        results, input: input, assessment: assessment, saved: saved, engine: engine,
+        reporter: reporter)
     } catch let error as AssemblyError {
-      throw MigrationError(error, in: paths.work)
+      throw MigrationError(error: error, in: paths.work)
     }
   }
 
   // MARK: Planning
 
   private func plan(
-    _ input: StageInput, _ type: any MigrationEngine.Type, under restriction: PlanRestriction?
+    input: StageInput, type: any MigrationEngine.Type, under restriction: PlanRestriction?
   ) throws -> SavedPlan {
-    let inputs = PlanInputs(request, survey, stage)
+    let inputs = PlanInputs(request: request, survey: survey, stage: stage)
     if let saved = try workspace.savedPlan(inputs, by: type.name),
       restriction == nil || saved.restriction == restriction
     {
@@ -90,7 +94,7 @@ struct StageRun {
     }
     try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
     let (engine, plan) = try type.planned(input, under: restriction)
-    let saved = try SavedPlan(plan, by: engine, under: restriction, of: inputs)
+    let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
     try workspace.save(saved)
     return saved
   }
@@ -106,13 +110,15 @@ struct StageRun {
   // MARK: Workers
 
   private func migrate(
-    _ input: StageInput, _ assessment: StageAssessment, _ saved: SavedPlan,
-    _ engine: any MigrationEngine, _ reporter: ProgressReporter
+    _ input: StageInput, assessment: StageAssessment, saved: SavedPlan,
+    engine: any MigrationEngine, reporter: ProgressReporter
   ) async throws -> [WorkerPool.Result] {
     let documents = try saved.plan.workOrders.map { order in
-      var document = WorkOrderDocument(order, saved, input, assessment, paths, request)
+      var document = WorkOrderDocument(
+        order: order, saved: saved, input: input, assessment: assessment, paths: paths,
+        request: request)
       document.task = try engine.task(
-        for: order, of: saved.plan, input, in: paths, now: saved.now)
+        for: order, of: saved.plan, stage: input, in: paths, now: saved.now)
       document.syncs = engine.syncsShards
       if reporter.status == nil { document.status = nil }
       return document
@@ -121,14 +127,14 @@ struct StageRun {
       launcher: launcher, workers: request.workers, status: reporter.status, logger: logger)
     let beside = try engine.accompany(paths)
     defer { beside?.stop() }
-    return try await pool.run(resuming: documents, of: saved.plan, reporter)
+    return try await pool.run(resuming: documents, of: saved.plan, reporter: reporter)
   }
 
   // MARK: From shards to the store
 
   private func finish(
-    _ results: [WorkerPool.Result], _ input: StageInput, _ assessment: StageAssessment,
-    _ saved: SavedPlan, _ engine: any MigrationEngine, _ reporter: ProgressReporter
+    _ results: [WorkerPool.Result], input: StageInput, assessment: StageAssessment,
+    saved: SavedPlan, engine: any MigrationEngine, reporter: ProgressReporter
   ) throws -> Outcome {
     let manifests = results.map(\.manifest)
     var report = MigrationReport(
@@ -137,16 +143,22 @@ struct StageRun {
     // What was made one by one is judged before it is put together; of rows the assembler knows
     // first whether the plan stands.
     if let summary {
-      try settle(&report, assessment, saved.plan, manifests, summary)
-      try judge(summary.violations, &report)
+      try settle(
+        &report, assessment: assessment, plan: saved.plan, manifests: manifests, summary: summary)
+      try judge(summary.violations, report: &report)
     }
-    let order = try assemblyOrder(input, assessment, saved.plan, manifests, summary, &report)
+    let order = try assemblyOrder(
+      input, assessment: assessment, plan: saved.plan, manifests: manifests, summary: summary,
+      report: &report)
     let assembled = try engine.assemble(order, in: paths) { reporter.enter($0) }
-    if summary == nil { try settle(&report, assessment, saved.plan, manifests, nil) }
+    if summary == nil {
+      try settle(
+        &report, assessment: assessment, plan: saved.plan, manifests: manifests, summary: nil)
+    }
     FaultPoint.coordinatorAssembled.reached()
     try Task.checkCancellation()
     if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
-      try judge(ViolationList(inStore: paths.result, of: assessment.destination), &report)
+      try judge(ViolationList(inStore: paths.result, of: assessment.destination), report: &report)
     }
     report.engine = MigrationRequest.Engine(rawValue: saved.engineName.rawValue)
     report.movedTables = assembled.movedTables
@@ -154,35 +166,39 @@ struct StageRun {
     report.danglingReferences = assembled.danglingReferences
     report.omittedIndexes = assessment.destination.omissions
     report.extraTables = survey.differences.extraTables
-    report.workOrders = results.map { .init($0, saved.plan) }.sorted { $0.number < $1.number }
+    report.workOrders = results.map { .init(result: $0, plan: saved.plan) }.sorted {
+      $0.number < $1.number
+    }
     report.resumed = saved.isTakenUp
     return Outcome(report: report, externalNames: assembled.externalNames)
   }
 
   /// Notes where all objects went; throws where more is lost than may be.
   private func settle(
-    _ report: inout MigrationReport, _ assessment: StageAssessment, _ plan: MigrationPlan,
-    _ manifests: [ShardManifest], _ summary: ObjectSummary?
+    _ report: inout MigrationReport, assessment: StageAssessment, plan: MigrationPlan,
+    manifests: [ShardManifest], summary: ObjectSummary?
   ) throws {
-    let (accounts, losses) = try assessment.settled(plan, manifests, summary)
+    let (accounts, losses) = try assessment.settled(plan, manifests: manifests, summary: summary)
     report.accounts = [accounts]
     report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
   }
 
   /// Throws where violations of the destination's rules end the migration.
-  private func judge(_ violations: ViolationList, _ report: inout MigrationReport) throws {
-    if let failure = ObjectMigrationError(violations, request.validation) { throw failure }
+  private func judge(_ violations: ViolationList, report: inout MigrationReport) throws {
+    if let failure = ObjectMigrationError(violations: violations, mode: request.validation) {
+      throw failure
+    }
     report.violations = violations.count
     report.firstViolations = violations.first
   }
 
   private func assemblyOrder(
-    _ input: StageInput, _ assessment: StageAssessment, _ plan: MigrationPlan,
-    _ manifests: [ShardManifest], _ summary: ObjectSummary?, _ report: inout MigrationReport
+    _ input: StageInput, assessment: StageAssessment, plan: MigrationPlan,
+    manifests: [ShardManifest], summary: ObjectSummary?, report: inout MigrationReport
   ) throws -> AssemblyOrder {
     let model = assessment.destination.model
     var order = AssemblyOrder(
-      input, plan: plan, manifests: manifests,
+      stage: input, plan: plan, manifests: manifests,
       metadata: survey.metadata.restated(
         hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers),
       paths: paths)
@@ -193,7 +209,7 @@ struct StageRun {
     } catch {
       report.modelCacheOmitted = "\(error)"
     }
-    order.maxima = assessment.maxima(summary)
+    order.maxima = assessment.maxima(summary: summary)
     if let mode = request.journalMode { order.usesWAL = mode == .wal }
     return order
   }
@@ -201,7 +217,7 @@ struct StageRun {
 
 extension StageInput {
   /// - Precondition: nothing stands in the way of the stage.
-  init(_ request: MigrationRequest, _ survey: StoreSurvey, _ assessment: StageAssessment) {
+  init(request: MigrationRequest, survey: StoreSurvey, assessment: StageAssessment) {
     guard let work = assessment.work else {
       preconditionFailure("an assessment without hindrances has a program")
     }
@@ -220,7 +236,7 @@ extension MigrationEngine {
   static func planned(
     _ stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (any MigrationEngine, MigrationPlan) {
-    let made = try plan(stage, under: restriction)
+    let made = try plan(stage: stage, under: restriction)
     return (made.engine, made.plan)
   }
 }
@@ -237,7 +253,7 @@ extension PlanRestriction {
 }
 
 extension MigrationError {
-  fileprivate init(_ error: AssemblyError, in folder: FilePath) {
+  fileprivate init(error: AssemblyError, in folder: FilePath) {
     switch error {
     case .manifestForeign(let path): self = .manifestForeign(folder.pushing(path))
     case .rowsDiffer(let table, let expected, let found):
@@ -249,8 +265,8 @@ extension MigrationError {
 
 extension WorkOrderDocument {
   init(
-    _ order: WorkOrder, _ saved: SavedPlan, _ input: StageInput, _ assessment: StageAssessment,
-    _ paths: MigrationPaths, _ request: MigrationRequest
+    order: WorkOrder, saved: SavedPlan, input: StageInput, assessment: StageAssessment,
+    paths: MigrationPaths, request: MigrationRequest
   ) {
     let wanted = Set(order.pieces.map(\.destinationTable))
     let program = saved.plan.program
@@ -267,7 +283,7 @@ extension WorkOrderDocument {
       order: order, attempt: 1, engine: saved.engineName, planID: saved.id,
       source: input.survey.access.readable.string,
       support: MigrationPaths.support(of: request.store).string,
-      shard: paths.shard(order.number, attempt: 1).string,
+      shard: paths.shard(order: order.number, attempt: 1).string,
       manifest: paths.manifest(order.number).string, status: paths.status.string,
       tables: program.tables.filter { wanted.contains($0.destinationTable) },
       joins: program.joins.filter { wanted.contains($0.destinationTable) },
@@ -284,7 +300,7 @@ extension WorkOrderDocument {
 }
 
 extension MigrationReport.Order {
-  init(_ result: WorkerPool.Result, _ plan: MigrationPlan) {
+  init(result: WorkerPool.Result, plan: MigrationPlan) {
     let order = plan.workOrders.first { $0.number == result.manifest.order }
     self.init(
       number: result.manifest.order, partition: order?.partition ?? 0, attempts: result.attempts,

@@ -54,14 +54,14 @@ struct StageSequence {
     var done = try begin(reporter)
     let wasResumed = !done.isEmpty
     for number in (done.count + 1)..<stages.count {
-      done.append(try await intermediate(number, reporter))
+      done.append(try await intermediate(number, reporter: reporter))
       FaultPoint.coordinatorStageDone.reached()
       try Task.checkCancellation()
     }
     var own = request
     own.store = store(before: stages.count)
     if own.journalMode == nil { own.journalMode = survey.access.usesWAL ? .wal : .delete }
-    var last = try await run(stages.count, own, reporter)
+    var last = try await run(stages.count, own: own, reporter: reporter)
     var report = last.report
     report.store = request.store.string
     report.destination = request.destination.string
@@ -82,12 +82,12 @@ struct StageSequence {
     try workspace.requireSpace(
       DiskNeed(
         sourceBytes: survey.access.fingerprint.bytes, stages: stages.count,
-        shardTenths: stages.map { $0.shardTenths(request, survey) }.max() ?? 0,
+        shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0,
         externalBytes: MigrationPaths.externalBytes(of: request.store)))
     let done = try finishedStages()
     if done.isEmpty {
       // A stage that was interrupted knows by itself whether it can go on.
-      let kept: Set = [paths.snapshot, paths.status, paths.statusLock, paths.stage(1).work]
+      let kept: Set = [paths.snapshot, paths.status, paths.statusLock, paths.stage(number: 1).work]
       try workspace.clear(keeping: kept)
     } else {
       logger.notice("taking up an interrupted migration", metadata: ["stage": "\(done.count + 1)"])
@@ -98,13 +98,13 @@ struct StageSequence {
 
   /// The store that a stage begins with; stages count from 1.
   private func store(before number: Int) -> FilePath {
-    number == 1 ? request.store : paths.stage(number - 1).destination
+    number == 1 ? request.store : paths.stage(number: number - 1).destination
   }
 
   // MARK: One stage
 
-  private func intermediate(_ number: Int, _ reporter: ProgressReporter) async throws -> Marker {
-    let destination = paths.stage(number).destination
+  private func intermediate(_ number: Int, reporter: ProgressReporter) async throws -> Marker {
+    let destination = paths.stage(number: number).destination
     try remove(destination)
     var own = request
     own.store = store(before: number)
@@ -112,8 +112,8 @@ struct StageSequence {
     own.isIntermediate = true
     own.discardsOld = request.discardsOld && request.output == nil
     own.journalMode = .delete
-    let made = try await run(number, own, reporter)
-    let result = paths.stage(number).result
+    let made = try await run(number, own: own, reporter: reporter)
+    let result = paths.stage(number: number).result
     let files = ExternalFiles(
       schema: try StoreSchema(stages[number - 1].destination.model), result: result,
       names: made.externalNames)
@@ -127,27 +127,27 @@ struct StageSequence {
       losses: made.report.losses, accounts: made.report.accounts, missingExternalFiles: missing)
     try Files.writeFileAtomically(
       Array(JSONEncoder().encode(VersionedFile(marker))), to: paths.stageMarker(number))
-    try WorkFolder(path: paths.stage(number).work).remove()
-    if number > 1 { try remove(paths.stage(number - 1).destination) }
+    try WorkFolder(path: paths.stage(number: number).work).remove()
+    if number > 1 { try remove(paths.stage(number: number - 1).destination) }
     return marker
   }
 
   /// Runs a stage: the only one in the work folder itself, one of several in a folder of its own.
   private func run(
-    _ number: Int, _ own: MigrationRequest, _ reporter: ProgressReporter
+    _ number: Int, own: MigrationRequest, reporter: ProgressReporter
   ) async throws -> StageRun.Outcome {
     let stage = stages[number - 1]
-    let survey = number == 1 ? survey : try survey(of: own.store, stage)
+    let survey = number == 1 ? survey : try survey(of: own.store, stage: stage)
     guard stages.count > 1 else {
       return try await StageRun(
         request: own, survey: survey, stage: stage, workspace: workspace, launcher: launcher,
         logger: logger
       ).run(reporter)
     }
-    var workspace = try Workspace.open(paths.stage(number), store: request.store)
+    var workspace = try Workspace.open(paths.stage(number: number), store: request.store)
     if number == stages.count { workspace.paths.result = paths.result }
     reporter.reach(0, ofStage: number - 1)
-    let inner = ProgressReporter(workspace.paths, logger: logger) {
+    let inner = ProgressReporter(paths: workspace.paths, logger: logger) {
       reporter.reach($0.fraction, ofStage: number - 1)
     }
     defer { inner.end() }
@@ -157,12 +157,12 @@ struct StageSequence {
         logger: logger
       ).run(inner)
     } catch {
-      throw explained(error, stage)
+      throw explained(error, stage: stage)
     }
   }
 
   /// Users know the store and the versions, not the stores between them.
-  private func explained(_ error: any Error, _ stage: Stage) -> any Error {
+  private func explained(_ error: any Error, stage: Stage) -> any Error {
     switch error {
     case MigrationError.impossible(_, let hindrances):
       MigrationError.stepImpossible(
@@ -175,7 +175,7 @@ struct StageSequence {
     }
   }
 
-  private func survey(of store: FilePath, _ stage: Stage) throws -> StoreSurvey {
+  private func survey(of store: FilePath, stage: Stage) throws -> StoreSurvey {
     let access = try SourceAccess.open(store) { FilePath("\(store)-copy") }
     let reader = try StoreReader(immutable: access.readable)
     return try StoreSurvey(
@@ -206,7 +206,7 @@ struct StageSequence {
     }
     // Only the last one's store is still needed.
     guard !found.isEmpty,
-      try Files.fileStatusIfPresent(paths.stage(found.count).destination) != nil
+      try Files.fileStatusIfPresent(paths.stage(number: found.count).destination) != nil
     else { return [] }
     return found
   }
@@ -215,14 +215,16 @@ struct StageSequence {
     let steps = stages.prefix(number).flatMap(\.steps)
     return try [survey.metadata.versionHashes.checksum]
       + steps.flatMap { step in
-        try step.mappings.map { try Self.text($0.mapping) } + [step.destination.hashes.checksum]
+        try step.mappings.map { try Self.text(mapping: $0.mapping) } + [
+          step.destination.hashes.checksum
+        ]
       } + ["\(request.validation)"]
   }
 
   /// A mapping model as a text that is the same in every process.
-  private static func text(_ mapping: MappingModel) throws -> String {
+  private static func text(mapping: MappingModel) throws -> String {
     do {
-      return try MappingText.text(mapping)
+      return try MappingText.text(mapping: mapping)
     } catch {
       guard case .noText = error.problem else { throw error }
       // What cannot be compared is taken for another one each time.
@@ -233,7 +235,7 @@ struct StageSequence {
 
 extension Stage {
   /// What its shards take, in tenths of the source, as far as its engine is known beforehand.
-  fileprivate func shardTenths(_ request: MigrationRequest, _ survey: StoreSurvey) -> Int64 {
+  fileprivate func shardTenths(_ request: MigrationRequest, survey: StoreSurvey) -> Int64 {
     EngineList.shardTenths(
       byRows: isByRows, sourceBytes: survey.access.fingerprint.bytes, wish: request.engine.wish)
   }

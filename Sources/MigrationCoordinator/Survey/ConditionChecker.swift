@@ -27,25 +27,27 @@ struct ConditionChecker {
   // MARK: Conditions
 
   /// nil where nothing can break the condition.
-  func question(_ condition: Condition) -> Question? {
+  func question(condition: Condition) -> Question? {
     switch condition.demand {
     case .noObjects, .noObjectsForDefault, .noObjectsOfAbstract:
       return offenders(condition) { _ in "1" }
     case .noMissingValues(let attribute):
-      return offenders(condition) { self.column(attribute, $0).map { "\($0) IS NULL" } }
+      return offenders(condition) {
+        self.column(attribute: attribute, place: $0).map { "\($0) IS NULL" }
+      }
     case .valuesFit(let attribute, let type):
       guard let type = AttributeType(name: type) else { return nil }
       return offenders(condition) {
-        self.column(attribute, $0).map { Self.outside(type, "(\($0))") }
+        self.column(attribute: attribute, place: $0).map { Self.outside(type, column: "(\($0))") }
       }
-    case .unique(let properties): return duplicates(of: properties, condition)
-    case .singleOwner(let relationship): return sharedTargets(relationship, condition)
+    case .unique(let properties): return duplicates(of: properties, condition: condition)
+    case .singleOwner(let relationship): return sharedTargets(relationship, condition: condition)
     }
   }
 
   /// What breaks the condition, or nil where it holds.
   func hindrance(
-    _ condition: Condition, _ question: Question, _ counter: RowCounter
+    condition: Condition, question: Question, counter: RowCounter
   ) throws -> Hindrance? {
     let count: Int64
     let keys: String
@@ -54,7 +56,7 @@ struct ConditionChecker {
       count = counter.answer(rows)
       keys = "SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1"
     case .groups(let groups):
-      count = try reader.number("SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
+      count = try reader.number(sql: "SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
       keys = "SELECT min(s.Z_PK) \(groups) ORDER BY 1"
     }
     guard count > 0 else { return nil }
@@ -79,35 +81,37 @@ struct ConditionChecker {
   }
 
   /// nil where the entity has no rows.
-  private func place(_ name: String) -> Place? {
-    guard let entity = view.model.entity(name),
-      let (rows, table, number) = view.rows(ofEntity: name), view.count(rows, number) > 0
+  private func place(name: String) -> Place? {
+    guard let entity = view.model.entity(name: name),
+      let (rows, table, number) = view.rows(ofEntity: name), view.count(rows, number: number) > 0
     else { return nil }
     return Place(entity: entity, rows: rows, table: table, number: number)
   }
 
   private func offenders(
-    _ condition: Condition, _ test: (Place) -> String?
+    _ condition: Condition, test: (Place) -> String?
   ) -> Question? {
-    guard let place = place(condition.sourceEntity), let test = test(place) else { return nil }
+    guard let place = place(name: condition.sourceEntity), let test = test(place) else {
+      return nil
+    }
     return .rows(place.isOf(test))
   }
 
-  private func column(_ attribute: String, _ place: Place, anyEntity: Bool = false) -> String? {
-    column(place) { .attribute(entity: $0, name: attribute) }.map {
-      place.rows.value($0, of: anyEntity ? nil : place.number)
+  private func column(attribute: String, place: Place, anyEntity: Bool = false) -> String? {
+    column(place: place) { .attribute(entity: $0, name: attribute) }.map {
+      place.rows.value(column: $0, of: anyEntity ? nil : place.number)
     }
   }
 
-  private func column(_ place: Place, _ role: (String) -> Schema.Column.Role) -> String? {
+  private func column(place: Place, role: (String) -> Schema.Column.Role) -> String? {
     for level in view.model.lineage(of: place.entity) {
-      if let found = place.table.column(role(level.name)) { return found.name }
+      if let found = place.table.column(role: role(level.name)) { return found.name }
     }
     return nil
   }
 
   /// Numbers that lose more than a fraction in a type; a real is whole after truncation.
-  private static func outside(_ type: AttributeType, _ column: String) -> String {
+  private static func outside(_ type: AttributeType, column: String) -> String {
     if type == .float { return "abs(\(column)) > 3.4028234663852886e38" }
     guard let range = type.integerRange else { return "0" }
     if type == .integer64 {
@@ -117,8 +121,8 @@ struct ConditionChecker {
     return "\(column) >= \(range.upperBound + 1) OR \(column) <= \(range.lowerBound - 1)"
   }
 
-  private func duplicates(of properties: [String], _ condition: Condition) -> Question? {
-    guard let place = place(condition.sourceEntity),
+  private func duplicates(of properties: [String], condition: Condition) -> Question? {
+    guard let place = place(name: condition.sourceEntity),
       let entityMapping = mapping.mapping(toDestination: condition.destinationEntity)
     else { return nil }
     var columns: [String] = []
@@ -128,9 +132,10 @@ struct ConditionChecker {
       else { return nil }
       // A constant is the same everywhere; nil never equals nil.
       if case .attribute(let name, let replacement) = origin,
-        let column = column(name, place, anyEntity: true)
+        let column = column(attribute: name, place: place, anyEntity: true)
       {
-        columns.append(future(column, property, replacement, condition))
+        columns.append(
+          future(column, property: property, replacement: replacement, condition: condition))
       } else if origin == .standard || origin == .constant(.null) {
         return nil
       }
@@ -145,9 +150,9 @@ struct ConditionChecker {
 
   /// The value that a column's will be in the destination, as an SQL expression.
   private func future(
-    _ column: String, _ property: String, _ replacement: AttributeValue, _ condition: Condition
+    _ column: String, property: String, replacement: AttributeValue, condition: Condition
   ) -> String {
-    guard let entity = destination.model.entity(condition.destinationEntity),
+    guard let entity = destination.model.entity(name: condition.destinationEntity),
       let new = destination.model.allAttributes(of: entity).first(where: { $0.name == property })
     else { return column }
     let value =
@@ -156,23 +161,23 @@ struct ConditionChecker {
       case .boolean: "((\(column)) <> 0)"
       default: "(\(column))"
       }
-    let other = StoredValue(replacement, of: new)
+    let other = StoredValue(value: replacement, of: new)
     return other == .null ? value : "ifnull(\(value), \(other.sql))"
   }
 
   /// The numbers of all entities whose rows share the constraint's index.
   private func numbers(inFamilyOf destinationEntity: String) -> [EntityNumber] {
-    guard let entity = destination.model.entity(destinationEntity) else { return [] }
+    guard let entity = destination.model.entity(name: destinationEntity) else { return [] }
     return destination.model.family(of: destination.model.root(of: entity).name)
       .compactMap { mapping.mapping(toDestination: $0.name)?.sourceEntityName }
       .compactMap { view.schema.numbers[$0] }
   }
 
-  private func sharedTargets(_ relationship: String, _ condition: Condition) -> Question? {
-    guard let place = place(condition.sourceEntity),
-      let name = column(place, { .toOne(entity: $0, name: relationship) })
+  private func sharedTargets(_ relationship: String, condition: Condition) -> Question? {
+    guard let place = place(name: condition.sourceEntity),
+      let name = column(place: place, role: { .toOne(entity: $0, name: relationship) })
     else { return nil }
-    let column = place.rows.value(name, of: place.number)
+    let column = place.rows.value(column: name, of: place.number)
     return .groups(
       "FROM \(place.rows.from) WHERE \(place.rows.isOf([place.number])) "
         + "AND (\(column)) IS NOT NULL GROUP BY \(column) HAVING count(*) > 1")
@@ -189,25 +194,29 @@ struct ConditionChecker {
 
   /// nil where nothing can be lost, or where the inverse keeps the objects and tells their loss
   /// itself.
-  func question(_ possible: PossibleLoss) -> LossQuestion? {
+  func question(possible: PossibleLoss) -> LossQuestion? {
     switch possible.kind {
-    case .entity: return place(possible.entity).map { .rows($0.isOf("1")) }
+    case .entity: return place(name: possible.entity).map { .rows($0.isOf("1")) }
     case .attribute(let name):
-      guard let place = place(possible.entity), let column = column(name, place) else {
+      guard let place = place(name: possible.entity),
+        let column = column(attribute: name, place: place)
+      else {
         return nil
       }
       return .rows(place.isOf("(\(column)) IS NOT NULL"))
-    case .relationship(let name): return question(ofRelationship: name, possible.entity)
+    case .relationship(let name): return question(ofRelationship: name, entityName: possible.entity)
     case .conversion(let name, let type):
-      guard let place = place(possible.entity), let column = column(name, place) else {
+      guard let place = place(name: possible.entity),
+        let column = column(attribute: name, place: place)
+      else {
         return nil
       }
-      return .rows(place.isOf(Self.loses(type, "(\(column))")))
+      return .rows(place.isOf(Self.loses(type, column: "(\(column))")))
     }
   }
 
   /// Numbers that become others in a type; those that have no place in it at all are hindrances.
-  private static func loses(_ type: AttributeType, _ column: String) -> String {
+  private static func loses(_ type: AttributeType, column: String) -> String {
     switch type {
     case .boolean: "\(column) NOT IN (0, 1)"
     case .double, .float:
@@ -218,17 +227,17 @@ struct ConditionChecker {
     }
   }
 
-  private func question(ofRelationship name: String, _ entityName: String) -> LossQuestion? {
-    guard let entity = view.model.entity(entityName) else { return nil }
+  private func question(ofRelationship name: String, entityName: String) -> LossQuestion? {
+    guard let entity = view.model.entity(name: entityName) else { return nil }
     for level in view.model.lineage(of: entity) {
       guard let relationship = level.relationships.first(where: { $0.name == name }) else {
         continue
       }
       if !relationship.isToMany {
-        guard let place = place(entityName),
-          let column = place.table.column(.toOne(entity: level.name, name: name))
+        guard let place = place(name: entityName),
+          let column = place.table.column(role: .toOne(entity: level.name, name: name))
         else { return nil }
-        let value = place.rows.value(column.name, of: place.number)
+        let value = place.rows.value(column: column.name, of: place.number)
         return .rows(place.isOf("(\(value)) IS NOT NULL"))
       }
       if let join = view.schema.joinTables.first(where: {
@@ -238,24 +247,25 @@ struct ConditionChecker {
       }
       guard relationship.inverseName == nil,
         let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),
-        let column = table.column(.owner(entity: level.name, name: name))
+        let column = table.column(role: .owner(entity: level.name, name: name))
       else { return nil }
       let all = rows.isOf(table.entityNames.compactMap { view.schema.numbers[$0] })
       return .rows(
         .init(
-          from: rows.from, test: "\(all) AND (\(rows.value(column.name, of: nil))) IS NOT NULL"))
+          from: rows.from,
+          test: "\(all) AND (\(rows.value(column: column.name, of: nil))) IS NOT NULL"))
     }
     return nil
   }
 
   /// The loss with its count, or nil where nothing is lost.
   func loss(
-    _ possible: PossibleLoss, _ question: LossQuestion, _ counter: RowCounter
+    possible: PossibleLoss, question: LossQuestion, counter: RowCounter
   ) throws -> Loss? {
     let count =
       switch question {
       case .rows(let rows): counter.answer(rows)
-      case .number(let sql): try reader.number(sql)
+      case .number(let sql): try reader.number(sql: sql)
       }
     if count == 0 { return nil }
     let kind: Loss.Kind

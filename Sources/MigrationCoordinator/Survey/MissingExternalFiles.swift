@@ -14,7 +14,7 @@ struct MissingExternalFiles {
   let store: FilePath
 
   /// Values that have to come out of files which are not there.
-  func hindrances(_ program: MigrationProgram) throws -> [Hindrance] {
+  func hindrances(program: MigrationProgram) throws -> [Hindrance] {
     var result: [Hindrance] = []
     let folder = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     for table in program.tables {

@@ -27,14 +27,14 @@ package struct OwnModel {
       if let found = find(among: try ModelBundle.around(place)) { return found }
     }
     return try reader.cachedModel().flatMap {
-      Self.match($0, hashes) ?? Self.matchAsFarAsKnown($0, hashes)
+      Self.match($0, hashes: hashes) ?? Self.matchAsFarAsKnown($0, hashes: hashes)
     }
   }
 
   mutating func find(among versions: [ModelVersion]) -> ManagedObjectModel? {
     for version in versions {
       do {
-        if let found = Self.match(try version.model(), hashes) { return found }
+        if let found = Self.match(try version.model(), hashes: hashes) { return found }
       } catch {
         unreadable.append(error)
       }
@@ -44,7 +44,7 @@ package struct OwnModel {
 
   /// The model or the configuration of it that has the hashes; one with unknown hashes has not.
   private static func match(
-    _ model: ManagedObjectModel, _ hashes: [String: VersionHash]
+    _ model: ManagedObjectModel, hashes: [String: VersionHash]
   ) -> ManagedObjectModel? {
     guard Set(hashes.keys).isSubset(of: model.entities.map(\.name)) else { return nil }
     if (try? model.versionHashes()) == hashes { return model }
@@ -58,7 +58,7 @@ package struct OwnModel {
 
   /// What a store carries is its own model, so that hashes which are not known cannot contradict.
   private static func matchAsFarAsKnown(
-    _ model: ManagedObjectModel, _ hashes: [String: VersionHash]
+    _ model: ManagedObjectModel, hashes: [String: VersionHash]
   ) -> ManagedObjectModel? {
     guard Set(hashes.keys) == Set(model.entities.map(\.name)) else { return nil }
     let known = model.knownVersionHashes()

@@ -29,8 +29,8 @@ struct RowView {
     }
 
     /// A column's value in rows of the entity, or in any row.
-    func value(_ column: String, of number: EntityNumber?) -> String {
-      guard let program else { return "s.\(SQL.identifier(column))" }
+    func value(column: String, of number: EntityNumber?) -> String {
+      guard let program else { return "s.\(SQL.identifier(name: column))" }
       return program.expression(of: column, entity: number?.rawValue, schema: "main") ?? "NULL"
     }
 
@@ -43,32 +43,32 @@ struct RowView {
 
   /// The rows of an entity's table; nil where the table would be empty.
   func rows(ofEntity name: String) -> (rows: Rows, table: EntityTable, number: EntityNumber)? {
-    guard let entity = model.entity(name), let table = schema.table(of: entity),
+    guard let entity = model.entity(name: name), let table = schema.table(of: entity),
       let number = schema.numbers[name]
     else { return nil }
     guard let program else {
       let rows = Rows(
-        from: "\(SQL.identifier(table.name)) AS s", sourceTable: table.name, program: nil)
+        from: "\(SQL.identifier(name: table.name)) AS s", sourceTable: table.name, program: nil)
       return (rows, table, number)
     }
     guard let made = program.tables.first(where: { $0.destinationTable == table.name }) else {
       return nil
     }
     let rows = Rows(
-      from: "main.\(SQL.identifier(made.sourceTable)) AS s", sourceTable: made.sourceTable,
+      from: "main.\(SQL.identifier(name: made.sourceTable)) AS s", sourceTable: made.sourceTable,
       program: made)
     return (rows, table, number)
   }
 
   /// How many rows an entity has, without those of its subentities.
-  func count(_ rows: Rows, _ number: EntityNumber) -> Int64 {
+  func count(_ rows: Rows, number: EntityNumber) -> Int64 {
     guard let own = rows.number(number) else { return 0 }
     return counts[rows.sourceTable]?[EntityNumber(rawValue: own)] ?? 0
   }
 
   /// A query that counts the rows of a join table; nil where it would be empty.
   func pairCount(_ table: JoinTable) -> String? {
-    guard let program else { return "SELECT count(*) FROM \(SQL.identifier(table.name))" }
+    guard let program else { return "SELECT count(*) FROM \(SQL.identifier(name: table.name))" }
     return program.joins.first { $0.destinationTable == table.name }.map {
       "SELECT count(*) FROM (\($0.query(in: .all, schema: "main")))"
     }

@@ -19,19 +19,19 @@ struct StrayRows {
   func losses() throws -> [Loss] {
     var result: [Loss] = []
     for table in survey.schema.tables {
-      if let loss = try loss(table) { result.append(loss) }
+      if let loss = try loss(table: table) { result.append(loss) }
     }
     for join in survey.schema.joinTables {
-      if let loss = try loss(join) { result.append(loss) }
+      if let loss = try loss(join: join) { result.append(loss) }
     }
     return result
   }
 
   /// Rows of a table whose entity is none of the table's, or an abstract one.
-  func loss(_ table: EntityTable, isSuspect: Bool = false) throws -> Loss? {
-    let numbers = table.entityNames.filter { survey.model.entity($0)?.isAbstract == false }
+  func loss(table: EntityTable, isSuspect: Bool = false) throws -> Loss? {
+    let numbers = table.entityNames.filter { survey.model.entity(name: $0)?.isAbstract == false }
       .compactMap { survey.schema.numbers[$0]?.rawValue }
-    let name = SQL.identifier(table.name)
+    let name = SQL.identifier(name: table.name)
     let list = numbers.map { "\($0)" }.joined(separator: ", ")
     let test = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(list)))"
     let mayScan = scansAll || isSuspect || survey.access.fingerprint.bytes <= Self.smallBytes
@@ -43,7 +43,7 @@ struct StrayRows {
       return nil
     }
     let count = try survey.reader.number(
-      "SELECT count(*) FROM \(name) NOT INDEXED WHERE \(test)")
+      sql: "SELECT count(*) FROM \(name) NOT INDEXED WHERE \(test)")
     guard count > 0 else { return nil }
     let keys = try survey.reader.connection.run { db in
       try Int64.fetchAll(
@@ -58,17 +58,17 @@ struct StrayRows {
   }
 
   /// Pairs that lack one of their keys.
-  private func loss(_ join: JoinTable) throws -> Loss? {
-    let name = SQL.identifier(join.name)
+  private func loss(join: JoinTable) throws -> Loss? {
+    let name = SQL.identifier(name: join.name)
     let (one, other) = (
-      SQL.identifier(join.first.keyColumn), SQL.identifier(join.second.keyColumn)
+      SQL.identifier(name: join.first.keyColumn), SQL.identifier(name: join.second.keyColumn)
     )
     // One index serves each of the two.
     let count = try survey.reader.number(
-      """
-      SELECT (SELECT count(*) FROM \(name) WHERE \(one) IS NULL)
-        + (SELECT count(*) FROM \(name) WHERE \(other) IS NULL AND \(one) IS NOT NULL)
-      """)
+      sql: """
+        SELECT (SELECT count(*) FROM \(name) WHERE \(one) IS NULL)
+          + (SELECT count(*) FROM \(name) WHERE \(other) IS NULL AND \(one) IS NOT NULL)
+        """)
     guard count > 0 else { return nil }
     let keys = try survey.reader.connection.run { db in
       try Int64.fetchAll(

@@ -11,7 +11,7 @@ extension StoreSurvey {
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
     let model = try target.sourceModel(
-      metadata.versionHashes, reader: reader, others: request.models)
+      hashes: metadata.versionHashes, reader: reader, others: request.models)
     try self.init(
       store: request.store, access: access, reader: reader, metadata: metadata, model: model)
   }

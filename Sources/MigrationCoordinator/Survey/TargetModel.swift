@@ -14,7 +14,7 @@ package struct TargetModel: Sendable {
   let paths: [FilePath]
 
   /// Reads the current version of each bundle, or the model of a store, and merges them.
-  package init(_ paths: [FilePath], configuration: String?) throws {
+  package init(paths: [FilePath], configuration: String?) throws {
     var models: [ManagedObjectModel] = []
     var versions: [ModelVersion] = []
     for path in paths {
@@ -27,7 +27,7 @@ package struct TargetModel: Sendable {
     do {
       hashes = try merged.versionHashes(configuration: configuration)
     } catch {
-      let place = zip(paths, models).first { $1.entity(error.entity) != nil }
+      let place = zip(paths, models).first { $1.entity(name: error.entity) != nil }
       throw ModelFileError(.unknownHash(error), file: place?.0, entity: error.entity)
     }
     self.versions = versions
@@ -65,7 +65,7 @@ package struct TargetModel: Sendable {
   /// The model whose hashes a store's metadata name: among the versions of the target's bundles,
   /// then in other places, then in the store itself.
   package func sourceModel(
-    _ hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
+    hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
   ) throws -> ManagedObjectModel {
     if hashes == self.hashes { return model }
     var search = OwnModel(hashes)

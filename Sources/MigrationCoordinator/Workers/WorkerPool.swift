@@ -86,14 +86,16 @@ struct WorkerPool {
       throw error
     case .exited(let code, let message): return .exited(code, message)
     case .killed(let signal):
-      noteDeath(of: document, signal)
+      noteDeath(of: document, signal: signal)
       return .killed(signal)
     }
   }
 
   /// A killed worker cannot tell its end itself.
-  private func noteDeath(of document: WorkOrderDocument, _ signal: Int32) {
-    guard let status, var part = try? status.part(UInt32(document.order.number)) else { return }
+  private func noteDeath(of document: WorkOrderDocument, signal: Int32) {
+    guard let status, var part = try? status.part(workOrder: UInt32(document.order.number)) else {
+      return
+    }
     part.state = .failed
     part.exitSignal = signal
     status.write(part: part)
@@ -114,7 +116,7 @@ struct WorkerPool {
 extension WorkerPool {
   /// Runs the orders of a plan that no earlier run has finished; the results of all.
   func run(
-    resuming documents: [WorkOrderDocument], of plan: MigrationPlan, _ reporter: ProgressReporter
+    resuming documents: [WorkOrderDocument], of plan: MigrationPlan, reporter: ProgressReporter
   ) async throws -> [Result] {
     var found: [Result] = []
     var missing: [WorkOrderDocument] = []

@@ -23,27 +23,34 @@ struct GraftAssembler {
   ) throws -> AssemblyReport {
     let roots = try makeSkeleton(order)
     let placed = try PlacedPages(order)
-    let result = try Files.open(order.result, .readWrite)
+    let result = try Files.open(order.result, mode: .readWrite)
     var report = AssemblyReport()
     var left: [IndexJob] = []
     var suspects: Set<String> = []
     var isRepeatable = true
     try result.closeAfter {
       let file = PageFile(result)
-      let pool = try pool(placed, result)
+      let pool = try pool(placed: placed, result: result)
       let pointers = PointerMap(file)
-      for (shard, list) in placed.pointers { try pointers.set(SectionReader(shard, list)) }
-      let stitcher = TableStitcher(file, pool, pointers)
-      let skeleton = try skeleton(stitcher)
-      report.rows = try merge(order, placed, roots, stitcher, progress)
-      let moved = MovedIndexes(order, layout, placed)
-      suspects = try moved.stitch(roots, stitcher)
+      for (shard, list) in placed.pointers {
+        try pointers.set(SectionReader(descriptor: shard, sections: list))
+      }
+      let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
+      let skeleton = try skeleton(stitcher: stitcher)
+      report.rows = try merge(
+        order, placed: placed, roots: roots, stitcher: stitcher, progress: progress)
+      let moved = MovedIndexes(order: order, layout: layout, placed: placed)
+      suspects = try moved.stitch(roots, stitcher: stitcher)
       try stitcher.finish()
-      left = try index(order, placed, roots, file, pool, pointers, progress, &report)
-      try close(skeleton, file, pool, pointers)
+      left = try index(
+        order: order, placed: placed, roots: roots, file: file, pool: pool, pointers: pointers,
+        progress: progress, report: &report)
+      try close(skeleton, file: file, pool: pool, pointers: pointers)
       isRepeatable = !pool.hasRetired
     }
-    try complete(order, placed, left, suspects, isRepeatable, progress, &report)
+    try complete(
+      order, placed: placed, left: left, suspects: suspects, isRepeatable: isRepeatable,
+      progress: progress, report: &report)
     let found = report.danglingReferences
     report.danglingReferences = order.plan.program.references.compactMap { check in
       found.first { $0.table == check.table && $0.column == check.column }
@@ -71,12 +78,12 @@ struct GraftAssembler {
         rows.map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
         uniquingKeysWith: { first, _ in first })
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     return roots
   }
 
-  private func skeleton(_ stitcher: TableStitcher) throws -> (Skeleton, FileDescriptor) {
-    let file = try Files.open(paths.skeleton, .readOnly)
+  private func skeleton(stitcher: TableStitcher) throws -> (Skeleton, FileDescriptor) {
+    let file = try Files.open(paths.skeleton, mode: .readOnly)
     guard let skeleton = try Skeleton(file), skeleton.pageCount < layout.firstPage else {
       throw PageError(.fileFull)
     }
@@ -88,13 +95,13 @@ struct GraftAssembler {
 
   /// All pages that nobody uses: what workers left, and what dead ones had taken.
   private func pool(
-    _ placed: borrowing PlacedPages, _ result: FileDescriptor
+    placed: borrowing PlacedPages, result: FileDescriptor
   ) throws -> PagePool {
     let done = Set(
       placed.shards.map { ClaimLog.Claim(order: UInt32($0.order), serial: $0.pages.serial) })
     var holes = placed.shards.flatMap(\.pages.unused)
     var end = layout.firstPage
-    let log = try Files.open(paths.claims, .readOnly)
+    let log = try Files.open(paths.claims, mode: .readOnly)
     try log.closeAfter {
       let bytes = try Files.fileStatus(of: log).size
       try ClaimLog.forEach(log, bytes: bytes, firstPage: layout.firstPage) { claim, extent in
@@ -107,19 +114,19 @@ struct GraftAssembler {
       holes.append(Extent(first: skeleton + 1, count: layout.firstPage - skeleton - 1))
     }
     // What an assembly that was cut off had added is gone.
-    try result.resize(to: PageGeometry.offset(end))
+    try result.resize(to: PageGeometry.offset(page: end))
     return PagePool(holes: holes, end: end)
   }
 
   /// Puts the leaves of each table under its root; the rows of all.
   private func merge(
-    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
-    _ stitcher: TableStitcher, _ progress: (AssemblyStep) throws -> Void
+    _ order: AssemblyOrder, placed: borrowing PlacedPages, roots: [String: UInt32],
+    stitcher: TableStitcher, progress: (AssemblyStep) throws -> Void
   ) throws -> Int64 {
     try progress(.merging(tables: placed.tables.count))
     var rows: Int64 = 0
     let listed = try Files.open(
-      paths.renumbered, .readWrite, options: [.create, .truncate],
+      paths.renumbered, mode: .readWrite, options: [.create, .truncate],
       permissions: .ownerReadWrite)
     defer { try? listed.close() }
     let lists = RunFile(listed)
@@ -131,7 +138,7 @@ struct GraftAssembler {
         if piece.rowOffset == 0 {
           sections += leaves
         } else {
-          let renumbered = EntryCollector(lists, entrySize: MemoryLayout<LeafEntry>.stride)
+          let renumbered = EntryCollector(file: lists, entrySize: MemoryLayout<LeafEntry>.stride)
           try stitcher.renumber(SectionReader(leaves), adding: piece.rowOffset, into: renumbered)
           sections += renumbered.sections.map { (listed, $0) }
         }
@@ -146,15 +153,15 @@ struct GraftAssembler {
 
   /// Builds the indexes; those that are left to SQLite.
   private func index(
-    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ roots: [String: UInt32],
-    _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap,
-    _ progress: (AssemblyStep) throws -> Void, _ report: inout AssemblyReport
+    order: AssemblyOrder, placed: borrowing PlacedPages, roots: [String: UInt32],
+    file: PageFile, pool: PagePool, pointers: PointerMap,
+    progress: (AssemblyStep) throws -> Void, report: inout AssemblyReport
   ) throws -> [IndexJob] {
     var jobs: [IndexJob] = []
     for (table, pieces) in placed.tables {
-      for index in layout.pageIndexes(of: table, order.schema) where index.root == nil {
+      for index in layout.pageIndexes(of: table, schema: order.schema) where index.root == nil {
         guard let root = roots[index.name] else { throw PageError(.miswritten(page: 0)) }
-        let reference = order.reference(index, table)
+        let reference = order.reference(index, table: table)
         jobs.append(
           IndexJob(
             index: index, root: root, pieces: pieces, reference: reference,
@@ -165,7 +172,7 @@ struct GraftAssembler {
     try progress(.indexing(indexes: jobs.count))
     let complete = jobs.filter(\.isComplete)
     let bytes = Int(max(1 << 20, min(16 << 20, order.memory / 16)))
-    let crew = IndexCrew(complete, file, pool, pointers, bytes: bytes)
+    let crew = IndexCrew(jobs: complete, file: file, pool: pool, pointers: pointers, bytes: bytes)
     let outcomes = try crew.run(complete.count) { try progress(.stepDone) }
     let found = outcomes.compactMap(\.dangling)
     for reference in order.plan.program.references {
@@ -184,11 +191,11 @@ struct GraftAssembler {
 
   /// Lists the free pages, and writes the first page last.
   private func close(
-    _ skeleton: (Skeleton, FileDescriptor), _ file: PageFile, _ pool: PagePool,
-    _ pointers: PointerMap
+    _ skeleton: (Skeleton, FileDescriptor), file: PageFile, pool: PagePool,
+    pointers: PointerMap
   ) throws {
     let free = pool.freePages()
-    let stitcher = TableStitcher(file, pool, pointers)
+    let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
     let trunk = try stitcher.setFree(free)
     try stitcher.finish()
     try pointers.flush()
@@ -202,12 +209,12 @@ struct GraftAssembler {
   // MARK: What is left to SQLite
 
   private func complete(
-    _ order: AssemblyOrder, _ placed: borrowing PlacedPages, _ left: [IndexJob],
-    _ suspects: Set<String>, _ isRepeatable: Bool, _ progress: (AssemblyStep) throws -> Void,
-    _ report: inout AssemblyReport
+    _ order: AssemblyOrder, placed: borrowing PlacedPages, left: [IndexJob],
+    suspects: Set<String>, isRepeatable: Bool, progress: (AssemblyStep) throws -> Void,
+    report: inout AssemblyReport
   ) throws {
     let built = Set(
-      placed.tables.flatMap { PageIndex.all(of: $0.name, order.schema).map(\.name) }
+      placed.tables.flatMap { PageIndex.all(of: $0.name, schema: order.schema).map(\.name) }
     ).subtracting(left.map(\.index.name))
     let tables = Set(placed.tables.map(\.name))
     let names =
@@ -215,7 +222,8 @@ struct GraftAssembler {
       + order.schema.indexes.filter { !built.contains($0.name) && tables.contains($0.table) }
       .map(\.name).filter { name in !left.contains { $0.index.name == name } }
     let references = order.plan.program.references.filter { check in
-      tables.contains(check.table) && !isChecked(check, order, built.subtracting(suspects))
+      tables.contains(check.table)
+        && !isChecked(check, order: order, built: built.subtracting(suspects))
     }
     try progress(.verifying)
     guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
@@ -225,7 +233,7 @@ struct GraftAssembler {
     }
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)
     try connection.run { db in
-      for name in names { try db.execute(sql: "REINDEX \(SQL.identifier(name))") }
+      for name in names { try db.execute(sql: "REINDEX \(SQL.identifier(name: name))") }
       for reference in references {
         let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
         if count > 0 {
@@ -234,31 +242,31 @@ struct GraftAssembler {
               table: reference.table, column: reference.column, count: count))
         }
       }
-      if order.verifiesFully { try verify(placed, db) }
+      if order.verifiesFully { try verify(placed, db: db) }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }
 
   private func isChecked(
-    _ check: ReferenceCheck, _ order: AssemblyOrder, _ built: Set<String>
+    _ check: ReferenceCheck, order: AssemblyOrder, built: Set<String>
   ) -> Bool {
-    PageIndex.all(of: check.table, order.schema).contains {
-      built.contains($0.name) && order.reference($0, check.table) == check
+    PageIndex.all(of: check.table, schema: order.schema).contains {
+      built.contains($0.name) && order.reference($0, table: check.table) == check
     }
   }
 
   /// Reads everything again and compares it with what the workers read.
-  private func verify(_ placed: borrowing PlacedPages, _ db: Database) throws {
+  private func verify(_ placed: borrowing PlacedPages, db: Database) throws {
     try db.execute(
       sql: "ATTACH ? AS src",
-      arguments: [StoreConnection.uri(FilePath(layout.source)) + "?immutable=1"])
+      arguments: [StoreConnection.uri(path: FilePath(layout.source)) + "?immutable=1"])
     for (name, pieces) in placed.tables {
       let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
       var sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
       if let table = layout.moves?.tables[name]?.sourceTable {
-        sum = try RowDigest(of: "SELECT * FROM src.\(SQL.identifier(table))", in: db).sum
+        sum = try RowDigest(of: "SELECT * FROM src.\(SQL.identifier(name: table))", in: db).sum
       }
-      let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name))", in: db)
+      let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name: name))", in: db)
       guard found.rows == rows, found.sum == sum else {
         throw AssemblyError.rowsDiffer(table: name, expected: rows, found: found.rows)
       }

@@ -18,7 +18,7 @@ final class IndexCrew: Sendable {
 
   /// Takes the bytes that the reading of all jobs may keep in memory.
   init(
-    _ jobs: [IndexJob], _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap, bytes: Int
+    jobs: [IndexJob], file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int
   ) {
     self.file = file
     self.pool = pool
@@ -46,7 +46,7 @@ final class IndexCrew: Sendable {
   private func work(bytes: Int) {
     while let job = state.withLock({ $0.waiting.popFirst() }) {
       do {
-        let outcome = try job.run(file, pool, pointers, bytes: bytes)
+        let outcome = try job.run(file, pool: pool, pointers: pointers, bytes: bytes)
         state.withLock { $0.outcomes.append(outcome) }
       } catch {
         state.withLock { $0.error = $0.error ?? error }

@@ -32,15 +32,15 @@ struct IndexJob: Sendable {
 
   /// Builds the tree; bytes are those that all reading may keep in memory.
   func run(
-    _ file: PageFile, _ pool: PagePool, _ pointers: PointerMap, bytes: Int
+    _ file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int
   ) throws -> Outcome {
-    let writer = ExtentWriter(file, pool, pointers: pointers)
-    let target = IndexWriter(root: root, writer)
+    let writer = ExtentWriter(file: file, source: pool, pointers: pointers)
+    let target = IndexWriter(root: root, writer: writer)
     var outcome = Outcome(index: index.name, entries: 0)
     switch index.form {
-    case .integer: outcome.dangling = try mergeIntegers(target, bytes)
-    case .integerPair: outcome.dangling = try mergePairs(target, bytes)
-    case .keys: try mergeKeys(target, bytes)
+    case .integer: outcome.dangling = try mergeIntegers(target, bytes: bytes)
+    case .integerPair: outcome.dangling = try mergePairs(target, bytes: bytes)
+    case .keys: try mergeKeys(target, bytes: bytes)
     }
     try target.finish()
     pool.giveBack(try writer.finish())
@@ -48,7 +48,7 @@ struct IndexJob: Sendable {
     return outcome
   }
 
-  private func bufferBytes(_ runs: Int, _ bytes: Int) -> Int {
+  private func bufferBytes(_ runs: Int, bytes: Int) -> Int {
     max(4096, min(1 << 16, bytes / max(1, runs)))
   }
 
@@ -56,7 +56,7 @@ struct IndexJob: Sendable {
     let sections = pieces.flatMap { piece in
       (piece.pages.indexes[index.name]?.runs ?? []).map { (piece, $0) }
     }
-    let size = bufferBytes(sections.count, bytes)
+    let size = bufferBytes(sections.count, bytes: bytes)
     return sections.map { piece, section in
       IntegerRun(
         SectionReader([(piece.shard, section)], bufferBytes: size),
@@ -74,7 +74,7 @@ struct IndexJob: Sendable {
     return DanglingReference(table: reference.table, column: reference.column, count: count)
   }
 
-  private func mergeIntegers(_ target: IndexWriter, _ bytes: Int) throws -> DanglingReference? {
+  private func mergeIntegers(_ target: IndexWriter, bytes: Int) throws -> DanglingReference? {
     let record = IntegerRecord()
     let nulls = SectionReader(
       pieces.sections { [index] in $0.indexes[index.name]?.nulls ?? [] })
@@ -86,24 +86,24 @@ struct IndexJob: Sendable {
     var missing: Int64 = 0
     var last: (key: Int64, isThere: Bool)?
     while let entry = try merge.next() {
-      let key = IntegerEntry.value(entry.high)
+      let key = IntegerEntry.value(ordered: entry.high)
       if filter != nil {
         if last?.key != key { last = (key, try filter?.contains(key) ?? true) }
         if last?.isThere == false { missing += 1 }
       }
-      try target.add(record.make(key, row: IntegerEntry.value(entry.low)))
+      try target.add(record.make(key, row: IntegerEntry.value(ordered: entry.low)))
     }
     return dangling(missing)
   }
 
-  private func mergePairs(_ target: IndexWriter, _ bytes: Int) throws -> DanglingReference? {
+  private func mergePairs(_ target: IndexWriter, bytes: Int) throws -> DanglingReference? {
     let record = IntegerRecord()
     let merge = try IntegerMerge(integerRuns(bytes))
     var filter = try filter()
     var missing: Int64 = 0
     var last: (key: Int64, second: UInt64, isThere: Bool)?
     while let entry = try merge.next() {
-      let key = IntegerEntry.value(entry.high)
+      let key = IntegerEntry.value(ordered: entry.high)
       let second = entry.low >> 32
       if let last, last.key == key {
         if index.isUnique && last.second == second { throw PageError(.duplicateKeys) }
@@ -113,18 +113,19 @@ struct IndexJob: Sendable {
       last?.second = second
       if last?.isThere == false { missing += 1 }
       try target.add(
-        record.make(key, Int64(second), row: Int64(entry.low & 0xffff_ffff)))
+        record.make(key, other: Int64(second), row: Int64(entry.low & 0xffff_ffff)))
     }
     return dangling(missing)
   }
 
-  private func mergeKeys(_ target: IndexWriter, _ bytes: Int) throws {
+  private func mergeKeys(_ target: IndexWriter, bytes: Int) throws {
     let sections = pieces.flatMap { piece in
       (piece.pages.indexes[index.name]?.runs ?? []).map { (piece.shard, $0) }
     }
-    let size = bufferBytes(sections.count, bytes)
+    let size = bufferBytes(sections.count, bytes: bytes)
     var merge = try KeyMerge(
-      sections.map { SectionReader([$0], bufferBytes: size) }, descending: index.descending)
+      readers: sections.map { SectionReader([$0], bufferBytes: size) }, descending: index.descending
+    )
     try merge.forEach(isUnique: index.isUnique) { (record) throws(PageError) in
       try target.add(record)
     }

@@ -20,12 +20,12 @@ struct MovedIndexes: ~Copyable {
 
   private let entries: [Entry]
 
-  init(_ order: AssemblyOrder, _ layout: PageLayout, _ placed: borrowing PlacedPages) {
+  init(order: AssemblyOrder, layout: PageLayout, placed: borrowing PlacedPages) {
     var entries: [Entry] = []
     for (table, pieces) in placed.tables {
-      for index in layout.pageIndexes(of: table, order.schema) {
+      for index in layout.pageIndexes(of: table, schema: order.schema) {
         guard index.root != nil, let (moved, shard) = placed.moved[index.name] else { continue }
-        let reference = order.reference(index, table)
+        let reference = order.reference(index, table: table)
         entries.append(
           Entry(
             table: table, index: index, moved: moved, shard: shard, pieces: pieces,
@@ -36,13 +36,15 @@ struct MovedIndexes: ~Copyable {
   }
 
   /// Makes their trees; the names of those whose references lead somewhere else than to rows.
-  func stitch(_ roots: [String: UInt32], _ stitcher: TableStitcher) throws -> Set<String> {
+  func stitch(_ roots: [String: UInt32], stitcher: TableStitcher) throws -> Set<String> {
     var suspects: Set<String> = []
     for entry in entries {
       guard let root = roots[entry.index.name] else { throw PageError(.miswritten(page: 0)) }
       guard isWhole(entry) else { throw PageError(.unmovable) }
       try stitcher.stitch(
-        index: root, SectionReader(entry.shard, entry.moved.leaves, bufferBytes: 1 << 18))
+        index: root,
+        moved: SectionReader(
+          descriptor: entry.shard, sections: entry.moved.leaves, bufferBytes: 1 << 18))
       if entry.reference != nil, try !leadsToRows(entry) { suspects.insert(entry.index.name) }
     }
     return suspects
@@ -59,7 +61,7 @@ struct MovedIndexes: ~Copyable {
   }
 
   private func leadsToRows(_ entry: Entry) throws -> Bool {
-    let values = SectionReader(entry.shard, entry.moved.values)
+    let values = SectionReader(descriptor: entry.shard, sections: entry.moved.values)
     var keys = try KeyFilter(SectionReader(entry.targets.sections(\.spans)))
     while let span = try values.next(MemoryLayout<KeySpan>.stride) {
       guard try keys.contains(span.loadUnaligned(as: KeySpan.self)) else { return false }
@@ -70,7 +72,7 @@ struct MovedIndexes: ~Copyable {
 
 extension AssemblyOrder {
   /// The reference whose values the first column of an index holds.
-  func reference(_ index: PageIndex, _ table: String) -> ReferenceCheck? {
+  func reference(_ index: PageIndex, table: String) -> ReferenceCheck? {
     guard index.form != .keys else { return nil }
     let columns =
       schema.tables.first { $0.name == table }?.columns.map(\.name)

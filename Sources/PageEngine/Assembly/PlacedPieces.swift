@@ -40,7 +40,7 @@ struct PlacedPages: ~Copyable {
         }
         shards.append((manifest.order, manifest.shard, manifest.pieces, shard))
         let file = try Files.open(
-          order.folder.appending(manifest.shard), .readOnly)
+          order.folder.appending(manifest.shard), mode: .readOnly)
         files.append(file)
         if shard.isUnmovable { throw PageError(.unmovable) }
         pointers.append((file, shard.pointers))
@@ -59,13 +59,13 @@ struct PlacedPages: ~Copyable {
     self.shards = shards
     self.moved = moved
     self.pointers = pointers
-    tables = Self.byTable(order, placed)
+    tables = Self.byTable(order, placed: placed)
   }
 
   deinit { for file in files { try? file.close() } }
 
   private static func byTable(
-    _ order: AssemblyOrder, _ placed: [Int: PlacedPagePiece]
+    _ order: AssemblyOrder, placed: [Int: PlacedPagePiece]
   ) -> [(name: String, pieces: [PlacedPagePiece])] {
     var byTable: [String: [PlacedPagePiece]] = [:]
     for piece in order.plan.workOrders.flatMap(\.pieces) {
@@ -111,9 +111,9 @@ struct PlacedPages: ~Copyable {
       lists.mapValues { lists in
         { body in
           for list in lists where !list.sections.isEmpty {
-            let file = try Files.open(list.shard, .readOnly)
+            let file = try Files.open(list.shard, mode: .readOnly)
             try file.closeAfter {
-              let reader = SectionReader(file, list.sections)
+              let reader = SectionReader(descriptor: file, sections: list.sections)
               while let name = try reader.nextName() { try body(name.text) }
             }
           }

@@ -18,7 +18,7 @@ final class Writeback: Accompaniment {
   private let ended = DispatchSemaphore(value: 0)
 
   init(_ path: FilePath) throws {
-    file = try Files.open(path, .readOnly)
+    file = try Files.open(path, mode: .readOnly)
     Thread { self.follow() }.start()
   }
 

@@ -1,7 +1,7 @@
 /// Numbers as SQLite's files hold them.
 enum Bytes {
   @inline(__always)
-  static func put16(_ value: Int, _ at: UnsafeMutableRawPointer) {
+  static func put16(_ value: Int, at: UnsafeMutableRawPointer) {
     at.storeBytes(of: UInt16(truncatingIfNeeded: value).bigEndian, as: UInt16.self)
   }
 
@@ -11,7 +11,7 @@ enum Bytes {
   }
 
   @inline(__always)
-  static func put32(_ value: UInt32, _ at: UnsafeMutableRawPointer) {
+  static func put32(_ value: UInt32, at: UnsafeMutableRawPointer) {
     at.storeBytes(of: value.bigEndian, as: UInt32.self)
   }
 
@@ -30,15 +30,15 @@ enum Bytes {
 
   /// Writes a variable-length integer; the number of its bytes.
   @inline(__always)
-  static func putVarint(_ value: UInt64, _ at: UnsafeMutableRawPointer) -> Int {
+  static func putVarint(_ value: UInt64, at: UnsafeMutableRawPointer) -> Int {
     if value < 0x80 {
       at.storeBytes(of: UInt8(truncatingIfNeeded: value), as: UInt8.self)
       return 1
     }
-    return putLongVarint(value, at)
+    return putLongVarint(value, at: at)
   }
 
-  private static func putLongVarint(_ value: UInt64, _ at: UnsafeMutableRawPointer) -> Int {
+  private static func putLongVarint(_ value: UInt64, at: UnsafeMutableRawPointer) -> Int {
     let size = varintSize(value)
     var rest = value
     var index = size - 1
@@ -60,17 +60,17 @@ enum Bytes {
   /// Reads a variable-length integer that ends before `limit`; nil where it does not.
   @inline(__always)
   static func varint(
-    _ base: UnsafeRawPointer, _ offset: Int, _ limit: Int
+    _ base: UnsafeRawPointer, offset: Int, limit: Int
   ) -> (value: UInt64, end: Int)? {
     if offset < limit {
       let first = base.load(fromByteOffset: offset, as: UInt8.self)
       if first < 0x80 { return (UInt64(first), offset + 1) }
     }
-    return longVarint(base, offset, limit)
+    return longVarint(base, offset: offset, limit: limit)
   }
 
   private static func longVarint(
-    _ base: UnsafeRawPointer, _ offset: Int, _ limit: Int
+    _ base: UnsafeRawPointer, offset: Int, limit: Int
   ) -> (value: UInt64, end: Int)? {
     var value: UInt64 = 0
     for index in 0..<9 {

@@ -17,7 +17,7 @@ final class ExtentOutput {
     /// What it was used for last.
     var extent = Extent(first: 0, count: 0)
 
-    init(_ memory: UnsafeMutableRawPointer, queue: DispatchQueue?) {
+    init(memory: UnsafeMutableRawPointer, queue: DispatchQueue?) {
       self.memory = memory
       self.queue = queue
     }
@@ -34,7 +34,7 @@ final class ExtentOutput {
   private var slots: [Slot]
   private var current = 0
 
-  init(_ file: PageFile, isBehind: Bool) {
+  init(file: PageFile, isBehind: Bool) {
     self.file = file
     // Two, so that the disk has its next write when it has done one.
     let queues = isBehind ? [DispatchQueue(label: "pages 1"), DispatchQueue(label: "pages 2")] : []
@@ -44,7 +44,7 @@ final class ExtentOutput {
     let memory = UnsafeMutableRawPointer.allocateLarge(byteCount: count * size)
     self.memoryOfAll = memory
     slots = (0..<count).map {
-      Slot(memory + $0 * size, queue: isBehind ? queues[$0 % 2] : nil)
+      Slot(memory: memory + $0 * size, queue: isBehind ? queues[$0 % 2] : nil)
     }
     for slot in slots.dropFirst() { slot.isFree.signal() }
   }
@@ -61,20 +61,21 @@ final class ExtentOutput {
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(PageError) {
     guard let queue = slots[current].queue else { return try file.write(bytes, at: offset) }
     nonisolated(unsafe) let bytes = bytes
-    queue.async { [file, outcome] in Self.write(bytes, at: offset, file, outcome) }
+    queue.async { [file, outcome] in Self.write(bytes, at: offset, file: file, outcome: outcome) }
   }
 
   /// Writes a page that is not of the extent, but may be of one before.
-  func write(_ page: UInt32, _ bytes: UnsafeRawPointer) throws(PageError) {
+  func write(_ page: UInt32, bytes: UnsafeRawPointer) throws(PageError) {
     // If it is not yet written, it is before this in its queue.
     let slot = slots.first { $0.extent.contains(page) } ?? slots[current]
-    guard let queue = slot.queue else { return try file.write(page: page, bytes) }
+    guard let queue = slot.queue else { return try file.write(page: page, from: bytes) }
     nonisolated(unsafe) let copy = UnsafeMutableRawBufferPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: PageGeometry.pageSize)
     copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: copy.count))
     queue.async { [file, outcome] in
       Self.write(
-        UnsafeRawBufferPointer(copy), at: PageGeometry.offset(page), file, outcome)
+        UnsafeRawBufferPointer(copy), at: PageGeometry.offset(page: page), file: file,
+        outcome: outcome)
       copy.deallocate()
     }
   }
@@ -101,7 +102,7 @@ final class ExtentOutput {
   }
 
   private static func write(
-    _ bytes: UnsafeRawBufferPointer, at offset: Int64, _ file: PageFile, _ outcome: Outcome
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64, file: PageFile, outcome: Outcome
   ) {
     do {
       try file.write(bytes, at: offset)

@@ -15,12 +15,12 @@ package final class ExtentWriter {
   /// Writes in threads of its own if it is to write behind: what it wrote can be read once it has
   /// finished.
   package init(
-    _ file: PageFile, _ source: any ExtentSource, pointers: any PointerMapping,
+    file: PageFile, source: any ExtentSource, pointers: any PointerMapping,
     isBehind: Bool = false
   ) {
     self.pointers = pointers
     self.source = source
-    output = ExtentOutput(file, isBehind: isBehind)
+    output = ExtentOutput(file: file, isBehind: isBehind)
   }
 
   /// Whether the next reservation writes the pages reserved so far to the file.
@@ -47,13 +47,13 @@ package final class ExtentWriter {
     return Self.firstUsable(next)
   }
 
-  func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
-    try pointers.set(page, kind, parent: parent)
+  func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError) {
+    try pointers.set(page, kind: kind, parent: parent)
   }
 
   /// Writes a page that is not in memory, or no more.
-  func write(_ page: UInt32, _ bytes: UnsafeRawPointer) throws(PageError) {
-    try output.write(page, bytes)
+  func write(_ page: UInt32, bytes: UnsafeRawPointer) throws(PageError) {
+    try output.write(page, bytes: bytes)
   }
 
   /// Has the file hold a page that may be in memory still.
@@ -127,7 +127,7 @@ package final class ExtentWriter {
       let count = Int(stop - start)
       try output.write(
         UnsafeRawBufferPointer(start: slot(start), count: count * PageGeometry.pageSize),
-        at: PageGeometry.offset(start))
+        at: PageGeometry.offset(page: start))
       start = stop
     }
   }

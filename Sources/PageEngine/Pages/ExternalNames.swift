@@ -10,7 +10,7 @@ package struct ExternalName: BitwiseCopyable {
 
   /// Whether a field may be a name by its type.
   static func isPossible(_ type: UInt64) -> Bool {
-    type >= 14 && type & 1 == 0 && Field.size(type) < limit
+    type >= 14 && type & 1 == 0 && Field.size(type: type) < limit
   }
 
   init?(_ field: Field) {
@@ -36,9 +36,9 @@ package final class NameCollector {
   private let names: EntryCollector
   private var isComplete = true
 
-  package init(_ runs: RunFile, columns: [Int]) {
+  package init(runs: RunFile, columns: [Int]) {
     self.columns = columns
-    names = EntryCollector(runs, entrySize: MemoryLayout<ExternalName>.stride)
+    names = EntryCollector(file: runs, entrySize: MemoryLayout<ExternalName>.stride)
   }
 
   func add(_ fields: UnsafePointer<Field>) throws(PageError) {

@@ -32,10 +32,10 @@ package struct Field {
   }
 
   /// The bytes of the body.
-  @inlinable @inline(__always) package var size: Int { Field.size(type) }
+  @inlinable @inline(__always) package var size: Int { Field.size(type: type) }
 
   @inlinable @inline(__always)
-  package static func size(_ type: UInt64) -> Int {
+  package static func size(type: UInt64) -> Int {
     if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
     // One digit for each type from 0 up.
     return Int(truncatingIfNeeded: UInt64(0x8864_3210) &>> (type &* 4) & 15)
@@ -48,7 +48,7 @@ package struct Field {
     if type == 9 { return 1 }
     guard let body else { return 0 }
     let bytes = Int64(bigEndian: body.loadUnaligned(as: Int64.self))
-    return bytes >> Int64(64 - Field.size(type) * 8)
+    return bytes >> Int64(64 - Field.size(type: type) * 8)
   }
 
   /// The value of a real.
@@ -60,11 +60,11 @@ package struct Field {
 
   /// An integer in its shortest form, whose bytes go to `scratch`, which has room for eight.
   @inlinable @inline(__always)
-  package init(_ value: Int64, _ scratch: UnsafeMutableRawPointer) {
+  package init(value: Int64, scratch: UnsafeMutableRawPointer) {
     let type = Field.type(of: value)
     self.type = type
     body = UnsafeRawPointer(scratch)
-    let size = Field.size(type)
+    let size = Field.size(type: type)
     if size > 0 {
       let shifted = UInt64(bitPattern: value) << UInt64(64 - size * 8)
       scratch.storeBytes(of: shifted.bigEndian, as: UInt64.self)
@@ -73,7 +73,7 @@ package struct Field {
 
   /// A real in eight bytes, which go to `scratch`.
   @inlinable @inline(__always)
-  package init(real value: Double, _ scratch: UnsafeMutableRawPointer) {
+  package init(real value: Double, scratch: UnsafeMutableRawPointer) {
     type = 7
     body = UnsafeRawPointer(scratch)
     scratch.storeBytes(of: value.bitPattern.bigEndian, as: UInt64.self)
@@ -100,25 +100,27 @@ package enum Affinity: Sendable {
   /// - Parameter scratch: eight bytes for a value that changes its form.
   @inlinable @inline(__always)
   package func applied(
-    to field: Field, _ scratch: UnsafeMutableRawPointer
+    to field: Field, scratch: UnsafeMutableRawPointer
   ) -> Field? {
     switch self {
     case .none: return field
     case .text: return field.type >= 12 || field.isNull ? field : nil
     case .integer, .numeric:
       if field.type < 7 || field.type == 8 || field.type == 9 { return field }
-      if field.isReal { return Self.whole(field.real).map { Field($0, scratch) } ?? field }
+      if field.isReal {
+        return Self.whole(field.real).map { Field(value: $0, scratch: scratch) } ?? field
+      }
       return field.isText && field.size > 0 ? nil : field
     case .real:
       if field.isNull { return field }
       if field.isInteger {
         let value = field.integer
-        return Field.type(of: value) == 6 ? Field(real: Double(value), scratch) : field
+        return Field.type(of: value) == 6 ? Field(real: Double(value), scratch: scratch) : field
       }
       if field.isReal {
         guard let value = Self.whole(field.real) else { return field }
         return Field.type(of: value) == 6
-          ? Field(real: Double(value), scratch) : Field(value, scratch)
+          ? Field(real: Double(value), scratch: scratch) : Field(value: value, scratch: scratch)
       }
       return field.isText && field.size > 0 ? nil : field
     }

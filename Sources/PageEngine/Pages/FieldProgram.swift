@@ -19,7 +19,7 @@ package struct FieldStep: Sendable {
   var number: Int32
 
   package init(
-    _ kind: Kind, _ affinity: Affinity = .none, source: Int = 0, constant: Int = 0, list: Int = 0,
+    kind: Kind, affinity: Affinity = .none, source: Int = 0, constant: Int = 0, list: Int = 0,
     number: Int = 0
   ) {
     self.kind = kind
@@ -73,7 +73,7 @@ package final class FieldProgram {
     made.initialize(repeating: 0, count: max(1, entities.count))
     let count = max(1, entities.count * columns)
     steps = .allocate(capacity: count)
-    steps.initialize(repeating: FieldStep(.constant), count: count)
+    steps.initialize(repeating: FieldStep(kind: .constant), count: count)
     constants = .allocate(capacity: 1)
     constants.initialize(repeating: .null)
     lists = .allocate(capacity: 0)
@@ -168,12 +168,14 @@ package final class FieldProgram {
       return .leftBehind
     }
     lastEntity = entity
-    output[1] = Field(entityNumbers[entity].destination, scratch + 8)
+    output[1] = Field(value: entityNumbers[entity].destination, scratch: scratch + 8)
     let count = fields[2]
     if count.isInteger || count.isNull {
       output[2] = count
     } else {
-      guard let made = Affinity.integer.applied(to: count, scratch + 16) else { return .unknown }
+      guard let made = Affinity.integer.applied(to: count, scratch: scratch + 16) else {
+        return .unknown
+      }
       output[2] = made
     }
     let own = steps + entity * columns
@@ -187,13 +189,16 @@ package final class FieldProgram {
         } else if step.affinity.keeps(field) {
           output[index + 3] = field
         } else {
-          guard let made = step.affinity.applied(to: field, scratch + (index + 3) * 8) else {
+          guard let made = step.affinity.applied(to: field, scratch: scratch + (index + 3) * 8)
+          else {
             return .unknown
           }
           output[index + 3] = made
         }
       } else {
-        guard let made = value(step, field, fields, scratch + (index + 3) * 8) else {
+        guard
+          let made = value(step: step, field: field, fields: fields, own: scratch + (index + 3) * 8)
+        else {
           return .unknown
         }
         output[index + 3] = made
@@ -209,8 +214,8 @@ package final class FieldProgram {
   }
 
   private func value(
-    _ step: FieldStep, _ field: Field, _ fields: UnsafePointer<Field>,
-    _ own: UnsafeMutableRawPointer
+    step: FieldStep, field: Field, fields: UnsafePointer<Field>,
+    own: UnsafeMutableRawPointer
   ) -> Field? {
     let affinity = step.affinity
     switch step.kind {
@@ -219,38 +224,38 @@ package final class FieldProgram {
       let filter = fields[Int(step.number)]
       if filter.isNull { return .null }
       guard filter.isInteger else { return nil }
-      guard found(filter.integer, Int(step.list)) != nil else { return .null }
-      return affinity.applied(to: field, own)
+      guard found(filter.integer, list: Int(step.list)) != nil else { return .null }
+      return affinity.applied(to: field, scratch: own)
     case .renumbered:
       if field.isNull { return .null }
       guard field.isInteger else { return nil }
-      guard let number = found(field.integer, Int(step.list)) else { return .null }
-      return affinity.applied(to: Field(number, own), own)
+      guard let number = found(field.integer, list: Int(step.list)) else { return .null }
+      return affinity.applied(to: Field(value: number, scratch: own), scratch: own)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
-      guard let number = Self.converted(field, step.kind, own) else { return nil }
-      return affinity.applied(to: number, own)
+      guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }
+      return affinity.applied(to: number, scratch: own)
     }
   }
 
   private static func converted(
-    _ field: Field, _ kind: FieldStep.Kind, _ own: UnsafeMutableRawPointer
+    _ field: Field, kind: FieldStep.Kind, own: UnsafeMutableRawPointer
   ) -> Field? {
     switch kind {
     case .toInteger:
       if field.isInteger { return field }
-      return field.isReal ? Field(truncated(field.real), own) : nil
+      return field.isReal ? Field(value: truncated(field.real), scratch: own) : nil
     case .toBoolean:
-      if field.isInteger { return Field(field.integer == 0 ? 0 : 1, own) }
-      return field.isReal ? Field(field.real == 0 ? 0 : 1, own) : nil
+      if field.isInteger { return Field(value: field.integer == 0 ? 0 : 1, scratch: own) }
+      return field.isReal ? Field(value: field.real == 0 ? 0 : 1, scratch: own) : nil
     case .toReal:
       if field.isReal { return field }
-      return field.isInteger ? Field(real: Double(field.integer), own) : nil
+      return field.isInteger ? Field(real: Double(field.integer), scratch: own) : nil
     default: return field
     }
   }
 
-  private func found(_ number: Int64, _ list: Int) -> Int64? {
+  private func found(_ number: Int64, list: Int) -> Int64? {
     for entry in lists[list] where entry.0 == number { return entry.1 }
     return nil
   }

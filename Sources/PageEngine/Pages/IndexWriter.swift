@@ -13,10 +13,10 @@ package final class IndexWriter {
   private var entryCount: Int64 = 0
   package var entries: Int64 { entryCount }
 
-  package init(root: UInt32, _ writer: ExtentWriter) {
+  package init(root: UInt32, writer: ExtentWriter) {
     self.writer = writer
     self.root = root
-    upper = TreeBuilder(.index, root: root, writer)
+    upper = TreeBuilder(kind: .index, root: root, writer: writer)
     memory = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
     pending = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
     clear()
@@ -41,12 +41,12 @@ package final class IndexWriter {
     let size = max(4, prefix + local + (local < record.count ? 4 : 0))
     if content - size >= 8 + 2 * (cells + 1) {
       content -= size
-      try write(record, local, memory + content)
-      Bytes.put16(content, memory + 8 + 2 * cells)
+      try write(record, local: local, to: memory + content)
+      Bytes.put16(content, at: memory + 8 + 2 * cells)
       cells += 1
       lastSize = size
     } else {
-      try write(record, local, pending)
+      try write(record, local: local, to: pending)
       pendingCount = size
     }
   }
@@ -63,18 +63,18 @@ package final class IndexWriter {
       (memory + content).initializeMemory(as: UInt8.self, repeating: 0, count: size)
       content += size
       cells -= 1
-      Bytes.put16(0, memory + 8 + 2 * cells)
+      Bytes.put16(0, at: memory + 8 + 2 * cells)
       let page = try completeLeaf()
       try upper.add(child: page, key: UnsafeRawBufferPointer(start: key, count: size))
       content -= pendingCount
       (memory + content).copyMemory(from: pending, byteCount: pendingCount)
-      Bytes.put16(content, memory + 8)
+      Bytes.put16(content, at: memory + 8)
       cells = 1
       pendingCount = 0
     }
     if upper.isEmpty {
       close()
-      try writer.write(root, memory)
+      try writer.write(root, bytes: memory)
       try adopt(root)
     } else {
       try upper.finish(lastChild: try completeLeaf())
@@ -83,13 +83,13 @@ package final class IndexWriter {
 
   /// Writes a cell, and its overflow.
   private func write(
-    _ record: UnsafeRawBufferPointer, _ local: Int, _ to: UnsafeMutableRawPointer
+    _ record: UnsafeRawBufferPointer, local: Int, to: UnsafeMutableRawPointer
   ) throws(PageError) {
-    let at = Bytes.putVarint(UInt64(record.count), to)
+    let at = Bytes.putVarint(UInt64(record.count), at: to)
     if let base = record.baseAddress { (to + at).copyMemory(from: base, byteCount: local) }
     guard local < record.count else { return }
     hasOverflow = true
-    Bytes.put32(try writer.peek(), to + at + local)
+    Bytes.put32(try writer.peek(), at: to + at + local)
     try OverflowWriter(writer).write(
       UnsafeRawBufferPointer(rebasing: record[local...]), parent: 0, beforeReserving: {})
   }
@@ -109,14 +109,14 @@ package final class IndexWriter {
   /// The pages of overflow learn their parent once its number is known.
   private func adopt(_ page: UInt32) throws(PageError) {
     if hasOverflow {
-      try IndexPage.adoptOverflow(memory, start: 8, skip: 0, parent: page, writer)
+      try IndexPage.adoptOverflow(memory, start: 8, skip: 0, parent: page, pointers: writer)
     }
   }
 
   private func close() {
     memory.storeBytes(of: 10, as: UInt8.self)
-    Bytes.put16(cells, memory + 3)
-    Bytes.put16(content, memory + 5)
+    Bytes.put16(cells, at: memory + 3)
+    Bytes.put16(content, at: memory + 5)
   }
 
   private func clear() {
@@ -129,7 +129,7 @@ package final class IndexWriter {
 enum IndexPage {
   /// Makes a page the parent of all overflow chains that begin in its cells.
   static func adoptOverflow(
-    _ memory: UnsafeRawPointer, start: Int, skip: Int, parent: UInt32, _ pointers: ExtentWriter
+    _ memory: UnsafeRawPointer, start: Int, skip: Int, parent: UInt32, pointers: ExtentWriter
   ) throws(PageError) {
     let cells = Bytes.get16(memory + 3)
     guard start + 2 * cells <= PageGeometry.pageSize else {
@@ -137,7 +137,7 @@ enum IndexPage {
     }
     for cell in 0..<cells {
       let offset = Bytes.get16(memory + start + 2 * cell) + skip
-      guard let size = Bytes.varint(memory, offset, PageGeometry.pageSize),
+      guard let size = Bytes.varint(memory, offset: offset, limit: PageGeometry.pageSize),
         size.value < 1 << 31
       else { throw PageError(.miswritten(page: parent)) }
       guard size.value > UInt64(PageGeometry.indexLocalLimit) else { continue }
@@ -146,7 +146,7 @@ enum IndexPage {
         throw PageError(.miswritten(page: parent))
       }
       try pointers.set(
-        Bytes.get32(memory + size.end + local), .firstOverflow, parent: parent)
+        Bytes.get32(memory + size.end + local), kind: .firstOverflow, parent: parent)
     }
   }
 }

@@ -13,8 +13,8 @@ package final class IntegerRecord {
   /// The record of a row under one value, or under NULL; valid until the next one.
   @inline(__always)
   package func make(_ value: Int64?, row: Int64) -> UnsafeRawBufferPointer {
-    let first = value.map { Field($0, scratch) } ?? .null
-    let second = Field(row, scratch + 8)
+    let first = value.map { Field(value: $0, scratch: scratch) } ?? .null
+    let second = Field(value: row, scratch: scratch + 8)
     (bytes + 3).copyMemory(from: scratch, byteCount: 8)
     bytes.storeBytes(of: 3, as: UInt8.self)
     bytes.storeBytes(of: UInt8(first.type), toByteOffset: 1, as: UInt8.self)
@@ -25,10 +25,10 @@ package final class IntegerRecord {
 
   /// The record of a row under two values.
   @inline(__always)
-  package func make(_ value: Int64, _ other: Int64, row: Int64) -> UnsafeRawBufferPointer {
-    let first = Field(value, scratch)
-    let second = Field(other, scratch + 8)
-    let third = Field(row, scratch + 16)
+  package func make(_ value: Int64, other: Int64, row: Int64) -> UnsafeRawBufferPointer {
+    let first = Field(value: value, scratch: scratch)
+    let second = Field(value: other, scratch: scratch + 8)
+    let third = Field(value: row, scratch: scratch + 16)
     bytes.storeBytes(of: 4, as: UInt8.self)
     bytes.storeBytes(of: UInt8(first.type), toByteOffset: 1, as: UInt8.self)
     bytes.storeBytes(of: UInt8(second.type), toByteOffset: 2, as: UInt8.self)

@@ -16,7 +16,7 @@ package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
   }
 
   @inline(__always)
-  package static func value(_ ordered: UInt64) -> Int64 { Int64(bitPattern: ordered ^ (1 << 63)) }
+  package static func value(ordered: UInt64) -> Int64 { Int64(bitPattern: ordered ^ (1 << 63)) }
 
   @inline(__always)
   static func < (a: Self, b: Self) -> Bool {
@@ -33,7 +33,7 @@ package final class IntegerSorter {
   package private(set) var runs: [Section] = []
 
   /// Several sorters of one thread may share a scratch.
-  package init(_ file: RunFile, capacity: Int, scratch: SortScratch) {
+  package init(file: RunFile, capacity: Int, scratch: SortScratch) {
     self.file = file
     entries = .allocate(capacity: max(16, capacity))
     self.scratch = scratch
@@ -74,17 +74,17 @@ package final class IntegerSorter {
       before = entry
     }
     if isSorted { return entries }
-    var (from, to) = (entries, scratch.entries(used))
-    if !isLowSorted { sort(&from, &to, lows) { $0.low } }
-    sort(&from, &to, highs) { $0.high }
+    var (from, to) = (entries, scratch.entries(count: used))
+    if !isLowSorted { sort(&from, to: &to, range: lows) { $0.low } }
+    sort(&from, to: &to, range: highs) { $0.high }
     return from
   }
 
   @inline(__always)
   private func sort(
     _ from: inout UnsafeMutableBufferPointer<IntegerEntry>,
-    _ to: inout UnsafeMutableBufferPointer<IntegerEntry>, _ range: (low: UInt64, high: UInt64),
-    _ key: (IntegerEntry) -> UInt64
+    to: inout UnsafeMutableBufferPointer<IntegerEntry>, range: (low: UInt64, high: UInt64),
+    key: (IntegerEntry) -> UInt64
   ) {
     var shift: UInt64 = 0
     while shift < 64, (range.high - range.low) >> shift != 0 {
@@ -116,7 +116,7 @@ package final class SortScratch {
     counts.deallocate()
   }
 
-  func entries(_ count: Int) -> UnsafeMutableBufferPointer<IntegerEntry> {
+  func entries(count: Int) -> UnsafeMutableBufferPointer<IntegerEntry> {
     if buffer.count < count {
       buffer.deallocate()
       buffer = .allocate(capacity: count)

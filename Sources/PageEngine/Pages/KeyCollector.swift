@@ -25,7 +25,7 @@ package final class KeyCollector {
 
   /// Takes the places of the columns in the record, and the bytes that its buffers may have.
   package init(
-    _ form: Form, columns: [Int], descending: [Bool], _ file: RunFile, bytes: Int,
+    form: Form, columns: [Int], descending: [Bool], file: RunFile, bytes: Int,
     scratch: SortScratch
   ) {
     self.form = form
@@ -35,13 +35,14 @@ package final class KeyCollector {
     second = columns.count > 1 ? columns[1] : 0
     let isInteger = form == .integer || form == .integerPair
     integers = IntegerSorter(
-      file, capacity: isInteger ? bytes / MemoryLayout<IntegerEntry>.size : 0, scratch: scratch)
-    nulls = EntryCollector(file, entrySize: 8, bufferBytes: isInteger ? 1 << 16 : 8)
-    keys = KeySorter(file, capacity: form == .keys ? bytes : 0)
+      file: file, capacity: isInteger ? bytes / MemoryLayout<IntegerEntry>.size : 0,
+      scratch: scratch)
+    nulls = EntryCollector(file: file, entrySize: 8, bufferBytes: isInteger ? 1 << 16 : 8)
+    keys = KeySorter(file: file, capacity: form == .keys ? bytes : 0)
   }
 
   @inline(__always)
-  func add(_ row: UnsafePointer<Field>, _ key: Int64) throws(PageError) {
+  func add(_ row: UnsafePointer<Field>, key: Int64) throws(PageError) {
     switch form {
     case .movedInteger:
       let field = row[first]
@@ -68,11 +69,11 @@ package final class KeyCollector {
       try integers.add(
         IntegerEntry(
           high: IntegerEntry.ordered(one.integer), low: UInt64(low) << 32 | UInt64(number)))
-    case .keys: try addKey(row, key)
+    case .keys: try addKey(row, key: key)
     }
   }
 
-  private func addKey(_ row: UnsafePointer<Field>, _ key: Int64) throws(PageError) {
+  private func addKey(_ row: UnsafePointer<Field>, key: Int64) throws(PageError) {
     var size = 0
     for column in columns { size += row[column].size }
     guard size <= KeySorter.keyLimit else {

@@ -74,11 +74,11 @@ package struct KeyEncoder {
     bytes.append(Tag.number)
     let near = Double(integer)
     addOrdered(near)
-    let rest = UInt16(truncatingIfNeeded: (integer &- Self.base(near)) &+ 0x8000)
+    let rest = UInt16(truncatingIfNeeded: (integer &- Self.base(near: near)) &+ 0x8000)
     bytes += [UInt8(rest >> 8), UInt8(truncatingIfNeeded: rest)]
   }
 
-  private static func base(_ near: Double) -> Int64 {
+  private static func base(near: Double) -> Int64 {
     near >= 9.223372036854775808e18 ? .min : Int64(near)
   }
 
@@ -91,7 +91,7 @@ package struct KeyEncoder {
 
   /// Makes the record of an index entry from its key; nil where the bytes are no key.
   static func record(
-    _ key: UnsafeRawBufferPointer, descending: [Bool], _ out: inout [UInt8]
+    _ key: UnsafeRawBufferPointer, descending: [Bool], out: inout [UInt8]
   ) -> Bool {
     var types: [UInt64] = []
     var body: [UInt8] = []
@@ -108,7 +108,8 @@ package struct KeyEncoder {
       case Tag.number:
         guard at + 10 <= tail else { return false }
         let isReal = key[tail + 8 + (column >> 3)] >> UInt8(column & 7) & 1 == 1
-        guard number(key, at, flip, isReal, &types, &body) else { return false }
+        guard number(key: key, at: at, flip: flip, isReal: isReal, types: &types, body: &body)
+        else { return false }
         at += 10
       case Tag.text, Tag.blob:
         let start = body.count
@@ -128,20 +129,21 @@ package struct KeyEncoder {
       }
     }
     guard at == tail else { return false }
-    integer(IntegerEntry.value(big(key, at, 0)), &types, &body)
-    write(types, body, &out)
+    integer(
+      value: IntegerEntry.value(ordered: big(key, at: at, flip: 0)), types: &types, body: &body)
+    write(types, body: body, out: &out)
     return true
   }
 
-  private static func big(_ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8) -> UInt64 {
+  private static func big(_ key: UnsafeRawBufferPointer, at: Int, flip: UInt8) -> UInt64 {
     key[at..<at + 8].reduce(0) { $0 << 8 | UInt64($1 ^ flip) }
   }
 
   private static func number(
-    _ key: UnsafeRawBufferPointer, _ at: Int, _ flip: UInt8, _ isReal: Bool,
-    _ types: inout [UInt64], _ body: inout [UInt8]
+    key: UnsafeRawBufferPointer, at: Int, flip: UInt8, isReal: Bool,
+    types: inout [UInt64], body: inout [UInt8]
   ) -> Bool {
-    let ordered = big(key, at, flip)
+    let ordered = big(key, at: at, flip: flip)
     let number = Double(bitPattern: ordered >> 63 == 1 ? ordered ^ 1 << 63 : ~ordered)
     if isReal {
       types.append(7)
@@ -150,27 +152,27 @@ package struct KeyEncoder {
       // The reals that are nearest to integers.
       guard number >= -0x1p63, number <= 0x1p63 else { return false }
       let rest = Int64(key[at + 8] ^ flip) << 8 | Int64(key[at + 9] ^ flip)
-      integer(base(number) &+ rest &- 0x8000, &types, &body)
+      integer(value: base(near: number) &+ rest &- 0x8000, types: &types, body: &body)
     }
     return true
   }
 
-  private static func integer(_ value: Int64, _ types: inout [UInt64], _ body: inout [UInt8]) {
+  private static func integer(value: Int64, types: inout [UInt64], body: inout [UInt8]) {
     let type = Field.type(of: value)
     types.append(type)
-    let size = Field.size(type)
+    let size = Field.size(type: type)
     withUnsafeBytes(of: value.bigEndian) { body += $0[(8 - size)...] }
   }
 
-  private static func write(_ types: [UInt64], _ body: [UInt8], _ out: inout [UInt8]) {
+  private static func write(_ types: [UInt64], body: [UInt8], out: inout [UInt8]) {
     let sizes = types.reduce(0) { $0 + Bytes.varintSize($1) }
     let header = sizes + 1 > 127 ? sizes + Bytes.varintSize(UInt64(sizes + 2)) : sizes + 1
     out.removeAll(keepingCapacity: true)
     out.append(contentsOf: repeatElement(0, count: header))
     out.withUnsafeMutableBytes { raw in
       guard let base = raw.baseAddress else { return }
-      var at = Bytes.putVarint(UInt64(header), base)
-      for type in types { at += Bytes.putVarint(type, base + at) }
+      var at = Bytes.putVarint(UInt64(header), at: base)
+      for type in types { at += Bytes.putVarint(type, at: base + at) }
     }
     out += body
   }
@@ -195,7 +197,7 @@ package final class KeySorter {
   private var references: [Reference] = []
   package private(set) var runs: [Section] = []
 
-  package init(_ file: RunFile, capacity: Int) {
+  package init(file: RunFile, capacity: Int) {
     self.file = file
     self.capacity = max(4096, capacity)
   }
@@ -262,7 +264,7 @@ package struct KeyMerge {
   private var last: [UInt8] = []
   private var record: [UInt8] = []
 
-  package init(_ readers: [SectionReader], descending: [Bool]) throws(PageError) {
+  package init(readers: [SectionReader], descending: [Bool]) throws(PageError) {
     self.readers = readers
     self.descending = descending
     heads = Array(repeating: nil, count: readers.count)
@@ -283,7 +285,7 @@ package struct KeyMerge {
 
   /// Gives every record to `body`; throws where a unique index would have two keys alike.
   package mutating func forEach(
-    isUnique: Bool, _ body: (UnsafeRawBufferPointer) throws(PageError) -> Void
+    isUnique: Bool, body: (UnsafeRawBufferPointer) throws(PageError) -> Void
   ) throws(PageError) {
     let tail = KeyEncoder.tail(descending.count)
     while let (index, key) = smallest() {
@@ -294,7 +296,9 @@ package struct KeyMerge {
         }
         last = key
       }
-      let isKey = key.withUnsafeBytes { KeyEncoder.record($0, descending: descending, &record) }
+      let isKey = key.withUnsafeBytes {
+        KeyEncoder.record($0, descending: descending, out: &record)
+      }
       guard isKey else { throw PageError(.endOfFile) }
       try record.withUnsafeBytes { raw in
         Result { () throws(PageError) in try body(raw) }
@@ -320,16 +324,17 @@ package struct KeyMerge {
   private func hasNull(_ key: [UInt8]) -> Bool {
     var types: [UInt8] = []
     let isKey = key.withUnsafeBytes {
-      KeyEncoder.record($0, descending: descending, &types)
+      KeyEncoder.record($0, descending: descending, out: &types)
     }
     guard isKey else { return true }
     return types.withUnsafeBytes { raw in
-      guard let base = raw.baseAddress, let header = Bytes.varint(base, 0, raw.count) else {
+      guard let base = raw.baseAddress, let header = Bytes.varint(base, offset: 0, limit: raw.count)
+      else {
         return true
       }
       var at = header.end
       for _ in descending {
-        guard let type = Bytes.varint(base, at, raw.count) else { return true }
+        guard let type = Bytes.varint(base, offset: at, limit: raw.count) else { return true }
         if type.value == 0 { return true }
         at = type.end
       }

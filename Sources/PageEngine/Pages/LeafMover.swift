@@ -11,11 +11,11 @@ package final class LeafMover {
   private var offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
 
   /// Takes a file with 4096 bytes a page that nobody changes.
-  package init(_ file: PageFile, pageCount: UInt32, _ writer: ExtentWriter) {
+  package init(file: PageFile, pageCount: UInt32, writer: ExtentWriter) {
     self.file = file
     self.pageCount = pageCount
     self.writer = writer
-    chains = PageWindow(file, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+    chains = PageWindow(file: file, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     aside = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
   }
 
@@ -28,23 +28,23 @@ package final class LeafMover {
 
   /// Moves the rows of a key range; how many there are.
   package func moveTable(
-    root: UInt32, first: Int64, last: Int64, _ rule: RowRule, leaves: EntryCollector,
+    root: UInt32, first: Int64, last: Int64, rule: RowRule, leaves: EntryCollector,
     spans: EntryCollector, names: NameCollector?,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     let walk = LeafWalk(
-      file, .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
-    var check = RowCheck(rule, names)
+      file: file, kind: .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+    var check = RowCheck(rule: rule, names: names)
     var span: KeySpan?
     var rows: Int64 = 0
     var reported: Int64 = 0
     var lastKey: Int64?
-    try walk.seek(root, first)
+    try walk.seek(root, first: first)
     while let leaf = walk.leaf {
       var cells = 0
       var isEnd = false
       for cell in 0..<walk.cells {
-        let found = try tableCell(cell, of: leaf, walk)
+        let found = try tableCell(cell: cell, of: leaf, walk: walk)
         if found.key < first { continue }
         if found.key > last {
           isEnd = true
@@ -67,7 +67,7 @@ package final class LeafMover {
         }
       }
       if cells > 0, let lastKey {
-        let page = try place(leaf, cells, of: walk.cells, .table)
+        let page = try place(leaf: leaf, cells: cells, of: walk.cells, kind: .table)
         try leaves.add(LeafEntry(page: page, lastKey: lastKey))
         rows += Int64(cells)
         if rows - reported >= 65_536 {
@@ -85,12 +85,13 @@ package final class LeafMover {
 
   @inline(__always)
   private func tableCell(
-    _ cell: Int, of leaf: UnsafeRawPointer, _ walk: LeafWalk
+    cell: Int, of leaf: UnsafeRawPointer, walk: LeafWalk
   ) throws(PageError) -> (key: Int64, start: Int, size: Int, record: Int, local: Int, total: Int) {
     let start = Bytes.get16(leaf + 8 + 2 * cell)
     guard start >= 8 + 2 * walk.cells,
-      let payload = Bytes.varint(leaf, start, PageGeometry.pageSize), payload.value < 1 << 31,
-      let key = Bytes.varint(leaf, payload.end, PageGeometry.pageSize)
+      let payload = Bytes.varint(leaf, offset: start, limit: PageGeometry.pageSize),
+      payload.value < 1 << 31,
+      let key = Bytes.varint(leaf, offset: payload.end, limit: PageGeometry.pageSize)
     else { throw PageError(.damaged(page: walk.page)) }
     let total = Int(payload.value)
     let local = PageGeometry.localSize(total, limit: PageGeometry.tableLocalLimit)
@@ -105,34 +106,34 @@ package final class LeafMover {
 
   /// Moves a whole index whose keys are integers, or of any kind where `isInteger` is false.
   package func moveIndex(
-    root: UInt32, isInteger: Bool, _ file: RunFile
+    root: UInt32, isInteger: Bool, file: RunFile
   ) throws(PageError) -> MovedIndex {
     let walk = LeafWalk(
-      self.file, .index, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+      file: self.file, kind: .index, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     let list = ByteCollector(file)
-    let values = EntryCollector(file, entrySize: MemoryLayout<KeySpan>.stride)
-    var entries = IndexEntries(isInteger: isInteger, values)
-    try walk.seek(root, nil)
+    let values = EntryCollector(file: file, entrySize: MemoryLayout<KeySpan>.stride)
+    var entries = IndexEntries(isInteger: isInteger, values: values)
+    try walk.seek(root, first: nil)
     while let leaf = walk.leaf {
       for cell in 0..<walk.cells {
         let start = Bytes.get16(leaf + 8 + 2 * cell)
         guard start >= 8 + 2 * walk.cells else { throw PageError(.damaged(page: walk.page)) }
-        let size = try entries.add(leaf, start, walk.page)
+        let size = try entries.add(leaf, start: start, number: walk.page)
         offsets[cell] = (start, size)
       }
       guard walk.cells > 0 else { throw PageError(.unmovable) }
-      let page = try place(leaf, walk.cells, of: walk.cells, .index)
+      let page = try place(leaf: leaf, cells: walk.cells, of: walk.cells, kind: .index)
       let isLast = try !walk.next()
       if isLast {
-        try list.add(page, UnsafeRawBufferPointer(start: nil, count: 0))
+        try list.add(page, cell: UnsafeRawBufferPointer(start: nil, count: 0))
         break
       }
       guard let separator = walk.separator.baseAddress else { throw PageError(.unmovable) }
-      let size = try entries.add(separator, 0, walk.page)
+      let size = try entries.add(separator, start: 0, number: walk.page)
       aside.copyMemory(from: separator, byteCount: size)
       // Its page learns of its parent when that is made.
-      _ = try moveChain(of: aside, 0, .index, parent: 0) {}
-      try list.add(page, UnsafeRawBufferPointer(start: aside, count: walk.separator.count))
+      _ = try moveChain(of: aside, start: 0, kind: .index, parent: 0) {}
+      try list.add(page, cell: UnsafeRawBufferPointer(start: aside, count: walk.separator.count))
     }
     try list.flush()
     try entries.finish()
@@ -145,7 +146,7 @@ package final class LeafMover {
 
   /// Writes a leaf with the cells in `offsets`; its new number.
   private func place(
-    _ leaf: UnsafeRawPointer, _ cells: Int, of all: Int, _ kind: TreeBuilder.Kind
+    leaf: UnsafeRawPointer, cells: Int, of all: Int, kind: TreeBuilder.Kind
   ) throws(PageError) -> UInt32 {
     let (page, memory) = try writer.reserve()
     var content = PageGeometry.pageSize
@@ -168,19 +169,19 @@ package final class LeafMover {
         let (start, size) = offsets[index]
         at -= size
         (memory + at).copyMemory(from: leaf + start, byteCount: size)
-        Bytes.put16(at, memory + 8 + 2 * index)
+        Bytes.put16(at, at: memory + 8 + 2 * index)
       }
     }
     memory.storeBytes(of: kind == .table ? 13 : 10, as: UInt8.self)
-    Bytes.put16(cells, memory + 3)
-    Bytes.put16(content, memory + 5)
-    if hasChains { try moveChains(page, memory, cells, kind) }
+    Bytes.put16(cells, at: memory + 3)
+    Bytes.put16(content, at: memory + 5)
+    if hasChains { try moveChains(page, memory: memory, cells: cells, kind: kind) }
     return page
   }
 
   /// Moves the chains of a leaf's cells.
   private func moveChains(
-    _ page: UInt32, _ memory: UnsafeMutableRawPointer, _ cells: Int, _ kind: TreeBuilder.Kind
+    _ page: UInt32, memory: UnsafeMutableRawPointer, cells: Int, kind: TreeBuilder.Kind
   ) throws(PageError) {
     // The writer's memory may be gone once a chain has been written.
     var isHeld = true
@@ -188,7 +189,7 @@ package final class LeafMover {
     var isChanged = false
     for cell in 0..<cells {
       let start = Bytes.get16(aside + 8 + 2 * cell)
-      let moved = try moveChain(of: aside, start, kind, parent: page) {
+      let moved = try moveChain(of: aside, start: start, kind: kind, parent: page) {
         if writer.isFull { isHeld = false }
       }
       if moved { isChanged = true }
@@ -197,22 +198,22 @@ package final class LeafMover {
     if isHeld {
       memory.copyMemory(from: aside, byteCount: PageGeometry.pageSize)
     } else {
-      try writer.write(page, aside)
+      try writer.write(page, bytes: aside)
     }
   }
 
   /// Moves the chain of a cell, if it has one, and has the cell point to it.
   private func moveChain(
-    of cells: UnsafeMutableRawPointer, _ start: Int, _ kind: TreeBuilder.Kind, parent: UInt32,
+    of cells: UnsafeMutableRawPointer, start: Int, kind: TreeBuilder.Kind, parent: UInt32,
     beforeReserving: () -> Void
   ) throws(PageError) -> Bool {
-    guard let payload = Bytes.varint(cells, start, PageGeometry.pageSize) else {
+    guard let payload = Bytes.varint(cells, offset: start, limit: PageGeometry.pageSize) else {
       throw PageError(.damaged(page: parent))
     }
     let total = Int(payload.value)
     var at = payload.end
     if kind == .table {
-      guard let key = Bytes.varint(cells, at, PageGeometry.pageSize) else {
+      guard let key = Bytes.varint(cells, offset: at, limit: PageGeometry.pageSize) else {
         throw PageError(.damaged(page: parent))
       }
       at = key.end
@@ -224,7 +225,7 @@ package final class LeafMover {
       throw PageError(.damaged(page: parent))
     }
     var from = Bytes.get32(cells + at + local)
-    Bytes.put32(try writer.peek(), cells + at + local)
+    Bytes.put32(try writer.peek(), at: cells + at + local)
     var left = total - local
     var before = parent
     var isFirst = true
@@ -232,11 +233,11 @@ package final class LeafMover {
       let bytes = try chains.page(from)
       beforeReserving()
       let (page, memory) = try writer.reserve()
-      try writer.set(page, isFirst ? .firstOverflow : .nextOverflow, parent: before)
+      try writer.set(page, kind: isFirst ? .firstOverflow : .nextOverflow, parent: before)
       let count = min(PageGeometry.overflowCapacity, left)
       (memory + 4).copyMemory(from: bytes + 4, byteCount: count)
       left -= count
-      if left > 0 { Bytes.put32(try writer.peek(), memory) }
+      if left > 0 { Bytes.put32(try writer.peek(), at: memory) }
       from = Bytes.get32(bytes)
       (before, isFirst) = (page, false)
     }
@@ -254,7 +255,7 @@ private struct IndexEntries {
   private let values: EntryCollector
   private var span: KeySpan?
 
-  init(isInteger: Bool, _ values: EntryCollector) {
+  init(isInteger: Bool, values: EntryCollector) {
     self.isInteger = isInteger
     self.values = values
   }
@@ -262,9 +263,9 @@ private struct IndexEntries {
   /// Takes the entry of a cell; the bytes of the cell.
   @inline(__always)
   mutating func add(
-    _ page: UnsafeRawPointer, _ start: Int, _ number: UInt32
+    _ page: UnsafeRawPointer, start: Int, number: UInt32
   ) throws(PageError) -> Int {
-    guard let payload = Bytes.varint(page, start, PageGeometry.pageSize),
+    guard let payload = Bytes.varint(page, offset: start, limit: PageGeometry.pageSize),
       payload.value < 1 << 31
     else { throw PageError(.damaged(page: number)) }
     let total = Int(payload.value)
@@ -272,13 +273,13 @@ private struct IndexEntries {
     let end = payload.end + local + (local < total ? 4 : 0)
     guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: number)) }
     count += 1
-    if isInteger { try addIntegers(page + payload.end, local, number) }
+    if isInteger { try addIntegers(page + payload.end, size: local, number: number) }
     return max(4, end - start)
   }
 
   /// The first value and the row number, which comes last.
   private mutating func addIntegers(
-    _ record: UnsafeRawPointer, _ size: Int, _ number: UInt32
+    _ record: UnsafeRawPointer, size: Int, number: UInt32
   ) throws(PageError) {
     guard size >= 3 else { throw PageError(.unmovable) }
     let header = Int(record.load(as: UInt8.self))
@@ -328,7 +329,7 @@ private final class ByteCollector {
 
   init(_ file: RunFile) { self.file = file }
 
-  func add(_ page: UInt32, _ cell: UnsafeRawBufferPointer) throws(PageError) {
+  func add(_ page: UInt32, cell: UnsafeRawBufferPointer) throws(PageError) {
     withUnsafeBytes(of: (page, UInt32(cell.count))) { bytes += $0 }
     bytes += cell
     if bytes.count >= 1 << 16 { try flush() }

@@ -28,11 +28,11 @@ final class LeafWalk {
   /// child; empty for tables.
   private(set) var separator = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  init(_ file: PageFile, _ kind: TreeBuilder.Kind, pageSize: Int, pageCount: UInt32) {
+  init(file: PageFile, kind: TreeBuilder.Kind, pageSize: Int, pageCount: UInt32) {
     self.pageSize = pageSize
     self.pageCount = pageCount
     isIndex = kind == .index
-    pages = PageWindow(file, pageSize: pageSize, pageCount: pageCount)
+    pages = PageWindow(file: file, pageSize: pageSize, pageCount: pageCount)
   }
 
   deinit {
@@ -46,7 +46,7 @@ final class LeafWalk {
 
   /// Goes to the leaf of a table with the first key that is not below the given one, or to the
   /// first leaf.
-  func seek(_ root: UInt32, _ first: Int64?) throws(PageError) {
+  func seek(_ root: UInt32, first: Int64?) throws(PageError) {
     for level in levels { spare.append(level.page) }
     levels.removeAll()
     visited = 0
@@ -57,8 +57,8 @@ final class LeafWalk {
   func next() throws(PageError) -> Bool {
     while var level = levels.last {
       if level.next <= level.cells {
-        if isIndex { separator = try cell(level.next - 1, of: level) }
-        let page = try child(level)
+        if isIndex { separator = try cell(index: level.next - 1, of: level) }
+        let page = try child(level: level)
         level.next += 1
         levels[levels.count - 1] = level
         try descend(page, to: nil)
@@ -98,13 +98,13 @@ final class LeafWalk {
       var level = Level(page: copy, number: page, cells: count, next: 0)
       levels.append(level)
       if let first { while level.next < count, try lastKey(level) < first { level.next += 1 } }
-      page = try child(level)
+      page = try child(level: level)
       level.next += 1
       levels[levels.count - 1] = level
     }
   }
 
-  private func child(_ level: Level) throws(PageError) -> UInt32 {
+  private func child(level: Level) throws(PageError) -> UInt32 {
     let isLast = level.next == level.cells
     let offset = isLast ? 8 : Bytes.get16(level.page + 12 + 2 * level.next)
     guard offset + 4 <= pageSize else { throw damaged(level.number) }
@@ -116,15 +116,16 @@ final class LeafWalk {
   /// The last key that may lie under the level's next child.
   private func lastKey(_ level: Level) throws(PageError) -> Int64 {
     let offset = Bytes.get16(level.page + 12 + 2 * level.next)
-    guard let key = Bytes.varint(level.page, offset + 4, pageSize) else {
+    guard let key = Bytes.varint(level.page, offset: offset + 4, limit: pageSize) else {
       throw damaged(level.number)
     }
     return Int64(bitPattern: key.value)
   }
 
-  private func cell(_ index: Int, of level: Level) throws(PageError) -> UnsafeRawBufferPointer {
+  private func cell(index: Int, of level: Level) throws(PageError) -> UnsafeRawBufferPointer {
     let offset = Bytes.get16(level.page + 12 + 2 * index) + 4
-    guard let size = Bytes.varint(level.page, offset, pageSize), size.value < 1 << 31 else {
+    guard let size = Bytes.varint(level.page, offset: offset, limit: pageSize), size.value < 1 << 31
+    else {
       throw damaged(level.number)
     }
     let local = PageGeometry.localSize(Int(size.value), limit: PageGeometry.indexLocalLimit)

@@ -16,7 +16,8 @@ enum PageCheck {
     for cell in 0..<cells {
       let start = Bytes.get16(page + 8 + 2 * cell)
       guard start >= 8 + 2 * cells,
-        let payload = Bytes.varint(page, start, end), let key = Bytes.varint(page, payload.end, end)
+        let payload = Bytes.varint(page, offset: start, limit: end),
+        let key = Bytes.varint(page, offset: payload.end, limit: end)
       else { return false }
       let number = Int64(bitPattern: key.value)
       if let before, before >= number { return false }
@@ -36,7 +37,8 @@ enum PageCheck {
     var end = PageGeometry.pageSize
     for cell in 0..<cells {
       let start = Bytes.get16(page + 8 + 2 * cell)
-      guard start >= 8 + 2 * cells, let payload = Bytes.varint(page, start, end) else {
+      guard start >= 8 + 2 * cells, let payload = Bytes.varint(page, offset: start, limit: end)
+      else {
         return false
       }
       let total = Int(truncatingIfNeeded: payload.value)

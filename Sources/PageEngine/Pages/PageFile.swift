@@ -16,12 +16,12 @@ package struct PageFile: Sendable {
         done += try descriptor.write(
           toAbsoluteOffset: offset + Int64(done), UnsafeRawBufferPointer(rebasing: bytes[done...]))
       } catch {
-        throw failure(PageError.Problem.write, error)
+        throw failure(problem: PageError.Problem.write, error: error)
       }
     }
   }
 
-  private func failure(_ problem: (Int32) -> PageError.Problem, _ error: any Error) -> PageError {
+  private func failure(problem: (Int32) -> PageError.Problem, error: any Error) -> PageError {
     PageError(
       problem((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
   }
@@ -38,23 +38,23 @@ package struct PageFile: Sendable {
           fromAbsoluteOffset: offset + Int64(done),
           into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
       } catch {
-        throw failure(PageError.Problem.read, error)
+        throw failure(problem: PageError.Problem.read, error: error)
       }
       if count == 0 { throw PageError(.endOfFile, file: Files.path(of: descriptor)) }
       done += count
     }
   }
 
-  func read(page: UInt32, _ into: UnsafeMutableRawPointer) throws(PageError) {
+  func read(page: UInt32, into: UnsafeMutableRawPointer) throws(PageError) {
     try read(
       UnsafeMutableRawBufferPointer(start: into, count: PageGeometry.pageSize),
-      at: PageGeometry.offset(page))
+      at: PageGeometry.offset(page: page))
   }
 
-  package func write(page: UInt32, _ from: UnsafeRawPointer) throws(PageError) {
+  package func write(page: UInt32, from: UnsafeRawPointer) throws(PageError) {
     try write(
       UnsafeRawBufferPointer(start: from, count: PageGeometry.pageSize),
-      at: PageGeometry.offset(page))
+      at: PageGeometry.offset(page: page))
   }
 }
 
@@ -90,7 +90,7 @@ package protocol ExtentSource: AnyObject {
 
 /// Describes pages in the pointer map.
 package protocol PointerMapping: AnyObject {
-  func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError)
+  func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError)
 }
 
 /// Extents of one file for several processes: a log to which each appends what it takes.
@@ -119,7 +119,7 @@ package final class ClaimLog: ExtentSource {
 
   /// Takes the descriptor of the log, opened for appending by nobody else.
   package init(
-    _ descriptor: FileDescriptor, firstPage: UInt32, order: UInt32
+    descriptor: FileDescriptor, firstPage: UInt32, order: UInt32
   ) throws(PageError) {
     self.descriptor = descriptor
     self.firstPage = firstPage
@@ -143,12 +143,12 @@ package final class ClaimLog: ExtentSource {
       throw PageError(
         .write((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
     }
-    return try Self.extent(Int(end) / Self.recordSize - 1, firstPage: firstPage)
+    return try Self.extent(index: Int(end) / Self.recordSize - 1, firstPage: firstPage)
   }
 
   /// The extent that a record of the log stands for.
   package static func extent(
-    _ index: Int, firstPage: UInt32
+    index: Int, firstPage: UInt32
   ) throws(PageError) -> Extent {
     let first = Int64(firstPage) + Int64(index) * Int64(Extent.length)
     guard index >= 0, first < Int64(UInt32.max) - 1024 else { throw PageError(.fileFull) }
@@ -158,17 +158,18 @@ package final class ClaimLog: ExtentSource {
   /// Reads a log, but for a last record that was cut off.
   package static func forEach(
     _ log: FileDescriptor, bytes: Int64, firstPage: UInt32,
-    _ body: (Claim, Extent) throws(PageError) -> Void
+    body: (Claim, Extent) throws(PageError) -> Void
   ) throws(PageError) {
     let count = bytes / Int64(recordSize)
     let reader = SectionReader(
-      log, [Section(offset: 0, bytes: count * Int64(recordSize), count: count)])
+      descriptor: log,
+      sections: [Section(offset: 0, bytes: count * Int64(recordSize), count: count)])
     var index = 0
     while let record = try reader.next(recordSize) {
       let claim = Claim(
         order: record.loadUnaligned(as: UInt32.self),
         serial: record.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-      try body(claim, try extent(index, firstPage: firstPage))
+      try body(claim, try extent(index: index, firstPage: firstPage))
       index += 1
     }
   }

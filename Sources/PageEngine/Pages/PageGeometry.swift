@@ -17,7 +17,7 @@ package enum PageGeometry {
   /// Payload on one page of an overflow chain.
   static let overflowCapacity = pageSize - 4
 
-  package static func offset(_ page: UInt32) -> Int64 {
+  package static func offset(page: UInt32) -> Int64 {
     (Int64(page) - 1) * Int64(pageSize)
   }
 
@@ -32,7 +32,7 @@ package enum PageGeometry {
   /// Where the pointer map describes a page, in bytes of the file.
   static func mapOffset(_ page: UInt32) -> Int64 {
     let map = mapPage(page)
-    return offset(map) + Int64(page - map - 1) * 5
+    return offset(page: map) + Int64(page - map - 1) * 5
   }
 
   /// Payload that stays on the page of its cell.

@@ -11,7 +11,7 @@ final class PageWindow {
   private var width: UInt32 = 4
   private var uses = 0
 
-  init(_ file: PageFile, pageSize: Int, pageCount: UInt32) {
+  init(file: PageFile, pageSize: Int, pageCount: UInt32) {
     self.file = file
     self.pageSize = pageSize
     self.pageCount = pageCount

@@ -23,13 +23,13 @@ package final class PieceWriter {
   package var rows: Int64 { rowCount }
 
   package init(
-    _ pages: ExtentWriter, _ runs: RunFile, _ collectors: [KeyCollector], _ names: NameCollector?
+    pages: ExtentWriter, runs: RunFile, collectors: [KeyCollector], names: NameCollector?
   ) {
     self.names = names
-    let leaves = EntryCollector(runs, entrySize: MemoryLayout<LeafEntry>.stride)
-    table = TableWriter(pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
+    let leaves = EntryCollector(file: runs, entrySize: MemoryLayout<LeafEntry>.stride)
+    table = TableWriter(writer: pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
     self.leaves = leaves
-    spanList = EntryCollector(runs, entrySize: MemoryLayout<KeySpan>.stride)
+    spanList = EntryCollector(file: runs, entrySize: MemoryLayout<KeySpan>.stride)
     self.collectors = collectors
     collectorCount = collectors.count
     unmanaged = .allocate(capacity: max(1, collectors.count))
@@ -42,16 +42,16 @@ package final class PieceWriter {
 
   /// Adds a row, whose key is higher than the one before.
   package func add(
-    key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
-  ) throws { try put(key, fields, count) }
+    key: Int64, fields: UnsafePointer<Field>, count: Int
+  ) throws { try put(key, fields: fields, count: count) }
 
   @inline(__always)
   private func put(
-    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
+    _ key: Int64, fields: UnsafePointer<Field>, count: Int
   ) throws {
-    try table.put(key, fields, count)
+    try table.put(key, fields: fields, count: count)
     for index in 0..<collectorCount {
-      try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key) }
+      try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key: key) }
     }
     if let names { try names.add(fields) }
     rowCount += 1
@@ -65,7 +65,7 @@ package final class PieceWriter {
 
   /// Takes rows from a cursor through a program until one of the halts, up to a last key.
   package func copy(
-    _ cursor: TableCursor, _ program: FieldProgram, last: Int64, rows limit: Int64
+    _ cursor: TableCursor, program: FieldProgram, last: Int64, rows limit: Int64
   ) throws -> Halt {
     let end = rowCount + limit
     let (fields, output, width) = (cursor.fields, UnsafePointer(program.output), program.width)
@@ -73,7 +73,7 @@ package final class PieceWriter {
       guard try cursor.step(), cursor.key <= last else { return .end }
       switch program.run(fields) {
       case .made:
-        try put(cursor.key, output, width)
+        try put(cursor.key, fields: output, count: width)
         program.noteMade()
       case .leftBehind: break
       case .unknown: return .odd(cursor.key)

@@ -23,7 +23,7 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
 
   deinit { memory.deallocate() }
 
-  package func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
+  package func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError) {
     try lock.withLock { (_) throws(PageError) in
       guard page > 2 else { throw PageError(.miswritten(page: page)) }
       let map = PageGeometry.mapPage(page)
@@ -32,13 +32,13 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
       let base = memory + slot * PageGeometry.pageSize
       if pages[slot] != map {
         try write(slot)
-        try load(map, base)
+        try load(map, base: base)
         pages[slot] = map
       }
       isDirty[slot] = true
       let entry = base + Int(page - map - 1) * 5
       entry.storeBytes(of: kind.rawValue, as: UInt8.self)
-      Bytes.put32(parent, entry + 1)
+      Bytes.put32(parent, at: entry + 1)
     }
   }
 
@@ -49,7 +49,7 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
       guard let kind = PagePointer(rawValue: UInt8(truncatingIfNeeded: entry.kind)) else {
         throw PageError(.miswritten(page: entry.page))
       }
-      try set(entry.page, kind, parent: entry.parent)
+      try set(entry.page, kind: kind, parent: entry.parent)
     }
   }
 
@@ -66,11 +66,11 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
   private func write(_ slot: Int) throws(PageError) {
     guard isDirty[slot] else { return }
     isDirty[slot] = false
-    try file.write(page: pages[slot], memory + slot * PageGeometry.pageSize)
+    try file.write(page: pages[slot], from: memory + slot * PageGeometry.pageSize)
   }
 
   /// A map page that the file does not reach yet is empty.
-  private func load(_ map: UInt32, _ base: UnsafeMutableRawPointer) throws(PageError) {
+  private func load(_ map: UInt32, base: UnsafeMutableRawPointer) throws(PageError) {
     base.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
     var done = 0
     while done < PageGeometry.pageSize {
@@ -78,7 +78,7 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
         start: base + done, count: PageGeometry.pageSize - done)
       do {
         let count = try file.descriptor.read(
-          fromAbsoluteOffset: PageGeometry.offset(map) + Int64(done), into: buffer)
+          fromAbsoluteOffset: PageGeometry.offset(page: map) + Int64(done), into: buffer)
         if count == 0 { return }
         done += count
       } catch {
@@ -102,10 +102,10 @@ package final class PointerList: PointerMapping {
   private let entries: EntryCollector
 
   package init(_ file: RunFile) {
-    entries = EntryCollector(file, entrySize: Entry.size)
+    entries = EntryCollector(file: file, entrySize: Entry.size)
   }
 
-  package func set(_ page: UInt32, _ kind: PagePointer, parent: UInt32) throws(PageError) {
+  package func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError) {
     try entries.add(Entry(page: page, kind: UInt32(kind.rawValue), parent: parent))
   }
 

@@ -21,7 +21,7 @@ struct RowCheck {
   private var lastEntity: Int64 = 0
 
   /// Tells the names of external files in the rows it looks at.
-  init(_ rule: RowRule, _ names: NameCollector?) {
+  init(rule: RowRule, names: NameCollector?) {
     self.names = names
     columns = rule.columns
     entities = rule.entities
@@ -42,11 +42,11 @@ struct RowCheck {
       if type < 128 {
         at += 1
       } else {
-        guard let long = Bytes.varint(record, at, header) else { return false }
+        guard let long = Bytes.varint(record, offset: at, limit: header) else { return false }
         (type, at) = (long.value, long.end)
       }
       count += 1
-      let size = Field.size(type)
+      let size = Field.size(type: type)
       guard size < 1 << 31, Field.isValid(type) else { return false }
       if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
       if let names, ExternalName.isPossible(type), names.columns.contains(count - 1) {

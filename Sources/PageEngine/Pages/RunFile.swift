@@ -35,7 +35,7 @@ package final class EntryCollector {
   private var used = 0
   package private(set) var sections: [Section] = []
 
-  package init(_ file: RunFile, entrySize: Int, bufferBytes: Int = 1 << 16) {
+  package init(file: RunFile, entrySize: Int, bufferBytes: Int = 1 << 16) {
     self.file = file
     size = entrySize
     buffer = .allocate(byteCount: bufferBytes / entrySize * entrySize, alignment: 16)
@@ -75,7 +75,7 @@ package final class SectionReader {
   private var end = 0
 
   package convenience init(
-    _ descriptor: FileDescriptor, _ sections: [Section], bufferBytes: Int = 1 << 16
+    descriptor: FileDescriptor, sections: [Section], bufferBytes: Int = 1 << 16
   ) {
     self.init(sections.map { (descriptor, $0) }, bufferBytes: bufferBytes)
   }

@@ -27,12 +27,12 @@ package struct Skeleton {
     let entry = UnsafeMutableRawBufferPointer.allocate(byteCount: 5, alignment: 8)
     defer { entry.deallocate() }
     for number in 3...max(3, pageCount) where !PageGeometry.isReserved(number) {
-      try file.read(page: number, page)
+      try file.read(page: number, into: page)
       try file.read(entry, at: PageGeometry.mapOffset(number))
       guard let base = entry.baseAddress,
         let kind = PagePointer(rawValue: base.load(as: UInt8.self))
       else { throw PageError(.miswritten(page: number)) }
-      try stitcher.place(page: number, page, kind: kind, parent: Bytes.get32(base + 1))
+      try stitcher.place(page: number, bytes: page, kind: kind, parent: Bytes.get32(base + 1))
     }
   }
 
@@ -43,15 +43,15 @@ package struct Skeleton {
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
-    try file.read(page: 1, page)
+    try file.read(page: 1, into: page)
     // The page count counts only where it was written together with the change counter.
     let counter = Bytes.get32(page + 24) &+ 1
-    Bytes.put32(counter, page + 24)
-    Bytes.put32(pageCount, page + 28)
-    Bytes.put32(firstTrunk, page + 32)
-    Bytes.put32(freePages, page + 36)
-    Bytes.put32(counter, page + 92)
-    try result.write(page: 1, page)
+    Bytes.put32(counter, at: page + 24)
+    Bytes.put32(pageCount, at: page + 28)
+    Bytes.put32(firstTrunk, at: page + 32)
+    Bytes.put32(freePages, at: page + 36)
+    Bytes.put32(counter, at: page + 92)
+    try result.write(page: 1, from: page)
   }
 }
 

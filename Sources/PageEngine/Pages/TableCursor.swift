@@ -49,11 +49,11 @@ package final class TableCursor {
   private let width: Int
 
   /// Takes a file that nobody changes.
-  package init(_ file: PageFile, _ form: TableForm, width: Int) {
+  package init(file: PageFile, form: TableForm, width: Int) {
     self.form = form
     self.width = max(1, width)
-    walk = LeafWalk(file, .table, pageSize: form.pageSize, pageCount: form.pageCount)
-    chains = PageWindow(file, pageSize: form.pageSize, pageCount: form.pageCount)
+    walk = LeafWalk(file: file, kind: .table, pageSize: form.pageSize, pageCount: form.pageCount)
+    chains = PageWindow(file: file, pageSize: form.pageSize, pageCount: form.pageCount)
     localLimit = form.pageSize - 35
     localMinimum = (form.pageSize - 12) * 32 / 255 - 23
     columns = form.places.count
@@ -84,10 +84,10 @@ package final class TableCursor {
 
   /// Goes to the first row whose key is not below the given one.
   package func seek(_ first: Int64) throws(PageError) {
-    try walk.seek(form.root, first)
+    try walk.seek(form.root, first: first)
     (leaf, cells, cell) = (walk.leaf, walk.cells, 0)
     guard let leaf else { return }
-    while cell < cells, try self.key(of: cell, leaf) < first { cell += 1 }
+    while cell < cells, try self.key(of: cell, leaf: leaf) < first { cell += 1 }
   }
 
   /// The leaf is damaged, or what its cell says of other pages.
@@ -103,10 +103,10 @@ package final class TableCursor {
     return true
   }
 
-  private func key(of cell: Int, _ leaf: UnsafeRawPointer) throws(PageError) -> Int64 {
+  private func key(of cell: Int, leaf: UnsafeRawPointer) throws(PageError) -> Int64 {
     let offset = Bytes.get16(leaf + 8 + 2 * cell)
-    guard let size = Bytes.varint(leaf, offset, form.pageSize),
-      let key = Bytes.varint(leaf, size.end, form.pageSize)
+    guard let size = Bytes.varint(leaf, offset: offset, limit: form.pageSize),
+      let key = Bytes.varint(leaf, offset: size.end, limit: form.pageSize)
     else { throw damaged() }
     return Int64(bitPattern: key.value)
   }
@@ -124,8 +124,8 @@ package final class TableCursor {
     guard let leaf else { return false }
     let offset = Bytes.get16(leaf + 8 + 2 * cell)
     cell += 1
-    guard let size = Bytes.varint(leaf, offset, form.pageSize), size.value < 1 << 31,
-      let rowid = Bytes.varint(leaf, size.end, form.pageSize)
+    guard let size = Bytes.varint(leaf, offset: offset, limit: form.pageSize), size.value < 1 << 31,
+      let rowid = Bytes.varint(leaf, offset: size.end, limit: form.pageSize)
     else { throw damaged() }
     let number = Int64(bitPattern: rowid.value)
     if hasKey && number <= currentKey { throw damaged() }
@@ -134,21 +134,21 @@ package final class TableCursor {
     let total = Int(size.value)
     if total <= localLimit {
       guard rowid.end + total <= form.pageSize else { throw damaged() }
-      try parse(leaf + rowid.end, total)
+      try parse(leaf + rowid.end, total: total)
     } else {
-      try gather(leaf, rowid.end, total)
+      try gather(leaf, start: rowid.end, total: total)
       guard let base = payload.baseAddress else { throw damaged() }
-      try parse(UnsafeRawPointer(base), total)
+      try parse(UnsafeRawPointer(base), total: total)
     }
     if form.keyPlace >= 0 {
-      fields[form.keyPlace] = Field(number, scratch + form.keyPlace * 8)
+      fields[form.keyPlace] = Field(value: number, scratch: scratch + form.keyPlace * 8)
     }
     return true
   }
 
   /// Puts a payload together from its cell and its chain.
   private func gather(
-    _ leaf: UnsafeRawPointer, _ start: Int, _ total: Int
+    _ leaf: UnsafeRawPointer, start: Int, total: Int
   ) throws(PageError) {
     let capacity = form.pageSize - 4
     let rest = localMinimum + (total - localMinimum) % capacity
@@ -178,8 +178,8 @@ package final class TableCursor {
   }
 
   @inline(__always)
-  private func parse(_ record: UnsafeRawPointer, _ total: Int) throws(PageError) {
-    guard let header = Bytes.varint(record, 0, total), header.value <= UInt64(total),
+  private func parse(_ record: UnsafeRawPointer, total: Int) throws(PageError) {
+    guard let header = Bytes.varint(record, offset: 0, limit: total), header.value <= UInt64(total),
       header.end <= Int(header.value)
     else { throw damaged() }
     let end = Int(header.value)
@@ -187,11 +187,11 @@ package final class TableCursor {
     var body = end
     var column = 0
     while column < columns && at < end {
-      guard let type = Bytes.varint(record, at, end), type.value < 1 << 32 else {
+      guard let type = Bytes.varint(record, offset: at, limit: end), type.value < 1 << 32 else {
         throw damaged()
       }
       at = type.end
-      let size = Field.size(type.value)
+      let size = Field.size(type: type.value)
       guard body + size <= total, Field.isValid(type.value) else { throw damaged() }
       let place = places[column]
       if place >= 0 {
@@ -201,7 +201,7 @@ package final class TableCursor {
             type: 8 + UInt64(record.load(fromByteOffset: body, as: UInt8.self)), body: nil)
         }
         if isReal[column] && field.isInteger {
-          field = Field(real: Double(field.integer), scratch + place * 8)
+          field = Field(real: Double(field.integer), scratch: scratch + place * 8)
         }
         fields[place] = field
       }

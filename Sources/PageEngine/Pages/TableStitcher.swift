@@ -5,11 +5,11 @@ package final class TableStitcher {
   private let pointers: PointerMap
   private let writer: ExtentWriter
 
-  package init(_ file: PageFile, _ pool: PagePool, _ pointers: PointerMap) {
+  package init(file: PageFile, pool: PagePool, pointers: PointerMap) {
     self.file = file
     self.pool = pool
     self.pointers = pointers
-    writer = ExtentWriter(file, pool, pointers: pointers)
+    writer = ExtentWriter(file: file, source: pool, pointers: pointers)
   }
 
   /// Makes the tree of one table, whose leaves `next` gives in key order.
@@ -17,10 +17,10 @@ package final class TableStitcher {
   /// - Returns: how many leaves there were.
   @discardableResult
   package func stitch(
-    root: UInt32, _ next: () throws(PageError) -> LeafEntry?
+    root: UInt32, next: () throws(PageError) -> LeafEntry?
   ) throws(PageError) -> Int64 {
     guard var last = try next() else { return 0 }
-    let tree = TreeBuilder(.table, root: root, writer)
+    let tree = TreeBuilder(kind: .table, root: root, writer: writer)
     var leaves: Int64 = 1
     while let leaf = try next() {
       guard leaf.lastKey > last.lastKey else { throw PageError(.keysOutOfOrder) }
@@ -37,8 +37,8 @@ package final class TableStitcher {
   }
 
   /// Makes the tree of an index from the leaves that were moved and the cells between them.
-  package func stitch(index root: UInt32, _ moved: SectionReader) throws(PageError) {
-    let tree = TreeBuilder(.index, root: root, writer)
+  package func stitch(index root: UInt32, moved: SectionReader) throws(PageError) {
+    let tree = TreeBuilder(kind: .index, root: root, writer: writer)
     var isClosed = false
     while let head = try moved.next(8) {
       let page = head.loadUnaligned(as: UInt32.self)
@@ -63,12 +63,12 @@ package final class TableStitcher {
   package func renumber(
     _ leaves: SectionReader, adding offset: Int64, into renumbered: EntryCollector
   ) throws(PageError) {
-    let table = TableWriter(writer) { (leaf) throws(PageError) in try renumbered.add(leaf) }
+    let table = TableWriter(writer: writer) { (leaf) throws(PageError) in try renumbered.add(leaf) }
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
     while let leaf = try leaves.nextLeaf() {
-      try file.read(page: leaf.page, page)
+      try file.read(page: leaf.page, into: page)
       try LeafReader.forEach(page) { (key, payload, overflow) throws(PageError) in
         // Rows of join tables are a few integers long.
         let (number, isOverflowing) = key.addingReportingOverflow(offset)
@@ -85,10 +85,10 @@ package final class TableStitcher {
 
   /// Copies the page of another file with its entry in the pointer map.
   package func place(
-    page: UInt32, _ bytes: UnsafeRawPointer, kind: PagePointer, parent: UInt32
+    page: UInt32, bytes: UnsafeRawPointer, kind: PagePointer, parent: UInt32
   ) throws(PageError) {
-    try file.write(page: page, bytes)
-    try pointers.set(page, kind, parent: parent)
+    try file.write(page: page, from: bytes)
+    try pointers.set(page, kind: kind, parent: parent)
   }
 
   /// Lists pages as free; the number of the first trunk page.
@@ -101,17 +101,17 @@ package final class TableStitcher {
     var leaves = 0
     func finishTrunk() throws(PageError) {
       guard let trunk = trunks.popFirst() else { return }
-      Bytes.put32(next, page)
-      Bytes.put32(UInt32(leaves), page + 4)
-      try place(page: trunk, page, kind: .free, parent: 0)
+      Bytes.put32(next, at: page)
+      Bytes.put32(UInt32(leaves), at: page + 4)
+      try place(page: trunk, bytes: page, kind: .free, parent: 0)
       (next, leaves) = (trunk, 0)
       page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
     }
     page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
     try free.forEachLeaf { (leaf) throws(PageError) in
       if leaves == FreePages.perTrunk { try finishTrunk() }
-      Bytes.put32(leaf, page + 8 + 4 * leaves)
-      try pointers.set(leaf, .free, parent: 0)
+      Bytes.put32(leaf, at: page + 8 + 4 * leaves)
+      try pointers.set(leaf, kind: .free, parent: 0)
       leaves += 1
     }
     while !trunks.isEmpty { try finishTrunk() }
@@ -127,16 +127,16 @@ package final class TableStitcher {
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
     try writer.makeReadable(leaf)
-    try file.read(page: leaf, page)
+    try file.read(page: leaf, into: page)
     let pointers = pointers
     if page.load(as: UInt8.self) == 10 {
-      try IndexPage.adoptOverflow(page, start: 8, skip: 0, parent: root, writer)
+      try IndexPage.adoptOverflow(page, start: 8, skip: 0, parent: root, pointers: writer)
     } else {
       try LeafReader.forEach(page) { (_, _, overflow) throws(PageError) in
-        if let overflow { try pointers.set(overflow, .firstOverflow, parent: root) }
+        if let overflow { try pointers.set(overflow, kind: .firstOverflow, parent: root) }
       }
     }
-    try file.write(page: root, page)
+    try file.write(page: root, from: page)
     pool.retire(leaf)
   }
 }
@@ -145,7 +145,7 @@ package final class TableStitcher {
 enum LeafReader {
   static func forEach(
     _ page: UnsafeRawPointer,
-    _ body: (
+    body: (
       _ key: Int64, _ local: UnsafeRawBufferPointer, _ overflow: UInt32?
     ) throws(PageError) -> Void
   ) throws(PageError) {
@@ -156,8 +156,8 @@ enum LeafReader {
     }
     for cell in 0..<cells {
       let offset = Bytes.get16(page + 8 + 2 * cell)
-      guard let payload = Bytes.varint(page, offset, size), payload.value < 1 << 31,
-        let key = Bytes.varint(page, payload.end, size)
+      guard let payload = Bytes.varint(page, offset: offset, limit: size), payload.value < 1 << 31,
+        let key = Bytes.varint(page, offset: payload.end, limit: size)
       else { throw PageError(.miswritten(page: 0)) }
       let total = Int(payload.value)
       let local = PageGeometry.localSize(total, limit: PageGeometry.tableLocalLimit)

@@ -30,7 +30,7 @@ package final class TableWriter {
 
   /// Tells every leaf page once it is complete.
   package init(
-    _ writer: ExtentWriter, finished: @escaping (LeafEntry) throws(PageError) -> Void
+    writer: ExtentWriter, finished: @escaping (LeafEntry) throws(PageError) -> Void
   ) {
     self.writer = writer
     self.finished = finished
@@ -45,36 +45,36 @@ package final class TableWriter {
 
   /// Adds the row with a key, which is higher than the one before.
   package func add(
-    key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
-  ) throws(PageError) { try put(key, fields, count) }
+    key: Int64, fields: UnsafePointer<Field>, count: Int
+  ) throws(PageError) { try put(key, fields: fields, count: count) }
 
   @inline(__always)
   func put(
-    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int
+    _ key: Int64, fields: UnsafePointer<Field>, count: Int
   ) throws(PageError) {
-    let shape = try RecordShape(fields, count)
+    let shape = try RecordShape(fields: fields, count: count)
     if shape.size <= PageGeometry.tableLocalLimit {
       let prefix =
         Bytes.varintSize(UInt64(shape.size)) + Bytes.varintSize(UInt64(bitPattern: key))
-      let cell = try room(for: max(4, prefix + shape.size), key)
-      var at = Bytes.putVarint(UInt64(shape.size), cell)
-      at += Bytes.putVarint(UInt64(bitPattern: key), cell + at)
-      shape.write(fields, count, cell + at)
+      let cell = try room(for: max(4, prefix + shape.size), key: key)
+      var at = Bytes.putVarint(UInt64(shape.size), at: cell)
+      at += Bytes.putVarint(UInt64(bitPattern: key), at: cell + at)
+      shape.write(fields, count: count, to: cell + at)
     } else {
-      try addLong(key, fields, count, shape)
+      try addLong(key, fields: fields, count: count, shape: shape)
     }
   }
 
   /// Adds a row whose record goes on in a chain.
   private func addLong(
-    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, _ shape: RecordShape
+    _ key: Int64, fields: UnsafePointer<Field>, count: Int, shape: RecordShape
   ) throws(PageError) {
     if shape.size > spill.count {
       spill.deallocate()
       spill = .allocate(byteCount: shape.size + shape.size / 4, alignment: 16)
     }
     guard let base = spill.baseAddress else { preconditionFailure("a buffer has an address") }
-    shape.write(fields, count, base)
+    shape.write(fields, count: count, to: base)
     try add(key: key, payload: UnsafeRawBufferPointer(rebasing: spill[..<shape.size]))
   }
 
@@ -85,15 +85,15 @@ package final class TableWriter {
     let hasOverflow = local < payload.count
     let prefix =
       Bytes.varintSize(UInt64(payload.count)) + Bytes.varintSize(UInt64(bitPattern: key))
-    let cell = try room(for: max(4, prefix + local + (hasOverflow ? 4 : 0)), key)
-    var at = Bytes.putVarint(UInt64(payload.count), cell)
-    at += Bytes.putVarint(UInt64(bitPattern: key), cell + at)
+    let cell = try room(for: max(4, prefix + local + (hasOverflow ? 4 : 0)), key: key)
+    var at = Bytes.putVarint(UInt64(payload.count), at: cell)
+    at += Bytes.putVarint(UInt64(bitPattern: key), at: cell + at)
     (cell + at).copyMemory(from: base, byteCount: local)
     guard hasOverflow else { return }
     keepAsideIfNeeded()
     // The cell may have moved with its page.
     guard let memory else { preconditionFailure("the row's page is open") }
-    Bytes.put32(try writer.peek(), memory + content + at + local)
+    Bytes.put32(try writer.peek(), at: memory + content + at + local)
     try OverflowWriter(writer).write(
       UnsafeRawBufferPointer(rebasing: payload[local...]), parent: page
     ) { keepAsideIfNeeded() }
@@ -107,7 +107,7 @@ package final class TableWriter {
   /// Room for a cell on the open leaf, or on a new one.
   @inline(__always)
   private func room(
-    for size: Int, _ key: Int64
+    for size: Int, key: Int64
   ) throws(PageError) -> UnsafeMutableRawPointer {
     if hasKey && key <= lastKey { throw PageError(.keysOutOfOrder) }
     if memory == nil || content - size < 8 + 2 * (cells + 1) {
@@ -120,7 +120,7 @@ package final class TableWriter {
     }
     guard let memory else { preconditionFailure("a leaf is open") }
     content -= size
-    Bytes.put16(content, memory + 8 + 2 * cells)
+    Bytes.put16(content, at: memory + 8 + 2 * cells)
     cells += 1
     lastKey = key
     hasKey = true
@@ -138,13 +138,13 @@ package final class TableWriter {
   private func finishLeaf() throws(PageError) {
     guard let memory else { return }
     memory.storeBytes(of: 13, as: UInt8.self)
-    Bytes.put16(cells, memory + 3)
-    Bytes.put16(content, memory + 5)
+    Bytes.put16(cells, at: memory + 3)
+    Bytes.put16(content, at: memory + 5)
     guard PageCheck.isTableLeaf(memory, cells: cells, above: keyBefore, last: lastKey) else {
       throw PageError(.miswritten(page: page))
     }
     keyBefore = lastKey
-    if memory == aside { try writer.write(page, aside) }
+    if memory == aside { try writer.write(page, bytes: aside) }
     self.memory = nil
     try finished(LeafEntry(page: page, lastKey: lastKey))
   }
@@ -156,13 +156,13 @@ struct RecordShape {
   var size: Int
 
   @inline(__always)
-  init(_ fields: UnsafePointer<Field>, _ count: Int) throws(PageError) {
+  init(fields: UnsafePointer<Field>, count: Int) throws(PageError) {
     var types = 0
     var bodies = 0
     for index in 0..<count {
       let type = fields[index].type
       types += Bytes.varintSize(type)
-      bodies += Field.size(type)
+      bodies += Field.size(type: type)
     }
     // The header counts its own length in.
     header = types + 1
@@ -172,14 +172,14 @@ struct RecordShape {
   }
 
   @inline(__always)
-  func write(_ fields: UnsafePointer<Field>, _ count: Int, _ to: UnsafeMutableRawPointer) {
-    var at = Bytes.putVarint(UInt64(header), to)
+  func write(_ fields: UnsafePointer<Field>, count: Int, to: UnsafeMutableRawPointer) {
+    var at = Bytes.putVarint(UInt64(header), at: to)
     var body = to + header
     let end = to + self.size
     for index in 0..<count {
       let field = fields[index]
-      at += Bytes.putVarint(field.type, to + at)
-      let size = Field.size(field.type)
+      at += Bytes.putVarint(field.type, at: to + at)
+      let size = Field.size(type: field.type)
       if size > 0, let from = field.body {
         if field.type < 12 && body + 8 <= end {
           // What is too much is written over by the next field.
@@ -208,12 +208,12 @@ struct OverflowWriter {
     while offset < bytes.count {
       beforeReserving()
       let (page, memory) = try writer.reserve()
-      try writer.set(page, offset == 0 ? .firstOverflow : .nextOverflow, parent: before)
+      try writer.set(page, kind: offset == 0 ? .firstOverflow : .nextOverflow, parent: before)
       let count = min(PageGeometry.overflowCapacity, bytes.count - offset)
       guard let base = bytes.baseAddress else { return }
       (memory + 4).copyMemory(from: base + offset, byteCount: count)
       offset += count
-      if offset < bytes.count { Bytes.put32(try writer.peek(), memory) }
+      if offset < bytes.count { Bytes.put32(try writer.peek(), at: memory) }
       before = page
     }
   }

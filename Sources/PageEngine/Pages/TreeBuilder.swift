@@ -12,7 +12,7 @@ package final class TreeBuilder {
   private let scratch = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 8)
   private static let depthLimit = 40
 
-  package init(_ kind: Kind, root: UInt32, _ writer: ExtentWriter) {
+  package init(kind: Kind, root: UInt32, writer: ExtentWriter) {
     self.kind = kind
     self.root = root
     self.writer = writer
@@ -30,7 +30,7 @@ package final class TreeBuilder {
 
   /// Adds a child of a table.
   package func add(_ leaf: LeafEntry) throws(PageError) {
-    let count = Bytes.putVarint(UInt64(bitPattern: leaf.lastKey), scratch)
+    let count = Bytes.putVarint(UInt64(bitPattern: leaf.lastKey), at: scratch)
     try add(
       child: leaf.page, key: UnsafeRawBufferPointer(start: scratch, count: count), to: 0)
   }
@@ -67,9 +67,9 @@ package final class TreeBuilder {
       level.clear()
     }
     if level.fits(key.count) {
-      level.append(child, key)
+      level.append(child, key: key)
     } else {
-      level.setPending(child, key)
+      level.setPending(child, key: key)
     }
   }
 
@@ -81,7 +81,7 @@ package final class TreeBuilder {
     let number: UInt32
     if let root {
       number = root
-      try writer.write(root, level.memory)
+      try writer.write(root, bytes: level.memory)
     } else {
       let (page, memory) = try writer.reserve()
       memory.copyMemory(from: level.memory, byteCount: PageGeometry.pageSize)
@@ -89,11 +89,12 @@ package final class TreeBuilder {
     }
     for cell in 0..<level.cells {
       let offset = Bytes.get16(level.memory + 12 + 2 * cell)
-      try writer.set(Bytes.get32(level.memory + offset), .child, parent: number)
+      try writer.set(Bytes.get32(level.memory + offset), kind: .child, parent: number)
     }
-    try writer.set(rightmost, .child, parent: number)
+    try writer.set(rightmost, kind: .child, parent: number)
     if kind == .index {
-      try IndexPage.adoptOverflow(level.memory, start: 12, skip: 4, parent: number, writer)
+      try IndexPage.adoptOverflow(
+        level.memory, start: 12, skip: 4, parent: number, pointers: writer)
     }
     return number
   }
@@ -140,18 +141,18 @@ private final class Level {
 
   func fits(_ key: Int) -> Bool { content - key - 4 >= 12 + 2 * (cells + 1) }
 
-  func append(_ child: UInt32, _ key: UnsafeRawBufferPointer) {
+  func append(_ child: UInt32, key: UnsafeRawBufferPointer) {
     content -= key.count + 4
-    Bytes.put32(child, memory + content)
+    Bytes.put32(child, at: memory + content)
     if let base = key.baseAddress {
       (memory + content + 4).copyMemory(from: base, byteCount: key.count)
     }
-    Bytes.put16(content, memory + 12 + 2 * cells)
+    Bytes.put16(content, at: memory + 12 + 2 * cells)
     cells += 1
     sizes.append(UInt16(key.count + 4))
   }
 
-  func setPending(_ child: UInt32, _ key: UnsafeRawBufferPointer) {
+  func setPending(_ child: UInt32, key: UnsafeRawBufferPointer) {
     precondition(key.count <= PageGeometry.pageSize, "a key fits its page")
     pendingChild = child
     pendingCount = key.count
@@ -161,7 +162,7 @@ private final class Level {
 
   func appendPending() {
     hasPending = false
-    append(pendingChild, pendingKey)
+    append(pendingChild, key: pendingKey)
   }
 
   /// Takes the last cell off; its key is in `cutKey` then.
@@ -174,14 +175,14 @@ private final class Level {
     (memory + content).initializeMemory(as: UInt8.self, repeating: 0, count: size)
     content += size
     cells -= 1
-    Bytes.put16(0, memory + 12 + 2 * cells)
+    Bytes.put16(0, at: memory + 12 + 2 * cells)
     return child
   }
 
   func close(_ type: UInt8, rightmost: UInt32) {
     memory.storeBytes(of: type, as: UInt8.self)
-    Bytes.put16(cells, memory + 3)
-    Bytes.put16(content, memory + 5)
-    Bytes.put32(rightmost, memory + 8)
+    Bytes.put16(cells, at: memory + 3)
+    Bytes.put16(content, at: memory + 5)
+    Bytes.put32(rightmost, at: memory + 8)
   }
 }

@@ -19,11 +19,11 @@ struct OrderPlaces {
     let connection = try StoreConnection.scratch(unfinished, cacheBytes: memory / 4)
     try connection.perform { db in
       try db.execute(
-        sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(source) + "?immutable=1"])
+        sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(path: source) + "?immutable=1"])
       for statement in program.numbering(schema: "src") { try db.execute(sql: statement) }
       try db.execute(sql: "DETACH src")
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error) }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     try Files.syncFile(unfinished)
     try Files.renameNoReplace(unfinished, to: path)
   }

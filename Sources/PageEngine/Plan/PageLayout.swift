@@ -19,7 +19,7 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Where they are.
   var source: String
 
-  init(_ schema: StoreSchema, _ moves: TreeMoves?, source: FilePath) {
+  init(schema: StoreSchema, moves: TreeMoves?, source: FilePath) {
     self.moves = moves
     self.source = source.string
     let statements =
@@ -39,7 +39,7 @@ struct PageLayout: Hashable, Codable, Sendable {
   mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
     for path in [paths.result, paths.claims] {
       let file = try Files.open(
-        path, .readWrite, options: [.create], permissions: .ownerReadWrite)
+        path, mode: .readWrite, options: [.create], permissions: .ownerReadWrite)
       try file.close()
     }
     guard let file = try Files.openDirect(paths.result) else { return }
@@ -58,19 +58,19 @@ struct PageLayout: Hashable, Codable, Sendable {
     defer { page.deallocate() }
     page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
     // The first page is written last of all, so it holds nothing yet.
-    return (try? file.write(page: 1, page)) != nil
+    return (try? file.write(page: 1, from: page)) != nil
   }
 
   /// What the worker of an order needs.
   func work(
-    _ order: WorkOrder, _ plan: MigrationPlan, _ schema: StoreSchema, _ paths: MigrationPaths,
+    _ order: WorkOrder, plan: MigrationPlan, schema: StoreSchema, paths: MigrationPaths,
     digestsRows: Bool
   ) -> PageWork {
     var indexes: [String: [PageIndex]] = [:]
     var before: [Int: Int64] = [:]
     for piece in order.pieces {
       let table = piece.destinationTable
-      indexes[table] = pageIndexes(of: table, schema)
+      indexes[table] = pageIndexes(of: table, schema: schema)
       guard
         plan.program.joins.contains(where: { $0.destinationTable == table && !$0.keepsRowNumbers })
       else { continue }
@@ -94,8 +94,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   }
 
   /// The indexes of a table that need not be made by SQLite, with their places in the source.
-  func pageIndexes(of table: String, _ schema: StoreSchema) -> [PageIndex] {
-    var found = PageIndex.all(of: table, schema)
+  func pageIndexes(of table: String, schema: StoreSchema) -> [PageIndex] {
+    var found = PageIndex.all(of: table, schema: schema)
     for index in found.indices { found[index].root = moves?.indexes[found[index].name]?.root }
     return found
   }
@@ -114,7 +114,7 @@ extension MigrationPaths {
 
 extension PageIndex {
   /// The indexes of a table that need not be made by SQLite.
-  static func all(of table: String, _ schema: StoreSchema) -> [PageIndex] {
+  static func all(of table: String, schema: StoreSchema) -> [PageIndex] {
     var result: [PageIndex] = []
     let columns: [String]
     if let join = schema.joinTables.first(where: { $0.name == table }) {
@@ -131,7 +131,7 @@ extension PageIndex {
     for index in schema.indexes where index.table == table && index.condition == nil {
       let places = index.parts.compactMap { columns.firstIndex(of: $0.column) }
       guard places.count == index.parts.count, !places.isEmpty else { continue }
-      let form = form(of: index, places, schema)
+      let form = form(of: index, places: places, schema: schema)
       // The key itself is no value of the record.
       guard let form, form == .integerPair || !places.contains(0) else { continue }
       result.append(
@@ -143,7 +143,7 @@ extension PageIndex {
   }
 
   private static func form(
-    of index: Index, _ places: [Int], _ schema: StoreSchema
+    of index: Index, places: [Int], schema: StoreSchema
   ) -> Form? {
     let isAscending = index.parts.allSatisfy(\.isAscending)
     guard let table = schema.tables.first(where: { $0.name == index.table }) else {

@@ -23,25 +23,25 @@ struct TreeMoves: Hashable, Codable, Sendable {
   private(set) var indexes: [String: IndexMove] = [:]
 
   /// Finds what of a store can be moved.
-  init(_ survey: StoreSurvey, _ schema: StoreSchema, _ program: MigrationProgram) throws {
+  init(survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram) throws {
     let header = survey.header
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4, header.textEncoding == 1
     else { return }
     for table in program.tables {
-      guard let found = try Found(table.sourceTable, survey.reader) else { continue }
-      add(table, found, survey, schema)
+      guard let found = try Found(name: table.sourceTable, reader: survey.reader) else { continue }
+      add(table, found: found, survey: survey, schema: schema)
     }
     for join in program.joins where join.keepsRowNumbers {
-      guard let found = try Found(join.sourceTable, survey.reader) else { continue }
-      add(join, found, schema)
+      guard let found = try Found(name: join.sourceTable, reader: survey.reader) else { continue }
+      add(join, found: found, schema: schema)
     }
   }
 
   // MARK: Tables of objects
 
   private mutating func add(
-    _ table: TableProgram, _ found: Found, _ survey: StoreSurvey, _ schema: StoreSchema
+    _ table: TableProgram, found: Found, survey: StoreSurvey, schema: StoreSchema
   ) {
     guard let entityTable = schema.tables.first(where: { $0.name == table.destinationTable })
     else { return }
@@ -62,7 +62,7 @@ struct TreeMoves: Hashable, Codable, Sendable {
       let names = columns.map { $0.flatMap { sources[$0] } }
       guard index.condition == nil, !names.contains(nil), !names.contains("Z_ENT"),
         let source = found.index(
-          names.compactMap(\.self), descending: index.parts.map { !$0.isAscending })
+          names: names.compactMap(\.self), descending: index.parts.map { !$0.isAscending })
       else { continue }
       let types = columns.compactMap(\.self).map { entityTable.columns[$0].type }
       guard zip(names, types).allSatisfy({ found.affinity(of: $0) == $1 }) else { continue }
@@ -91,10 +91,10 @@ struct TreeMoves: Hashable, Codable, Sendable {
 
   // MARK: Join tables
 
-  private mutating func add(_ join: JoinProgram, _ found: Found, _ schema: StoreSchema) {
+  private mutating func add(_ join: JoinProgram, found: Found, schema: StoreSchema) {
     guard found.columns.map(\.name) == join.sources,
       found.columns.allSatisfy({ $0.affinity == .integer }),
-      let key = found.index(Array(found.columns.prefix(2).map(\.name)), isKey: true)
+      let key = found.index(names: Array(found.columns.prefix(2).map(\.name)), isKey: true)
     else { return }
     let own = "sqlite_autoindex_\(join.destinationTable)_1"
     var moves = [own: IndexMove(name: own, root: key.root, isInteger: true)]
@@ -104,7 +104,7 @@ struct TreeMoves: Hashable, Codable, Sendable {
         join.columns.firstIndex(of: part.column).flatMap { join.sources[$0] }
       }
       guard names.count == index.parts.count, index.condition == nil, names.count < 4,
-        let source = found.index(names, descending: index.parts.map { !$0.isAscending })
+        let source = found.index(names: names, descending: index.parts.map { !$0.isAscending })
       else { return }
       moves[index.name] = IndexMove(name: index.name, root: source.root, isInteger: true)
     }
@@ -151,7 +151,7 @@ private struct Found {
   let columns: [Column]
   private let indexes: [Index]
 
-  init?(_ name: String, _ reader: StoreReader) throws {
+  init?(name: String, reader: StoreReader) throws {
     let found = try reader.connection.run { db -> (UInt32, [Column], [Index])? in
       let row = try Row.fetchOne(
         db,
@@ -161,14 +161,14 @@ private struct Found {
         let root = UInt32(exactly: number), let sql = String.fromDatabaseValue(row[1]),
         !sql.uppercased().contains("WITHOUT")
       else { return nil }
-      guard let columns = try Self.columns(name, db) else { return nil }
-      return (root, columns, try Self.indexes(name, db))
+      guard let columns = try Self.columns(name: name, db: db) else { return nil }
+      return (root, columns, try Self.indexes(name: name, db: db))
     }
     guard let found else { return nil }
     (root, columns, indexes) = found
   }
 
-  private static func columns(_ name: String, _ db: Database) throws -> [Column]? {
+  private static func columns(name: String, db: Database) throws -> [Column]? {
     let rows = try Row.fetchAll(
       db, sql: "SELECT name, type, dflt_value, hidden FROM pragma_table_xinfo(?)",
       arguments: [name])
@@ -185,7 +185,7 @@ private struct Found {
     return columns
   }
 
-  private static func indexes(_ name: String, _ db: Database) throws -> [Index] {
+  private static func indexes(name: String, db: Database) throws -> [Index] {
     let rows = try Row.fetchAll(
       db,
       sql: """
@@ -218,7 +218,7 @@ private struct Found {
   }
 
   func index(
-    _ names: [String?], descending: [Bool]? = nil, isKey: Bool = false
+    names: [String?], descending: [Bool]? = nil, isKey: Bool = false
   ) -> Index? {
     indexes.first {
       $0.columns == names && $0.descending == (descending ?? names.map { _ in false })

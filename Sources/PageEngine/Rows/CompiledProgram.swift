@@ -17,7 +17,7 @@ struct CompiledProgram {
   private(set) var onlyReal = [false, false, false]
   let rows: FieldProgram
 
-  init(_ program: TableProgram, stored: Stored) throws {
+  init(program: TableProgram, stored: Stored) throws {
     rows = FieldProgram(
       entities: program.entities.map { ($0.source, $0.destination) },
       columns: program.columns.count)
@@ -25,44 +25,48 @@ struct CompiledProgram {
       for (place, column) in program.columns.enumerated() {
         let operation =
           entity < column.operations.count ? column.operations[entity] : .constant(.null)
-        rows.set(try compile(operation, column, stored), entity: entity, column: place)
+        rows.set(
+          try compile(operation, column: column, stored: stored), entity: entity, column: place)
       }
     }
   }
 
   private mutating func compile(
-    _ operation: ColumnOperation, _ column: ColumnProgram, _ stored: Stored
+    _ operation: ColumnOperation, column: ColumnProgram, stored: Stored
   ) throws -> FieldStep {
     let affinity = column.type.affinity
     switch operation {
-    case .call(_, _, let standard): return try compile(standard, column, stored)
+    case .call(_, _, let standard): return try compile(standard, column: column, stored: stored)
     case .constant(let value):
-      return FieldStep(.constant, constant: try constant(value, column, stored))
+      return FieldStep(
+        kind: .constant, constant: try constant(value: value, column: column, stored: stored))
     case .copy(let source, let replacement):
       return FieldStep(
-        .copy, affinity, source: place(of: source, onlyReal: affinity == .real),
-        constant: try constant(replacement, column, stored))
+        kind: .copy, affinity: affinity, source: place(of: source, onlyReal: affinity == .real),
+        constant: try constant(value: replacement, column: column, stored: stored))
     case .convert(let source, let type, let replacement):
       return FieldStep(
-        Self.kind(type), affinity, source: place(of: source),
-        constant: try constant(replacement, column, stored))
+        kind: Self.kind(type: type), affinity: affinity, source: place(of: source),
+        constant: try constant(value: replacement, column: column, stored: stored))
     case .reference(let source, let filter):
-      guard let filter else { return FieldStep(.copy, affinity, source: place(of: source)) }
+      guard let filter else {
+        return FieldStep(kind: .copy, affinity: affinity, source: place(of: source))
+      }
       // The number that decides stands in another row, which SQLite finds.
-      guard filter.table == nil else { return asExpression(operation, affinity) }
+      guard filter.table == nil else { return asExpression(operation, affinity: affinity) }
       return FieldStep(
-        .filtered, affinity, source: place(of: source),
+        kind: .filtered, affinity: affinity, source: place(of: source),
         list: rows.add(list: filter.kept.map { ($0, $0) }), number: place(of: filter.column))
     case .renumber(let source, let map):
       return FieldStep(
-        .renumbered, affinity, source: place(of: source),
+        kind: .renumbered, affinity: affinity, source: place(of: source),
         list: rows.add(list: map.map { ($0.source, $0.destination) }))
     case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
-      return asExpression(operation, affinity)
+      return asExpression(operation, affinity: affinity)
     }
   }
 
-  private static func kind(_ type: AttributeType) -> FieldStep.Kind {
+  private static func kind(type: AttributeType) -> FieldStep.Kind {
     switch type {
     case .integer16, .integer32, .integer64: .toInteger
     case .boolean: .toBoolean
@@ -73,15 +77,16 @@ struct CompiledProgram {
 
   /// Has SQLite make the value, and takes it as it comes.
   private mutating func asExpression(
-    _ operation: ColumnOperation, _ affinity: Affinity
+    _ operation: ColumnOperation, affinity: Affinity
   ) -> FieldStep {
     FieldStep(
-      .copy, affinity, source: place(ofExpression: operation.expression(schema: "src")))
+      kind: .copy, affinity: affinity,
+      source: place(ofExpression: operation.expression(schema: "src")))
   }
 
   /// Where a source column's value stands among the fields; asked for before rows are read.
   mutating func place(of column: String, onlyReal: Bool = false) -> Int {
-    place(ofExpression: "s.\(SQL.identifier(column))", column: column, onlyReal: onlyReal)
+    place(ofExpression: "s.\(SQL.identifier(name: column))", column: column, onlyReal: onlyReal)
   }
 
   private mutating func place(
@@ -98,14 +103,14 @@ struct CompiledProgram {
   }
 
   private func constant(
-    _ value: StoredValue, _ column: ColumnProgram, _ stored: Stored
+    value: StoredValue, column: ColumnProgram, stored: Stored
   ) throws -> Int {
     if value == .null { return 0 }
     let reader = try stored(column.name, value)
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
     defer { scratch.deallocate() }
     let field = reader.fields[0]
-    return rows.add(constant: column.type.affinity.applied(to: field, scratch) ?? field)
+    return rows.add(constant: column.type.affinity.applied(to: field, scratch: scratch) ?? field)
   }
 }
 

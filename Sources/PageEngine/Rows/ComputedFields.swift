@@ -27,7 +27,7 @@ final class ComputedFields: PassingRow {
 
   /// Nil where the program calls for nothing; to be made before the first row is read.
   init?(
-    _ table: TableProgram, _ compiled: inout CompiledProgram, _ caller: RowCaller
+    table: TableProgram, compiled: inout CompiledProgram, caller: RowCaller
   ) throws {
     guard table.hasCalls else { return nil }
     self.caller = caller
@@ -48,7 +48,7 @@ final class ComputedFields: PassingRow {
         computed.append(nil)
         continue
       }
-      guard let attributes = caller.attributes(mapping: mapping, names) else {
+      guard let attributes = caller.attributes(mapping: mapping, names: names) else {
         throw ShardError(.orderIncomplete, table: table.destinationTable)
       }
       var sources: [Int] = []
@@ -63,7 +63,7 @@ final class ComputedFields: PassingRow {
   deinit { bytes.deallocate() }
 
   /// Computes for the row that the program has just run over; false where SQLite has to make it.
-  func fill(key: Int64, _ fields: UnsafePointer<Field>) throws -> Bool {
+  func fill(key: Int64, fields: UnsafePointer<Field>) throws -> Bool {
     guard let found = computed[rows.entity] else { return true }
     self.fields = fields
     sources = found.sources
@@ -85,7 +85,8 @@ final class ComputedFields: PassingRow {
     }
     var free = bytes
     for (column, value) in values {
-      guard let field = affinities[column].applied(to: value.field(in: free), free + 8) else {
+      guard let field = affinities[column].applied(to: value.field(in: free), scratch: free + 8)
+      else {
         return false
       }
       rows.output[column] = field
@@ -114,8 +115,8 @@ extension StoredValue {
   fileprivate func field(in free: UnsafeMutableRawPointer) -> Field {
     switch self {
     case .null: return .null
-    case .integer(let number): return Field(number, free)
-    case .real(let number): return number.isNaN ? .null : Field(real: number, free)
+    case .integer(let number): return Field(value: number, scratch: free)
+    case .real(let number): return number.isNaN ? .null : Field(real: number, scratch: free)
     case .text(let text):
       var text = text
       let count = text.withUTF8 { utf8 in
@@ -126,13 +127,13 @@ extension StoredValue {
       }
       return Field(type: UInt64(count) * 2 + 13, body: UnsafeRawPointer(free + 16))
     // Pages are only written of stores whose texts are UTF-8.
-    case .rawText(let bytes, isUTF16: _): return Self.field(bytes, in: free, type: 13)
-    case .blob(let bytes): return Self.field(bytes, in: free, type: 12)
+    case .rawText(let bytes, isUTF16: _): return Self.field(bytes: bytes, in: free, type: 13)
+    case .blob(let bytes): return Self.field(bytes: bytes, in: free, type: 12)
     }
   }
 
   private static func field(
-    _ bytes: [UInt8], in free: UnsafeMutableRawPointer, type: UInt64
+    bytes: [UInt8], in free: UnsafeMutableRawPointer, type: UInt64
   ) -> Field {
     bytes.withUnsafeBytes { body in
       if let start = body.baseAddress {

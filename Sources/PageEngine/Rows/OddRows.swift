@@ -14,7 +14,7 @@ final class OddRows {
   private var insert: RowReader?
 
   /// Takes the statement that makes the destination table, from its first bracket on.
-  init(_ definition: Substring, columns: [(name: String, affinity: Affinity)], _ db: Database)
+  init(definition: Substring, columns: [(name: String, affinity: Affinity)], db: Database)
     throws
   {
     self.db = db
@@ -32,11 +32,11 @@ final class OddRows {
   }
 
   /// The form in which a column keeps a value.
-  func stored(_ column: String, _ value: StoredValue) throws -> RowReader {
-    let name = SQL.identifier(column)
+  func stored(_ column: String, value: StoredValue) throws -> RowReader {
+    let name = SQL.identifier(name: column)
     try db.execute(sql: "DELETE FROM temp.odd")
     try db.execute(sql: "INSERT INTO temp.odd (\(name)) VALUES (\(value.sql))")
-    let reader = try RowReader("SELECT \(name) FROM temp.odd", in: db)
+    let reader = try RowReader(sql: "SELECT \(name) FROM temp.odd", in: db)
     guard try reader.next() else { throw ShardError(.orderIncomplete) }
     return reader
   }
@@ -55,7 +55,7 @@ final class OddRows {
     try db.execute(sql: "DELETE FROM temp.odd")
     if insert == nil {
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
-      insert = try RowReader("INSERT INTO temp.odd VALUES (\(marks))", in: db)
+      insert = try RowReader(sql: "INSERT INTO temp.odd VALUES (\(marks))", in: db)
     }
     insert?.bind(row: values, from: Int32(first))
     _ = try insert?.next()
@@ -64,12 +64,12 @@ final class OddRows {
   }
 
   private func read() throws -> UnsafePointer<Field>? {
-    if reader == nil { reader = try RowReader("SELECT * FROM temp.odd", in: db) }
+    if reader == nil { reader = try RowReader(sql: "SELECT * FROM temp.odd", in: db) }
     guard let reader, try reader.next() else { return nil }
     for (index, column) in columns.enumerated() {
       let field = reader.fields[index]
       // Text that its column's affinity left alone is no number.
-      fields[index] = column.affinity.applied(to: field, scratch + index * 8) ?? field
+      fields[index] = column.affinity.applied(to: field, scratch: scratch + index * 8) ?? field
     }
     return UnsafePointer(fields)
   }

@@ -24,8 +24,8 @@ struct PieceLoop {
 
   /// Takes the open source file, which is attached to the database as well.
   init(
-    _ document: WorkOrderDocument, _ piece: Piece, _ file: FileDescriptor, _ db: Database,
-    _ caller: RowCaller?
+    document: WorkOrderDocument, piece: Piece, file: FileDescriptor, db: Database,
+    caller: RowCaller?
   ) throws {
     self.caller = caller
     self.piece = piece
@@ -50,43 +50,51 @@ struct PieceLoop {
     into output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
     switch program {
-    case .table(let table): return try run(table, &output, progress)
-    case .join(let join): return (try run(join, &output, progress), nil)
+    case .table(let table): return try run(table, output: &output, progress: progress)
+    case .join(let join): return (try run(join, output: &output, progress: progress), nil)
     }
   }
 
   // MARK: Entities
 
   private func run(
-    _ table: TableProgram, _ output: inout PieceOutput,
-    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ table: TableProgram, output: inout PieceOutput,
+    progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
     let odd = try OddRows(
-      definition,
+      definition: definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
-        + table.columns.map { ($0.name, $0.type.affinity) }, db)
-    var compiled = try CompiledProgram(table, stored: odd.stored)
-    let computed = try caller.flatMap { try ComputedFields(table, &compiled, $0) }
-    let made = try run(table, compiled, computed, odd, &output, progress)
+        + table.columns.map { ($0.name, $0.type.affinity) }, db: db)
+    var compiled = try CompiledProgram(program: table, stored: odd.stored)
+    let computed = try caller.flatMap {
+      try ComputedFields(table: table, compiled: &compiled, caller: $0)
+    }
+    let made = try run(
+      table, compiled: compiled, computed: computed, odd: odd, output: &output, progress: progress)
     return (made, RowCount(of: compiled.rows))
   }
 
   private func run(
-    _ table: TableProgram, _ compiled: CompiledProgram, _ computed: ComputedFields?,
-    _ odd: OddRows, _ output: inout PieceOutput,
-    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ table: TableProgram, compiled: CompiledProgram, computed: ComputedFields?,
+    odd: OddRows, output: inout PieceOutput,
+    progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
-    if let cursor = try cursor(of: table, compiled) {
+    if let cursor = try cursor(of: table, compiled: compiled) {
       guard let computed else {
-        return try run(table, cursor, compiled.rows, odd, &output, progress)
+        return try run(
+          table, cursor: cursor, rows: compiled.rows, odd: odd, output: &output, progress: progress)
       }
       let rows = Rows(fields: cursor.fields) { try cursor.next() && cursor.key <= piece.keys.last }
-      return try run(table, rows, compiled.rows, computed, odd, &output, progress)
+      return try run(
+        table, source: rows, rows: compiled.rows, computed: computed, odd: odd, output: &output,
+        progress: progress)
     }
     let reader = try RowReader(
-      table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
+      sql: table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
     let rows = Rows(fields: reader.fields, next: reader.next)
-    return try run(table, rows, compiled.rows, computed, odd, &output, progress)
+    return try run(
+      table, source: rows, rows: compiled.rows, computed: computed, odd: odd, output: &output,
+      progress: progress)
   }
 
   /// Source rows that come one at a time.
@@ -97,27 +105,27 @@ struct PieceLoop {
 
   /// Reads the pages of the source where the table is of the usual form.
   private func cursor(
-    of table: TableProgram, _ compiled: CompiledProgram
+    of table: TableProgram, compiled: CompiledProgram
   ) throws -> TableCursor? {
     let columns = compiled.columns.compactMap(\.self)
     guard columns.count == compiled.columns.count,
-      let found = try SourceTable(table.sourceTable, file: file, db)
+      let found = try SourceTable(name: table.sourceTable, file: file, db: db)
     else { return nil }
     return try found.cursor(
       columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first)
   }
 
   private func run(
-    _ table: TableProgram, _ cursor: TableCursor, _ rows: FieldProgram, _ odd: OddRows,
-    _ output: inout PieceOutput, _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ table: TableProgram, cursor: TableCursor, rows: FieldProgram, odd: OddRows,
+    output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     var made: Int64 = 0
     while true {
       let before = output.rows
       let halt = try output.copy(
-        cursor, rows, last: piece.keys.last, rows: Self.rowsPerReport)
+        cursor, program: rows, last: piece.keys.last, rows: Self.rowsPerReport)
       if case .odd(let key) = halt {
-        try add(table, key, rows, odd, &output)
+        try add(table, key: key, rows: rows, odd: odd, output: &output)
       }
       made += output.rows - before
       try progress(output.rows - before, cursor.key)
@@ -126,9 +134,9 @@ struct PieceLoop {
   }
 
   private func run(
-    _ table: TableProgram, _ source: Rows, _ rows: FieldProgram, _ computed: ComputedFields?,
-    _ odd: OddRows, _ output: inout PieceOutput,
-    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ table: TableProgram, source: Rows, rows: FieldProgram, computed: ComputedFields?,
+    odd: OddRows, output: inout PieceOutput,
+    progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     let fields = source.fields
     let before = output.rows
@@ -137,15 +145,15 @@ struct PieceLoop {
     while try source.next() {
       key = fields[0].integer
       var outcome = rows.make(fields)
-      if let computed, outcome == .made, try !computed.fill(key: key, fields) {
+      if let computed, outcome == .made, try !computed.fill(key: key, fields: fields) {
         outcome = .unknown
       }
       switch outcome {
       case .made:
-        try output.add(key: key, rows.output, rows.width, hasKey: true)
+        try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
         rows.noteMade()
       case .leftBehind: continue
-      case .unknown: try add(table, key, rows, odd, &output)
+      case .unknown: try add(table, key: key, rows: rows, odd: odd, output: &output)
       }
       let made = output.rows - before
       if made - reported >= Self.rowsPerReport {
@@ -159,26 +167,27 @@ struct PieceLoop {
 
   /// Adds a row as SQLite makes it, if it makes one.
   private func add(
-    _ table: TableProgram, _ key: Int64, _ rows: FieldProgram, _ odd: OddRows,
-    _ output: inout PieceOutput
+    _ table: TableProgram, key: Int64, rows: FieldProgram, odd: OddRows,
+    output: inout PieceOutput
   ) throws {
     let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
     guard let row = try odd.row(of: query) else { return rows.noteLeftBehind() }
     rows.take(row)
-    try output.add(key: key, rows.output, rows.width, hasKey: true)
+    try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
     rows.noteMade()
   }
 
   // MARK: Join tables
 
   private func run(
-    _ join: JoinProgram, _ output: inout PieceOutput,
-    _ progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
+    _ join: JoinProgram, output: inout PieceOutput,
+    progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
-    let odd = try OddRows(definition, columns: join.columns.map { ($0, .integer) }, db)
+    let odd = try OddRows(
+      definition: definition, columns: join.columns.map { ($0, .integer) }, db: db)
     let isNumbered = join.keepsRowNumbers
     let reader = try RowReader(
-      join.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
+      sql: join.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
     let values = reader.fields + (isNumbered ? 1 : 0)
     let width = join.columns.count
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: width * 8, alignment: 8)
@@ -195,7 +204,7 @@ struct PieceLoop {
       var row: UnsafePointer<Field>? = UnsafePointer(fields)
       for index in 0..<width {
         guard
-          let field = Affinity.integer.applied(to: values[index], scratch + index * 8)
+          let field = Affinity.integer.applied(to: values[index], scratch: scratch + index * 8)
         else {
           row = nil
           break
@@ -206,7 +215,7 @@ struct PieceLoop {
         throw ShardError(.orderIncomplete, table: piece.destinationTable)
       }
       let number = isNumbered ? reader.fields[0].integer : output.nextRowNumber
-      try output.add(key: number, row, width, hasKey: false)
+      try output.add(key: number, fields: row, count: width, hasKey: false)
       if read - reported >= Self.rowsPerReport {
         try progress(read - reported, fields[0].isInteger ? fields[0].integer : 0)
         reported = read

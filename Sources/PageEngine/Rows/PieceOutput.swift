@@ -12,18 +12,18 @@ struct PieceOutput: ~Copyable {
 
   /// Takes the bytes that the keys of each index may have in memory.
   init(
-    _ pages: ExtentWriter, _ runs: RunFile, _ indexes: [PageIndex], bytes: Int,
+    pages: ExtentWriter, runs: RunFile, indexes: [PageIndex], bytes: Int,
     scratch: SortScratch, names: NameCollector?, digests: Bool, rowsBefore: Int64
   ) {
     self.names = names
     collectors = indexes.map { index in
       let keys = KeyCollector(
-        index.root == nil ? index.form.collected : .movedInteger, columns: index.columns,
-        descending: index.descending, runs,
+        form: index.root == nil ? index.form.collected : .movedInteger, columns: index.columns,
+        descending: index.descending, file: runs,
         bytes: bytes, scratch: scratch)
       return (index, keys)
     }
-    writer = PieceWriter(pages, runs, collectors.map(\.keys), names)
+    writer = PieceWriter(pages: pages, runs: runs, collectors: collectors.map(\.keys), names: names)
     self.digests = digests
     self.rowsBefore = rowsBefore
   }
@@ -36,23 +36,23 @@ struct PieceOutput: ~Copyable {
 
   /// Adds a row; the first field is NULL where it is the key.
   mutating func add(
-    key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, hasKey: Bool
+    key: Int64, fields: UnsafePointer<Field>, count: Int, hasKey: Bool
   ) throws {
-    try writer.add(key: key, fields, count)
-    if digests { addDigest(key, fields, count, hasKey) }
+    try writer.add(key: key, fields: fields, count: count)
+    if digests { addDigest(key, fields: fields, count: count, hasKey: hasKey) }
   }
 
   /// Takes rows of objects from a cursor through a program; a row at a time where each is digested.
   mutating func copy(
-    _ cursor: TableCursor, _ program: FieldProgram, last: Int64, rows limit: Int64
+    _ cursor: TableCursor, program: FieldProgram, last: Int64, rows limit: Int64
   ) throws -> PieceWriter.Halt {
-    if !digests { return try writer.copy(cursor, program, last: last, rows: limit) }
+    if !digests { return try writer.copy(cursor, program: program, last: last, rows: limit) }
     let end = rows + limit
     while rows < end {
       guard try cursor.next(), cursor.key <= last else { return .end }
       switch program.make(cursor.fields) {
       case .made:
-        try add(key: cursor.key, program.output, program.width, hasKey: true)
+        try add(key: cursor.key, fields: program.output, count: program.width, hasKey: true)
         program.noteMade()
       case .leftBehind: break
       case .unknown: return .odd(cursor.key)
@@ -62,27 +62,27 @@ struct PieceOutput: ~Copyable {
   }
 
   private mutating func addDigest(
-    _ key: Int64, _ fields: UnsafePointer<Field>, _ count: Int, _ hasKey: Bool
+    _ key: Int64, fields: UnsafePointer<Field>, count: Int, hasKey: Bool
   ) {
     var hash = RowDigest.firstHash
     let empty = UnsafeRawPointer(fields)
-    if hasKey { RowDigest.mix(&hash, RowDigest.integer(key)) }
+    if hasKey { RowDigest.mix(&hash, value: RowDigest.integer(value: key)) }
     for index in (hasKey ? 1 : 0)..<count {
       let field = fields[index]
       let value: UInt64
       if field.isInteger {
-        value = RowDigest.integer(field.integer)
+        value = RowDigest.integer(value: field.integer)
       } else if field.isReal {
         value = RowDigest.real(field.real)
       } else if field.isText {
         // SQLite gives an address for an empty text, and none for an empty blob.
-        value = RowDigest.text(field.body ?? empty, Int32(field.size))
+        value = RowDigest.text(start: field.body ?? empty, count: Int32(field.size))
       } else if field.isBlob {
-        value = RowDigest.blob(field.size > 0 ? field.body : nil, Int32(field.size))
+        value = RowDigest.blob(start: field.size > 0 ? field.body : nil, count: Int32(field.size))
       } else {
         value = RowDigest.null
       }
-      RowDigest.mix(&hash, value)
+      RowDigest.mix(&hash, value: value)
     }
     digest.add(hash: hash)
   }

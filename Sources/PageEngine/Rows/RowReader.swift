@@ -10,7 +10,7 @@ final class RowReader {
   /// The values of the row; valid until the next one.
   let fields: UnsafeMutablePointer<Field>
 
-  init(_ sql: String, in db: Database) throws {
+  init(sql: String, in db: Database) throws {
     statement = try db.makeStatement(sql: sql)
     handle = statement.sqliteStatement
     count = Int(sqlite3_column_count(handle))
@@ -45,8 +45,8 @@ final class RowReader {
     let column = Int32(truncatingIfNeeded: index)
     let own = scratch + index * 8
     switch sqlite3_column_type(handle, column) {
-    case SQLITE_INTEGER: return Field(sqlite3_column_int64(handle, column), own)
-    case SQLITE_FLOAT: return Field(real: sqlite3_column_double(handle, column), own)
+    case SQLITE_INTEGER: return Field(value: sqlite3_column_int64(handle, column), scratch: own)
+    case SQLITE_FLOAT: return Field(real: sqlite3_column_double(handle, column), scratch: own)
     case SQLITE_TEXT:
       let start = sqlite3_column_text(handle, column)
       let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))
@@ -70,7 +70,7 @@ final class RowReader {
     }
   }
 
-  func bind(_ value: Int64, _ parameter: Int32) {
+  func bind(_ value: Int64, parameter: Int32) {
     sqlite3_reset(handle)
     sqlite3_bind_int64(handle, parameter, value)
   }

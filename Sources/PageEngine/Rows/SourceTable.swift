@@ -15,17 +15,17 @@ struct SourceTable {
   private let root: UInt32
 
   /// Looks a table up in the attached source; nil where it is not of the usual form.
-  init?(_ name: String, file: FileDescriptor, _ db: Database) throws {
+  init?(name: String, file: FileDescriptor, db: Database) throws {
     var header = [UInt8](repeating: 0, count: 100)
     let count = try header.withUnsafeMutableBytes {
       try file.read(fromAbsoluteOffset: 0, into: $0)
     }
-    func number(_ offset: Int, _ bytes: Int) -> UInt32 {
+    func number(offset: Int, bytes: Int) -> UInt32 {
       header[offset..<offset + bytes].reduce(0) { $0 << 8 | UInt32($1) }
     }
-    let size = number(16, 2) == 1 ? 65_536 : Int(number(16, 2))
+    let size = number(offset: 16, bytes: 2) == 1 ? 65_536 : Int(number(offset: 16, bytes: 2))
     guard count == 100, size >= 512, size & (size - 1) == 0, header[20] == 0,
-      number(44, 4) == 4, number(56, 4) == 1
+      number(offset: 44, bytes: 4) == 4, number(offset: 56, bytes: 4) == 1
     else { return nil }
     let pages = try Files.fileStatus(of: file).size / Int64(size)
     guard pages > 0, let pageCount = UInt32(exactly: pages) else { return nil }
@@ -39,13 +39,13 @@ struct SourceTable {
       let sql = String.fromDatabaseValue(row[1]), !sql.uppercased().contains("WITHOUT")
     else { return nil }
     self.root = found
-    guard let columns = try Self.columns(of: name, db) else { return nil }
+    guard let columns = try Self.columns(of: name, db: db) else { return nil }
     self.columns = columns
   }
 
   /// The columns in the order of the records; nil where one of them is unusual.
   private static func columns(
-    of name: String, _ db: Database
+    of name: String, db: Database
   ) throws -> [(name: String, isReal: Bool)]? {
     let rows = try Row.fetchAll(
       db, sql: "SELECT name, type, dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'src')",
@@ -94,7 +94,7 @@ struct SourceTable {
     let form = TableForm(
       pageSize: pageSize, pageCount: pageCount, root: root, places: places,
       isReal: isReal, keyPlace: keyPlace)
-    let cursor = TableCursor(PageFile(file), form, width: wanted.count)
+    let cursor = TableCursor(file: PageFile(file), form: form, width: wanted.count)
     try cursor.seek(first)
     return cursor
   }

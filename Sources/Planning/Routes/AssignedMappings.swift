@@ -13,7 +13,7 @@ struct AssignedMappings {
 
   subscript(_ edge: RouteSearch.Edge) -> [RouteMapping]? { steps[edge] }
 
-  init(_ mappings: [RouteMapping], _ order: VersionOrder) throws(RouteError) {
+  init(mappings: [RouteMapping], order: VersionOrder) throws(RouteError) {
     self.mappings = mappings
     self.order = order
     var candidates: [RouteSearch.Edge: [RouteMapping]] = [:]
@@ -52,30 +52,33 @@ struct AssignedMappings {
     {
       return from == to ? [] : [.init(from: from, to: to)]
     }
-    let sources = fitting(mapping, .source)
-    let destinations = fitting(mapping, .destination)
+    let sources = fitting(mapping, side: .source)
+    let destinations = fitting(mapping, side: .destination)
     let all = sources.flatMap { from in
       destinations.compactMap { from == $0 ? nil : RouteSearch.Edge(from: from, to: $0) }
     }
     // Without hashes it may fit backward and elsewhere as well, even better than on the way.
     let onTheWay = all.filter { edge in
-      guard let first = order.link(edge.from), let last = order.link(edge.to) else { return false }
+      guard let first = order.link(version: edge.from), let last = order.link(version: edge.to)
+      else { return false }
       return first < last
     }
     let usable = onTheWay.isEmpty ? all : onTheWay
-    let whole = usable.filter { missing([mapping], $0) == nil }
-    return whole.isEmpty ? partial(mapping, usable) : whole
+    let whole = usable.filter { missing([mapping], edge: $0) == nil }
+    return whole.isEmpty ? partial(mapping, all: usable) : whole
   }
 
   /// A mapping model for a part of the entities may fit many pairs of versions.
   private func partial(
-    _ mapping: RouteMapping, _ all: [RouteSearch.Edge]
+    _ mapping: RouteMapping, all: [RouteSearch.Edge]
   ) -> [RouteSearch.Edge] {
     guard mapping.standing == .named || mapping.mapping.hasAllHashes else { return all }
     let direct = RouteSearch.Edge(from: order.start, to: order.end)
     if all.contains(direct) { return [direct] }
     func span(_ edge: RouteSearch.Edge) -> Int? {
-      guard let first = order.link(edge.from), let last = order.link(edge.to), first < last else {
+      guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
+        first < last
+      else {
         return nil
       }
       return last - first
@@ -84,19 +87,19 @@ struct AssignedMappings {
     return least == nil ? all : all.filter { span($0) == least }
   }
 
-  private func fitting(_ mapping: RouteMapping, _ side: MappingSide) -> [Int] {
-    order.versions.indices.filter { mapping.mapping.fits(side, order.versions[$0].hashes) }
+  private func fitting(_ mapping: RouteMapping, side: MappingSide) -> [Int] {
+    order.versions.indices.filter { mapping.mapping.fits(side, hashes: order.versions[$0].hashes) }
   }
 
   private func reasonOfNone(_ mapping: RouteMapping) -> MigrationRoute.Unused.Reason {
-    for side in [MappingSide.source, .destination] where fitting(mapping, side).isEmpty {
+    for side in [MappingSide.source, .destination] where fitting(mapping, side: side).isEmpty {
       return .versionUnknown(side)
     }
     return .leadsNowhere
   }
 
   /// A concrete entity of the destination that none of the mapping models mentions.
-  private func missing(_ mappings: [RouteMapping], _ edge: RouteSearch.Edge) -> String? {
+  private func missing(_ mappings: [RouteMapping], edge: RouteSearch.Edge) -> String? {
     let mentioned = Set(
       mappings.flatMap(\.mapping.entityMappings).compactMap(\.destinationEntityName))
     return order.versions[edge.to].model.entities.first {
@@ -115,7 +118,7 @@ struct AssignedMappings {
     guard named.isEmpty else {
       steps[edge] = named
       for other in candidates where other.standing != .named {
-        note(other, .overlaps(with: named[0].name))
+        note(other, reason: .overlaps(with: named[0].name))
       }
       return
     }
@@ -127,37 +130,38 @@ struct AssignedMappings {
     var taken: [RouteMapping] = []
     for mapping in sorted {
       if let same = taken.first(where: { $0.mapping == mapping.mapping }) {
-        note(mapping, .same(as: same.name))
-      } else if let other = overlap(mapping, taken, edge) {
-        note(mapping, .overlaps(with: other))
+        note(mapping, reason: .same(as: same.name))
+      } else if let other = overlap(mapping, taken: taken, edge: edge) {
+        note(mapping, reason: .overlaps(with: other))
       } else {
         taken.append(mapping)
       }
     }
-    if let entity = missing(taken, edge), !taken.allSatisfy(\.mapping.hasAllHashes) {
-      for mapping in taken { note(mapping, .incomplete(entity: entity)) }
+    if let entity = missing(taken, edge: edge), !taken.allSatisfy(\.mapping.hasAllHashes) {
+      for mapping in taken { note(mapping, reason: .incomplete(entity: entity)) }
     } else {
-      steps[edge] = runningOrder(taken, edge)
+      steps[edge] = runningOrder(taken, edge: edge)
     }
   }
 
-  private mutating func note(_ mapping: RouteMapping, _ reason: MigrationRoute.Unused.Reason) {
+  private mutating func note(_ mapping: RouteMapping, reason: MigrationRoute.Unused.Reason) {
     if reasons[mapping.name] == nil { reasons[mapping.name] = reason }
   }
 
   private func pieces(
-    _ mappings: [RouteMapping], _ edge: RouteSearch.Edge
+    mappings: [RouteMapping], edge: RouteSearch.Edge
   ) -> MappingSet {
     MappingSet(
-      mappings.map { .init(name: $0.name, mapping: $0.mapping) },
+      pieces: mappings.map { .init(name: $0.name, mapping: $0.mapping) },
       source: order.versions[edge.from].model, destination: order.versions[edge.to].model)
   }
 
   private func overlap(
-    _ mapping: RouteMapping, _ taken: [RouteMapping], _ edge: RouteSearch.Edge
+    _ mapping: RouteMapping, taken: [RouteMapping], edge: RouteSearch.Edge
   ) -> String? {
     if taken.isEmpty { return nil }
-    for problem in pieces(taken + [mapping], edge).problems where problem.piece == mapping.name {
+    for problem in pieces(mappings: taken + [mapping], edge: edge).problems
+    where problem.piece == mapping.name {
       if case .coveredTwice(_, let other, _) = problem.reason, other != mapping.name {
         return other
       }
@@ -167,7 +171,7 @@ struct AssignedMappings {
 
   /// By name, but what a policy looks up in another mapping model's objects comes after them.
   private func runningOrder(
-    _ mappings: [RouteMapping], _ edge: RouteSearch.Edge
+    _ mappings: [RouteMapping], edge: RouteSearch.Edge
   ) -> [RouteMapping] {
     if mappings.count < 2 { return mappings }
     var owners: [String: String] = [:]
@@ -176,7 +180,7 @@ struct AssignedMappings {
         owners[entityMapping.name] = mapping.name
       }
     }
-    let links = pieces(mappings, edge).storedKeyLinks.map {
+    let links = pieces(mappings: mappings, edge: edge).storedKeyLinks.map {
       (after: owners[$0.mapping], before: owners[$0.other])
     }
     var left = mappings.sorted { $0.name < $1.name }
@@ -200,7 +204,7 @@ extension MappingModel {
   fileprivate var hasAllHashes: Bool {
     entityMappings.allSatisfy { mapping in
       [MappingSide.source, .destination].allSatisfy {
-        mapping.entityName($0) == nil || mapping.versionHash($0) != nil
+        mapping.entityName(side: $0) == nil || mapping.versionHash(side: $0) != nil
       }
     }
   }

@@ -36,7 +36,7 @@ struct Detours {
       let lost = isGiven ? [] : alive.filter { kept[$0] == nil }
       let entities = Set(lost.filter { $0.property == nil }.map(\.entity))
       result.append(
-        Set(lost.compactMap { loss($0, in: versions[from].model, without: entities) }))
+        Set(lost.compactMap { loss(item: $0, in: versions[from].model, without: entities) }))
       alive = alive.compactMap { kept[$0] }
     }
     return result
@@ -87,15 +87,15 @@ struct Detours {
 
   /// The loss of an item; nil where its entity is lost with all that it has.
   private func loss(
-    _ item: Item, in model: ManagedObjectModel, without entities: Set<String>
+    item: Item, in model: ManagedObjectModel, without entities: Set<String>
   ) -> PossibleLoss? {
-    guard let name = item.property else { return PossibleLoss(entity: item.entity, .entity) }
-    guard !entities.contains(item.entity), let entity = model.entity(item.entity) else {
+    guard let name = item.property else { return PossibleLoss(entity: item.entity, kind: .entity) }
+    guard !entities.contains(item.entity), let entity = model.entity(name: item.entity) else {
       return nil
     }
     let isAttribute = model.allAttributes(of: entity).contains { $0.name == name }
     return PossibleLoss(
-      entity: item.entity, isAttribute ? .attribute(name) : .relationship(name))
+      entity: item.entity, kind: isAttribute ? .attribute(name) : .relationship(name))
   }
 
   /// What a step keeps, and as what.

@@ -18,11 +18,11 @@ package enum InferredStep {
       return []
     } catch let error as CompileError {
       return error.places.map {
-        Obstacle(.relationshipForm, entity: $0.entity, property: $0.property)
+        Obstacle(reason: .relationshipForm, entity: $0.entity, property: $0.property)
       }
     } catch let error as SchemaError {
       return error.places.map {
-        Obstacle(.storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
+        Obstacle(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
       }
     } catch {
       preconditionFailure("nothing else is thrown by compiling: \(error)")

@@ -153,7 +153,7 @@ package struct MigrationRoute: Sendable {
     if isProgressive, order.evidence == .none, order.versions.count > 2 {
       throw .orderUnknown(order.versions.map(\.names))
     }
-    let assigned = try AssignedMappings(mappings, order)
+    let assigned = try AssignedMappings(mappings: mappings, order: order)
     var found: [RouteSearch.Edge: [Obstacle]] = [:]
     func obstaclesOf(_ edge: RouteSearch.Edge) -> [Obstacle] {
       if let known = found[edge] { return known }
@@ -179,7 +179,7 @@ package struct MigrationRoute: Sendable {
         }, unknown: assigned.unused(besides: []).filter(\.isUnknown), infers: infers)
     }
     var detours = Detours(versions: order.versions, assigned: assigned)
-    var (way, losses) = Self.leastLossy(cheapest, &detours) { avoided in
+    var (way, losses) = Self.leastLossy(cheapest, detours: &detours) { avoided in
       search.way(from: direct.from, to: direct.to, avoiding: avoided, isSound: isSound).way
     }
     // A name that changed twice is found again only from version to version.
@@ -214,7 +214,7 @@ package struct MigrationRoute: Sendable {
   /// The way that keeps most: versions at which something is lost are gone around as far as a sound
   /// way leads around them.
   private static func leastLossy(
-    _ cheapest: [Int], _ detours: inout Detours, around: (Set<Int>) -> [Int]?
+    _ cheapest: [Int], detours: inout Detours, around: (Set<Int>) -> [Int]?
   ) -> (way: [Int], losses: [Set<PossibleLoss>]) {
     func count(_ losses: [Set<PossibleLoss>]) -> Int { losses.reduce(0) { $0 + $1.count } }
     var best = (way: cheapest, losses: detours.losses(on: cheapest))
@@ -243,13 +243,15 @@ private struct RouteCosts {
   let assigned: AssignedMappings
   let isProgressive: Bool
 
-  func cost(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
+  func cost(edge: RouteSearch.Edge) -> RouteSearch.Cost? {
     isProgressive ? progressive(edge) : shortest(edge)
   }
 
   /// Versions that are left out cost most.
   private func progressive(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
-    guard let first = order.link(edge.from), let last = order.link(edge.to), first < last else {
+    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
+      first < last
+    else {
       return nil
     }
     return .init(passedBy: last - first - 1, inferred: assigned[edge] == nil ? 1 : 0)
@@ -260,7 +262,7 @@ private struct RouteCosts {
     if assigned[edge] != nil { return .init() }
     guard order.leads(from: edge.from, to: edge.to) else { return nil }
     let distance: Int
-    if let first = order.link(edge.from), let last = order.link(edge.to) {
+    if let first = order.link(version: edge.from), let last = order.link(version: edge.to) {
       distance = last - first
     } else {
       distance = abs(order.places[edge.to] - order.places[edge.from])
@@ -271,10 +273,10 @@ private struct RouteCosts {
   /// Whether a mapping model lies on the stretch over which the step infers, or leads from its
   /// start aside.
   private func isPassedBy(_ given: RouteSearch.Edge, by edge: RouteSearch.Edge) -> Bool {
-    guard let first = order.link(edge.from), let last = order.link(edge.to),
-      let begin = order.link(given.from)
+    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
+      let begin = order.link(version: given.from)
     else { return false }
-    guard let end = order.link(given.to) else {
+    guard let end = order.link(version: given.to) else {
       return given.from == edge.from && order.leads(from: given.to, to: order.end)
     }
     return first <= begin && begin < end && end <= last

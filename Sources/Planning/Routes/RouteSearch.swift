@@ -43,7 +43,7 @@ struct RouteSearch {
     var closed: Set<Edge> = []
     var checked: Set<Edge> = []
     var wanted: [Edge]?
-    while let way = cheapest(from: start, to: end, closed, avoiding) {
+    while let way = cheapest(from: start, to: end, closed: closed, avoided: avoiding) {
       let edges = zip(way, way.dropFirst()).map { Edge(from: $0, to: $1) }
       for edge in edges where checked.insert(edge).inserted && !isSound(edge) {
         closed.insert(edge)
@@ -57,7 +57,7 @@ struct RouteSearch {
 
   /// Of ways that cost the same, the one over the lower numbers.
   private func cheapest(
-    from start: Int, to end: Int, _ closed: Set<Edge>, _ avoided: Set<Int>
+    from start: Int, to end: Int, closed: Set<Edge>, avoided: Set<Int>
   ) -> [Int]? {
     var costs = [Cost?](repeating: nil, count: count)
     var before = [Int](repeating: -1, count: count)

@@ -36,7 +36,7 @@ struct VersionOrder {
     if !order.contains(end) { order.append(end) }
     versions = found
     places = found.indices.map { order.lastIndex(of: $0) ?? 0 }
-    chain = Self.chain(order, from: start, to: end)
+    chain = Self.chain(order: order, from: start, to: end)
     let isTold = bundles.allSatisfy { $0.evidence != .none || $0.versions.count < 2 }
     evidence = isTold ? bundles.first?.evidence ?? .none : .none
     isDowngrade =
@@ -44,7 +44,7 @@ struct VersionOrder {
   }
 
   /// What lies between two appearances of one version was taken back, so it is left out.
-  private static func chain(_ order: [Int], from start: Int, to end: Int) -> [Int] {
+  private static func chain(order: [Int], from start: Int, to end: Int) -> [Int] {
     guard let first = order.lastIndex(of: start), let last = order.lastIndex(of: end) else {
       return [start, end]
     }
@@ -61,11 +61,11 @@ struct VersionOrder {
   }
 
   /// The place of a version in the chain.
-  func link(_ version: Int) -> Int? { chain.firstIndex(of: version) }
+  func link(version: Int) -> Int? { chain.firstIndex(of: version) }
 
   /// Whether the order leads from the one to the other.
   func leads(from first: Int, to second: Int) -> Bool {
-    if let one = link(first), let other = link(second) { return one < other }
+    if let one = link(version: first), let other = link(version: second) { return one < other }
     return places[start] <= places[end]
       ? places[first] < places[second] : places[first] > places[second]
   }
