@@ -54,7 +54,7 @@ struct FailureFacts {
       (kind, file, reasons) = (.notMigratable, store, found.map { .init($0) })
     case .routeMissing(let store, let gaps, _, _):
       (kind, file) = (.mappingModelMissing, store)
-      reasons = gaps.flatMap(\.obstacles).map { .init($0) }
+      reasons = gaps.flatMap(\.refusals).map { .init($0) }
     case .mappingMismatch(let path, let mismatches):
       (kind, file) = (.mappingModelUnusable, path)
       reasons = mismatches.map { .init(mapping: $0.sentence, entity: $0.entity) }
@@ -127,22 +127,12 @@ extension MigrationFailure.Reason {
       description: shortage.sentence)
   }
 
-  init(_ obstacle: Obstacle) {
+  init(_ refusal: Refusal) {
     self.init(
-      cause: .init(obstacle.reason), entity: obstacle.entity, property: obstacle.property,
-      coreDataCode: obstacle.code.rawValue, description: obstacle.sentence)
-  }
-
-  init(_ hindrance: Hindrance) {
-    self.init(
-      cause: .relationshipForm, entity: hindrance.entity, property: hindrance.property,
-      coreDataCode: hindrance.code.rawValue, description: hindrance.sentence)
-    switch hindrance.reason {
-    case .obstacle(let obstacle): cause = .init(obstacle)
-    case .condition(let demand, let count, let keys):
-      (cause, self.count, self.keys) = (.init(demand), count, keys)
-    case .relationshipForm: break
-    case .externalFileMissing(let name): cause = .externalFileMissing(name)
+      cause: .init(refusal.reason), entity: refusal.entity, property: refusal.property,
+      coreDataCode: refusal.code.rawValue, description: refusal.sentence)
+    if case .condition(_, let count, let keys) = refusal.reason {
+      (self.count, self.keys) = (count, keys)
     }
   }
 
@@ -154,9 +144,9 @@ extension MigrationFailure.Reason {
 }
 
 extension MigrationFailure.Reason.Cause {
-  fileprivate init(_ obstacle: Obstacle.Reason) {
+  fileprivate init(_ reason: Refusal.Reason) {
     self =
-      switch obstacle {
+      switch reason {
       case .incompatibleTypes(let source, let destination):
         .incompatibleTypes(source: source, destination: destination)
       case .attributeBecameRelationship: .attributeBecameRelationship
@@ -171,6 +161,8 @@ extension MigrationFailure.Reason.Cause {
         .renamingAmbiguous(
           identifier: identifier, sources: sources, destinations: destinations)
       case .relationshipForm: .relationshipForm
+      case .condition(let demand, _, _): .init(demand)
+      case .externalFileMissing(let name): .externalFileMissing(name)
       }
   }
 

@@ -15,9 +15,9 @@ extension MigrationFailure {
     sentences += refusal.losses.map { loss in
       refused.contains(loss) ? loss.sentence : "\(loss.sentence) (This is allowed.)"
     }
-    if !refusal.directObstacles.isEmpty {
+    if !refusal.directRefusals.isEmpty {
       sentences.append("The way goes over other versions, because one step is not possible:")
-      sentences += refusal.directObstacles.map { "  \($0.sentence)" }
+      sentences += refusal.directRefusals.map { "  \($0.sentence)" }
     }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "--allow-loss \($0)" }.joined(separator: " ")

@@ -28,7 +28,7 @@ public struct MappingModelFile: Sendable {
   /// What is to be done, in the order in which it is done.
   public var entityMappings: [EntityMapping] { mapping.entityMappings.map { EntityMapping($0) } }
   /// Why something could not be inferred, where the mapping model was inferred.
-  public let obstacles: [MigrationFailure.Reason]
+  public let refusals: [MigrationFailure.Reason]
 
   let mapping: MappingModel
   private let file: MappingFile?
@@ -38,7 +38,7 @@ public struct MappingModelFile: Sendable {
   /// - Throws: `MigrationFailure` where it cannot be read.
   public init(contentsOf path: FilePath) throws {
     let file = try MigrationFailure.catching { try MappingFile.read(path) }
-    (self.path, self.file, mapping, obstacles) = (path, file, file.mapping, [])
+    (self.path, self.file, mapping, refusals) = (path, file, file.mapping, [])
   }
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
@@ -48,7 +48,7 @@ public struct MappingModelFile: Sendable {
 
   /// Infers a mapping model from the current versions of two models: a start for one of your own.
   ///
-  /// What cannot be inferred is left out, and ``obstacles`` tell why.
+  /// What cannot be inferred is left out, and ``refusals`` tell why.
   ///
   /// - Throws: `MigrationFailure` where a model cannot be read.
   public init(inferredFrom source: FilePath, to destination: FilePath) throws {
@@ -61,7 +61,7 @@ public struct MappingModelFile: Sendable {
         MappingModel.inferred(inference, source: source, destination: destination)
       )
     }
-    self.init(mapping, obstacles: inference.obstacles.map { .init($0) })
+    self.init(mapping, refusals: inference.refusals.map { .init($0) })
   }
 
   /// Infers a mapping model from the current versions of two models: a start for one of your own.
@@ -71,8 +71,8 @@ public struct MappingModelFile: Sendable {
     try self.init(inferredFrom: FilePath(source), to: FilePath(destination))
   }
 
-  private init(_ mapping: MappingModel, obstacles: [MigrationFailure.Reason] = []) {
-    (path, file, self.mapping, self.obstacles) = (nil, nil, mapping, obstacles)
+  private init(_ mapping: MappingModel, refusals: [MigrationFailure.Reason] = []) {
+    (path, file, self.mapping, self.refusals) = (nil, nil, mapping, refusals)
   }
 
   /// Whether the file brings the model of that side along.

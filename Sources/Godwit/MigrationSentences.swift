@@ -12,13 +12,13 @@ extension MigrationFailure {
     case .joinTableUnknown(let text): self.init(joinTable: text)
     case .unsupported(let store, let features):
       self.init(.impossible, features.map { "\(store) \($0.sentence)" })
-    case .impossible(let store, let hindrances):
-      self.init(what: "\(store) cannot be migrated", hindrances: hindrances)
-    case .stepImpossible(let store, let from, let to, let hindrances):
+    case .impossible(let store, let refusals):
+      self.init(what: "\(store) cannot be migrated", refusals: refusals)
+    case .stepImpossible(let store, let from, let to, let refusals):
       self.init(
         what:
           "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
-          + "steps on its way,", hindrances: hindrances)
+          + "steps on its way,", refusals: refusals)
     case .routeMissing(let store, let gaps, let unknown, let infers):
       self.init(store: store, gaps: gaps, unknown: unknown, infers: infers)
     case .mappingsUnreadable(let files):
@@ -73,11 +73,11 @@ extension MigrationFailure {
 
 extension MigrationFailure {
   /// What stands in the way of a migration or of a step.
-  fileprivate init(what: String, hindrances: [Hindrance]) {
-    let count = hindrances.count == 1 ? "one reason" : "\(hindrances.count) reasons"
+  fileprivate init(what: String, refusals: [Refusal]) {
+    let count = refusals.count == 1 ? "one reason" : "\(refusals.count) reasons"
     self.init(
-      .impossible, ["\(what) for \(count):"] + hindrances.map(\.sentence),
-      code: hindrances.first?.code.rawValue)
+      .impossible, ["\(what) for \(count):"] + refusals.map(\.sentence),
+      code: refusals.first?.code.rawValue)
   }
 
   /// What is wrong with mapping models.
@@ -98,7 +98,7 @@ extension MigrationFailure {
           + "model, and \(infers ? "none can be inferred" : "--no-infer forbids to infer one") "
           + "[\(CoreDataCode.migrationMissingMappingModel.rawValue)]\(infers ? ":" : ".")"
       )
-      sentences += gap.obstacles.map { "  \($0.sentence)" }
+      sentences += gap.refusals.map { "  \($0.sentence)" }
     }
     for mapping in unknown {
       sentences.append("\(mapping.name) was left aside: \(mapping.reason.sentence).")
@@ -151,15 +151,8 @@ extension UnsupportedFeature {
   }
 }
 
-extension Obstacle {
-  /// Why a mapping cannot be inferred, as a sentence.
-  package var sentence: String {
-    let place = [entity, property].compactMap(\.self).joined(separator: ".")
-    return "\(place): \(Hindrance.text(obstacle: reason)) [\(code.rawValue)]"
-  }
-}
-
-extension Hindrance {
+extension Refusal {
+  /// The place, the reason and what to do, and Core Data's code.
   package var sentence: String {
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
     return "\(place): \(text) [\(code.rawValue)]"
@@ -167,17 +160,6 @@ extension Hindrance {
 
   private var text: String {
     switch reason {
-    case .obstacle(let obstacle): return Self.text(obstacle: obstacle)
-    case .condition(let demand, let count, let keys):
-      return Self.text(demand: demand, count: count, keys: keys)
-    case .relationshipForm: return Self.text(obstacle: Obstacle.Reason.relationshipForm)
-    case .externalFileMissing(let name):
-      return "its value is in the external file \(name), which is missing; put it back."
-    }
-  }
-
-  fileprivate static func text(obstacle: Obstacle.Reason) -> String {
-    switch obstacle {
     case .incompatibleTypes(let source, let destination):
       "source and destination attribute types are incompatible (\(source), \(destination)); "
         + "use a mapping model, or give the attribute a new name."
@@ -200,6 +182,10 @@ extension Hindrance {
         + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which; "
         + "give each an identifier of its own, or use a mapping model."
     case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
+    case .condition(let demand, let count, let keys):
+      Self.text(demand: demand, count: count, keys: keys)
+    case .externalFileMissing(let name):
+      "its value is in the external file \(name), which is missing; put it back."
     case .relationshipForm:
       "its objects are kept in a form from which this one cannot be made; use a mapping model."
     }

@@ -66,8 +66,8 @@ struct MapCommand: ParsableCommand {
   private func infer(from: FilePath, to: FilePath) throws {
     let mapping = try MappingModelFile(inferredFrom: from, to: to)
     try write(mapping)
-    for obstacle in mapping.obstacles {
-      Terminal.standardError.line(text: "godwit: not inferred: \(obstacle)")
+    for refusal in mapping.refusals {
+      Terminal.standardError.line(text: "godwit: not inferred: \(refusal)")
     }
   }
 

@@ -8,7 +8,7 @@ package import ObjectModel
 package struct MappingInference {
   package private(set) var mapping = MappingModel(entityMappings: [])
   /// All reasons in the models why the migration cannot be done.
-  package private(set) var obstacles: [Obstacle] = []
+  package private(set) var refusals: [Refusal] = []
   /// All demands on the objects of the store.
   package private(set) var conditions: [Condition] = []
   /// All that the destination has no place for; computed anew with each call.
@@ -30,7 +30,7 @@ package struct MappingInference {
       destinationNameBySource[sourceName] = destinationName
     }
     for ambiguity in matched.ambiguities {
-      obstacles += ambiguity.destinations.map { Obstacle(reason: .renaming(ambiguity), entity: $0) }
+      refusals += ambiguity.destinations.map { Refusal(reason: .renaming(ambiguity), entity: $0) }
     }
     checkHierarchies()
     for entity in destination.entities {
@@ -49,7 +49,7 @@ package struct MappingInference {
         EntityMapping(
           name: "IEM_Remove_\(entity.name)", kind: .remove, source: entity.name, destination: nil))
     }
-    obstacles = obstacles.uniqued()
+    refusals = refusals.uniqued()
   }
 
   /// Objects keep their keys, so two tables of the source cannot become one.
@@ -59,8 +59,8 @@ package struct MappingInference {
       let sourceRoots = family.compactMap { matched.sourceByDestination[$0.name] }
         .compactMap { source.entity(name: $0) }.map { source.root(of: $0).name }.uniqued()
       if sourceRoots.count > 1 {
-        obstacles.append(
-          Obstacle(reason: .hierarchiesMerged(roots: sourceRoots.sorted()), entity: root.name))
+        refusals.append(
+          Refusal(reason: .hierarchiesMerged(roots: sourceRoots.sorted()), entity: root.name))
       }
     }
   }
@@ -76,8 +76,8 @@ package struct MappingInference {
     let properties = PropertyMatch(
       source: source, old: old, destination: destination, new: new, entities: matched)
     for ambiguity in properties.ambiguities {
-      obstacles += ambiguity.destinations.map {
-        Obstacle(
+      refusals += ambiguity.destinations.map {
+        Refusal(
           reason: .renaming(ambiguity), entity: properties.declaringEntity(of: $0), property: $0)
       }
     }
@@ -91,8 +91,8 @@ package struct MappingInference {
     match.newAttributes.map { attribute in
       let declaring = match.declaringEntity(of: attribute.name)
       if match.changedKinds.contains(attribute.name) {
-        obstacles.append(
-          Obstacle(
+        refusals.append(
+          Refusal(
             reason: .relationshipBecameAttribute, entity: declaring, property: attribute.name))
       }
       guard let old = match.oldAttribute(for: attribute.name) else {
@@ -104,8 +104,8 @@ package struct MappingInference {
 
   private mutating func added(_ attribute: Attribute, match: PropertyMatch) -> PropertyMapping {
     if attribute.derivation != nil {
-      obstacles.append(
-        Obstacle(
+      refusals.append(
+        Refusal(
           reason: .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
           property: attribute.name))
     } else if let form = attribute.unreadDefault {
@@ -127,8 +127,8 @@ package struct MappingInference {
   ) -> PropertyMapping {
     if old.type != new.type {
       if !(old.type.isNumeric && new.type.isNumeric) {
-        obstacles.append(
-          Obstacle(
+        refusals.append(
+          Refusal(
             reason: .incompatibleTypes(source: old.type.name, destination: new.type.name),
             entity: declaring, property: new.name))
       } else if Self.canOverflow(from: old.type, to: new.type) && !match.old.isAbstract {
@@ -163,20 +163,20 @@ package struct MappingInference {
     match.newRelationships.map { relationship in
       let declaring = match.declaringEntity(of: relationship.name)
       if match.changedKinds.contains(relationship.name) {
-        obstacles.append(
-          Obstacle(
+        refusals.append(
+          Refusal(
             reason: .attributeBecameRelationship, entity: declaring, property: relationship.name))
       }
       guard let old = match.oldRelationship(for: relationship.name) else {
         return PropertyMapping(name: relationship.name, valueExpression: nil)
       }
       if old.isToMany && !relationship.isToMany {
-        obstacles.append(
-          Obstacle(reason: .toManyBecameToOne, entity: declaring, property: relationship.name))
+        refusals.append(
+          Refusal(reason: .toManyBecameToOne, entity: declaring, property: relationship.name))
       }
       if destinationNameBySource[old.destinationEntityName] != relationship.destinationEntityName {
-        obstacles.append(
-          Obstacle(
+        refusals.append(
+          Refusal(
             reason: .destinationEntityChanged(
               source: old.destinationEntityName,
               destination: relationship.destinationEntityName),

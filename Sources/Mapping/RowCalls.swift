@@ -1,44 +1,44 @@
 import Expressions
 package import ObjectModel
 
+/// Why objects cannot be migrated each by itself.
+package struct RowFallback: Error, Hashable, Sendable {
+  package enum Reason: Hashable, Sendable {
+    /// The mapping chooses among the objects of its source entity.
+    case selection
+    /// The policy does not declare that its objects are independent.
+    case policy(String)
+    /// Another mapping takes objects of the same source entity, or makes some of the same entity.
+    case shared(by: String)
+    /// The value needs more than the source object.
+    case expression
+    /// The relationship does not continue one of the source with all its objects.
+    case relationship
+    /// The attributes hold values of kinds that do not become each other.
+    case type
+    /// Objects may agree in a computed value that must be unique.
+    case constraint
+  }
+
+  package var reason: Reason
+  package var mapping: String
+  package var property: String?
+}
+
 /// What of a mapping model expressions and policies compute object by object, each by itself, so
 /// that any range of rows can be migrated without the others.
 package struct RowCalls: Hashable, Sendable {
-  /// Why objects cannot be migrated each by itself.
-  package struct Obstacle: Error, Hashable, Sendable {
-    package enum Reason: Hashable, Sendable {
-      /// The mapping chooses among the objects of its source entity.
-      case selection
-      /// The policy does not declare that its objects are independent.
-      case policy(String)
-      /// Another mapping takes objects of the same source entity, or makes some of the same entity.
-      case shared(by: String)
-      /// The value needs more than the source object.
-      case expression
-      /// The relationship does not continue one of the source with all its objects.
-      case relationship
-      /// The attributes hold values of kinds that do not become each other.
-      case type
-      /// Objects may agree in a computed value that must be unique.
-      case constraint
-    }
-
-    package var reason: Reason
-    package var mapping: String
-    package var property: String?
-  }
-
   private let mapping: MappingModel
   /// All demands on the objects of the store, besides the rules of the destination model.
   package let conditions: [Condition]
   /// What the mapping model leaves behind.
   package let losses: MappingLosses
 
-  /// Throws the first obstacle; policies are independent where they declare it.
+  /// Throws the first reason to fall back; policies are independent where they declare it.
   package init(
     mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel,
     independentPolicies: Set<String>
-  ) throws(Obstacle) {
+  ) throws(RowFallback) {
     self.mapping = mapping
     let check = RowCheck(
       mapping: mapping, source: source, destination: destination,
@@ -84,10 +84,10 @@ private struct RowCheck {
   /// What a mapping demands of its objects; throws what keeps them together.
   func conditions(
     of entityMapping: EntityMapping
-  ) throws(RowCalls.Obstacle) -> [Condition] {
+  ) throws(RowFallback) -> [Condition] {
     func fail(
-      _ reason: RowCalls.Obstacle.Reason, property: String? = nil
-    ) -> RowCalls.Obstacle {
+      _ reason: RowFallback.Reason, property: String? = nil
+    ) -> RowFallback {
       .init(reason: reason, mapping: entityMapping.name, property: property)
     }
     if let policy = entityMapping.ownPolicyClassName, !independentPolicies.contains(policy) {
@@ -110,7 +110,7 @@ private struct RowCheck {
       throw fail(.shared(by: other.name))
     }
     for property in entityMapping.attributeMappings {
-      if let reason = obstacle(property: property, entityMapping: entityMapping, old: old, new: new)
+      if let reason = fallback(property: property, entityMapping: entityMapping, old: old, new: new)
       {
         throw fail(reason, property: property.name)
       }
@@ -151,7 +151,7 @@ private struct RowCheck {
   /// Constraints that the source did not have on the same values.
   private func constraints(
     mapping: EntityMapping, old: Entity, new: Entity
-  ) throws(RowCalls.Obstacle) -> [Condition] {
+  ) throws(RowFallback) -> [Condition] {
     let before = Set(source.lineage(of: old).flatMap(\.uniquenessConstraints).map(Set.init))
     var result: [Condition] = []
     for constraint in destination.lineage(of: new).flatMap(\.uniquenessConstraints) {
@@ -187,9 +187,9 @@ private struct RowCheck {
       && source.root(of: from).name != source.root(of: old).name
   }
 
-  private func obstacle(
+  private func fallback(
     property: PropertyMapping, entityMapping: EntityMapping, old: Entity, new: Entity
-  ) -> RowCalls.Obstacle.Reason? {
+  ) -> RowFallback.Reason? {
     guard
       let attribute = destination.allAttributes(of: new).first(where: { $0.name == property.name })
     else { return .expression }

@@ -17,9 +17,9 @@ package enum MigrationError: Error, Sendable {
   case joinTableUnknown(String)
   /// The store holds what migrating would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature])
-  case impossible(store: FilePath, [Hindrance])
+  case impossible(store: FilePath, [Refusal])
   /// A step of several cannot be done; the names of its versions.
-  case stepImpossible(store: FilePath, from: [String], to: [String], [Hindrance])
+  case stepImpossible(store: FilePath, from: [String], to: [String], [Refusal])
   /// No way leads from the store's version to the target's (Core Data's 134140).
   case routeMissing(
     store: FilePath, [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool)
@@ -61,22 +61,4 @@ package enum MigrationError: Error, Sendable {
   case verificationFailed(table: String, expectedRows: Int64, rows: Int64)
   case resultDamaged([String])
   case interrupted(work: FilePath)
-}
-
-/// One reason why a store cannot be migrated, with what the survey found.
-package struct Hindrance: Hashable, Sendable {
-  package enum Reason: Hashable, Sendable {
-    case obstacle(Obstacle.Reason)
-    /// A demand that `count` objects break; some of their keys, the lowest first.
-    case condition(Condition.Demand, count: Int64, keys: [Int64])
-    /// The relationship is kept in a form from which the wanted one cannot be made.
-    case relationshipForm
-    /// A file that holds an external value is missing, and the value has to come out of it.
-    case externalFileMissing(String)
-  }
-
-  package var reason: Reason
-  package var entity: String
-  package var property: String?
-  package var code: CoreDataCode
 }

@@ -73,7 +73,7 @@ package struct PreparedMigration: Sendable {
     guard case MigrationError.losses(let store, var refusal) = error,
       refusal.refused.contains(where: { $0.cause == .detour })
     else { return error }
-    refusal.directObstacles = route?.route.directObstacles ?? []
+    refusal.directRefusals = route?.route.directRefusals ?? []
     return MigrationError.losses(store: store, refusal)
   }
 

@@ -59,9 +59,9 @@ final class Stages {
 
   func reading(_ step: VerificationOrder.Step) throws -> StepReading {
     let inference = MappingInference(from: step.source, to: step.destination)
-    guard inference.obstacles.isEmpty else {
+    guard inference.refusals.isEmpty else {
       throw VerificationError.notInferable(
-        inference.obstacles.map { ($0.entity, $0.property) }.map { entity, property in
+        inference.refusals.map { ($0.entity, $0.property) }.map { entity, property in
           property.map { "\(entity).\($0)" } ?? entity
         })
     }
@@ -268,6 +268,6 @@ struct Materialization {
 
 /// Why stores cannot be compared at all.
 package enum VerificationError: Error, Sendable {
-  /// The step that is taken to be inferred is none; the places of the obstacles.
+  /// The step that is taken to be inferred is none; the places of the refusals.
   case notInferable([String])
 }

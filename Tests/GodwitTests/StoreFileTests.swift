@@ -68,7 +68,7 @@ import Testing
     let given = try GivenStore(Model.note + Model.tag, Model.longNote + Model.tag)
     let inferred = try MappingModelFile(
       inferredFrom: given.version("1"), to: given.version("2"))
-    #expect(inferred.path == nil && inferred.obstacles.isEmpty)
+    #expect(inferred.path == nil && inferred.refusals.isEmpty)
     let file = given.folder.appending(path: "Own.json")
     try inferred.write(to: file)
     let read = try MappingModelFile(contentsOf: file)

@@ -31,7 +31,7 @@ struct MappingInferenceTests {
       Entity("B", [], [.toMany("as", "A", inverse: "b")]),
     ]
     let inference = try infer(entities, entities)
-    #expect(inference.obstacles.isEmpty && inference.conditions.isEmpty)
+    #expect(inference.refusals.isEmpty && inference.conditions.isEmpty)
     #expect(inference.possibleLosses.isEmpty)
     #expect(inference.mapping.entityMappings.map(\.kind) == [.transform, .transform])
     #expect(value("x", of: "A", in: inference) == .attribute("x", replacingNull: .null))
@@ -41,7 +41,7 @@ struct MappingInferenceTests {
 
   @Test func `entities are added and removed`() throws {
     let inference = try infer([Entity("Old"), Entity("Ghost", isAbstract: true)], [Entity("New")])
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
     #expect(
       inference.mapping.entityMappings.map { "\($0.kind) \($0.name)" } == [
         "add IEM_Add_New", "remove IEM_Remove_Ghost", "remove IEM_Remove_Old",
@@ -61,7 +61,7 @@ struct MappingInferenceTests {
           [.toOne("holder", "Person", inverse: nil, was: "owner")]),
         Entity("Person", was: "Man"),
       ])
-    #expect(inference.obstacles.isEmpty && inference.possibleLosses.isEmpty)
+    #expect(inference.refusals.isEmpty && inference.possibleLosses.isEmpty)
     #expect(inference.mapping.destinationName(ofSource: "Man") == "Person")
     #expect(
       value("color", of: "Vehicle", in: inference) == .attribute("colour", replacingNull: .null))
@@ -88,7 +88,7 @@ struct MappingInferenceTests {
     let inference = try infer(
       [Entity("A")],
       [Entity("A", [.mandatory("n", .integer16, default: .integer(7)), .optional("note")])])
-    #expect(inference.obstacles.isEmpty && inference.conditions.isEmpty)
+    #expect(inference.refusals.isEmpty && inference.conditions.isEmpty)
     #expect(value("n", of: "A", in: inference) == .constant(.integer(7)))
     #expect(value("note", of: "A", in: inference) == .standard)
   }
@@ -112,7 +112,7 @@ struct MappingInferenceTests {
     #expect(inference.conditions.map(\.demand) == [.noMissingValues(attribute: "y")])
     let back = try infer(
       [Entity("A", [.mandatory("x", default: .string("?"))])], [Entity("A", [.optional("x")])])
-    #expect(back.conditions.isEmpty && back.obstacles.isEmpty)
+    #expect(back.conditions.isEmpty && back.refusals.isEmpty)
     #expect(value("x", of: "A", in: back) == .attribute("x", replacingNull: .null))
   }
 
@@ -122,7 +122,7 @@ struct MappingInferenceTests {
   func `numeric types convert into each other`(old: AttributeType, new: AttributeType) throws {
     let inference = try infer(
       [Entity("A", [.optional("x", old)])], [Entity("A", [.optional("x", new)])])
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
     // Whatever can be too large for the new type is held against the values.
     let narrows = inference.conditions.contains {
       $0.demand == .valuesFit(attribute: "x", type: new.name)
@@ -146,7 +146,7 @@ struct MappingInferenceTests {
         Entity("Book", [], [.toMany("authors", "Person", inverse: "books", was: "author")]),
         Entity("Person", [], [.toMany("books", "Book", inverse: "authors", isOrdered: true)]),
       ])
-    #expect(inference.obstacles.isEmpty && inference.conditions.isEmpty)
+    #expect(inference.refusals.isEmpty && inference.conditions.isEmpty)
     #expect(objects("authors", of: "Book", in: inference) == "author")
     #expect(objects("books", of: "Person", in: inference) == "books")
   }
@@ -158,7 +158,7 @@ struct MappingInferenceTests {
         Entity("Team", [], [.toMany("captains", "Player", inverse: nil, was: "captain")]),
         Entity("Player"),
       ])
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
     #expect(inference.conditions.map(\.demand) == [.singleOwner(relationship: "captain")])
   }
 
@@ -166,7 +166,7 @@ struct MappingInferenceTests {
     let up = try infer(
       [Entity("P"), Entity("A", in: "P", [.optional("x")]), Entity("B", in: "P")],
       [Entity("P", [.optional("x")]), Entity("A", in: "P"), Entity("B", in: "P")])
-    #expect(up.obstacles.isEmpty && up.possibleLosses.isEmpty)
+    #expect(up.refusals.isEmpty && up.possibleLosses.isEmpty)
     #expect(value("x", of: "A", in: up) == .attribute("x", replacingNull: .null))
     #expect(value("x", of: "B", in: up) == .standard)
     let down = try infer(
@@ -187,7 +187,7 @@ struct MappingInferenceTests {
         Entity("P", isAbstract: true), Entity("A", in: "P", [.optional("x")]),
         Entity("Kid", in: "A"), Entity("Q"), Entity("C"),
       ])
-    #expect(inference.obstacles.isEmpty && inference.conditions.isEmpty)
+    #expect(inference.refusals.isEmpty && inference.conditions.isEmpty)
     #expect(inference.mapping.destinationName(ofSource: "C") == "C")
     #expect(inference.mapping.mapping(toDestination: "P") == nil)
     #expect(inference.mapping.mapping(toDestination: "Kid") == nil)

@@ -47,7 +47,7 @@ struct RenamingTests {
     let inference = try Self.inference(
       [Entity("E", Self.attributes(old))], [Entity("E", Self.attributes(new))])
     #expect(Self.pairs(inference, of: "E") == expected.split(separator: " ").map(String.init))
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
   }
 
   @Test(arguments: [
@@ -61,11 +61,11 @@ struct RenamingTests {
   ) throws {
     let found = try Self.inference(
       [Entity("E", Self.attributes(old))], [Entity("E", Self.attributes(new))]
-    ).obstacles
+    ).refusals
     #expect(
       found
         == destinations.map {
-          Obstacle(
+          Refusal(
             reason: .renamingAmbiguous(
               identifier: identifier, sources: sources, destinations: destinations),
             entity: "E", property: $0)
@@ -82,7 +82,7 @@ struct RenamingTests {
       ])
     #expect(Self.pairs(inference, of: "E") == ["a<a", "b<b", "c<c"])
     #expect(Self.pairs(inference, of: "F") == ["x<x"])
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
   }
 
   @Test func `an entity whose hash is not known is copied where nothing differs`() throws {
@@ -108,8 +108,8 @@ struct RenamingTests {
     let ambiguous = try Self.inference(
       [Entity("A", was: "X"), Entity("B", was: "X")], [Entity("C", was: "X")])
     #expect(
-      ambiguous.obstacles == [
-        Obstacle(
+      ambiguous.refusals == [
+        Refusal(
           reason: .renamingAmbiguous(identifier: "X", sources: ["A", "B"], destinations: ["C"]),
           entity: "C")
       ])
@@ -123,7 +123,7 @@ struct RenamingTests {
         Entity("F"),
       ])
     #expect(Self.pairs(inference, of: "E") == ["b<a"])
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
   }
 
   @Test func `an inherited pair decides for the entities below`() throws {
@@ -132,7 +132,7 @@ struct RenamingTests {
       [Entity("P", Self.attributes("c=a")), Entity("C", in: "P", Self.attributes("d=a"))])
     #expect(Self.pairs(inference, of: "P") == ["c<a"])
     #expect(Self.pairs(inference, of: "C") == ["c<a", "d<b"])
-    #expect(inference.obstacles.isEmpty)
+    #expect(inference.refusals.isEmpty)
   }
 
   @Test func `a renamed property that moves up or down keeps its values`() throws {

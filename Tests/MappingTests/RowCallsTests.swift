@@ -14,14 +14,14 @@ struct RowCallsTests {
       mapping: mapping, source: model, destination: model, independentPolicies: independent)
   }
 
-  private func obstacle(
+  private func fallback(
     _ change: (inout MappingModel) throws -> Void
-  ) throws -> RowCalls.Obstacle? {
+  ) throws -> RowFallback? {
     do {
       _ = try calls(change)
       return nil
-    } catch let obstacle as RowCalls.Obstacle {
-      return obstacle
+    } catch let fallback as RowFallback {
+      return fallback
     }
   }
 
@@ -52,14 +52,14 @@ struct RowCallsTests {
     #expect(calls.mapping(of: "number", in: order) == 2)
   }
 
-  @Test func `a subquery's own variable is no obstacle, the manager is`() throws {
+  @Test func `a subquery's own variable goes row by row, the manager is`() throws {
     let count = "SUBQUERY($source.orders, $order, $order.number > 3).@count"
     #expect(
-      try obstacle {
+      try fallback {
         $0.entityMappings[0].attributeMappings[0].valueExpression = try ValueExpression(
           format: count)
       } == nil)
-    let found = try obstacle {
+    let found = try fallback {
       $0.entityMappings[0].attributeMappings[0].valueExpression = try ValueExpression(
         format: "$manager.migrationProgress")
     }
@@ -70,14 +70,14 @@ struct RowCallsTests {
 
   @Test func `a predicate, a policy and a shared entity keep objects together`() throws {
     #expect(
-      try obstacle {
+      try fallback {
         $0.entityMappings[1].sourceExpression = .sourceObjects(of: "Log", where: "text != ''")
       }?.reason == .selection)
     #expect(
-      try obstacle { $0.entityMappings[1].migrationPolicyClassName = "LogPolicy" }?.reason
+      try fallback { $0.entityMappings[1].migrationPolicyClassName = "LogPolicy" }?.reason
         == .policy("LogPolicy"))
     #expect(
-      try obstacle { mapping in
+      try fallback { mapping in
         var second = mapping.entityMappings[1]
         second.name = "Again"
         mapping.entityMappings.append(second)
@@ -86,12 +86,12 @@ struct RowCallsTests {
 
   @Test func `a relationship must continue one of the source, and its inverse the same`() throws {
     #expect(
-      try obstacle {
+      try fallback {
         $0.entityMappings[2].relationshipMappings[0].valueExpression =
           try ValueExpression(format: "FETCH($manager, $manager, FALSE)")
       }?.reason == .relationship)
     #expect(
-      try obstacle {
+      try fallback {
         $0.entityMappings[2].relationshipMappings[0].valueExpression =
           .destinations(ofRelationship: "customer", mapping: "LogToLog")
       }?.reason == .relationship)
@@ -99,11 +99,11 @@ struct RowCallsTests {
 
   @Test func `a text does not become a number`() throws {
     #expect(
-      try obstacle {
+      try fallback {
         $0.entityMappings[2].attributeMappings[0].valueExpression = .source(name: "customer")
       }?.reason == .expression)
     #expect(
-      try obstacle {
+      try fallback {
         $0.entityMappings[1].attributeMappings[0] = PropertyMapping(
           name: "text", valueExpression: .source(name: "text"))
       } == nil)

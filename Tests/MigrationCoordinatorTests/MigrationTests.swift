@@ -147,15 +147,15 @@ import Testing
     try StoreConnection.writable(given.store).run { db in
       try db.execute(sql: "UPDATE ZA SET ZN = CASE WHEN Z_PK < 3 THEN 40000 ELSE 7 END, ZS = 'one'")
     }
-    guard case .impossible(_, let hindrances)? = try await refusal(given) else {
+    guard case .impossible(_, let refusals)? = try await refusal(given) else {
       Issue.record("the migration was not refused as impossible")
       return
     }
     #expect(
-      Set(hindrances.map { "\($0.entity).\($0.property ?? "") \($0.code.rawValue)" }) == [
+      Set(refusals.map { "\($0.entity).\($0.property ?? "") \($0.code.rawValue)" }) == [
         "A.x 134190", "B.a 134190", "A.n 134110", "A.must 1570", "A. 134111",
       ])
-    let fit = hindrances.first { $0.property == "n" }?.reason
+    let fit = refusals.first { $0.property == "n" }?.reason
     #expect(
       fit == .condition(.valuesFit(attribute: "n", type: "Integer 16"), count: 2, keys: [1, 2]))
   }
@@ -176,12 +176,12 @@ import Testing
       try db.execute(sql: "UPDATE ZA SET ZY = CASE WHEN Z_PK > 2 THEN Z_PK END")
     }
     try connection.queue.close()
-    guard case .impossible(_, let hindrances)? = try await refusal(given) else {
+    guard case .impossible(_, let refusals)? = try await refusal(given) else {
       Issue.record("the migration was not refused as impossible")
       return
     }
     #expect(
-      hindrances.map(\.reason) == [
+      refusals.map(\.reason) == [
         .condition(.unique(properties: ["x"]), count: 2, keys: [1]),
         .condition(.unique(properties: ["y"]), count: 2, keys: [1]),
       ])

@@ -282,7 +282,7 @@ def usage(stage):
             "--no-record", "--output", "Failed.sqlite")
     stage.snap("loss-of-a-downgrade", *back, "--fail-on-loss")
     refused = os.path.join(HERE, "..", "EndToEndTests", "Scenarios",
-                           "fail-every-obstacle-is-listed")
+                           "fail-every-refusal-is-listed")
     shutil.copytree(refused, stage.path("Refused"))
     stage.need("generate", "Refused/source.xcdatamodel", "--rows", 0, "--output", "Refused.sqlite")
     for kind, more in (("text", ()), ("json", ("--json",))):

@@ -16,7 +16,7 @@ from run import KEEP_RECORD, Failure, Tool, parser, run_cases, said
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
-REFUSED = os.path.join(HERE, "..", "EndToEndTests", "Scenarios", "fail-every-obstacle-is-listed")
+REFUSED = os.path.join(HERE, "..", "EndToEndTests", "Scenarios", "fail-every-refusal-is-listed")
 STATUS = {"running": 0, "done": 0, "paused": 69, "interrupted": 75, "dead": 75, "refused": 78}
 NOBODY = 65534
 PATIENCE = 3.0

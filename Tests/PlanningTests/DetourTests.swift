@@ -20,7 +20,7 @@ struct DetourTests {
     return try MigrationRoute(
       from: versions[0], to: versions[last], bundles: [VersionNumbering(versions)],
       mappings: mappings, isProgressive: progressive
-    ) { InferredStep.obstacles(from: $0.model, to: $1.model) }
+    ) { InferredStep.refusals(from: $0.model, to: $1.model) }
   }
 
   private func names(_ route: MigrationRoute) -> [String] {
@@ -36,7 +36,7 @@ struct DetourTests {
     #expect(
       found.steps.map(\.detourLosses)
         == [[PossibleLoss(entity: "Note", kind: .attribute("code"))], []])
-    #expect(found.directObstacles.map(\.property) == ["code"])
+    #expect(found.directRefusals.map(\.property) == ["code"])
   }
 
   @Test func `an entity that is gone on the way is lost as one`() throws {
@@ -62,7 +62,7 @@ struct DetourTests {
       ], mappings: [], isProgressive: false
     ) { from, to in
       from.names == ["V1"] && to.names == ["V4"]
-        ? [Obstacle(reason: .toManyBecameToOne, entity: "Note")] : []
+        ? [Refusal(reason: .toManyBecameToOne, entity: "Note")] : []
     }
     #expect(names(found) == ["V3", "V4"])
     #expect(found.steps.allSatisfy { $0.detourLosses.isEmpty })

@@ -43,7 +43,7 @@ struct MigrationRouteTests {
       isProgressive: progressive
     ) { source, destination in
       impossible.contains([number(source), number(destination)])
-        ? [Obstacle(reason: .toManyBecameToOne, entity: "Note")] : []
+        ? [Refusal(reason: .toManyBecameToOne, entity: "Note")] : []
     }
     return route.steps.reduce(route.steps.first?.source.names.first ?? "") { text, step in
       let by = step.mappings.map(\.name).joined(separator: "+")
@@ -172,7 +172,7 @@ struct MigrationRouteTests {
     }
     #expect(gaps.map(\.source) == [["V2"]])
     #expect(gaps.map(\.destination) == [["V3"]])
-    #expect(gaps.first?.obstacles.isEmpty == false)
+    #expect(gaps.first?.refusals.isEmpty == false)
     #expect(unknown.map(\.name) == ["7to8"])
   }
 

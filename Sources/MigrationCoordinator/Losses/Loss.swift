@@ -90,7 +90,7 @@ package struct LossRefusal: Hashable, Sendable {
   /// Whether it is the request that forbids losses, even those that go with the model.
   package var isForbidden: Bool
   /// Why the one step that would keep what a detour loses cannot be inferred.
-  package var directObstacles: [Obstacle] = []
+  package var directRefusals: [Refusal] = []
 }
 
 /// Decides which losses are allowed.

@@ -32,7 +32,7 @@ struct RouteFinder {
     let isPlain = search.mappings.isEmpty && !request.isProgressive
     if isPlain && !namesVersions && request.infers {
       let inference = MappingInference(from: store.model, to: end.model)
-      let isSound = InferredStep.obstacles(from: store.model, to: end.model).isEmpty
+      let isSound = InferredStep.refusals(from: store.model, to: end.model).isEmpty
       // Where something goes, the versions tell whether it is an older one that lacks it.
       if inference.possibleLosses.isEmpty, request.infersOnly || isSound {
         try requireReadable(search)
@@ -50,7 +50,7 @@ struct RouteFinder {
         route = try MigrationRoute(
           from: store, to: end, bundles: known, mappings: search.mappings,
           isProgressive: request.isProgressive, infers: request.infers
-        ) { InferredStep.obstacles(from: $0.model, to: $1.model) }
+        ) { InferredStep.refusals(from: $0.model, to: $1.model) }
         if route.steps.contains(where: \.mappings.isEmpty) { try requireReadable(search) }
       }
       return FoundRoute(route: route, unreadable: search.unreadable)

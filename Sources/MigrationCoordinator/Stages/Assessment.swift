@@ -1,5 +1,5 @@
 import GRDB
-import Mapping
+package import Mapping
 package import ObjectModel
 import Planning
 package import RowPrograms
@@ -13,11 +13,11 @@ import SystemPackage
 /// several at once.
 package struct Assessment: Sendable {
   package let steps: [RowStep]
-  /// Of all steps together; nil where hindrances keep it from being made.
+  /// Of all steps together; nil where refusals keep it from being made.
   package let program: MigrationProgram?
-  package let hindrances: [Hindrance]
-  /// The step that the hindrances are those of.
-  package let hindered: RowStep?
+  package let refusals: [Refusal]
+  /// The step that the refusals are those of.
+  package let refusedStep: RowStep?
   /// Those of a policy's leaving are not among them.
   package let losses: [Loss]
   package var destination: StoreSchema { steps[steps.count - 1].destination }
@@ -48,20 +48,20 @@ package struct Assessment: Sendable {
     }
     try counter.run()
     var losses: [Loss] = []
-    var found: (hindrances: [Hindrance], step: RowStep)?
+    var found: (refusals: [Refusal], step: RowStep)?
     for step in open {
-      let own = try step.hindrances(counter: counter)
+      let own = try step.refusals(counter: counter)
       if found == nil && !own.isEmpty { found = (own, step.step) }
       losses += try step.losses(counter: counter)
     }
     if let before, found == nil, let last = steps.last {
       let missing = try MissingExternalFiles(reader: survey.reader, store: survey.store)
-        .hindrances(program: before)
+        .refusals(program: before)
       if !missing.isEmpty { found = (missing, last) }
     }
-    hindrances = found?.hindrances ?? []
-    hindered = found?.step
-    program = hindrances.isEmpty ? before : nil
+    refusals = found?.refusals ?? []
+    refusedStep = found?.step
+    program = refusals.isEmpty ? before : nil
     self.losses = losses + (try StrayRows(survey: survey, scansAll: scansAll).losses())
   }
 
@@ -118,19 +118,13 @@ private struct OpenStep {
     for case (_, .rows(let question)) in possibleLosses { counter.ask(question) }
   }
 
-  func hindrances(counter: RowCounter) throws -> [Hindrance] {
-    let obstacles = step.obstacles.map {
-      Hindrance(
-        reason: .obstacle($0.reason), entity: $0.entity, property: $0.property, code: $0.code)
-    }
+  func refusals(counter: RowCounter) throws -> [Refusal] {
     let forms = step.unmakeable.map {
-      Hindrance(
-        reason: .relationshipForm, entity: $0.entity, property: $0.property,
-        code: .inferredMappingModel)
+      Refusal(reason: .relationshipForm, entity: $0.entity, property: $0.property)
     }
-    return try obstacles + forms
+    return try step.refusals + forms
       + conditions.compactMap {
-        try checker.hindrance(condition: $0, question: $1, counter: counter)
+        try checker.refusal(condition: $0, question: $1, counter: counter)
       }
   }
 

@@ -10,12 +10,12 @@ package struct RowStep: Sendable {
   package let source: StoreSchema
   package let destination: StoreSchema
   package let mapping: MappingModel
-  package let obstacles: [Obstacle]
+  package let refusals: [Refusal]
   package let conditions: [Condition]
   package let possibleLosses: [PossibleLoss]
   /// What no expression reads, and an independent policy may read.
   package let openLosses: [PossibleLoss]
-  /// nil where obstacles or forms of relationships keep it from being made.
+  /// nil where refusals or forms of relationships keep it from being made.
   package let program: MigrationProgram?
   /// What expressions and policies of a mapping model compute; nil where the mapping is inferred.
   package let calls: RowCalls?
@@ -30,7 +30,7 @@ package struct RowStep: Sendable {
   ) throws {
     let inference = MappingInference(from: step.source.model, to: step.destination.model)
     try self.init(
-      step: step, source: source, mapping: inference.mapping, obstacles: inference.obstacles,
+      step: step, source: source, mapping: inference.mapping, refusals: inference.refusals,
       conditions: inference.conditions,
       possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [],
       calls: nil, joins: joins)
@@ -52,7 +52,7 @@ package struct RowStep: Sendable {
       return nil
     }
     try self.init(
-      step: step, source: source, mapping: mapping, obstacles: [], conditions: calls.conditions,
+      step: step, source: source, mapping: mapping, refusals: [], conditions: calls.conditions,
       possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls,
       joins: joins)
     if program == nil { return nil }
@@ -60,14 +60,14 @@ package struct RowStep: Sendable {
 
   private init(
     step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
-    obstacles: [Obstacle], conditions: [Condition], possibleLosses: [PossibleLoss],
+    refusals: [Refusal], conditions: [Condition], possibleLosses: [PossibleLoss],
     openLosses: [PossibleLoss], calls: RowCalls?, joins: JoinChoices
   ) throws {
     self.step = step
     self.source = source
     (destination, joinChoices) = try joins.destination(of: step, by: [mapping], from: source)
     self.mapping = mapping
-    self.obstacles = obstacles
+    self.refusals = refusals
     self.conditions = conditions
     self.possibleLosses = possibleLosses
     self.openLosses = openLosses

@@ -63,12 +63,12 @@ package struct StageAssessment: Sendable {
 
   /// Throws what stands in the way.
   package func requirePossible(store: FilePath) throws {
-    guard case .rows(let assessment) = kind, !assessment.hindrances.isEmpty else { return }
-    guard assessment.steps.count > 1, let step = assessment.hindered?.step else {
-      throw MigrationError.impossible(store: store, assessment.hindrances)
+    guard case .rows(let assessment) = kind, !assessment.refusals.isEmpty else { return }
+    guard assessment.steps.count > 1, let step = assessment.refusedStep?.step else {
+      throw MigrationError.impossible(store: store, assessment.refusals)
     }
     throw MigrationError.stepImpossible(
-      store: store, from: step.source.names, to: step.destination.names, assessment.hindrances)
+      store: store, from: step.source.names, to: step.destination.names, assessment.refusals)
   }
 
   /// Where all objects went, and all that is lost now that it is known.

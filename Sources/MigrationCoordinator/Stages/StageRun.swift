@@ -219,7 +219,7 @@ extension StageInput {
   /// - Precondition: nothing stands in the way of the stage.
   init(request: MigrationRequest, survey: StoreSurvey, assessment: StageAssessment) {
     guard let work = assessment.work else {
-      preconditionFailure("an assessment without hindrances has a program")
+      preconditionFailure("an assessment without refusals has a program")
     }
     self.init(
       store: request.store, survey: survey, destination: assessment.destination, work: work,

@@ -164,11 +164,11 @@ struct StageSequence {
   /// Users know the store and the versions, not the stores between them.
   private func explained(_ error: any Error, stage: Stage) -> any Error {
     switch error {
-    case MigrationError.impossible(_, let hindrances):
+    case MigrationError.impossible(_, let refusals):
       MigrationError.stepImpossible(
-        store: request.store, from: stage.source.names, to: stage.destination.names, hindrances)
-    case MigrationError.stepImpossible(_, let from, let to, let hindrances):
-      MigrationError.stepImpossible(store: request.store, from: from, to: to, hindrances)
+        store: request.store, from: stage.source.names, to: stage.destination.names, refusals)
+    case MigrationError.stepImpossible(_, let from, let to, let refusals):
+      MigrationError.stepImpossible(store: request.store, from: from, to: to, refusals)
     case MigrationError.losses(_, let losses):
       MigrationError.losses(store: request.store, losses)
     default: error

@@ -46,9 +46,9 @@ struct ConditionChecker {
   }
 
   /// What breaks the condition, or nil where it holds.
-  func hindrance(
+  func refusal(
     condition: Condition, question: Question, counter: RowCounter
-  ) throws -> Hindrance? {
+  ) throws -> Refusal? {
     let count: Int64
     let keys: String
     switch question {
@@ -63,9 +63,9 @@ struct ConditionChecker {
     let told = try reader.connection.run { db in
       try Int64.fetchAll(db, sql: "\(keys) LIMIT \(Self.keysTold)")
     }
-    return Hindrance(
+    return Refusal(
       reason: .condition(condition.demand, count: count, keys: told),
-      entity: condition.destinationEntity, property: condition.property, code: condition.code)
+      entity: condition.destinationEntity, property: condition.property)
   }
 
   /// The rows of one entity.
@@ -215,7 +215,7 @@ struct ConditionChecker {
     }
   }
 
-  /// Numbers that become others in a type; those that have no place in it at all are hindrances.
+  /// Numbers that become others in a type; those that have no place in it at all are refusals.
   private static func loses(_ type: AttributeType, column: String) -> String {
     switch type {
     case .boolean: "\(column) NOT IN (0, 1)"

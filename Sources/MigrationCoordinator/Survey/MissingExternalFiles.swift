@@ -14,8 +14,8 @@ struct MissingExternalFiles {
   let store: FilePath
 
   /// Values that have to come out of files which are not there.
-  func hindrances(program: MigrationProgram) throws -> [Hindrance] {
-    var result: [Hindrance] = []
+  func refusals(program: MigrationProgram) throws -> [Refusal] {
+    var result: [Refusal] = []
     let folder = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     for table in program.tables {
       for column in table.columns {
@@ -30,9 +30,9 @@ struct MissingExternalFiles {
             }
             if status != nil { return }
             result.append(
-              Hindrance(
+              Refusal(
                 reason: .externalFileMissing(file), entity: table.destinationTable,
-                property: column.name, code: .migration))
+                property: column.name))
           }
         }
       }

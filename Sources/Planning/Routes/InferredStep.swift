@@ -5,11 +5,11 @@ import Schema
 
 /// What keeps a step between two versions from being inferred, as far as the models tell.
 package enum InferredStep {
-  package static func obstacles(
+  package static func refusals(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
-  ) -> [Obstacle] {
+  ) -> [Refusal] {
     let inference = MappingInference(from: source, to: destination)
-    if !inference.obstacles.isEmpty { return inference.obstacles }
+    if !inference.refusals.isEmpty { return inference.refusals }
     do {
       _ = try ProgramCompiler(
         mapping: inference.mapping, source: StoreSchema(source),
@@ -18,11 +18,11 @@ package enum InferredStep {
       return []
     } catch let error as CompileError {
       return error.places.map {
-        Obstacle(reason: .relationshipForm, entity: $0.entity, property: $0.property)
+        Refusal(reason: .relationshipForm, entity: $0.entity, property: $0.property)
       }
     } catch let error as SchemaError {
       return error.places.map {
-        Obstacle(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
+        Refusal(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
       }
     } catch {
       preconditionFailure("nothing else is thrown by compiling: \(error)")

@@ -116,7 +116,7 @@ package struct MigrationRoute: Sendable {
   package private(set) var steps: [Step]
   package private(set) var unused: [Unused] = []
   /// Why the one step from end to end cannot be inferred, where the route goes around it.
-  package private(set) var directObstacles: [Obstacle] = []
+  package private(set) var directRefusals: [Refusal] = []
   /// Whether the target is an older version than the store's, as far as an order is known.
   package private(set) var isDowngrade = false
   /// What tells the order of the versions.
@@ -143,28 +143,28 @@ package struct MigrationRoute: Sendable {
   ///   - bundles: the versions of each bundle.
   ///   - isProgressive: goes version by version, as far as each step is possible.
   ///   - infers: whether a step without a mapping model may be inferred.
-  ///   - obstacles: what keeps a step from being inferred.
+  ///   - refusals: what keeps a step from being inferred.
   package init(
     from store: RouteVersion, to target: RouteVersion, bundles: [VersionNumbering],
     mappings: [RouteMapping], isProgressive: Bool, infers: Bool = true,
-    obstacles: (RouteVersion, RouteVersion) -> [Obstacle]
+    refusals: (RouteVersion, RouteVersion) -> [Refusal]
   ) throws(RouteError) {
     let order = VersionOrder(store: store, target: target, bundles: bundles)
     if isProgressive, order.evidence == .none, order.versions.count > 2 {
       throw .orderUnknown(order.versions.map(\.names))
     }
     let assigned = try AssignedMappings(mappings: mappings, order: order)
-    var found: [RouteSearch.Edge: [Obstacle]] = [:]
-    func obstaclesOf(_ edge: RouteSearch.Edge) -> [Obstacle] {
+    var found: [RouteSearch.Edge: [Refusal]] = [:]
+    func refusalsOf(_ edge: RouteSearch.Edge) -> [Refusal] {
       if let known = found[edge] { return known }
-      let new = obstacles(order.versions[edge.from], order.versions[edge.to])
+      let new = refusals(order.versions[edge.from], order.versions[edge.to])
       found[edge] = new
       return new
     }
     let costs = RouteCosts(order: order, assigned: assigned, isProgressive: isProgressive)
     let search = RouteSearch(count: order.versions.count, cost: costs.cost)
     func isSound(_ edge: RouteSearch.Edge) -> Bool {
-      assigned[edge] != nil || (infers && obstaclesOf(edge).isEmpty)
+      assigned[edge] != nil || (infers && refusalsOf(edge).isEmpty)
     }
     let direct = RouteSearch.Edge(from: order.start, to: order.end)
     let (sound, missing) = search.way(from: direct.from, to: direct.to, isSound: isSound)
@@ -175,7 +175,7 @@ package struct MigrationRoute: Sendable {
         missing.map {
           RouteError.Gap(
             source: order.versions[$0.from].names, destination: order.versions[$0.to].names,
-            obstacles: infers ? obstaclesOf($0) : [])
+            refusals: infers ? refusalsOf($0) : [])
         }, unknown: assigned.unused(besides: []).filter(\.isUnknown), infers: infers)
     }
     var detours = Detours(versions: order.versions, assigned: assigned)
@@ -199,7 +199,7 @@ package struct MigrationRoute: Sendable {
       step.isDowngrade = order.isDowngrade
       return step
     }
-    if steps.count > 1, infers, assigned[direct] == nil { directObstacles = obstaclesOf(direct) }
+    if steps.count > 1, infers, assigned[direct] == nil { directRefusals = refusalsOf(direct) }
     isDowngrade = order.isDowngrade
     orderEvidence = order.evidence
     let unreadable = steps.flatMap(\.mappings).filter(\.isOutline)
@@ -291,7 +291,7 @@ package enum RouteError: Error, Sendable {
     package var source: [String]
     package var destination: [String]
     /// Why the step cannot be inferred.
-    package var obstacles: [Obstacle]
+    package var refusals: [Refusal]
   }
 
   /// Steps without a mapping, and mapping models for versions whose model is missing (134130).

@@ -9,8 +9,8 @@ package enum CoreDataCode: Int, Hashable, Codable, Sendable {
   case inferredMappingModel = 134190
 }
 
-/// A reason why a migration cannot be inferred, found in the two models alone.
-package struct Obstacle: Hashable, Sendable {
+/// One reason why a store cannot be migrated: what, where, and Core Data's code for it.
+package struct Refusal: Hashable, Sendable {
   package enum Reason: Hashable, Sendable {
     /// Source and destination attribute types are incompatible.
     case incompatibleTypes(source: String, destination: String)
@@ -28,6 +28,10 @@ package struct Obstacle: Hashable, Sendable {
     case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
     /// The relationship is kept in a form from which the wanted one cannot be made.
     case relationshipForm
+    /// A demand that `count` objects of the store break; some of their keys, the lowest first.
+    case condition(Condition.Demand, count: Int64, keys: [Int64])
+    /// A file that holds an external value is missing, and the value has to come out of it.
+    case externalFileMissing(String)
   }
 
   package var reason: Reason
@@ -41,10 +45,17 @@ package struct Obstacle: Hashable, Sendable {
     self.property = property
   }
 
-  package var code: CoreDataCode { .inferredMappingModel }
+  /// 134190 where the two models tell it; what is found in the store has codes of its own.
+  package var code: CoreDataCode {
+    switch reason {
+    case .condition(let demand, _, _): demand.code
+    case .externalFileMissing: .migration
+    default: .inferredMappingModel
+    }
+  }
 }
 
-extension Obstacle.Reason {
+extension Refusal.Reason {
   static func renaming(_ ambiguity: RenamingMatch.Ambiguity) -> Self {
     .renamingAmbiguous(
       identifier: ambiguity.identifier, sources: ambiguity.sources,
@@ -88,8 +99,13 @@ package struct Condition: Hashable, Sendable {
     self.property = property
   }
 
+  package var code: CoreDataCode { demand.code }
+}
+
+extension Condition.Demand {
+  /// The code of Core Data for objects that break it.
   package var code: CoreDataCode {
-    switch demand {
+    switch self {
     case .noObjects, .noMissingValues: .validationMissingMandatoryProperty
     case .unique: .migrationConstraintViolation
     case .noObjectsOfAbstract, .noObjectsForDefault, .valuesFit, .singleOwner: .migration
