@@ -51,22 +51,22 @@ enum Number {
 
   func compare(_ other: Number) -> Order {
     switch (self, other) {
-    case (.integer(let a), .integer(let b)): return Self.order(a: a, b: b)
+    case (.integer(let a), .integer(let b)): return Self.order(a, b)
     case (.decimal, .decimal), (.decimal, .integer), (.integer, .decimal):
-      return Self.order(a: decimal, b: other.decimal)
-    case (.integer(let a), .real(let b)): return Self.order(a: a, b: b)
+      return Self.order(decimal, other.decimal)
+    case (.integer(let a), .real(let b)): return Self.order(a, b)
     case (.real(let a), .integer(let b)):
-      switch Self.order(a: b, b: a) {
+      switch Self.order(b, a) {
       case .less: return .greater
       case .greater: return .less
       case let order: return order
       }
-    default: return Self.order(a: double, b: other.double)
+    default: return Self.order(double, other.double)
     }
   }
 
   /// Compares without rounding the integer, which may have more digits than a real.
-  private static func order(a: Int64, b: Double) -> Order {
+  private static func order(_ a: Int64, _ b: Double) -> Order {
     if b.isNaN { return .none }
     if b >= 0x1p63 { return .less }
     if b < -0x1p63 { return .greater }
@@ -75,7 +75,7 @@ enum Number {
     return a < whole ? .less : .greater
   }
 
-  private static func order<Value: Comparable>(a: Value, b: Value) -> Order {
+  private static func order<Value: Comparable>(_ a: Value, _ b: Value) -> Order {
     if a == b { return .equal }
     if a < b { return .less }
     return a > b ? .greater : .none
@@ -153,7 +153,7 @@ extension Number {
     }
   }
 
-  private static func remainder(_ a: Decimal, b: Decimal) -> Decimal {
+  private static func remainder(_ a: Decimal, _ b: Decimal) -> Decimal {
     a - rounded(a / b, mode: a.sign == b.sign ? .down : .up) * b
   }
 

@@ -44,7 +44,8 @@ private struct GroupFinder {
   private let destination: ManagedObjectModel
   private let roots: [String]
   /// One node for each mapping, then one for each root entity, then one for all policies.
-  private var parents: [Int]
+  private var sets: DisjointSets<Int>
+  private let policies: Int
   private let firstNodes: [Int]
 
   init(models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel) {
@@ -59,28 +60,21 @@ private struct GroupFinder {
       count += model.entityMappings.count
     }
     firstNodes = firsts
-    parents = Array(0...(count + roots.count))
+    policies = count + roots.count
+    sets = DisjointSets(0...policies)
   }
 
-  private var policies: Int { parents.count - 1 }
-  private var mappingCount: Int { parents.count - 1 - roots.count }
+  private var mappingCount: Int { policies - roots.count }
 
   private func node(ofEntity name: String) -> Int? {
     destination.entity(name: name).flatMap { roots.firstIndex(of: destination.root(of: $0).name) }
       .map { mappingCount + $0 }
   }
 
-  private func leader(of node: Int) -> Int {
-    var current = node
-    while parents[current] != current { current = parents[current] }
-    return current
-  }
+  private func leader(of node: Int) -> Int { sets.leader(of: node) ?? node }
 
-  private mutating func join(_ first: Int, second: Int?) {
-    guard let second else { return }
-    let (a, b) = (leader(of: first), leader(of: second))
-    // The lowest node leads, so that groups come in the order of mappings.
-    parents[max(a, b)] = min(a, b)
+  private mutating func join(_ node: Int, with other: Int?) {
+    if let other { sets.join(node, with: other) }
   }
 
   mutating func joinAll() {
@@ -97,23 +91,23 @@ private struct GroupFinder {
     let mapped = Set((0..<mappingCount).map { leader(of: $0) })
     let fallback = leader(of: policies) == policies ? 0 : policies
     for root in roots.indices where !mapped.contains(leader(of: mappingCount + root)) {
-      join(fallback, second: mappingCount + root)
+      join(fallback, with: mappingCount + root)
     }
   }
 
   private mutating func join(_ mapping: EntityMapping, node: Int) {
-    if mapping.ownPolicyClassName != nil { join(node, second: policies) }
+    if mapping.ownPolicyClassName != nil { join(node, with: policies) }
     guard let entity = mapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
     else {
       return
     }
-    join(node, second: self.node(ofEntity: entity.name))
+    join(node, with: self.node(ofEntity: entity.name))
     let relationships = destination.allRelationships(of: entity)
     for property in mapping.attributeMappings + mapping.relationshipMappings {
       guard let expression = property.valueExpression else { continue }
-      if ManagerCalls(in: expression).reachesBeyond { join(node, second: policies) }
+      if ManagerCalls(in: expression).reachesBeyond { join(node, with: policies) }
       if let relationship = relationships.first(where: { $0.name == property.name }) {
-        join(node, second: self.node(ofEntity: relationship.destinationEntityName))
+        join(node, with: self.node(ofEntity: relationship.destinationEntityName))
       }
     }
   }
@@ -126,7 +120,7 @@ private struct GroupFinder {
     }
     for (node, mapping) in all where mapping.makesObjects && mapping.predicate == nil {
       for (other, mapped) in all where mapped.sourceEntityName == mapping.sourceEntityName {
-        join(node, second: other)
+        join(node, with: other)
       }
     }
   }
@@ -140,7 +134,7 @@ private struct GroupFinder {
         let name = model.entityMappings[$0].name
         return name == link.mapping || name == link.other
       }
-      for end in ends.dropFirst() { join(first + ends[0], second: first + end) }
+      for end in ends.dropFirst() { join(first + ends[0], with: first + end) }
     }
   }
 
@@ -157,7 +151,7 @@ private struct GroupFinder {
           let policies = leader(of: self.policies)
           let (a, b) = (leader(of: one), leader(of: other))
           guard a != b, a == policies || b == policies else { continue }
-          join(one, second: other)
+          join(one, with: other)
           changed = true
         }
       }

@@ -13,8 +13,8 @@ package struct MappingSplit {
   ) {
     links =
       MappingLinks(mappings: mapping.entityMappings, source: source, destination: destination).links
-    var groups = Groups(names: mapping.entityMappings.map(\.name))
-    for link in links { groups.join(link.mapping, second: link.other) }
+    var groups = DisjointSets(mapping.entityMappings.map(\.name))
+    for link in links { groups.join(link.mapping, with: link.other) }
     // A mapping that makes no objects needs no pass of its own.
     let idle = mapping.entityMappings.filter { mapping in
       !links.contains { $0.mapping == mapping.name || $0.other == mapping.name }
@@ -24,31 +24,11 @@ package struct MappingSplit {
     let busy = mapping.entityMappings.first { entityMapping in
       !idle.contains { $0.name == entityMapping.name }
     }
-    for other in idle { groups.join(busy?.name ?? idle[0].name, second: other.name) }
-    var order: [String] = []
-    var members: [String: [EntityMapping]] = [:]
-    for entityMapping in mapping.entityMappings {
-      let leader = groups.leader(of: entityMapping.name)
-      if members[leader] == nil { order.append(leader) }
-      members[leader, default: []].append(entityMapping)
-    }
-    pieces = order.map { MappingModel(entityMappings: members[$0] ?? []) }
-  }
-
-  /// Names in groups that only ever grow together.
-  private struct Groups {
-    private var parents: [String: String]
-
-    init(names: [String]) { parents = Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { $1 }) }
-
-    func leader(of name: String) -> String {
-      var current = name
-      while let parent = parents[current], parent != current { current = parent }
-      return current
-    }
-
-    mutating func join(_ first: String, second: String) {
-      parents[leader(of: second)] = leader(of: first)
+    for other in idle { groups.join(busy?.name ?? idle[0].name, with: other.name) }
+    pieces = groups.sets().map { names in
+      let names = Set(names)
+      return MappingModel(
+        entityMappings: mapping.entityMappings.filter { names.contains($0.name) })
     }
   }
 }

@@ -91,7 +91,7 @@ package struct ModelBundle: Hashable, Sendable {
   ) throws(ModelFileError) {
     guard !files.isEmpty else { throw ModelFileError(.noModel, file: path) }
     let versions = files.map { Self.version(path: $0) }
-      .sorted { NaturalOrder.before($0.name, second: $1.name) }
+      .sorted { NaturalOrder.before($0.name, $1.name) }
     do {
       self.init(path: path, versions: versions, current: try current())
     } catch {
@@ -233,7 +233,7 @@ private enum Folder {
 
 /// The order in which people name versions: `Model 2` before `Model 10`.
 private enum NaturalOrder {
-  static func before(_ first: String, second: String) -> Bool {
+  static func before(_ first: String, _ second: String) -> Bool {
     let (one, other) = (pieces(text: first), pieces(text: second))
     for (a, b) in zip(one, other) where a != b {
       guard let x = Int(a), let y = Int(b), x != y else { return a < b }

@@ -31,7 +31,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
     }
     for (name, children) in childrenByName {
       childrenByName[name] = children.sorted {
-        Self.numberedBefore(self.entities[$0], b: self.entities[$1])
+        Self.numberedBefore(self.entities[$0], self.entities[$1])
       }
     }
   }
@@ -87,7 +87,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
   }
 
   /// Siblings are numbered by name without regard to case (docs/store-format.md, "Entity numbers").
-  private static func numberedBefore(_ a: Entity, b: Entity) -> Bool {
+  private static func numberedBefore(_ a: Entity, _ b: Entity) -> Bool {
     let (first, second) = (a.name.lowercased(), b.name.lowercased())
     return first == second ? a.name < b.name : first < second
   }

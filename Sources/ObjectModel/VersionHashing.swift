@@ -71,7 +71,7 @@ extension [String: VersionHash] {
   /// What metadata keeps as `NSStoreModelVersionHashesDigest`.
   package var digest: String {
     var hash = SHA512()
-    for (name, version) in sorted(by: { Entity.utf8Before($0.key, second: $1.key) }) {
+    for (name, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
       hash.update(data: Array(name.utf8))
       hash.update(data: version.bytes)
     }
@@ -81,7 +81,7 @@ extension [String: VersionHash] {
   /// What metadata keeps as `NSStoreModelVersionChecksumKey`, and a bundle's version information.
   package var checksum: String {
     var hash = SHA256()
-    for (_, version) in sorted(by: { Entity.utf8Before($0.key, second: $1.key) }) {
+    for (_, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
       hash.update(data: version.bytes)
     }
     return Base64.encode(Array(hash.finalize()))
@@ -90,7 +90,7 @@ extension [String: VersionHash] {
 
 extension Entity {
   /// The literal order of names that hashes are made in.
-  static func utf8Before(_ first: String, second: String) -> Bool {
+  static func utf8Before(_ first: String, _ second: String) -> Bool {
     first.utf8.lexicographicallyPrecedes(second.utf8)
   }
 }
@@ -129,7 +129,7 @@ private struct VersionHasher {
     var input = Array(entity.name.utf8)
     input.append(entity.isAbstract ? 1 : 0)
     if let parent = entity.superentityName { input += hashes[parent] ?? [] }
-    for (_, bytes) in all.sorted(by: { Entity.utf8Before($0.key, second: $1.key) }) {
+    for (_, bytes) in all.sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
       input += bytes
     }
     if let modifier = entity.versionHashModifier { input += modifier.utf8 }
@@ -182,7 +182,7 @@ private struct VersionHasher {
       UnknownVersionHash(entity: entity.name, property: attribute.name, reason: reason)
     }
     guard !attribute.elements.isEmpty else { throw unknown(.compositeAttribute) }
-    let elements = attribute.elements.sorted { Entity.utf8Before($0.name, second: $1.name) }
+    let elements = attribute.elements.sorted { Entity.utf8Before($0.name, $1.name) }
     let folded = attribute.elements.map { $0.name.lowercased() }.sorted(by: Entity.utf8Before)
     guard elements.map({ $0.name.lowercased() }) == folded,
       !elements.contains(where: { $0.type == .composite })

@@ -1,3 +1,4 @@
+import Mapping
 package import RowPrograms
 
 /// Splits a migration into partitions, pieces and work orders.
@@ -133,47 +134,8 @@ package struct PartitionPlanner {
     let names = program.tables.map(\.destinationTable) + program.joins.map(\.destinationTable)
     var groups = DisjointSets(names)
     for reference in program.references {
-      groups.join(reference.table, b: reference.destinationTable)
+      groups.join(reference.table, with: reference.destinationTable)
     }
     return groups.sets()
-  }
-}
-
-/// Names in groups that can be joined.
-struct DisjointSets {
-  private var parent: [String: String]
-  private let names: [String]
-
-  init(_ names: [String]) {
-    self.names = names
-    parent = Dictionary(names.map { ($0, $0) }, uniquingKeysWith: { first, _ in first })
-  }
-
-  private func root(_ name: String) -> String? {
-    guard var current = parent[name] else { return nil }
-    while let next = parent[current], next != current { current = next }
-    return current
-  }
-
-  /// Joins the groups of two names; a name that was never given joins nothing.
-  mutating func join(_ a: String, b: String) {
-    guard let first = root(a), let second = root(b), first != second else { return }
-    parent[second] = first
-  }
-
-  /// The groups, each in the order in which its names were given.
-  func sets() -> [[String]] {
-    var result: [[String]] = []
-    var places: [String: Int] = [:]
-    for name in names {
-      guard let root = root(name) else { continue }
-      if let place = places[root] {
-        result[place].append(name)
-      } else {
-        places[root] = result.count
-        result.append([name])
-      }
-    }
-    return result
   }
 }

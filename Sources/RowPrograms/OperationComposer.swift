@@ -47,9 +47,9 @@ struct OperationComposer {
     case .renumber(let column, let map):
       switch try made(column) {
       case .renumber(let source, let earlier):
-        return .renumber(column: source, map: Self.composed(earlier, second: map))
+        return .renumber(column: source, map: Self.composed(earlier, then: map))
       case .lookUpNumber(let source, let table, let earlier):
-        return .lookUpNumber(column: source, table: table, map: Self.composed(earlier, second: map))
+        return .lookUpNumber(column: source, table: table, map: Self.composed(earlier, then: map))
       case .constant(.null): return .constant(.null)
       default: throw NotComposable()
       }
@@ -59,7 +59,7 @@ struct OperationComposer {
       case .reference(let source, _):
         return .lookUpNumber(
           column: source, table: target.sourceTable,
-          map: Self.composed(target.entities, second: map))
+          map: Self.composed(target.entities, then: map))
       case .constant(.null): return .constant(.null)
       default: throw NotComposable()
       }
@@ -187,7 +187,7 @@ struct OperationComposer {
   }
 
   private static func composed(
-    _ first: [TableProgram.Renumbering], second: [TableProgram.Renumbering]
+    _ first: [TableProgram.Renumbering], then second: [TableProgram.Renumbering]
   ) -> [TableProgram.Renumbering] {
     first.compactMap { earlier in
       second.first { $0.source == earlier.destination }.map {

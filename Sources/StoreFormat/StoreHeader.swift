@@ -43,25 +43,27 @@ package struct StoreHeader: Hashable, Sendable {
     guard bytes.starts(with: Self.magic) else {
       throw StoreError(problem: Self.kind(of: bytes), store: store)
     }
-    guard bytes.count >= 100 else {
-      throw StoreError(problem: .truncated(expected: 100, actual: size), store: store)
+    guard bytes.count >= HeaderField.size else {
+      throw StoreError(
+        problem: .truncated(expected: Int64(HeaderField.size), actual: size), store: store)
     }
-    let rawSize = Int(bytes[16]) << 8 | Int(bytes[17])
+    let rawSize = Int(bytes[HeaderField.pageSize]) << 8 | Int(bytes[HeaderField.pageSize + 1])
     pageSize = rawSize == 1 ? 65536 : rawSize
-    usesWAL = bytes[18] == 2 || bytes[19] == 2
-    changeCounter = Self.number(bytes: bytes, offset: 24)
-    pageCount = Self.number(bytes: bytes, offset: 28)
-    largestRoot = Self.number(bytes: bytes, offset: 52)
-    textEncoding = Self.number(bytes: bytes, offset: 56)
-    reservedBytes = Int(bytes[20])
-    schemaFormat = Self.number(bytes: bytes, offset: 44)
+    usesWAL = bytes[HeaderField.writeVersion] == 2 || bytes[HeaderField.readVersion] == 2
+    changeCounter = Self.number(bytes: bytes, offset: HeaderField.changeCounter)
+    pageCount = Self.number(bytes: bytes, offset: HeaderField.pageCount)
+    largestRoot = Self.number(bytes: bytes, offset: HeaderField.largestRoot)
+    textEncoding = Self.number(bytes: bytes, offset: HeaderField.textEncoding)
+    reservedBytes = Int(bytes[HeaderField.reservedBytes])
+    schemaFormat = Self.number(bytes: bytes, offset: HeaderField.schemaFormat)
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
       throw StoreError(problem: .damaged, store: store)
     }
     // The page count is only good where it was written together with the change counter; a log
     // beside a file may hold the pages that a crash kept from getting into it.
     let expected = Int64(pageCount) * Int64(pageSize)
-    if Self.number(bytes: bytes, offset: 92) == changeCounter, expected > size, !Self.hasLog(store)
+    if Self.number(bytes: bytes, offset: HeaderField.validForCounter) == changeCounter,
+      expected > size, !Self.hasLog(store)
     {
       throw StoreError(problem: .truncated(expected: expected, actual: size), store: store)
     }

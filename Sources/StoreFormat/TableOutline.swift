@@ -105,20 +105,21 @@ package struct TableOutline: Sendable {
       try file.read(fromAbsoluteOffset: Int64(number - 1) * Int64(pageSize), into: $0)
     }
     guard count == pageSize else { return nil }
-    let start = number == 1 ? 100 : 0
-    let cells = Self.integer(bytes: bytes, offset: start + 3, count: 2)
+    let start = number == 1 ? HeaderField.size : 0
+    let cells = Self.integer(bytes: bytes, offset: start + PageField.cellCount, count: 2)
     switch bytes[start] {
-    case 5: return interior(bytes, start: start, cells: cells)
-    case 13: return leaf(bytes: bytes, start: start, cells: cells)
+    case PageType.interiorTable: return interior(bytes, start: start, cells: cells)
+    case PageType.leafTable: return leaf(bytes: bytes, start: start, cells: cells)
     default: return nil
     }
   }
 
   private func interior(_ bytes: [UInt8], start: Int, cells: Int) -> Page? {
-    guard start + 12 + cells * 2 <= bytes.count else { return nil }
+    guard start + PageField.interiorPointer(cells) <= bytes.count else { return nil }
     var children: [(page: UInt32, lastKey: Int64?)] = []
     for cell in 0..<cells {
-      let offset = Self.integer(bytes: bytes, offset: start + 12 + cell * 2, count: 2)
+      let offset = Self.integer(
+        bytes: bytes, offset: start + PageField.interiorPointer(cell), count: 2)
       guard offset + 5 <= bytes.count, let key = Self.varint(bytes, offset: offset + 4) else {
         return nil
       }
@@ -126,15 +127,16 @@ package struct TableOutline: Sendable {
         (UInt32(Self.integer(bytes: bytes, offset: offset, count: 4)), Int64(bitPattern: key.value))
       )
     }
-    children.append((UInt32(Self.integer(bytes: bytes, offset: start + 8, count: 4)), nil))
+    children.append(
+      (UInt32(Self.integer(bytes: bytes, offset: start + PageField.rightmostChild, count: 4)), nil))
     return .interior(children: children)
   }
 
   private func leaf(bytes: [UInt8], start: Int, cells: Int) -> Page? {
-    guard start + 8 + cells * 2 <= bytes.count else { return nil }
+    guard start + PageField.leafPointer(cells) <= bytes.count else { return nil }
     var total: Int64 = 0
     for cell in 0..<cells {
-      let offset = Self.integer(bytes: bytes, offset: start + 8 + cell * 2, count: 2)
+      let offset = Self.integer(bytes: bytes, offset: start + PageField.leafPointer(cell), count: 2)
       guard let payload = Self.varint(bytes, offset: offset), payload.value <= UInt64(fileBytes)
       else {
         return nil

@@ -87,3 +87,33 @@ extension Files {
     }
   }
 }
+
+extension Files {
+  /// Whether two files hold the same bytes; either may be of any size.
+  package static func hasSameBytes(_ first: FilePath, as second: FilePath) throws -> Bool {
+    let one = try FileDescriptor.open(first, .readOnly, options: .closeOnExec)
+    return try one.closeAfter {
+      let other = try FileDescriptor.open(second, .readOnly, options: .closeOnExec)
+      return try other.closeAfter {
+        var (left, right) = (
+          [UInt8](repeating: 0, count: 1 << 16), [UInt8](repeating: 0, count: 1 << 16)
+        )
+        while true {
+          let count = try left.withUnsafeMutableBytes { try one.read(into: $0) }
+          if count == 0 {
+            return try right.withUnsafeMutableBytes { try other.read(into: $0) } == 0
+          }
+          var read = 0
+          while read < count {
+            let more = try right.withUnsafeMutableBytes {
+              try other.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[read..<count]))
+            }
+            if more == 0 { return false }
+            read += more
+          }
+          if left[..<count] != right[..<count] { return false }
+        }
+      }
+    }
+  }
+}

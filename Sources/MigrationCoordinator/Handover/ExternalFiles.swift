@@ -61,7 +61,8 @@ struct ExternalFiles {
     let (original, copy) = (source.appending(name), target.appending(name))
     // A file has its name only once it is whole, so one that differs is somebody else's.
     if let found = try Files.fileStatusIfPresent(copy, followLinks: false) {
-      guard found.kind == .file, found.size == size, try hasSameBytes(original, second: copy) else {
+      guard found.kind == .file, found.size == size, try Files.hasSameBytes(original, as: copy)
+      else {
         throw MigrationError.outputExists(copy)
       }
       return
@@ -71,33 +72,6 @@ struct ExternalFiles {
     try Files.removeRegularFile(part)
     try Files.cloneOrCopy(from: original, to: part)
     try Files.renameNoReplace(part, to: copy)
-  }
-
-  private static func hasSameBytes(_ first: FilePath, second: FilePath) throws -> Bool {
-    let one = try FileDescriptor.open(first, .readOnly, options: .closeOnExec)
-    return try one.closeAfter {
-      let other = try FileDescriptor.open(second, .readOnly, options: .closeOnExec)
-      return try other.closeAfter {
-        var (left, right) = (
-          [UInt8](repeating: 0, count: 1 << 16), [UInt8](repeating: 0, count: 1 << 16)
-        )
-        while true {
-          let count = try left.withUnsafeMutableBytes { try one.read(into: $0) }
-          if count == 0 {
-            return try right.withUnsafeMutableBytes { try other.read(into: $0) } == 0
-          }
-          var read = 0
-          while read < count {
-            let more = try right.withUnsafeMutableBytes {
-              try other.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[read..<count]))
-            }
-            if more == 0 { return false }
-            read += more
-          }
-          if left[..<count] != right[..<count] { return false }
-        }
-      }
-    }
   }
 }
 

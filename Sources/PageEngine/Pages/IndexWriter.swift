@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// Streams the records of an index, in its order, into a b-tree.
 package final class IndexWriter {
   private let writer: ExtentWriter
@@ -39,10 +41,10 @@ package final class IndexWriter {
     let local = PageGeometry.localSize(record.count, limit: PageGeometry.indexLocalLimit)
     let prefix = Bytes.varintSize(UInt64(record.count))
     let size = max(4, prefix + local + (local < record.count ? 4 : 0))
-    if content - size >= 8 + 2 * (cells + 1) {
+    if content - size >= PageField.leafPointer(cells + 1) {
       content -= size
       try write(record, local: local, to: memory + content)
-      Bytes.put16(content, at: memory + 8 + 2 * cells)
+      Bytes.put16(content, at: memory + PageField.leafPointer(cells))
       cells += 1
       lastSize = size
     } else {
@@ -63,7 +65,7 @@ package final class IndexWriter {
       (memory + content).initializeMemory(as: UInt8.self, repeating: 0, count: size)
       content += size
       cells -= 1
-      Bytes.put16(0, at: memory + 8 + 2 * cells)
+      Bytes.put16(0, at: memory + PageField.leafPointer(cells))
       let page = try completeLeaf()
       try upper.add(child: page, key: UnsafeRawBufferPointer(start: key, count: size))
       content -= pendingCount
@@ -109,14 +111,15 @@ package final class IndexWriter {
   /// The pages of overflow learn their parent once its number is known.
   private func adopt(_ page: UInt32) throws(PageError) {
     if hasOverflow {
-      try IndexPage.adoptOverflow(memory, start: 8, skip: 0, parent: page, pointers: writer)
+      try IndexPage.adoptOverflow(
+        memory, start: PageField.leafHeaderSize, skip: 0, parent: page, pointers: writer)
     }
   }
 
   private func close() {
-    memory.storeBytes(of: 10, as: UInt8.self)
-    Bytes.put16(cells, at: memory + 3)
-    Bytes.put16(content, at: memory + 5)
+    memory.storeBytes(of: PageType.leafIndex, as: UInt8.self)
+    Bytes.put16(cells, at: memory + PageField.cellCount)
+    Bytes.put16(content, at: memory + PageField.contentStart)
   }
 
   private func clear() {
@@ -131,7 +134,7 @@ enum IndexPage {
   static func adoptOverflow(
     _ memory: UnsafeRawPointer, start: Int, skip: Int, parent: UInt32, pointers: ExtentWriter
   ) throws(PageError) {
-    let cells = Bytes.get16(memory + 3)
+    let cells = Bytes.get16(memory + PageField.cellCount)
     guard start + 2 * cells <= PageGeometry.pageSize else {
       throw PageError(.miswritten(page: parent))
     }

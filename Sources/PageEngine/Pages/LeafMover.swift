@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// Moves leaves and overflow chains of b-trees to other pages, without taking rows apart.
 ///
 /// Pages that lie densely are copied whole; others are laid out anew. Whatever could make the
@@ -87,8 +89,8 @@ package final class LeafMover {
   private func tableCell(
     cell: Int, of leaf: UnsafeRawPointer, walk: LeafWalk
   ) throws(PageError) -> (key: Int64, start: Int, size: Int, record: Int, local: Int, total: Int) {
-    let start = Bytes.get16(leaf + 8 + 2 * cell)
-    guard start >= 8 + 2 * walk.cells,
+    let start = Bytes.get16(leaf + PageField.leafPointer(cell))
+    guard start >= PageField.leafPointer(walk.cells),
       let payload = Bytes.varint(leaf, offset: start, limit: PageGeometry.pageSize),
       payload.value < 1 << 31,
       let key = Bytes.varint(leaf, offset: payload.end, limit: PageGeometry.pageSize)
@@ -116,8 +118,10 @@ package final class LeafMover {
     try walk.seek(root, first: nil)
     while let leaf = walk.leaf {
       for cell in 0..<walk.cells {
-        let start = Bytes.get16(leaf + 8 + 2 * cell)
-        guard start >= 8 + 2 * walk.cells else { throw PageError(.damaged(page: walk.page)) }
+        let start = Bytes.get16(leaf + PageField.leafPointer(cell))
+        guard start >= PageField.leafPointer(walk.cells) else {
+          throw PageError(.damaged(page: walk.page))
+        }
         let size = try entries.add(leaf, start: start, number: walk.page)
         offsets[cell] = (start, size)
       }
@@ -158,7 +162,7 @@ package final class LeafMover {
       if start != content { isDense = false }
       if size > 400 { hasChains = true }
     }
-    guard content >= 8 + 2 * cells else { throw PageError(.damaged(page: page)) }
+    guard content >= PageField.leafPointer(cells) else { throw PageError(.damaged(page: page)) }
     if isDense {
       (memory + 8).copyMemory(from: leaf + 8, byteCount: 2 * cells)
       (memory + content).copyMemory(
@@ -169,12 +173,12 @@ package final class LeafMover {
         let (start, size) = offsets[index]
         at -= size
         (memory + at).copyMemory(from: leaf + start, byteCount: size)
-        Bytes.put16(at, at: memory + 8 + 2 * index)
+        Bytes.put16(at, at: memory + PageField.leafPointer(index))
       }
     }
-    memory.storeBytes(of: kind == .table ? 13 : 10, as: UInt8.self)
-    Bytes.put16(cells, at: memory + 3)
-    Bytes.put16(content, at: memory + 5)
+    memory.storeBytes(of: kind == .table ? PageType.leafTable : PageType.leafIndex, as: UInt8.self)
+    Bytes.put16(cells, at: memory + PageField.cellCount)
+    Bytes.put16(content, at: memory + PageField.contentStart)
     if hasChains { try moveChains(page, memory: memory, cells: cells, kind: kind) }
     return page
   }
@@ -188,7 +192,7 @@ package final class LeafMover {
     aside.copyMemory(from: memory, byteCount: PageGeometry.pageSize)
     var isChanged = false
     for cell in 0..<cells {
-      let start = Bytes.get16(aside + 8 + 2 * cell)
+      let start = Bytes.get16(aside + PageField.leafPointer(cell))
       let moved = try moveChain(of: aside, start: start, kind: kind, parent: page) {
         if writer.isFull { isHeld = false }
       }

@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// Visits the leaves of a b-tree in key order.
 ///
 /// Every number that a page gives is checked before it is used: a damaged file ends in an error.
@@ -84,14 +86,16 @@ final class LeafWalk {
       let bytes = try pages.page(page)
       // The first page begins with the header of the file, and is no table of objects.
       guard page > 1 else { throw damaged(page) }
-      let count = Bytes.get16(bytes + 3)
+      let count = Bytes.get16(bytes + PageField.cellCount)
       let type = bytes.load(as: UInt8.self)
-      if type == (isIndex ? 10 : 13) {
-        guard 8 + 2 * count <= pageSize else { throw damaged(page) }
+      if type == (isIndex ? PageType.leafIndex : PageType.leafTable) {
+        guard PageField.leafPointer(count) <= pageSize else { throw damaged(page) }
         (leaf, cells, self.page) = (bytes, count, page)
         return
       }
-      guard type == (isIndex ? 2 : 5), 12 + 2 * count <= pageSize else { throw damaged(page) }
+      guard type == (isIndex ? PageType.interiorIndex : PageType.interiorTable),
+        PageField.interiorPointer(count) <= pageSize
+      else { throw damaged(page) }
       // The separator of a level that is left may still be looked at, so no page of one is reused.
       let copy = spare.popLast() ?? .allocate(byteCount: pageSize + 8, alignment: 16)
       copy.copyMemory(from: bytes, byteCount: pageSize)
@@ -106,7 +110,9 @@ final class LeafWalk {
 
   private func child(level: Level) throws(PageError) -> UInt32 {
     let isLast = level.next == level.cells
-    let offset = isLast ? 8 : Bytes.get16(level.page + 12 + 2 * level.next)
+    let offset =
+      isLast
+      ? PageField.rightmostChild : Bytes.get16(level.page + PageField.interiorPointer(level.next))
     guard offset + 4 <= pageSize else { throw damaged(level.number) }
     let child = Bytes.get32(level.page + offset)
     guard child > 1, child <= pageCount else { throw damaged(level.number) }
@@ -115,7 +121,7 @@ final class LeafWalk {
 
   /// The last key that may lie under the level's next child.
   private func lastKey(_ level: Level) throws(PageError) -> Int64 {
-    let offset = Bytes.get16(level.page + 12 + 2 * level.next)
+    let offset = Bytes.get16(level.page + PageField.interiorPointer(level.next))
     guard let key = Bytes.varint(level.page, offset: offset + 4, limit: pageSize) else {
       throw damaged(level.number)
     }
@@ -123,7 +129,7 @@ final class LeafWalk {
   }
 
   private func cell(index: Int, of level: Level) throws(PageError) -> UnsafeRawBufferPointer {
-    let offset = Bytes.get16(level.page + 12 + 2 * index) + 4
+    let offset = Bytes.get16(level.page + PageField.interiorPointer(index)) + 4
     guard let size = Bytes.varint(level.page, offset: offset, limit: pageSize), size.value < 1 << 31
     else {
       throw damaged(level.number)

@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// Reads leaves again before they leave memory, knowing nothing but the format.
 ///
 /// It is what takes the place of a scan of the whole result: every leaf that is written is one that
@@ -8,14 +10,16 @@ enum PageCheck {
   static func isTableLeaf(
     _ page: UnsafeRawPointer, cells: Int, above: Int64?, last: Int64
   ) -> Bool {
-    guard page.load(as: UInt8.self) == 13, Bytes.get16(page + 3) == cells, cells > 0 else {
+    guard page.load(as: UInt8.self) == PageType.leafTable,
+      Bytes.get16(page + PageField.cellCount) == cells, cells > 0
+    else {
       return false
     }
     var end = PageGeometry.pageSize
     var before = above
     for cell in 0..<cells {
-      let start = Bytes.get16(page + 8 + 2 * cell)
-      guard start >= 8 + 2 * cells,
+      let start = Bytes.get16(page + PageField.leafPointer(cell))
+      guard start >= PageField.leafPointer(cells),
         let payload = Bytes.varint(page, offset: start, limit: end),
         let key = Bytes.varint(page, offset: payload.end, limit: end)
       else { return false }
@@ -28,16 +32,19 @@ enum PageCheck {
       guard start + max(4, size) == end else { return false }
       end = start
     }
-    return before == last && Bytes.get16(page + 5) == end
+    return before == last && Bytes.get16(page + PageField.contentStart) == end
   }
 
   /// The same of a leaf of an index, whose order is that in which its entries came.
   static func isIndexLeaf(_ page: UnsafeRawPointer, cells: Int) -> Bool {
-    guard page.load(as: UInt8.self) == 10, Bytes.get16(page + 3) == cells else { return false }
+    guard page.load(as: UInt8.self) == PageType.leafIndex,
+      Bytes.get16(page + PageField.cellCount) == cells
+    else { return false }
     var end = PageGeometry.pageSize
     for cell in 0..<cells {
-      let start = Bytes.get16(page + 8 + 2 * cell)
-      guard start >= 8 + 2 * cells, let payload = Bytes.varint(page, offset: start, limit: end)
+      let start = Bytes.get16(page + PageField.leafPointer(cell))
+      guard start >= PageField.leafPointer(cells),
+        let payload = Bytes.varint(page, offset: start, limit: end)
       else {
         return false
       }
@@ -47,6 +54,6 @@ enum PageCheck {
       guard start + max(4, size) == end else { return false }
       end = start
     }
-    return Bytes.get16(page + 5) == end
+    return Bytes.get16(page + PageField.contentStart) == end
   }
 }

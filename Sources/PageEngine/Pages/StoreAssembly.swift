@@ -1,3 +1,4 @@
+import StoreFormat
 package import SystemPackage
 
 /// The pages of an empty store, as SQLite made it, into which b-trees are put.
@@ -12,10 +13,12 @@ package struct Skeleton {
     defer { header.deallocate() }
     try file.read(header, at: 0)
     guard let base = header.baseAddress else { return nil }
-    pageCount = Bytes.get32(base + 28)
+    pageCount = Bytes.get32(base + HeaderField.pageCount)
     let isFitting =
-      Bytes.get16(base + 16) == PageGeometry.pageSize && Bytes.get32(base + 36) == 0
-      && Bytes.get32(base + 52) != 0 && base.load(fromByteOffset: 20, as: UInt8.self) == 0
+      Bytes.get16(base + HeaderField.pageSize) == PageGeometry.pageSize
+      && Bytes.get32(base + HeaderField.freePages) == 0
+      && Bytes.get32(base + HeaderField.largestRoot) != 0
+      && base.load(fromByteOffset: HeaderField.reservedBytes, as: UInt8.self) == 0
     if !isFitting { return nil }
   }
 
@@ -45,12 +48,12 @@ package struct Skeleton {
     defer { page.deallocate() }
     try file.read(page: 1, into: page)
     // The page count counts only where it was written together with the change counter.
-    let counter = Bytes.get32(page + 24) &+ 1
-    Bytes.put32(counter, at: page + 24)
-    Bytes.put32(pageCount, at: page + 28)
-    Bytes.put32(firstTrunk, at: page + 32)
-    Bytes.put32(freePages, at: page + 36)
-    Bytes.put32(counter, at: page + 92)
+    let counter = Bytes.get32(page + HeaderField.changeCounter) &+ 1
+    Bytes.put32(counter, at: page + HeaderField.changeCounter)
+    Bytes.put32(pageCount, at: page + HeaderField.pageCount)
+    Bytes.put32(firstTrunk, at: page + HeaderField.firstFreeTrunk)
+    Bytes.put32(freePages, at: page + HeaderField.freePages)
+    Bytes.put32(counter, at: page + HeaderField.validForCounter)
     try result.write(page: 1, from: page)
   }
 }

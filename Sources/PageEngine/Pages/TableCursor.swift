@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// The file and the table that a cursor reads, all of it checked before by whoever knows SQL.
 package struct TableForm: Sendable {
   package var pageSize: Int
@@ -104,7 +106,7 @@ package final class TableCursor {
   }
 
   private func key(of cell: Int, leaf: UnsafeRawPointer) throws(PageError) -> Int64 {
-    let offset = Bytes.get16(leaf + 8 + 2 * cell)
+    let offset = Bytes.get16(leaf + PageField.leafPointer(cell))
     guard let size = Bytes.varint(leaf, offset: offset, limit: form.pageSize),
       let key = Bytes.varint(leaf, offset: size.end, limit: form.pageSize)
     else { throw damaged() }
@@ -122,7 +124,7 @@ package final class TableCursor {
       guard leaf != nil, try nextLeaf() else { return false }
     }
     guard let leaf else { return false }
-    let offset = Bytes.get16(leaf + 8 + 2 * cell)
+    let offset = Bytes.get16(leaf + PageField.leafPointer(cell))
     cell += 1
     guard let size = Bytes.varint(leaf, offset: offset, limit: form.pageSize), size.value < 1 << 31,
       let rowid = Bytes.varint(leaf, offset: size.end, limit: form.pageSize)

@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// Puts leaf pages, written elsewhere in key order, under the root of a table.
 package final class TableStitcher {
   private let file: PageFile
@@ -129,7 +131,7 @@ package final class TableStitcher {
     try writer.makeReadable(leaf)
     try file.read(page: leaf, into: page)
     let pointers = pointers
-    if page.load(as: UInt8.self) == 10 {
+    if page.load(as: UInt8.self) == PageType.leafIndex {
       try IndexPage.adoptOverflow(page, start: 8, skip: 0, parent: root, pointers: writer)
     } else {
       try LeafReader.forEach(page) { (_, _, overflow) throws(PageError) in
@@ -150,12 +152,13 @@ enum LeafReader {
     ) throws(PageError) -> Void
   ) throws(PageError) {
     let size = PageGeometry.pageSize
-    let cells = Bytes.get16(page + 3)
-    guard page.load(as: UInt8.self) == 13, 8 + 2 * cells <= size else {
+    let cells = Bytes.get16(page + PageField.cellCount)
+    guard page.load(as: UInt8.self) == PageType.leafTable, PageField.leafPointer(cells) <= size
+    else {
       throw PageError(.miswritten(page: 0))
     }
     for cell in 0..<cells {
-      let offset = Bytes.get16(page + 8 + 2 * cell)
+      let offset = Bytes.get16(page + PageField.leafPointer(cell))
       guard let payload = Bytes.varint(page, offset: offset, limit: size), payload.value < 1 << 31,
         let key = Bytes.varint(page, offset: payload.end, limit: size)
       else { throw PageError(.miswritten(page: 0)) }

@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// One leaf page of a table, as the upper levels of its b-tree see it.
 package struct LeafEntry: BitwiseCopyable, Hashable, Sendable {
   package var page: UInt32
@@ -110,7 +112,7 @@ package final class TableWriter {
     for size: Int, key: Int64
   ) throws(PageError) -> UnsafeMutableRawPointer {
     if hasKey && key <= lastKey { throw PageError(.keysOutOfOrder) }
-    if memory == nil || content - size < 8 + 2 * (cells + 1) {
+    if memory == nil || content - size < PageField.leafPointer(cells + 1) {
       try finishLeaf()
       let (page, memory) = try writer.reserve()
       self.page = page
@@ -120,7 +122,7 @@ package final class TableWriter {
     }
     guard let memory else { preconditionFailure("a leaf is open") }
     content -= size
-    Bytes.put16(content, at: memory + 8 + 2 * cells)
+    Bytes.put16(content, at: memory + PageField.leafPointer(cells))
     cells += 1
     lastKey = key
     hasKey = true
@@ -137,9 +139,9 @@ package final class TableWriter {
 
   private func finishLeaf() throws(PageError) {
     guard let memory else { return }
-    memory.storeBytes(of: 13, as: UInt8.self)
-    Bytes.put16(cells, at: memory + 3)
-    Bytes.put16(content, at: memory + 5)
+    memory.storeBytes(of: PageType.leafTable, as: UInt8.self)
+    Bytes.put16(cells, at: memory + PageField.cellCount)
+    Bytes.put16(content, at: memory + PageField.contentStart)
     guard PageCheck.isTableLeaf(memory, cells: cells, above: keyBefore, last: lastKey) else {
       throw PageError(.miswritten(page: page))
     }

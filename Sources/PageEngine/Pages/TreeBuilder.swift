@@ -1,3 +1,5 @@
+import StoreFormat
+
 /// Builds the upper levels of a b-tree from its leaves, bottom up, one open page per level.
 ///
 /// A page that is full waits with the cell that did not fit it until another one comes: so the
@@ -88,13 +90,14 @@ package final class TreeBuilder {
       number = page
     }
     for cell in 0..<level.cells {
-      let offset = Bytes.get16(level.memory + 12 + 2 * cell)
+      let offset = Bytes.get16(level.memory + PageField.interiorPointer(cell))
       try writer.set(Bytes.get32(level.memory + offset), kind: .child, parent: number)
     }
     try writer.set(rightmost, kind: .child, parent: number)
     if kind == .index {
       try IndexPage.adoptOverflow(
-        level.memory, start: 12, skip: 4, parent: number, pointers: writer)
+        level.memory, start: PageField.interiorHeaderSize, skip: 4, parent: number, pointers: writer
+      )
     }
     return number
   }
@@ -139,7 +142,7 @@ private final class Level {
     hasPending = false
   }
 
-  func fits(_ key: Int) -> Bool { content - key - 4 >= 12 + 2 * (cells + 1) }
+  func fits(_ key: Int) -> Bool { content - key - 4 >= PageField.interiorPointer(cells + 1) }
 
   func append(_ child: UInt32, key: UnsafeRawBufferPointer) {
     content -= key.count + 4
@@ -147,7 +150,7 @@ private final class Level {
     if let base = key.baseAddress {
       (memory + content + 4).copyMemory(from: base, byteCount: key.count)
     }
-    Bytes.put16(content, at: memory + 12 + 2 * cells)
+    Bytes.put16(content, at: memory + PageField.interiorPointer(cells))
     cells += 1
     sizes.append(UInt16(key.count + 4))
   }
@@ -175,14 +178,14 @@ private final class Level {
     (memory + content).initializeMemory(as: UInt8.self, repeating: 0, count: size)
     content += size
     cells -= 1
-    Bytes.put16(0, at: memory + 12 + 2 * cells)
+    Bytes.put16(0, at: memory + PageField.interiorPointer(cells))
     return child
   }
 
   func close(_ type: UInt8, rightmost: UInt32) {
     memory.storeBytes(of: type, as: UInt8.self)
-    Bytes.put16(cells, at: memory + 3)
-    Bytes.put16(content, at: memory + 5)
-    Bytes.put32(rightmost, at: memory + 8)
+    Bytes.put16(cells, at: memory + PageField.cellCount)
+    Bytes.put16(content, at: memory + PageField.contentStart)
+    Bytes.put32(rightmost, at: memory + PageField.rightmostChild)
   }
 }
