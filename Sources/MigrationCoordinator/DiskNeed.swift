@@ -4,23 +4,29 @@ import Survey
 import SystemCalls
 package import SystemPackage
 
-/// The bytes of disk that a migration takes at its peak, by the places where they go.
+/// The bytes of disk that a migration takes at its peak, by purpose.
 ///
 /// The shares were measured (docs/performance.md, "Disk"); a model that adds much to each object
 /// takes more.
 package struct DiskNeed: Hashable, Codable, Sendable {
-  /// What workers leave for the assembler, and what is thrown away on the way.
+  /// Shards and temporary files, and the stores between stages.
   package var work: Int64
+  /// The new store: 11 tenths of the source.
   package var result: Int64
-  /// External binary files that are copied to the destination.
+  /// Files of external binary data that are copied to the destination.
   package var external: Int64
 
+  /// All purposes together, at most `Int64.max`.
   package var bytes: Int64 { Self.sum(numbers: [work, result, external]) }
 
+  /// Estimates the need from the size of the source.
+  ///
   /// - Parameters:
-  ///   - stages: from the second one on, the store that the stage before made is there as well.
-  ///   - shardTenths: what shards take, in tenths of the source (`MigrationEngine.shardTenths`).
-  ///   - externalBytes: external files of the source, where the result gets copies of them.
+  ///   - sourceBytes: the source with its `-wal`.
+  ///   - stages: from the second one on, the work folder also holds the store of the stage before.
+  ///   - shardTenths: the size of the shards in tenths of the source
+  ///     (`MigrationEngine.shardTenths`).
+  ///   - externalBytes: files of external binary data that the destination gets copies of.
   package init(
     sourceBytes: Int64, stages: Int = 1, shardTenths: Int64 = 14, externalBytes: Int64 = 0
   ) {
@@ -46,16 +52,18 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   }
 }
 
-/// A file system that has too little room.
+/// A file system with too little free space.
 package struct DiskShortage: Hashable, Sendable {
-  /// One of the folders on it that are written to.
+  /// One of the folders on it to which the migration writes.
   package var path: FilePath
+  /// Bytes that the migration would write to it.
   package var needed: Int64
+  /// Bytes that are free on it.
   package var available: Int64
-  /// What was to go there.
+  /// What would be written to it, in words for a message.
   package var purposes: [String]
 
-  /// The file systems on which the places do not fit, all that go to one of them taken together.
+  /// The file systems on which the wanted bytes do not fit; folders of one device are added up.
   static func find(
     _ wanted: [(folder: FilePath, bytes: Int64, purpose: String)],
     device: (FilePath) throws -> UInt64 = { try Files.fileStatus($0).device },
@@ -79,7 +87,9 @@ package struct DiskShortage: Hashable, Sendable {
 }
 
 extension Workspace {
-  /// Throws where a disk has too little room for what is still to be written.
+  /// Checks that the disks have room for what is still to be written.
+  ///
+  /// - Throws: `MigrationError.diskFull`.
   func requireSpace(_ need: DiskNeed) throws {
     // What an interrupted migration left is taken over, or removed first.
     let there = Self.bytes(in: paths.work, but: paths.snapshot)
@@ -105,7 +115,9 @@ extension Workspace {
 }
 
 extension SourceAccess {
-  /// Throws where there is no room for a copy of a store with the changes that lie beside it.
+  /// Checks that there is room for a copy of a store with its `-wal` and `-journal`.
+  ///
+  /// - Throws: `MigrationError.diskFull`.
   static func requireSpace(forCopyOf store: FilePath, in folder: FilePath) throws {
     var bytes: Int64 = 0
     for suffix in ["", "-wal", "-journal"] {
@@ -117,7 +129,7 @@ extension SourceAccess {
 }
 
 extension MigrationPaths {
-  /// The bytes of the external files beside a store.
+  /// The bytes of the external binary data files beside a store.
   static func externalBytes(of store: FilePath) -> Int64 {
     let folder = support(of: store).appending("_EXTERNAL_DATA")
     let names = (try? Files.listDirectory(folder)) ?? []

@@ -7,15 +7,15 @@ package import Planning
 #endif
 
 extension FaultPoint {
-  /// Dies by SIGKILL where the environment names this point.
+  /// Kills the process with SIGKILL if the environment names this point; nothing in release builds.
   func reached() {
     #if FAULT_INJECTION
       if ProcessInfo.processInfo.environment[Self.variable] == rawValue { kill(getpid(), SIGKILL) }
     #endif
   }
 
-  /// Ends the process where its environment asks for a list of all points, or names one that does
-  /// not exist: a test of it would see nothing happen.
+  /// Ends the process if its environment asks for a list of all points, or names an unknown one,
+  /// with which a test would test nothing.
   package static func answerEnvironment() {
     #if FAULT_INJECTION
       let environment = ProcessInfo.processInfo.environment
@@ -32,7 +32,7 @@ extension FaultPoint {
     private static func end(
       _ lines: [String], on output: FileDescriptor, status: Int32
     ) -> Never {
-      // The status tells it where nobody reads.
+      // The exit status is enough where the output is closed.
       _ = try? output.writeAll(lines.map { $0 + "\n" }.joined().utf8)
       exit(status)
     }

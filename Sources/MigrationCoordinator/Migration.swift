@@ -21,6 +21,11 @@ package struct Migration: Sendable {
   private let logger: Logger
   private let words: OutcomeWords
 
+  /// Creates a migration; nothing is read or written before `run`.
+  ///
+  /// - Parameters:
+  ///   - launcher: starts the workers, by default as processes of this executable.
+  ///   - words: puts outcomes into the sentences of the status file and the record.
   package init(
     request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(),
     logger: Logger, words: OutcomeWords = .plain
@@ -31,7 +36,10 @@ package struct Migration: Sendable {
     self.words = words
   }
 
-  /// Migrates; `progress` hears a few times a second how far it is.
+  /// Migrates, and calls `progress` about ten times a second.
+  ///
+  /// - Throws: `MigrationError`, `StoreError` and the errors of models and mappings. After
+  ///   `interrupted` the same request resumes; after any other the work folder is removed.
   package func run(
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
@@ -76,7 +84,7 @@ package struct Migration: Sendable {
     } catch is CancellationError {
       throw MigrationError.interrupted(work: paths.work)
     } catch {
-      // Only an interrupted migration leaves something to take up again.
+      // Only an interrupted migration can be resumed, and keeps its work folder.
       try? remove(workspace)
       throw error
     }
@@ -126,8 +134,8 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Ends a migration whose output is there: one that was cut off once its result had its name, or
-  /// one that an earlier run finished.
+  /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
+  /// it had renamed the result.
   private func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     if let made = OutcomeKeeper.made(at: output),
       try made == MadeOutput(of: request, from: SourceFingerprint(of: request.store)).text()
@@ -142,7 +150,7 @@ package struct Migration: Sendable {
     return report(.finishedEarlier)
   }
 
-  /// Copies a store that has the model already, where that was asked for.
+  /// Copies a store that already has the target's model to the output, if that was asked for.
   private func current(
     _ survey: StoreSurvey, workspace: Workspace, keeper: OutcomeKeeper
   ) throws -> MigrationReport {
@@ -182,7 +190,7 @@ package struct Migration: Sendable {
     return try StoreSurvey(opening: request, access: access, target: target)
   }
 
-  /// Makes the result stage by stage, and puts it where it belongs.
+  /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
     _ survey: StoreSurvey, stages: [Stage], workspace: Workspace, reporter: ProgressReporter
   ) async throws -> MigrationReport {

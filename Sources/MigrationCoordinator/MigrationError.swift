@@ -5,27 +5,28 @@ package import Planning
 package import Survey
 package import SystemPackage
 
-/// Why a migration did not happen or did not end.
+/// Why a migration did not happen or did not finish.
 ///
-/// A fault of one store is a `StoreError`, one of a model's file a `ModelFileError`; these are the
-/// faults that lie between them.
+/// Faults of one store are `StoreError`s, faults of a model file `ModelFileError`s; these concern
+/// the migration as a whole.
 package enum MigrationError: Error, Sendable {
   /// No version has the hashes that the store's metadata name (Core Data's 134130).
   case sourceModelMissing(store: FilePath, searched: [FilePath], unreadable: [ModelFileError])
-  /// `Entity.relationship` is none of two that join an entity with itself, of which one names the
-  /// table.
+  /// The relationship `Entity.relationship` was named for a join table, and is not one of two
+  /// inverse to-many relationships of an entity with itself.
   case joinTableUnknown(String)
-  /// The store holds what migrating would destroy.
+  /// The store has features that a migration would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature])
+  /// The models, the mapping or the data rule the migration out.
   case impossible(store: FilePath, [Refusal])
-  /// A step of several cannot be done; the names of its versions.
+  /// One of several steps is ruled out; the names of its versions.
   case stepImpossible(store: FilePath, from: [String], to: [String], [Refusal])
   /// No way leads from the store's version to the target's (Core Data's 134140).
   case routeMissing(
     store: FilePath, [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool)
   /// Mapping models that would have been used, or may have been, cannot be read.
   case mappingsUnreadable([UnreadableMapping])
-  /// Nothing tells the order of the versions that were to be gone through one by one.
+  /// The versions to go through one by one have no known order.
   case versionOrderUnknown([[String]])
   /// The order names a version that no bundle has.
   case versionNameUnknown(String, available: [String])
@@ -33,32 +34,41 @@ package enum MigrationError: Error, Sendable {
   case noMappingFits([FilePath], [MigrationRoute.Unused])
   /// A mapping model was made for other versions than those of the store and the target.
   case mappingMismatch(FilePath, [MappingMismatch])
-  /// Mapping models of one step name what there is not.
+  /// Mapping models of one step refer to entities or properties that do not exist.
   case mappingProblems([FilePath], [MappingProblem])
   /// Several mapping models do not make one migration together.
   case mappingSet([MappingSetProblem])
-  /// Data would be lost that nobody has allowed to be lost.
+  /// Data would be lost without consent.
   case losses(store: FilePath, LossRefusal)
-  /// A consent names what none of the versions has; those that there are.
+  /// The consent names entities or properties that no version has; the names that were possible.
   case consentUnknown([String], known: [String])
   /// The two models have no entity in common (Core Data's 134100); their hashes.
   case foreignModel(
     store: FilePath, [String: VersionHash], target: [FilePath], [String: VersionHash])
-  /// Rows that were read and rows that were written and lost do not add up.
+  /// The numbers of rows read, written and lost do not add up.
   case accountsDiffer([AccountMismatch])
+  /// Another process migrates to the same destination, and holds this lock.
   case alreadyRunning(store: FilePath, lock: FilePath)
+  /// A file is in the way of the output, or of a log or an external file beside it.
   case outputExists(FilePath)
+  /// The work folder cannot be created in this folder.
   case folderNotWritable(FilePath, cause: any Error)
-  /// The folder to work in is not one that Godwit made.
+  /// The work folder was not made by Godwit, or not for this migration.
   case workFolderForeign(FilePath, WorkFolderFault)
-  /// File systems with too little room for what is to be written.
+  /// File systems have too little free space.
   case diskFull([DiskShortage])
+  /// A work order failed for good: in an error that would recur, or in its last attempt.
   case workOrderFailed(order: Int, attempts: Int, WorkerLifecycle.Reason)
-  /// The system starts no process.
+  /// The system started no worker process.
   case workerNotStarted(cause: any Error)
+  /// A manifest is not of this plan, of its order or of its pieces.
   case manifestForeign(FilePath)
+  /// A manifest is not JSON of this version.
   case manifestUnreadable(FilePath)
+  /// A table of the result has other rows than the shards.
   case verificationFailed(table: String, expectedRows: Int64, rows: Int64)
+  /// SQLite's check of the result found these errors.
   case resultDamaged([String])
+  /// The migration was cancelled; the work folder allows to resume it.
   case interrupted(work: FilePath)
 }

@@ -9,30 +9,38 @@ package import Survey
 import SystemCalls
 import SystemPackage
 
-/// A prepared migration with what its first stage would do, found out without writing anything
-/// beside the store.
+/// A prepared migration and what its first stage would do, found without writing beside the store.
 package struct MigrationPreview: Sendable {
+  /// The migration up to its stages.
   package let prepared: PreparedMigration
-  /// Of the first stage: those of others begin with stores that are not there yet.
+  /// The assessment of the first stage, nil without stages.
+  ///
+  /// The stores with which other stages begin do not exist yet.
   package let assessment: StageAssessment?
-  /// Of the first stage; nil where it goes object by object.
+  /// The plan of the first stage; nil if it is refused or goes object by object.
   package let plan: MigrationPlan?
-  /// What would make the rows, and why that; nil where no migration is needed or possible.
+  /// The engine of the first stage and why it was chosen; nil if no migration is needed or
+  /// possible.
   package let engine: (kind: MigrationRequest.Engine, reason: String)?
+  /// The disk space that the whole migration would take.
   package let diskNeed: DiskNeed
 
-  /// Whether workers would write pages of the result, and no tables of their own.
+  /// Whether workers would write b-tree pages of the result itself.
   package var writesPages: Bool { engine?.kind == .pages }
+  /// The contents of the store.
   package var survey: StoreSurvey { prepared.survey }
+  /// Whether the store's model differs from the target's.
   package var isNeeded: Bool { prepared.isNeeded }
+  /// The versions and mappings on the way to the target, nil if none is needed.
   package var route: FoundRoute? { prepared.route }
+  /// The stages of the route, empty if none is needed.
   package var stages: [Stage] { prepared.stages }
-  /// What the first stage would lose, as far as it is known before policies run.
+  /// The losses of the first stage, as far as they are known before policies run.
   package var losses: [Loss] { assessment?.losses ?? [] }
 
-  /// Surveys the store of a request and hands the preview over while its files are there.
+  /// Surveys the store of a request and passes the preview to `body`, during which its files exist.
   ///
-  /// A store whose latest changes are still in its `-wal` is copied to a temporary folder.
+  /// A store with changes in its `-wal` is copied to a temporary folder.
   package static func with<Result>(
     _ request: MigrationRequest, target: TargetModel, body: (MigrationPreview) throws -> Result
   ) throws -> Result {
@@ -67,7 +75,9 @@ package struct MigrationPreview: Sendable {
       shardTenths: choice?.engine.shardTenths ?? 14)
   }
 
-  /// Throws what would keep the migration from being done, as far as it is known now.
+  /// Checks that nothing is known now that would prevent the migration.
+  ///
+  /// - Throws: `MigrationError.impossible`, `stepImpossible` or `losses`.
   package func requirePossible() throws {
     try assessment?.requirePossible(store: survey.store)
     guard isNeeded else { return }

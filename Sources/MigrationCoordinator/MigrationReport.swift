@@ -7,43 +7,56 @@ package import RowPrograms
 package import Schema
 package import SystemPackage
 
-/// What a migration did.
+/// What a migration did; also written as JSON, whose keys are the properties.
 package struct MigrationReport: Codable, Sendable {
+  /// How the migration ended.
   package enum Outcome: String, Codable, Sendable {
+    /// A new store was made, or the store has the target's model and nothing was to be done.
     case migrated, alreadyCurrent
-    /// An earlier run had made the result and given it its name, and was cut off then.
+    /// An earlier run had renamed the result to the output and was killed then; this one cleaned
+    /// up.
     case finishedEarlier
-    /// The output is there, made of the same source in the same way.
+    /// The output exists, made of the same source with the same options.
     case alreadyThere
-    /// The store had the model already and was copied to the output.
+    /// The store had the target's model and was copied to the output.
     case copied
-    /// Nothing was done or replaced, for the reasons in `failure`.
+    /// Nothing was made or replaced, for the reasons in `failure`.
     case refused, failed, interrupted
   }
 
+  /// What one work order took.
   package struct Order: Codable, Sendable {
+    /// The order's number in its plan.
     package var number: Int
+    /// The number of the partition from which its rows come.
     package var partition: Int
+    /// How many workers were started on it.
     package var attempts: Int
+    /// Rows written.
     package var rows: Int64
+    /// The size of its shard.
     package var bytes: Int64
+    /// The peak resident memory of its worker, in bytes.
     package var peakMemory: Int64
+    /// How long the successful attempt took.
     package var seconds: Double
   }
 
-  /// One step of the route that was taken.
+  /// One step of the route.
   package struct Step: Codable, Sendable {
-    /// The names of all versions that hash alike, as far as they were looked for.
+    /// The names of the versions with the hashes before the step, as far as they were looked for.
     package var from: [String]
+    /// The names of the versions with the hashes after the step.
     package var to: [String]
-    /// The paths of the mapping models in running order; none has the mapping inferred.
+    /// The paths of the mapping models in the order of their execution; empty if the mapping is
+    /// inferred.
     package var mappings: [String]
-    /// Steps of one stage run over the data at once.
+    /// The number of the stage that the step belongs to, from 1.
     package var stage: Int
-    /// Why a stage begins with this step; nil for the first, and for steps that begin none.
+    /// Why a new stage begins with this step; nil if none does, and for the first.
     package var cut: Stage.Cut?
 
-    /// The steps of all stages.
+    /// The steps of all stages, numbered.
     package static func steps(of stages: [Stage]) -> [Step] {
       zip(1..., stages).flatMap { number, stage in
         stage.steps.enumerated().map { index, step in
@@ -57,19 +70,24 @@ package struct MigrationReport: Codable, Sendable {
 
   /// A mapping model that was found and not used.
   package struct UnusedMapping: Codable, Sendable {
+    /// The path of its file.
     package var path: String
     /// Whether the user named it or its folder.
     package var wasNamed: Bool
+    /// Why it was not used, as the end of a sentence.
     package var reason: String
   }
 
-  /// A part of the destination model that the model which the result carries lacks.
+  /// A part of the destination model that the model cached in the result lacks.
   package struct CachePart: Codable, Sendable {
+    /// The entity it belongs to, nil for the model itself.
     package var entity: String?
+    /// The property it belongs to, nil for an entity or the model.
     package var property: String?
-    /// What it is, in words.
+    /// What the part is, in words.
     package var part: String
 
+    /// Describes a part that could not be archived.
     package init(_ error: ModelFileError) {
       (entity, property) = (error.entity, error.property)
       switch error.problem {
@@ -82,10 +100,14 @@ package struct MigrationReport: Codable, Sendable {
 
   /// Why there is no result.
   package struct Failure: Codable, Sendable {
+    /// The exit status of the tool.
     package var exitStatus: Int32
+    /// The code with which Core Data fails in the same case, nil if it has none.
     package var coreDataCode: Int?
+    /// What the tool prints.
     package var sentences: [String]
 
+    /// Creates a failure from the words of the library.
     package init(exitStatus: Int32, coreDataCode: Int?, sentences: [String]) {
       self.exitStatus = exitStatus
       self.coreDataCode = coreDataCode
@@ -93,52 +115,62 @@ package struct MigrationReport: Codable, Sendable {
     }
   }
 
+  /// How the migration ended.
   package var outcome: Outcome
+  /// Why there is no result, nil if there is one.
   package var failure: Failure?
+  /// The path of the store that was read.
   package var store: String
+  /// The path of the result, the same as `store` for a migration in place.
   package var destination: String
-  /// Where the old store is kept, if it is.
+  /// The path under which the old store was kept, nil if it was not.
   package var oldStore: String?
-  /// The way from the store's version to the target's.
+  /// The steps from the store's version to the target's.
   package var steps: [Step] = []
+  /// Mapping models that no step used, including unreadable ones.
   package var unusedMappings: [UnusedMapping] = []
+  /// Rows of all entities and join tables in the result.
   package var rows: Int64 = 0
+  /// The work orders of the last stage, by number.
   package var workOrders: [Order] = []
-  /// What wrote the rows, unless there was nothing to do.
+  /// The engine of the last stage, nil if there was nothing to do.
   package var engine: MigrationRequest.Engine?
-  /// Why SQL wrote them although pages were asked for.
+  /// Why another engine was used than the one asked for.
   package var engineDeclined: String?
+  /// The losses of all stages, with their final causes.
   package var losses: [Loss] = []
-  /// Where all objects went, stage by stage.
+  /// The accounts of all stages, in their order.
   package var accounts: [StageAccounts] = []
+  /// Fetch indexes of the model that the result does not have.
   package var omittedIndexes: [StoreSchema.Omission] = []
-  /// Why the result carries no model of its own, if it does not.
+  /// Why no model is cached in the result, nil if one is.
   package var modelCacheOmitted: String?
-  /// Parts of the model that the result's own model lacks; no version hash covers them.
+  /// Parts that the model cached in the result lacks; no version hash covers them.
   package var modelCacheLeftOut: [CachePart] = []
-  /// Names of join tables that nothing proves.
+  /// Join tables whose names follow from no store, but are assumed.
   package var joinTables: [JoinContinuation.Choice] = []
+  /// References to rows that do not exist, which were migrated as they were.
   package var danglingReferences: [DanglingReference] = []
-  /// External files that the store names and that are not there.
+  /// Names of external binary data files that the store refers to and that do not exist.
   package var missingExternalFiles: [String] = []
-  /// Tables of the source that its model knows nothing of, and that stay behind.
+  /// Tables of the source that do not belong to its model, and were not migrated.
   package var extraTables: [String] = []
-  /// Violations of the destination model, where they were only to be reported.
+  /// How many violations of the destination model's validation rules were tolerated.
   package var violations = 0
-  /// The first of them.
+  /// The first of these violations.
   package var firstViolations: [Violation] = []
-  /// Tables of the result that were moved from the source as they were.
+  /// Tables whose b-trees were taken over from the source unchanged.
   package var movedTables: [String] = []
-  /// The most memory that the coordinator occupied, in bytes; the workers' is that of their orders.
+  /// The peak resident memory of the coordinator, in bytes; `workOrders` has that of the workers.
   package var peakMemory: Int64 = 0
-  /// Seconds in each phase.
+  /// Seconds spent in each phase, by its name.
   package var seconds: [String: Double] = [:]
-  /// Whether work of an interrupted migration was taken over.
+  /// Whether work of an interrupted run was taken over.
   package var resumed = false
 }
 
 extension MigrationReport {
-  /// The report of a migration without a result.
+  /// The report of a migration that made no result.
   package static func without(
     result outcome: Outcome, store: FilePath, destination: FilePath, failure: Failure
   ) -> MigrationReport {
@@ -148,7 +180,7 @@ extension MigrationReport {
     return report
   }
 
-  /// Notes the route that was taken and what was left aside.
+  /// Records the route that was taken, and the mapping models that were not used.
   mutating func note(_ found: FoundRoute, stages: [Stage]) {
     steps = Step.steps(of: stages)
     unusedMappings = found.unusedMappings
@@ -156,7 +188,7 @@ extension MigrationReport {
 }
 
 extension FoundRoute {
-  /// Mapping models that no step uses, those that cannot be read among them.
+  /// Mapping models that no step uses, including unreadable ones.
   package var unusedMappings: [MigrationReport.UnusedMapping] {
     route.unused.map {
       .init(path: $0.name, wasNamed: $0.standing != .found, reason: $0.reason.sentence)

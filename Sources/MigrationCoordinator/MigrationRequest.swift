@@ -4,22 +4,24 @@ import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-/// What a migration is asked to do.
+/// What to migrate, to which model, and under which rules.
 package struct MigrationRequest: Sendable {
-  /// How the result keeps its journal.
+  /// The journal mode of the result, `PRAGMA journal_mode`.
   package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
 
-  /// What writes the rows of the result.
+  /// Which engine makes the rows of the result.
   package enum Engine: String, Codable, Sendable, CaseIterable {
-    /// Pages where that is known to work and pays, else SQL.
+    /// Pages if they cover the stage and the store is large enough, SQL otherwise.
     case auto
+    /// `INSERT … SELECT` into shards, merged by SQL.
     case sql
-    /// Pages wherever that is known to work.
+    /// Pages wherever they cover the stage.
     case pages
-    /// Mapping models object by object, even where rows would do.
+    /// Objects one by one wherever a mapping model is given, even if rows would do.
     case objects
 
-    /// The engine to take wherever it can make a stage; nil leaves it to the size of the store.
+    /// The engine to prefer wherever it covers a stage; nil leaves the choice to the size of the
+    /// store.
     var wish: EngineName? {
       switch self {
       case .auto: nil
@@ -28,62 +30,71 @@ package struct MigrationRequest: Sendable {
     }
   }
 
+  /// The store to migrate.
   package var store: FilePath
-  /// Bundles, versions, folders or stores with the model to migrate to; several are merged.
+  /// Bundles, versions or stores with the model to migrate to; several are merged.
   package var target: [FilePath]
+  /// The configuration of the merged model to migrate to, nil for all entities.
   package var configuration: String?
-  /// Where the result goes; nil puts it in the place of the store.
+  /// Where the result is written; nil replaces the store.
   package var output: FilePath?
-  /// A folder below which the work folder is made; nil has it beside the destination.
+  /// A folder in which the work folder is created; nil creates it beside the destination.
   package var work: FilePath?
-  /// Where else to look for the store's own model.
+  /// More places to search for the store's own model.
   package var models: [FilePath] = []
+  /// How many worker processes run at once, from 1.
   package var workers: Int
-  /// Bytes for all processes together.
+  /// The memory for all processes together, in bytes.
   package var memory: Int64
-  /// Cuts every table into ranges of so many rows.
+  /// Cuts every table into ranges of this many rows; nil cuts by size.
   package var rangeRows: Int64?
-  /// nil keeps the mode of the store.
+  /// The journal mode of the result, nil for that of the store.
   package var journalMode: JournalMode?
+  /// Whether the finished store is read again, its digests compared and `integrity_check` run.
   package var verifiesFully = false
-  /// Whether nothing may be lost but what the consent names, not even what goes with the model.
+  /// Whether every loss needs consent, even those that the destination model implies.
   package var failsOnLoss = false
-  /// What may be lost besides what goes with the model.
+  /// The losses to accept beyond those that the destination model implies.
   package var lossConsent = LossConsent.none
-  /// Whether the output is the store of a stage, which the next stage takes.
+  /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
+  /// Whether a migration in place removes the old store instead of keeping it.
   package var discardsOld = false
+  /// Whether workers log their SQL statements.
   package var logsSQL = false
+  /// The engine to use.
   package var engine = Engine.auto
-  /// Leaves a small record of the outcome beside the store.
+  /// Whether the outcome is recorded beside the store, see docs/status-file.md.
   package var keepsRecord = false
 
-  /// Mapping models to migrate by, of one step or several; those of one step in running order.
+  /// Mapping models to use, of any steps; those of one step in the order of their execution.
   package var mappings: [FilePath] = []
-  /// Folders in which mapping models are looked for.
+  /// Folders to search for mapping models, with everything below them.
   package var mappingFolders: [FilePath] = []
-  /// Goes version by version.
+  /// Whether to migrate through every version between the store's and the target's.
   package var isProgressive = false
-  /// Uses no mapping models at all.
+  /// Whether to ignore all mapping models and infer every step.
   package var infersOnly = false
-  /// Infers steps that have no mapping model.
+  /// Whether to infer steps for which there is no mapping model.
   package var infers = true
-  /// The names of versions in the order in which they followed each other; empty has the versions'
-  /// identifiers or names tell it.
+  /// The names of versions, oldest first; empty orders them by their identifiers or names.
   package var versionOrder: [String] = []
-  /// Finds out the names of versions, which takes a look at all of them.
+  /// Whether to find the names of versions, which takes reading all of them.
   package var namesVersions = false
-  /// Copies a store that has the model already to the output, which else stays away.
+  /// Whether a store that already has the target's model is copied to the output; otherwise none is
+  /// made.
   package var copiesIfCurrent = false
-  /// The relationships that name the tables which join their entities with themselves, each as
-  /// `Entity.relationship`.
+  /// For pairs of inverse relationships of an entity with itself: the one after which the join
+  /// table is named, as `Entity.relationship`.
   package var joinTables: [String] = []
-  /// Makes a store of every version on the way, even where steps could run at once.
+  /// Whether each step is a stage with a store of its own, even if steps could be combined.
   package var isStepwise = false
+  /// How to treat objects that violate the destination model's validation rules.
   package var validation = ValidationMode.strict
-  /// Makes the policy of a class name that a mapping model holds.
+  /// Creates migration policies, by the class name in mapping models.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
 
+  /// Creates a request with defaults for everything else.
   package init(store: FilePath, target: [FilePath], workers: Int, memory: Int64) {
     self.store = store
     self.target = target
@@ -91,12 +102,15 @@ package struct MigrationRequest: Sendable {
     self.memory = memory
   }
 
+  /// The path of the store that is made.
   package var destination: FilePath { output ?? store }
 
-  /// The same request with the paths of store, output and work folder absolute and without links.
+  /// The same request with absolute paths of store, output and work folder, without links.
   ///
-  /// What belongs to a store lies beside the file itself, so its path is resolved once, before
-  /// anything is looked for beside it. Throws `StoreError` where there is no store.
+  /// Files that belong to a store lie beside the file itself, so its path is resolved before any of
+  /// them is looked for.
+  ///
+  /// - Throws: `StoreError`, if there is no store.
   package func resolved() throws -> MigrationRequest {
     _ = try StoreHeader(of: store)
     var request = self
@@ -109,7 +123,7 @@ package struct MigrationRequest: Sendable {
     return request
   }
 
-  /// All that the result depends on besides the store, as far as the request names it.
+  /// Everything besides the store on which the result depends, as far as the request names it.
   var resultOptions: [String] {
     var options = target.map(\.string) + [configuration ?? "", "models"]
     options += models.map(\.string) + ["mappings"]
@@ -121,11 +135,13 @@ package struct MigrationRequest: Sendable {
     return options
   }
 
-  /// Every path of the migration; the request has to be resolved.
+  /// The paths of the migration.
+  ///
+  /// - Precondition: the request is resolved.
   var paths: MigrationPaths { MigrationPaths(destination: destination, below: work) }
 
-  /// The class names of policies that declare their objects independent; nil where mapping models
-  /// are to be carried out object by object in any case.
+  /// The class names of policies that declare their objects independent; nil if mapping models are
+  /// always executed object by object.
   var independentPolicies: Set<String>? {
     engine == .objects ? nil : Set(policies.filter { $0.value().objectsAreIndependent }.keys)
   }

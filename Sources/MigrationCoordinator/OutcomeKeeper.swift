@@ -5,13 +5,17 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 
-/// Puts outcomes into words and exit statuses, which are those of the library above.
+/// Puts outcomes into words and exit statuses, which the library above defines.
 package struct OutcomeWords: Sendable {
+  /// The exit status of the tool, and the sentences that it prints.
   package typealias Failure = (exitStatus: Int32, sentences: [String])
 
+  /// Describes an error.
   package var failure: @Sendable (any Error) -> Failure
+  /// Describes the losses of a report, one sentence each.
   package var losses: @Sendable (MigrationReport) -> [String]
 
+  /// Takes the words of the library above.
   package init(
     failure: @escaping @Sendable (any Error) -> Failure,
     losses: @escaping @Sendable (MigrationReport) -> [String]
@@ -20,16 +24,16 @@ package struct OutcomeWords: Sendable {
     self.losses = losses
   }
 
-  /// For callers that have no words of their own.
+  /// Descriptions of errors as they are, for callers without words of their own.
   package static let plain = OutcomeWords(
     failure: { (MigrationState.unknownFailureStatus, ["\($0)"]) }, losses: { _ in [] })
 }
 
 // (1) Nothing that happens to a record reaches the migration.
-// (2) A run writes over what another one said only once the work folder is its own, or where no
-// other one runs.
+// (2) A run replaces the record of another one only once the work folder belongs to it, or if no
+// other one is running.
 
-/// Keeps a record of a run beside the store that it reads and beside the one that it makes.
+/// Records the outcome of a run beside the store that it reads and the one that it makes.
 final class OutcomeKeeper: Sendable {
   let run = Identifier.random()
   let words: OutcomeWords
@@ -39,7 +43,7 @@ final class OutcomeKeeper: Sendable {
 
   private struct Kept {
     var record: OutcomeRecord
-    /// Where it goes, and what was there before.
+    /// The files of the record, and what they contained before.
     var files: [(file: OutcomeFile, before: OutcomeRecord?)]
   }
 
@@ -49,7 +53,7 @@ final class OutcomeKeeper: Sendable {
     self.logger = logger
   }
 
-  /// The work folder belongs to this run now.
+  /// Starts the record, once the work folder belongs to this run.
   func begin(_ paths: MigrationPaths) {
     guard request.keepsRecord else { return }
     let source = resolved(request.store)
@@ -63,10 +67,10 @@ final class OutcomeKeeper: Sendable {
     for file in files { write(record, to: file) }
   }
 
-  /// The run has made an output that will be known again by that text.
+  /// Records how the output is identified, see `MadeOutput`.
   func note(_ made: String) { state.withLock { $0?.record.made = made } }
 
-  /// The text by which a run that has finished knows the output that it made.
+  /// How a finished run identified the output that it made there, nil if none did.
   static func made(at output: FilePath) -> String? {
     guard let record = try? OutcomeFile(beside: output).read(), record.state == .done,
       record.destination == output.string
@@ -74,7 +78,7 @@ final class OutcomeKeeper: Sendable {
     return record.made
   }
 
-  /// The run has made its result, or found that there is none to make.
+  /// Records that the run made its result, or had none to make.
   func end(_ report: MigrationReport) {
     guard request.keepsRecord else { return }
     let said: [String] =
@@ -91,7 +95,7 @@ final class OutcomeKeeper: Sendable {
     }
   }
 
-  /// The run has ended with an error.
+  /// Records that the run failed or was interrupted.
   func end(_ error: any Error) {
     guard request.keepsRecord else { return }
     if case MigrationError.alreadyRunning? = error as? MigrationError { return }
@@ -99,7 +103,9 @@ final class OutcomeKeeper: Sendable {
     end(isNew: true) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
   }
 
-  /// - Parameter isNew: false where a run that did something has more to say.
+  /// Writes the final record.
+  ///
+  /// - Parameter isNew: false keeps the record of an earlier run that did more.
   private func end(isNew: Bool, change: (inout OutcomeRecord) -> Void) {
     guard var kept = state.withLock({ $0 }) ?? unbegun() else { return }
     change(&kept.record)
@@ -111,7 +117,7 @@ final class OutcomeKeeper: Sendable {
     }
   }
 
-  /// What a run that never got as far as its work folder leaves, where there is a store.
+  /// The record of a run that failed before it had a work folder, nil if there is no store.
   private func unbegun() -> Kept? {
     let source = resolved(request.store)
     guard let status = try? Files.fileStatusIfPresent(source), status.kind == .file else {
@@ -128,7 +134,7 @@ final class OutcomeKeeper: Sendable {
 
   private func write(_ record: OutcomeRecord, to file: OutcomeFile) {
     do {
-      // Who may read the store may know what becomes of it.
+      // Everybody who may read the store may read the record.
       let mode = try Files.fileStatus(resolved(request.store)).mode
       try file.write(record, mode: FilePermissions(rawValue: CInterop.Mode(mode & 0o444 | 0o600)))
     } catch {

@@ -9,18 +9,21 @@ import StoreFormat
 package import Survey
 import SystemPackage
 
-/// A migration whose way is decided: what `check` and `plan` tell and `migrate` does.
+/// A migration whose route is decided, as `check`, `plan` and `migrate` share it.
 package struct PreparedMigration: Sendable {
+  /// The resolved request.
   package let request: MigrationRequest
+  /// The contents of the store.
   package let survey: StoreSurvey
-  /// Whether the store's model is another one than the target's.
+  /// Whether the store's model differs from the target's.
   package let isNeeded: Bool
-  /// The way to the target; nil where none is needed.
+  /// The route to the target, nil if none is needed.
   package let route: FoundRoute?
-  /// The steps of the route that run at once.
+  /// The stages of the route, empty if none is needed.
   package let stages: [Stage]
 
-  /// Finds the way of a resolved request, and whether all that it names is there; writes nothing.
+  /// Finds the route of a resolved request, and checks that everything it names exists; writes
+  /// nothing.
   init(request: MigrationRequest, target: TargetModel, survey: StoreSurvey) throws {
     self.request = request
     self.survey = survey
@@ -46,7 +49,8 @@ package struct PreparedMigration: Sendable {
     try LossRules(request: request, survey: survey, stages: stages).check()
   }
 
-  /// Throws where the mapping models of a step name what there is not, or contradict each other.
+  /// Checks that the mapping models of a step refer to what exists, and do not contradict each
+  /// other.
   private static func check(_ step: MigrationRoute.Step) throws {
     guard !step.mappings.isEmpty else { return }
     let (source, destination) = (step.source.model, step.destination.model)
@@ -60,15 +64,14 @@ package struct PreparedMigration: Sendable {
     let set = MappingSet(
       pieces: step.mappings.map { .init(name: $0.name, mapping: $0.mapping) }, source: source,
       destination: destination)
-    // Entities that nobody mentions stay empty, and whoever had objects there hears of it.
+    // Entities without a mapping stay empty; objects in them are losses.
     let conflicts = set.problems.filter {
       if case .notCovered = $0.reason { false } else { true }
     }
     guard conflicts.isEmpty else { throw MigrationError.mappingSet(conflicts) }
   }
 
-  /// The error with what else is known of its reason: why the way goes over versions that lose
-  /// something.
+  /// Adds to losses on a detour why the direct way is not possible; returns other errors unchanged.
   func explained(_ error: any Error) -> any Error {
     guard case MigrationError.losses(let store, var refusal) = error,
       refusal.refused.contains(where: { $0.cause == .detour })
@@ -77,7 +80,7 @@ package struct PreparedMigration: Sendable {
     return MigrationError.losses(store: store, refusal)
   }
 
-  /// The names of the versions that the store has and gets.
+  /// The names of the versions that the store has and gets, nil without a route.
   package var versions: (from: [String], to: [String])? {
     guard let first = route?.route.steps.first, let last = route?.route.steps.last else {
       return nil

@@ -43,8 +43,8 @@ final class ProgressReporter: Sendable {
   /// Publishes nothing.
   private init() { (status, flusher, poller) = (nil, nil, nil) }
 
-  /// The reporter for work that begins anew: phases only go forward, so what was merged already is
-  /// not reported a second time.
+  /// The reporter for a second attempt at a stage: phases only go forward, so after `migrating` it
+  /// publishes nothing.
   func again() -> ProgressReporter {
     let last = phases.withLock { $0.last?.phase } ?? .surveying
     return last > .migrating ? ProgressReporter() : self
@@ -55,7 +55,7 @@ final class ProgressReporter: Sendable {
     flusher?.enter(phase, units: UInt64(units))
   }
 
-  /// Publishes all parts of a plan, and begins with the workers.
+  /// Publishes all work orders of a plan, and enters `migrating`.
   func begin(_ plan: MigrationPlan, finished: [Int], workers: Int) {
     let done = Set(finished)
     status?.write(
@@ -81,13 +81,13 @@ final class ProgressReporter: Sendable {
     if phases.withLock({ $0.last?.phase }) != .migrating { enter(.migrating) }
   }
 
-  /// Begins with a migration in several stages, each of which is reported as a fraction.
+  /// Starts a migration of several stages, which counts fractions of stages instead of bytes.
   func beginStages(_ count: Int) {
     flusher?.change { $0.bytesTotal = UInt64(count) * Self.stageShares }
     enter(.migrating)
   }
 
-  /// Publishes how far a stage is; stages count from 0.
+  /// Publishes the completed fraction of a stage; stages count from 0.
   func reach(_ fraction: Double, ofStage number: Int) {
     let part = UInt64(Double(Self.stageShares) * min(1, max(0, fraction)))
     flusher?.change { $0.bytesDone = max($0.bytesDone, UInt64(number) * Self.stageShares + part) }
@@ -95,7 +95,7 @@ final class ProgressReporter: Sendable {
 
   private static let stageShares: UInt64 = 10_000
 
-  /// Publishes what the store under assembly goes through.
+  /// Publishes a step of the assembly.
   func enter(_ step: AssemblyStep) {
     switch step {
     case .merging(let tables): enter(.merging, units: tables)
@@ -106,7 +106,7 @@ final class ProgressReporter: Sendable {
     }
   }
 
-  /// The most memory that the coordinator occupied so far, in bytes.
+  /// The peak resident memory of the coordinator, in bytes.
   var peakMemory: Int64 { Int64(clamping: flusher?.peakMemory ?? 0) }
 
   func fail(_ failure: OutcomeWords.Failure) {

@@ -10,24 +10,26 @@ import SystemPackage
 // nothing in them. Links are never followed.
 // (3) The mark goes last, so that what a kill leaves is still known for what it is.
 
-/// A folder that Godwit made for one migration.
+/// A folder that Godwit created for one migration.
 struct WorkFolder {
   let path: FilePath
 
-  /// Says that Godwit made the folder, and for what.
+  /// The contents of `godwit.json`, which declares the folder Godwit's own and says what for.
   struct Mark: Codable, Hashable {
     static let format = 1
 
     var format = Mark.format
-    /// Tells this folder from all others.
+    /// Identifies this folder.
     var id: UUID
     var store: String
     var destination: String
-    /// Whether the folder around it was made for it, and goes with it.
+    /// Whether the parent folder was created along with it, and is removed with it.
     var madeParent: Bool
   }
 
-  /// The mark, or nil where there is none that can be read.
+  /// The mark, nil if there is none or it is damaged.
+  ///
+  /// - Throws: `MigrationError.workFolderForeign`, for the mark of another version of Godwit.
   func mark() throws -> Mark? {
     let file = path.appending("godwit.json")
     guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else {
@@ -41,10 +43,12 @@ struct WorkFolder {
     throw MigrationError.workFolderForeign(path, .otherFormat(other.format))
   }
 
-  /// All that the marks of other versions have in common with this one's.
+  /// What the marks of all versions have in common.
   private struct Format: Decodable { var format: Int }
 
-  /// Throws unless the folder is one that Godwit made, or has nothing in it but its lock.
+  /// Checks that Godwit created the folder, or that it contains at most its lock.
+  ///
+  /// - Throws: `MigrationError.workFolderForeign`.
   func requireOwn() throws {
     switch try Files.fileStatus(path, followLinks: false).kind {
     case .directory: break
@@ -58,7 +62,10 @@ struct WorkFolder {
     }
   }
 
-  /// The mark of the folder, which is made if there is none; its lock has to be held.
+  /// The mark of the folder, which is written if there is none.
+  ///
+  /// - Precondition: the caller holds the lock of the folder. - Throws:
+  ///   `MigrationError.workFolderForeign`, if the folder is of another destination.
   func takeOver(for paths: MigrationPaths, store: FilePath, madeParent: Bool) throws -> Mark {
     guard let mark = try mark() else {
       let mark = Mark(
@@ -73,9 +80,9 @@ struct WorkFolder {
     return mark
   }
 
-  /// Removes all files and folders of a migration, but the mark and the lock.
+  /// Removes all files and folders of a migration except the mark and the lock.
   ///
-  /// - Returns: what is left because Godwit gives no such name.
+  /// - Returns: entries that remain because their names are not Godwit's.
   @discardableResult
   func clear(keeping: Set<FilePath> = []) throws -> [FilePath] {
     var left: [FilePath] = []
@@ -95,15 +102,16 @@ struct WorkFolder {
     return left
   }
 
-  /// Removes the folder with what Godwit made in it.
+  /// Removes the folder with everything that Godwit created in it.
   ///
-  /// - Returns: what is left because Godwit did not make it; the folder stays with its mark then.
+  /// - Returns: entries that remain because Godwit did not create them; then the folder and its
+  ///   mark remain too.
   @discardableResult
   func remove() throws -> [FilePath] {
     guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return [] }
     guard status.kind == .directory else { return [path] }
     let mark = try mark()
-    // As long as there is anything else, the journal tells what it is.
+    // The journal goes last: after a kill it identifies what is left.
     let journal = path.appending("swap.json")
     let left = try clear(keeping: [journal])
     try Files.removeRegularFile(journal)
@@ -119,13 +127,14 @@ struct WorkFolder {
 
 /// Why Godwit does not work in a folder.
 package enum WorkFolderFault: Hashable, Sendable {
-  /// There is a file of that name.
+  /// The path is that of a file.
   case noFolder
+  /// The path is a symbolic link.
   case link
-  /// It has no mark of Godwit's, and something is in it.
+  /// It has no mark of Godwit's and contains this entry.
   case unmarked(holds: String)
-  /// Another version of Godwit made it.
+  /// Another version of Godwit created it, whose format has this number.
   case otherFormat(Int)
-  /// It belongs to the migration of another destination.
+  /// It belongs to the migration to this destination.
   case otherDestination(String)
 }

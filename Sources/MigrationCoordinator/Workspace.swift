@@ -3,7 +3,7 @@ import Planning
 import SystemCalls
 import SystemPackage
 
-/// The work folder of one migration, locked against others.
+/// The work folder of one migration, locked against other migrations of the same destination.
 struct Workspace {
   var paths: MigrationPaths
   private let lock: FileLock
@@ -11,7 +11,9 @@ struct Workspace {
 
   private var folder: WorkFolder { WorkFolder(path: paths.work) }
 
-  /// Makes the folder or takes over one that an interrupted migration left.
+  /// Creates the folder, or takes over one that an interrupted migration left.
+  ///
+  /// - Throws: `MigrationError.alreadyRunning`, `folderNotWritable` or `workFolderForeign`.
   static func open(_ paths: MigrationPaths, store: FilePath) throws -> Workspace {
     let folder = WorkFolder(path: paths.work)
     let (wasMade, madeParent) = try make(paths.work)
@@ -25,7 +27,7 @@ struct Workspace {
     } catch let error as SystemCallError {
       throw MigrationError.folderNotWritable(paths.work, cause: error)
     }
-    // Whoever had the lock before may have made the folder its own meanwhile.
+    // The previous holder of the lock may have marked the folder meanwhile.
     try folder.requireOwn()
     let mark = try folder.takeOver(for: paths, store: store, madeParent: madeParent)
     var placed = paths
@@ -36,7 +38,7 @@ struct Workspace {
     return Workspace(paths: placed, lock: lock, wasThere: !wasMade)
   }
 
-  /// Makes the folder, and the one around it if that was asked for and is missing.
+  /// Creates the folder, and its parent if that is missing.
   private static func make(_ folder: FilePath) throws -> (wasMade: Bool, madeParent: Bool) {
     let parent = Files.parent(of: folder)
     do {
@@ -51,13 +53,13 @@ struct Workspace {
     }
   }
 
-  /// Removes all that an earlier migration left, but the lock and the mark.
+  /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }
 
-  /// Removes the folder with what Godwit made in it, and what is left of a result beside the
+  /// Removes the folder with everything that Godwit created in it, and a result beside the
   /// destination.
   ///
-  /// - Returns: what is left because Godwit did not make it.
+  /// - Returns: entries that remain because Godwit did not create them.
   @discardableResult
   func remove() throws -> [FilePath] {
     for suffix in ["", "-wal", "-shm", "-journal"] {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A thread that does something again and again, and at once when woken.
+/// A thread that flushes at an interval, and at once when woken.
 ///
-/// A thread and not a task: two busy tasks were measured to delay a beat of 50 ms by 2 s where the
-/// pool has two threads, and what the thread waits for must not hold one of the pool's.
+/// A thread and not a task: two busy tasks were measured to delay a beat of 50 ms by 2 s on a pool
+/// of two threads, and a flush may block, which must not take a thread of the pool.
 final class FlushThread: @unchecked Sendable {
   // @unchecked: `condition` guards all that changes.
   private let condition = NSCondition()
@@ -11,6 +11,7 @@ final class FlushThread: @unchecked Sendable {
   private var isStopping = false
   private var hasEnded = false
 
+  /// Starts the thread; `flush` runs on it alone.
   init(every interval: Duration, flush: @escaping @Sendable () -> Void) {
     precondition(interval >= .milliseconds(100), "faster is of no use and wears on writers")
     let seconds = interval / .seconds(1)
@@ -41,6 +42,7 @@ final class FlushThread: @unchecked Sendable {
     condition.unlock()
   }
 
+  /// Flushes now instead of at the end of the interval.
   func wake() {
     condition.lock()
     isWoken = true
@@ -48,7 +50,7 @@ final class FlushThread: @unchecked Sendable {
     condition.unlock()
   }
 
-  /// Lets the thread end without waiting for it.
+  /// Ends the thread after one more flush, without waiting for it.
   func end() {
     condition.lock()
     isStopping = true
@@ -56,7 +58,7 @@ final class FlushThread: @unchecked Sendable {
     condition.unlock()
   }
 
-  /// Flushes once more and waits for the end; false when it has not come in time.
+  /// Ends the thread after one more flush; false if it has not ended within the timeout.
   func stop(within timeout: Duration) -> Bool {
     let deadline = Date(timeIntervalSinceNow: timeout / .seconds(1))
     end()

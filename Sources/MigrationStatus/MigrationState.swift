@@ -1,58 +1,70 @@
 import SystemCalls
 
-/// What has become of a migration, as `status` tells it.
+/// The outcome of a migration, or that it is still going on, as `godwit status` prints it.
 package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
+  /// Its process runs and writes heartbeats.
   case running
-  /// Its process is there and does not go on.
+  /// Its process exists, and is stopped or has written no heartbeat for 3 s.
   case paused
-  /// It was asked to stop, and the same command goes on.
+  /// It was asked to stop; the same command resumes it.
   case interrupted
-  /// Its process is gone without a word; the same command goes on.
+  /// Its process is gone and recorded no end; the same command resumes it.
   case dead
+  /// It ended with an error.
   case failed
-  /// The store cannot be migrated in this way.
+  /// Its models, its mapping or its data rule the migration out.
   case refused
+  /// It ended with a result, or found nothing to do.
   case done
 
-  /// `EX_UNAVAILABLE`, `EX_SOFTWARE`, `EX_TEMPFAIL` and `EX_CONFIG` of `sysexits.h`.
+  /// The exit status of `godwit status` for a paused migration: `EX_UNAVAILABLE` of `sysexits.h`.
   package static let pausedStatus: Int32 = 69
+  /// The exit status for a failure that recorded none: `EX_SOFTWARE`.
   package static let unknownFailureStatus: Int32 = 70
+  /// The exit status of a migration that was interrupted, or whose process died: `EX_TEMPFAIL`.
   package static let interruptedStatus: Int32 = 75
+  /// The exit status of a migration that was refused: `EX_CONFIG`.
   package static let refusedStatus: Int32 = 78
 
-  /// Whether something may still change without anybody starting it again.
+  /// Whether the state may still change by itself, so that `--watch` goes on.
   package var isOpen: Bool { self == .running || self == .paused }
 }
 
-/// The state of a migration with the facts that decided it.
+/// The state of a migration with the facts behind it.
 package struct StateDecision: Hashable, Sendable {
+  /// Why a migration counts as paused or dead.
   package enum Reason: Hashable, Sendable {
     /// A signal or a debugger has stopped the process.
     case stopped
-    /// The process is there and has told nothing for so many seconds.
+    /// The process exists and has written no heartbeat for this long.
     case silent(seconds: Int64)
+    /// No process has the recorded identifier and start time.
     case gone
+    /// The machine has been restarted since the run began.
     case machineRestarted
   }
 
+  /// The state itself.
   package var state: MigrationState
+  /// The exit status with which `godwit status` reports the state.
   package var exitStatus: Int32
-  /// Why it is paused or dead.
+  /// Why the migration is paused or dead, nil in any other state.
   package var reason: Reason?
-  /// Whether the process was not to be seen, but may be behind a wall: look again in a second.
+  /// Whether the process is invisible but may run in another container: ask again in a second.
   package var isUncertain = false
 }
 
 extension StateDecision {
-  /// So long may a process be silent and not be seen: it may run in another container.
+  /// The age of a heartbeat, in nanoseconds, up to which a process that is not found counts as
+  /// running: it may run in another container.
   static let trustedSilence: Int64 = 1_000_000_000
-  /// So long may a process be silent that is there.
+  /// The age of a heartbeat, in nanoseconds, beyond which an existing process counts as paused.
   static let mostSilence: Int64 = 3_000_000_000
 
-  /// Decides by what the status file and the record beside the store say, as far as there are any;
-  /// nil where there is neither.
+  /// Decides by the status file and the record beside the store, whichever exist; nil if neither
+  /// does.
   ///
-  /// Where they tell of two runs, the later one counts.
+  /// If they describe different runs, the later one counts.
   init?(status: RunRecord?, record: OutcomeRecord?, surroundings: Surroundings) {
     switch (status, record) {
     case (nil, nil): return nil
@@ -60,7 +72,7 @@ extension StateDecision {
     case (nil, let record?): self.init(record: record, surroundings: surroundings)
     case (let status?, let record?):
       if status.run == record.run {
-        // What a run says last, it says in its record.
+        // A run records its end in the record last of all.
         self =
           record.state == .running
           ? .init(status: status, surroundings: surroundings) : .init(record)
@@ -101,7 +113,7 @@ extension StateDecision {
     }
   }
 
-  /// A run that ended without a result.
+  /// Classifies a run that ended without a result by its exit status.
   private init(ended exitStatus: Int32) {
     switch exitStatus {
     case MigrationState.interruptedStatus:
@@ -114,7 +126,7 @@ extension StateDecision {
     }
   }
 
-  /// A run that has not said how it ended.
+  /// Classifies a run that has not recorded its end by what is known of its process.
   private init(
     process: Int32, start: UInt64, boot: Identifier, heartbeatAt: Int64?,
     surroundings: Surroundings
@@ -152,7 +164,9 @@ extension StateDecision {
 }
 
 extension Surroundings {
-  /// Nanoseconds since a moment; a moment that is still to come, by a clock that was set, counts.
+  /// The distance of a moment from now, in nanoseconds.
+  ///
+  /// A moment in the future counts alike: the clock may have been set back.
   fileprivate func silence(since moment: Int64) -> Int64 {
     let (age, overflow) = time.subtractingReportingOverflow(moment)
     return overflow ? .max : Int64(clamping: age.magnitude)

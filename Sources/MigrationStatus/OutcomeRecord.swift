@@ -2,17 +2,21 @@ import Foundation
 import SystemCalls
 package import SystemPackage
 
-/// What became of the last migration of a store, or that one runs: a small file beside the store.
+/// The outcome of the last migration of a store, or that one is running, kept beside the store.
 ///
-/// Like the status file it is a courtesy and never the truth.
+/// Only `godwit status` reads it: no decision of a migration rests on it.
 package struct OutcomeRecord: Codable, Hashable, Sendable {
+  /// The value of `format` in every record, by which other JSON files are told apart.
   package static let format = "godwit-status"
+  /// The version of the fields; a record of any other is neither read nor replaced.
   package static let version = 1
 
+  /// The states that a record can have; the process may be dead while it says `running`.
   package enum State: String, Codable, Hashable, Sendable {
+    /// As `MigrationState`, without the states that depend on the process.
     case running, interrupted, failed, refused, done
 
-    /// The state that a run has ended in.
+    /// The state in which a run with this exit status has ended.
     package init(exitStatus: Int32) {
       self =
         switch exitStatus {
@@ -26,27 +30,38 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
 
   private var format = Self.format
   private var version = Self.version
+  /// Identifies the run; the status file has the same.
   package var run: Identifier
+  /// The path of the store that is read.
   package var source: String
+  /// The path of the store that is made, the same as `source` for a migration in place.
   package var destination: String
+  /// The path of the work folder, which may be gone.
   package var work: String
+  /// `running` until `end` is called.
   package var state = State.running
+  /// The process identifier of the coordinator.
   package var process: Int32
+  /// When the coordinator started, field 22 of `/proc/PID/stat`; 0 if unknown.
   package var processStart: UInt64
+  /// The start of the machine at which the run began, `.none` if unknown.
   package var boot: Identifier
-  /// Seconds since 1970.
+  /// When the run started, in seconds since 1970.
   package var started: Double
+  /// When the run ended, in seconds since 1970; nil while it is running.
   package var ended: Double?
+  /// The exit status of the run, nil while it is running.
   package var exitStatus: Int32?
-  /// What the tool said at the end: why it failed, or what it made.
+  /// What the tool printed at the end: why the run failed, or what it made.
   package var sentences: [String] = []
+  /// Rows of the finished store, nil until it is finished.
   package var rows: Int64?
-  /// What was lost, a sentence for each.
+  /// The data that the migration lost, one sentence for each loss.
   package var losses: [String] = []
-  /// What a finished run knows its output by, opaque here.
+  /// Identifies the output of a finished run, in a form that only the coordinator interprets.
   package var made: String?
 
-  /// A run of this process that starts now.
+  /// Creates the record of a run that this process starts now.
   package init(run: Identifier, source: FilePath, destination: FilePath, work: FilePath) {
     self.run = run
     self.source = source.string
@@ -58,7 +73,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
     started = Double(WallClock.now()) / 1e9
   }
 
-  /// Ends the run.
+  /// Records the end of the run; at most 100 sentences of 2,000 characters are kept.
   package mutating func end(exitStatus: Int32, sentences: [String], losses: [String] = []) {
     state = State(exitStatus: exitStatus)
     self.exitStatus = exitStatus
@@ -67,7 +82,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
     ended = Double(WallClock.now()) / 1e9
   }
 
-  /// The record stays small, whatever there is to say.
+  /// Bounds the size of the record, whatever the number and the length of sentences.
   private static func few(_ sentences: [String]) -> [String] {
     let (most, longest) = (100, 2_000)
     var result = sentences.prefix(most).map { sentence in
@@ -77,14 +92,14 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
     return result
   }
 
-  /// Whether the process that wrote it may still be at work, as far as this one sees.
+  /// Whether the process that wrote the record may still be running, as far as this one can see.
   package var isOfLivingProcess: Bool {
     let own = Surroundings.now()
     return state == .running && !own.isAfterRestart(since: boot)
       && own.presence(process, processStart) != .gone
   }
 
-  /// The work folder, if the record names one by its whole path.
+  /// The work folder, nil unless the record has an absolute path.
   package var workFolder: FilePath? {
     let path = FilePath(work)
     return path.isAbsolute && !work.utf8.contains(0) ? path : nil
@@ -97,7 +112,9 @@ extension OutcomeRecord {
     case started, ended, exitStatus, sentences, rows, losses, made
   }
 
-  /// Takes only what this version wrote or might have written.
+  /// Reads a record of this version.
+  ///
+  /// - Throws: `DecodingError` or `RecordError`, for anything else.
   package init(decoding bytes: [UInt8]) throws {
     let record = try JSONDecoder().decode(Self.self, from: Data(bytes))
     guard record.format == Self.format, record.version == Self.version else {
@@ -106,6 +123,7 @@ extension OutcomeRecord {
     self = record
   }
 
+  /// The record as JSON with sorted keys, ending in a newline.
   package func encoded() throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -117,21 +135,25 @@ extension OutcomeRecord {
 // (2) No link is followed, neither in reading nor in writing.
 // (3) There is the old record or the new one, never a part of one.
 
-/// The file that a record is kept in.
+/// The file of an outcome record.
 package struct OutcomeFile: Hashable, Sendable {
+  /// What follows the name of the store in the name of the file.
   package static let suffix = ".godwit-status.json"
   private static let mostBytes = 1 << 20
 
+  /// The path of the file, which may not exist.
   package let path: FilePath
 
+  /// Names a file; touches nothing.
   package init(_ path: FilePath) { self.path = path }
 
   /// The file of a store: `/data/Shop.sqlite.godwit-status.json`.
   package init(beside store: FilePath) { path = FilePath("\(store)\(Self.suffix)") }
 
-  /// The record; nil where the name is free.
+  /// The record, nil if the file does not exist.
   ///
-  /// - Throws: where something else has the name, or where it cannot be read.
+  /// - Throws: `SystemCallError`, `RecordError` or `DecodingError`, if the path names anything but
+  ///   a record of at most 1 MiB in a regular file.
   package func read() throws -> OutcomeRecord? {
     guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return nil }
     guard status.kind == .file else {
@@ -149,7 +171,9 @@ package struct OutcomeFile: Hashable, Sendable {
     }
   }
 
-  /// Writes the record where there is none or another one.
+  /// Creates the file or replaces an older record in it, by a rename.
+  ///
+  /// - Throws: as `read`, if the path names anything else, and for failures to write.
   package func write(_ record: OutcomeRecord, mode: FilePermissions) throws {
     let isReplacing = try read() != nil
     let temporary = FilePath("\(path).\(Identifier.random()).tmp")
@@ -159,7 +183,7 @@ package struct OutcomeFile: Hashable, Sendable {
     do {
       try file.closeAfter {
         try file.writeAll(record.encoded())
-        // After a power cut an empty file would be nobody's.
+        // A power cut could leave an empty file, which no later run would replace.
         try Files.syncFile(file)
       }
       if isReplacing {

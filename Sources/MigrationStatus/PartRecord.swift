@@ -1,49 +1,71 @@
-/// What is told of one work order: the value of its number, big-endian, in the table `part`.
+/// The progress of one work order, stored in table `part` under the order's number.
 ///
-/// The worker that runs it writes it; the coordinator does while none runs it.
+/// The worker that executes the order writes it; while there is none, the coordinator does.
 package struct PartRecord: Hashable, Sendable {
+  /// The first field of every record, by which a reader rejects layouts that it does not know.
   package static let version: UInt32 = 1
+  /// Bytes of an encoded record.
   package static let size = 384
+  /// Bytes of the field `table`, which cuts longer names between two characters.
   package static let tableSize = 48
+  /// Bytes of the field `error`, which cuts longer texts between two characters.
   package static let errorSize = 208
 
+  /// The states of a work order, with the numbers that the file stores.
   package enum State: UInt32, CaseIterable, Sendable {
+    /// No worker has started on it.
     case planned = 1
+    /// A worker is executing it, its shard is complete, or its last attempt failed.
     case running, done, failed
   }
 
+  /// The order's number in the plan, which is also the record's key.
   package var workOrder: UInt32
+  /// The number of the partition from which the order's rows come.
   package var partition: UInt32
+  /// Changed by the worker, and by the coordinator once the worker has ended.
   package var state = State.planned
-  /// Counts from 1 when a worker starts.
+  /// How many workers have started on the order; 0 before the first.
   package var attempt: UInt32 = 0
+  /// The process identifier of the worker, 0 before the first.
   package var process: Int32 = 0
+  /// When the worker started, field 22 of `/proc/PID/stat`: identifiers are used again.
   package var processStart: UInt64 = 0
+  /// The source rows that the plan gives the order, as far as the survey estimated them.
   package var rowsTotal: UInt64
+  /// The source rows that the present attempt has migrated.
   package var rowsDone: UInt64 = 0
+  /// The source bytes that the plan gives the order; its share in the progress of the run.
   package var bytesTotal: UInt64
+  /// The source bytes that the present attempt has migrated.
   package var bytesDone: UInt64 = 0
-  /// The most bytes that any attempt had done: progress of the run does not fall back with a
-  /// worker.
+  /// The most bytes that any attempt migrated, so that the run's progress survives a retry.
   package var bytesHighest: UInt64 = 0
-  /// The primary key of the last row done.
+  /// The primary key of the source row migrated last, 0 before the first.
   package var lastKey: Int64 = 0
 
-  // Times are nanoseconds since 1970, or 0.
+  // Times are nanoseconds since 1970, 0 before the first attempt.
+  /// When the present attempt started.
   package var startedAt: Int64 = 0
+  /// When the record was last written, whether or not rows had been migrated since.
   package var heartbeatAt: Int64 = 0
+  /// When `rowsDone` last changed.
   package var progressAt: Int64 = 0
-  /// The most memory that the worker occupied, in bytes.
+  /// The peak resident memory of the worker, in bytes.
   package var peakMemory: UInt64 = 0
+  /// The exit status of a worker that failed; a worker that reports its failure leaves 0 and sets
+  /// `error`.
   package var exitCode: Int32 = 0
-  /// The signal that ended the worker, or 0.
+  /// The signal that ended the worker, 0 if none did.
   package var exitSignal: Int32 = 0
+  /// Status updates that the worker could not write; migrating rows goes on without them.
   package var droppedUpdates: UInt32 = 0
-  /// The table whose rows are being migrated.
+  /// The destination table whose rows are being migrated.
   package var table = ""
+  /// Why the attempt failed, empty unless it has.
   package var error = ""
 
-  /// A work order that no worker has begun.
+  /// Creates the record of a work order on which no worker has started.
   package init(workOrder: UInt32, partition: UInt32, rowsTotal: UInt64, bytesTotal: UInt64) {
     self.workOrder = workOrder
     self.partition = partition
@@ -51,7 +73,7 @@ package struct PartRecord: Hashable, Sendable {
     self.bytesTotal = bytesTotal
   }
 
-  /// The next attempt, by a worker that has done nothing yet.
+  /// Resets the record to the next attempt, whose worker has migrated nothing yet.
   package mutating func start(process: Int32, processStart: UInt64, at now: Int64) {
     var fresh = PartRecord(
       workOrder: workOrder, partition: partition, rowsTotal: rowsTotal, bytesTotal: bytesTotal)
@@ -63,11 +85,12 @@ package struct PartRecord: Hashable, Sendable {
     self = fresh
   }
 
-  /// What counts for the progress of the run: never more than there is to do.
+  /// The bytes that count towards the run's progress, at most `bytesTotal`.
   package var bytesCounted: UInt64 {
     state == .done ? bytesTotal : min(bytesTotal, max(bytesDone, bytesHighest))
   }
 
+  /// The rows that count towards the run's progress, at most `rowsTotal`.
   package var rowsCounted: UInt64 {
     state == .done ? rowsTotal : min(rowsTotal, rowsDone)
   }
@@ -101,12 +124,12 @@ extension PartRecord {
     static let error = 176
   }
 
-  /// The key: big-endian, so that keys are in the order of the numbers.
+  /// The record's key: big-endian, because LMDB sorts keys by their bytes.
   package static func key(workOrder: UInt32) -> [UInt8] {
     withUnsafeBytes(of: workOrder.bigEndian) { Array($0) }
   }
 
-  /// The bytes of docs/status-file.md, "Part".
+  /// The record in the layout of docs/status-file.md, "Part".
   package func encoded() -> [UInt8] {
     var writer = RecordWriter(size: Self.size)
     writer.put(Self.version, at: Offset.version)
@@ -134,6 +157,9 @@ extension PartRecord {
     return writer.bytes
   }
 
+  /// Reads a record in the layout of docs/status-file.md, "Part".
+  ///
+  /// - Throws: `RecordError`, for another version, another size or an unknown state.
   package init(decoding bytes: [UInt8]) throws(RecordError) {
     let reader = try RecordReader(bytes: bytes, version: Self.version, size: Self.size)
     guard let state = State(rawValue: reader.integer(at: Offset.state)) else { throw .damaged }

@@ -1,22 +1,32 @@
-/// Where a run is, in the order in which phases follow each other.
+/// The phases of a run in their order, with the numbers that the file stores.
 package enum Phase: UInt32, CaseIterable, Sendable {
+  /// Reads models, tables and statistics of the source.
   case surveying = 1
+  /// Cuts the tables into pieces and work orders.
   case planning
-  /// Copying the source.
+  /// Copies the source, whose `-wal` or `-journal` holds changes.
   case reading
+  /// Workers write their shards.
   case migrating
+  /// Appends the rows of the shards to the tables of the result.
   case merging
+  /// Checks and completes references between rows.
   case relinking
+  /// Builds the indexes of the result.
   case indexing
+  /// Checks the finished store.
   case verifying
+  /// Puts the result in the place of the destination.
   case swapping
+  /// The run has ended with a result.
   case done
+  /// The run has ended without one; `RunRecord.failedPhase` says where.
   case failed
 
-  /// Whether work goes on in the phase, which `done` and `failed` end.
+  /// Whether the run is still going on.
   package var isWorking: Bool { self < .done }
 
-  /// The share of the phase in the whole run, in thousandths; those of all phases make 1000.
+  /// The phase's share of the run's progress, in thousandths; all phases make 1000.
   package var weight: Int {
     switch self {
     case .surveying, .planning, .swapping: 10
@@ -29,20 +39,24 @@ package enum Phase: UInt32, CaseIterable, Sendable {
     }
   }
 
-  /// The share of all phases before.
+  /// The shares of all earlier phases, in thousandths.
   package var weightBefore: Int {
     Self.allCases.prefix { $0 < self }.reduce(0) { $0 + $1.weight }
   }
 }
 
 extension Phase: Comparable {
+  /// Orders phases as a run goes through them.
   package static func < (first: Phase, second: Phase) -> Bool { first.rawValue < second.rawValue }
 }
 
-// In JSON the phase has a name: its number is the file's.
+// JSON has the name of a phase; only the status file has its number.
 extension Phase: Codable {
   private var name: String { String(describing: self) }
 
+  /// Reads the phase by its name.
+  ///
+  /// - Throws: `DecodingError`, for a name that no phase has.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let name = try container.decode(String.self)
@@ -52,6 +66,7 @@ extension Phase: Codable {
     self = phase
   }
 
+  /// Writes the phase by its name.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(name)

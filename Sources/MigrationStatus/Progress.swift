@@ -1,14 +1,15 @@
-/// How much of a run is done, computed from its records alone.
+/// The completed share of a run, computed from its records alone.
 ///
-/// Never more than 1. It never falls while the records keep their rules: totals stay once
-/// `migrating` has begun, phases go forward, and a part remembers the most that any of its attempts
-/// had done.
+/// It never exceeds 1, and never falls while writers follow the rules of docs/status-file.md:
+/// totals are fixed before `migrating` begins, phases only go forward, and a part keeps the most
+/// bytes of any attempt.
 struct Progress {
-  /// The phase in which the run is or failed.
+  /// The phase of the run, or the one in which it failed.
   private let phase: Phase
   private let run: RunRecord
-  /// The share of the phase that is done.
+  /// The completed share of the phase, 0...1.
   private let inner: Double
+  /// Source bytes migrated, at most the run's total.
   let bytesDone: UInt64
 
   init(_ contents: StatusContents) {
@@ -28,12 +29,15 @@ struct Progress {
       }
   }
 
+  /// The completed share of the run, 0...1.
   var fraction: Double {
     if phase == .done { return 1 }
     return min(1, (Double(phase.weightBefore) + inner * Double(phase.weight)) / 1000)
   }
 
-  /// The rest at the rate of this phase, or at that of the whole run while the phase is young.
+  /// The time remaining at the rate of this phase, or of the whole run while the phase is young.
+  ///
+  /// nil before a hundredth of the run is done, and once it has failed.
   func secondsRemaining(at now: Int64) -> Double? {
     if run.phase == .done { return 0 }
     guard run.phase.isWorking, fraction >= 0.01 else { return nil }

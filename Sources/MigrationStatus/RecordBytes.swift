@@ -1,4 +1,4 @@
-/// Writes the fields of a record: fixed places, little-endian, zeros where nothing is written.
+/// Writes the fields of a record at fixed offsets, little-endian, with zeros between them.
 struct RecordWriter {
   private(set) var bytes: [UInt8]
 
@@ -14,11 +14,11 @@ struct RecordWriter {
     for (index, byte) in value.enumerated() { bytes[offset + index] = byte }
   }
 
-  /// Cuts a text that is too long between two of its characters.
+  /// Writes UTF-8, cut between two characters where it exceeds `size` bytes.
   mutating func put(text: String, at offset: Int, size: Int) {
     var kept: [UInt8] = []
     for character in text {
-      // A zero ends the text of the record.
+      // A zero byte ends a text, so a text cannot contain one.
       let next = character == "\0" ? Array("\u{FFFD}".utf8) : Array(character.utf8)
       if kept.count + next.count > size { break }
       kept += next
@@ -43,14 +43,16 @@ struct RecordReader {
   }
 }
 
-/// Why bytes are no record.
+/// Why bytes are not a record of this version.
 package enum RecordError: Error, Hashable, Sendable {
+  /// The layout has another version, possibly of a later release.
   case unsupportedVersion(UInt32)
+  /// The size, or the value of a field, contradicts docs/status-file.md.
   case damaged
 }
 
 extension RecordReader {
-  /// Every record starts with its version, whatever follows.
+  /// Checks version and size of a record; all versions begin with their number.
   init(bytes: [UInt8], version: UInt32, size: Int) throws(RecordError) {
     guard bytes.count >= 4 else { throw .damaged }
     self.init(bytes: bytes)

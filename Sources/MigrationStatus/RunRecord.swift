@@ -1,48 +1,72 @@
-/// What the coordinator tells of the whole run: the value of the key `run` in the table `run`.
+/// The progress of the whole run, stored in table `run` under the key `run` by the coordinator.
 package struct RunRecord: Hashable, Sendable {
+  /// The first field of every record, by which a reader rejects layouts that it does not know.
   package static let version: UInt32 = 1
+  /// Bytes of an encoded record.
   package static let size = 512
+  /// Bytes of the field `fingerprint`.
   package static let fingerprintSize = 32
+  /// Bytes of the field `error`, which cuts longer texts between two characters.
   package static let errorSize = 256
 
+  /// Identifies the run; the record beside the store has the same.
   package var run: Identifier
+  /// The start of the machine at which the run began, `.none` where unknown.
   package var boot: Identifier
+  /// The process identifier of the coordinator.
   package var coordinator: Int32
+  /// When the coordinator started, field 22 of `/proc/PID/stat`: identifiers are used again.
   package var coordinatorStart: UInt64
+  /// The present phase, which `enter` and `fail` change.
   package private(set) var phase: Phase
-  /// Where the run failed.
+  /// The phase in which the run failed, nil unless `phase` is `failed`.
   package private(set) var failedPhase: Phase?
-  /// The exit status with which a run ended that failed or was interrupted, 0 where it is not told.
+  /// The exit status of a run that failed or was interrupted, 0 if unknown.
   package private(set) var exitStatus: Int32 = 0
+  /// How many workers may run at once.
   package var workersWanted: UInt32 = 0
+  /// The number of work orders in the plan, 0 before it is made.
   package var workOrders: UInt32 = 0
+  /// Status updates that the coordinator could not write; the migration goes on without them.
   package var droppedUpdates: UInt32 = 0
 
   // Times are nanoseconds since 1970.
+  /// When the run started.
   package var startedAt: Int64
+  /// When the present phase started, or the run ended.
   package private(set) var phaseStartedAt: Int64
-  /// When the coordinator last showed that it runs.
+  /// When the coordinator last wrote the record, whether or not anything had progressed.
   package var heartbeatAt: Int64
-  /// When it last got further.
+  /// When a unit of work was last completed.
   package var progressAt: Int64
 
-  /// Totals are set before the phase `migrating` and stay: a fraction of a moving total falls back.
+  /// Source rows of all work orders, fixed before the phase `migrating`: progress against a moving
+  /// total could fall.
   package var rowsTotal: UInt64 = 0
+  /// Rows that the coordinator itself counts, 0 where the parts count them; readers take the larger
+  /// number.
   package var rowsDone: UInt64 = 0
+  /// Source bytes of all work orders, fixed before the phase `migrating`.
+  ///
+  /// A migration of several stages counts 10,000 for each stage instead.
   package var bytesTotal: UInt64 = 0
+  /// Bytes that the coordinator itself counts, 0 where the parts count them; readers take the
+  /// larger number.
   package var bytesDone: UInt64 = 0
-  /// Of `bytesDone`, those that an earlier run did and this one found.
+  /// Bytes of work orders that an earlier, interrupted run had completed.
   package var bytesFound: UInt64 = 0
-  /// What the phase counts: tables, indexes, pages.
+  /// Units of work of the present phase, such as tables, indexes or pages; 0 if it has none.
   package var unitsTotal: UInt64 = 0
+  /// Units of the present phase that are done.
   package var unitsDone: UInt64 = 0
-  /// The most memory that the coordinator occupied, in bytes.
+  /// The peak resident memory of the coordinator, in bytes.
   package var peakMemory: UInt64 = 0
-  /// Which source this is: 32 bytes whose meaning is the coordinator's.
+  /// Identifies the source: 32 bytes that only the coordinator interprets.
   package var fingerprint: [UInt8] = [UInt8](repeating: 0, count: fingerprintSize)
+  /// Why the run failed, empty if it has not.
   package var error = ""
 
-  /// A run that starts now with its survey.
+  /// Creates the record of a run that starts now, in the phase `surveying`.
   package init(
     run: Identifier, boot: Identifier, coordinator: Int32, coordinatorStart: UInt64, at now: Int64
   ) {
@@ -57,7 +81,7 @@ package struct RunRecord: Hashable, Sendable {
     progressAt = now
   }
 
-  /// Goes on to a later phase, which counts its units from 0; a run that has ended stays ended.
+  /// Enters a later phase, whose units count from 0; does nothing once the run has ended.
   package mutating func enter(_ next: Phase, units: UInt64 = 0, at now: Int64) {
     guard phase.isWorking else { return }
     precondition(next > phase && next != .failed, "phases only go forward")
@@ -67,7 +91,8 @@ package struct RunRecord: Hashable, Sendable {
     (heartbeatAt, progressAt) = (now, now)
   }
 
-  /// Ends the run where it is, with an exit status and a sentence.
+  /// Ends the run in its present phase, with an error and an exit status; does nothing once it has
+  /// ended.
   package mutating func fail(_ error: String, exitStatus: Int32 = 0, at now: Int64) {
     guard phase.isWorking else { return }
     failedPhase = phase
@@ -110,7 +135,7 @@ extension RunRecord {
     static let error = 200  // ...456, then zeros
   }
 
-  /// The bytes of docs/status-file.md, "Run".
+  /// The record in the layout of docs/status-file.md, "Run".
   package func encoded() -> [UInt8] {
     precondition(fingerprint.count == Self.fingerprintSize)
     var writer = RecordWriter(size: Self.size)
@@ -142,6 +167,9 @@ extension RunRecord {
     return writer.bytes
   }
 
+  /// Reads a record in the layout of docs/status-file.md, "Run".
+  ///
+  /// - Throws: `RecordError`, for another version, another size or an inconsistent phase.
   package init(decoding bytes: [UInt8]) throws(RecordError) {
     let reader = try RecordReader(bytes: bytes, version: Self.version, size: Self.size)
     let failed: UInt32 = reader.integer(at: Offset.failedPhase)

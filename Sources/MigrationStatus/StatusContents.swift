@@ -1,7 +1,7 @@
 import LMDB
 import SystemPackage
 
-/// All records of a status file, of one moment.
+/// All records of a status file, read in one transaction.
 struct StatusContents {
   var run: RunRecord
   var parts: [PartRecord]
@@ -30,6 +30,7 @@ struct StatusContents {
     self.parts = decoded
   }
 
+  /// The record of the run, nil before it is first written.
   static func run(in environment: LMDBEnvironment) throws(StatusError) -> RunRecord? {
     let table = environment.table(name: "run")
     let bytes = try StatusError.converting { () throws(LMDBError) in
@@ -41,6 +42,7 @@ struct StatusContents {
     return try decode(bytes, path: environment.path)
   }
 
+  /// The record of a work order, nil before the plan is written.
   static func part(
     workOrder: UInt32, in environment: LMDBEnvironment
   ) throws(StatusError) -> PartRecord? {

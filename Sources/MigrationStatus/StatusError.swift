@@ -1,24 +1,33 @@
 package import LMDB
 package import SystemPackage
 
-/// Why a status file could not be made or read.
+/// Why a status file could not be created, opened or read.
 package struct StatusError: Error, Hashable, Sendable {
+  /// What was wrong with the file.
   package enum Problem: Hashable, Sendable {
-    /// Memory shared with another machine does not work.
+    /// The file would lie on a network file system, across which LMDB's shared memory does not
+    /// work.
     case networkFileSystem
+    /// LMDB failed in this operation.
     case database(LMDBError.Problem, during: LMDBError.Operation)
-    /// The migration has not written its first record yet.
+    /// The run's record has not been written yet.
     case empty
+    /// The records have another version, possibly of a later release.
     case unsupportedVersion(UInt32)
-    /// A record of another size, or with a state that this version does not know.
+    /// A record has another size, or a field has an unknown value.
     case damagedRecord(Record)
   }
 
+  /// Which record is damaged.
   package enum Record: Hashable, Sendable {
+    /// The record of the run.
     case run
+    /// The record of the work order with this number.
     case part(UInt32)
   }
 
+  /// What was wrong.
   package var problem: Problem
+  /// The path of the status file.
   package var path: FilePath
 }

@@ -5,20 +5,22 @@ package import SystemPackage
 
 // (1) Each key has one writer: the coordinator writes `run`, and the part of a work order while no
 //     worker runs it; a worker writes its own part.
-// (2) The file is never the truth. After a power cut it may be old or damaged, and what says
-// whether
-//     a part is done is the part itself.
+// (2) No decision of a migration rests on the file. After a power cut it may be old or damaged;
+//     whether a work order is done follows from its manifest.
 // (3) No fault of the file reaches the migration: an update that fails is dropped and counted.
 // (4) A process opens the file once. Workers inside the coordinator's process share its
-// `StatusFile`.
+//     `StatusFile`.
 
-/// The file in which a migration tells how far it is, open for writing.
+/// The status file, open for writing by the migration itself.
 package final class StatusFile: Sendable {
-  /// Enough for some 80,000 parts; the file takes only what it holds.
+  /// The most that the file may grow to, in bytes: enough for some 80,000 parts.
+  ///
+  /// It takes only the space that it uses.
   package static let mapSize = 64 << 20
   static let tables = ["run", "part"]
   static let runKey = Array("run".utf8)
 
+  /// The path of the file; its lock file has the suffix `-lock`.
   package let path: FilePath
   let environment: LMDBEnvironment
   private let dropped = Atomic<UInt32>(0)
@@ -28,7 +30,9 @@ package final class StatusFile: Sendable {
     path = environment.path
   }
 
-  /// Makes an empty file in the place of an old one: the coordinator, before any worker starts.
+  /// Creates an empty file in the place of an old one, by the coordinator before any worker starts.
+  ///
+  /// - Throws: `StatusError`, also for a network file system, or `SystemCallError`.
   package static func create(_ path: FilePath) throws -> StatusFile {
     try create(path, mapSize: mapSize)
   }
@@ -41,12 +45,14 @@ package final class StatusFile: Sendable {
     return try open(path, access: .create(mapSize: mapSize))
   }
 
-  /// Opens the file that the coordinator made: a worker in a process of its own.
+  /// Opens the file that the coordinator created, by a worker process.
+  ///
+  /// - Throws: `StatusError`.
   package static func openForWriting(_ path: FilePath) throws -> StatusFile {
     try open(path, access: .write)
   }
 
-  /// Removes the file; who has it open keeps a file without a name.
+  /// Removes the file and its lock file; processes that have them open keep them.
   package static func remove(_ path: FilePath) throws(SystemCallError) {
     try Files.remove(path)
     try Files.remove(FilePath(path.string + "-lock"))
@@ -59,7 +65,7 @@ package final class StatusFile: Sendable {
       try LMDBEnvironment(path: path, tables: tables, access: access)
     }
     let file = StatusFile(environment)
-    // Leftovers of processes that were killed; what cannot be cleared now is when the map is full.
+    // Slots of killed readers; `put` clears them again when the map is full.
     _ = try? environment.clearDeadReaders()
     return file
   }
@@ -68,25 +74,27 @@ package final class StatusFile: Sendable {
 // MARK: - Writing
 
 extension StatusFile {
-  /// The updates of this process that were lost.
+  /// The updates of this process that failed and were dropped.
   package var droppedUpdates: UInt32 { dropped.load(ordering: .relaxed) }
 
+  /// Replaces the run's record; a failure is counted in `droppedUpdates`.
   package func write(run: RunRecord) {
     put([(Self.runKey, run.encoded())], in: environment.table(name: "run"))
   }
 
+  /// Replaces the record of one work order; a failure is counted in `droppedUpdates`.
   package func write(part: PartRecord) {
     write(parts: [part])
   }
 
-  /// Writes several parts in one step, such as all of a new plan.
+  /// Replaces the records of several work orders in one transaction.
   package func write(parts: [PartRecord]) {
     put(
       parts.map { (PartRecord.key(workOrder: $0.workOrder), $0.encoded()) },
       in: environment.table(name: "part"))
   }
 
-  /// Returns when the file is on the disk, so that a power cut now would cost little.
+  /// Writes the file through to the disk, where a power cut spares it; a failure is counted.
   package func sync() {
     do throws(LMDBError) {
       try environment.sync()
@@ -121,17 +129,23 @@ extension StatusFile {
 // MARK: - Reading
 
 extension StatusFile {
-  /// The run, or nil before its first record.
+  /// The run's record, nil before it is first written.
+  ///
+  /// - Throws: `StatusError`.
   package func run() throws(StatusError) -> RunRecord? {
     try StatusContents.run(in: environment)
   }
 
-  /// The part of a work order, or nil when none was planned.
+  /// The record of a work order, nil if none was planned.
+  ///
+  /// - Throws: `StatusError`.
   package func part(workOrder: UInt32) throws(StatusError) -> PartRecord? {
     try StatusContents.part(workOrder: workOrder, in: environment)
   }
 
-  /// What a reader in another process would see now.
+  /// The state that a reader in another process would see now.
+  ///
+  /// - Throws: `StatusError`.
   package func snapshot() throws(StatusError) -> StatusSnapshot {
     StatusSnapshot(contents: try StatusContents(environment), surroundings: .now())
   }

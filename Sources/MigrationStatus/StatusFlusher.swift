@@ -1,9 +1,9 @@
 import Synchronization
 import SystemCalls
 
-/// Tells the status file how far a worker is, from a thread of its own.
+/// Publishes a worker's progress to the status file, from a thread of its own.
 ///
-/// A writer that another process holds up stops this thread, never the migration.
+/// A write lock that another process holds blocks this thread, never the migration.
 package final class PartFlusher: Sendable {
   private final class State: Sendable {
     let record: Mutex<PartRecord>
@@ -21,7 +21,7 @@ package final class PartFlusher: Sendable {
     }
 
     func current(dropped: UInt32) -> PartRecord {
-      // To ask for the memory costs more than all the rest of an update.
+      // Sampling the memory costs more than all the rest of an update.
       let isEighth = updates.wrappingAdd(1, ordering: .relaxed).newValue.isMultiple(of: 8)
       let (now, peak) = (WallClock.now(), isEighth ? memory.sample() : memory.peak)
       return record.withLock { record in
@@ -42,7 +42,7 @@ package final class PartFlusher: Sendable {
   private let state: State
   private let thread: FlushThread
 
-  /// Begins to tell of a part that `PartRecord.start` has begun, at most ten times a second.
+  /// Starts to publish a part that `PartRecord.start` has begun, at most ten times a second.
   package init(
     file: StatusFile, record: PartRecord, every interval: Duration = .milliseconds(200)
   ) {
@@ -58,19 +58,20 @@ package final class PartFlusher: Sendable {
     thread.end()
   }
 
-  /// Counts work done; cheap enough for each batch of rows.
+  /// Adds migrated rows and bytes; cheap enough for each batch of rows.
   package func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) {
     state.rows.wrappingAdd(rows, ordering: .relaxed)
     state.bytes.wrappingAdd(bytes, ordering: .relaxed)
     state.lastKey.store(lastKey, ordering: .relaxed)
   }
 
-  /// Changes what is not counted, such as the state or the table; the next update tells it.
+  /// Changes fields that `advance` does not, such as the state or the table; the next update has
+  /// them.
   package func change(_ body: (inout PartRecord) -> Void) {
     state.record.withLock { body(&$0) }
   }
 
-  /// Tells the last state and ends the thread; false when it is still held up.
+  /// Publishes the final state and ends the thread; false if it is still blocked after the timeout.
   @discardableResult
   package func stop(within timeout: Duration = .seconds(5)) -> Bool {
     state.memory.sample()
@@ -78,7 +79,7 @@ package final class PartFlusher: Sendable {
   }
 }
 
-/// Tells the status file how far the coordinator is, from a thread of its own.
+/// Publishes the coordinator's progress to the status file, from a thread of its own.
 package final class RunFlusher: Sendable {
   private final class State: Sendable {
     let record: Mutex<RunRecord>
@@ -102,6 +103,7 @@ package final class RunFlusher: Sendable {
   private let state: State
   private let thread: FlushThread
 
+  /// Starts to publish the record, at most ten times a second.
   package init(
     file: StatusFile, record: RunRecord, every interval: Duration = .milliseconds(200)
   ) {
@@ -113,28 +115,29 @@ package final class RunFlusher: Sendable {
     thread.wake()
   }
 
-  /// The most memory that this process occupied so far, in bytes.
+  /// The peak resident memory of this process, in bytes.
   package var peakMemory: UInt64 { state.memory.sample() }
 
   deinit {
     thread.end()
   }
 
+  /// The record as it will be published next.
   package var record: RunRecord { state.record.withLock { $0 } }
 
-  /// Goes on to a later phase, and tells it at once.
+  /// Enters a later phase and publishes it at once.
   package func enter(_ phase: Phase, units: UInt64 = 0) {
     let now = WallClock.now()
     change { $0.enter(phase, units: units, at: now) }
   }
 
-  /// Ends the run with a sentence and an exit status, and tells it at once.
+  /// Ends the run with an error and an exit status, and publishes them at once.
   package func fail(_ error: String, exitStatus: Int32) {
     let now = WallClock.now()
     change { $0.fail(error, exitStatus: exitStatus, at: now) }
   }
 
-  /// Counts units of the phase as done.
+  /// Counts units of the phase as done; the next update has them.
   package func advance(units: UInt64 = 1) {
     let now = WallClock.now()
     state.record.withLock { record in
@@ -143,13 +146,13 @@ package final class RunFlusher: Sendable {
     }
   }
 
-  /// Changes anything else, such as totals, and tells it at once.
+  /// Changes any other fields, such as totals, and publishes them at once.
   package func change(_ body: (inout RunRecord) -> Void) {
     state.record.withLock { body(&$0) }
     thread.wake()
   }
 
-  /// Tells the last state and ends the thread; false when it is still held up.
+  /// Publishes the final state and ends the thread; false if it is still blocked after the timeout.
   @discardableResult
   package func stop(within timeout: Duration = .seconds(5)) -> Bool {
     thread.stop(within: timeout)

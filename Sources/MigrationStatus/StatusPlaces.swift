@@ -1,15 +1,14 @@
 import SystemCalls
 package import SystemPackage
 
-/// Where what is told of a migration may be found, by its source, its output or its folder.
+/// The places where status files and records of a migration may lie, for any path that leads to it.
 ///
-/// Everything found is read as what anybody may have put there: only plain files count, no link is
-/// followed below the path that was asked for, and a record leads to a work folder only where the
-/// status file in it is of the same run.
+/// Contents are not trusted: only regular files count, no link is followed below the given path,
+/// and a record leads to a work folder only if the status file in it has the same run.
 package struct StatusPlaces: Sendable {
   private static let workSuffix = ".godwit"
   private static let statusName: FilePath.Component = "status.mdb"
-  /// So many entries of a folder are looked at.
+  /// The most entries of a folder that are searched for work folders.
   private static let mostEntries = 10_000
 
   /// Work folders, the likeliest first.
@@ -17,7 +16,8 @@ package struct StatusPlaces: Sendable {
   /// Records, the likeliest first.
   private let records: [OutcomeFile]
 
-  /// Takes a path as a user gives it: a store, an output, a work folder or one that holds some.
+  /// Takes a path as a user gives it: a store, an output, a work folder, or a folder of work
+  /// folders.
   package init(_ path: FilePath) {
     let resolved =
       (try? Files.resolved(path)) ?? (try? Files.resolvedFolder(of: path)) ?? path
@@ -28,7 +28,7 @@ package struct StatusPlaces: Sendable {
     } else if Self.kind(of: resolved) == .directory {
       folders += [resolved] + Self.workFolders(in: resolved)
     }
-    // The folder may be gone: its name tells whose it was.
+    // The folder may be gone, but its name has that of the store.
     for folder in folders + [resolved] {
       if folder.string.hasSuffix(Self.workSuffix) {
         stores.append(FilePath(String(folder.string.dropLast(Self.workSuffix.count))))
@@ -41,16 +41,16 @@ package struct StatusPlaces: Sendable {
     self.records = records
   }
 
-  /// What is told, as far as anything is: the status file of the run that began last, and the
-  /// record of it.
+  /// The status file of the run that began last, and its record, whichever exist.
   struct Found {
     var reader: StatusReader?
     var record: OutcomeRecord?
   }
 
-  /// Looks now; `open` is a status file that this process has open, which may not be opened twice.
+  /// Searches all places; `open` is a status file that this process has open and must not open
+  /// twice.
   ///
-  /// - Throws: the failure to read where nothing else was found.
+  /// - Throws: the failure to read one of them, if nothing else was found.
   func find(open: StatusReader?) throws -> Found {
     var search = Search(open: open)
     for folder in folders { search.look(in: folder.appending(Self.statusName), for: nil) }
@@ -77,7 +77,7 @@ package struct StatusPlaces: Sendable {
         let run = try reader.read().run
         if wanted == nil || run.run == wanted { readers.append((reader, run)) }
       } catch let error as StatusError where error.problem == .empty {
-        // The run that made it has said nothing yet.
+        // Its run has not written its first record yet.
       } catch {
         failure = failure ?? error
       }
@@ -104,7 +104,7 @@ package struct StatusPlaces: Sendable {
     (try? Files.fileStatusIfPresent(path, followLinks: false))?.kind
   }
 
-  /// The marked folders that `--work` had made in a folder.
+  /// The folders in a folder that `--work` may have made, by their names.
   private static func workFolders(in folder: FilePath) -> [FilePath] {
     guard let names = try? Files.listDirectory(folder), names.count <= mostEntries else {
       return []

@@ -3,10 +3,12 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-/// The status file of a migration of another process, open for reading.
+/// A status file of another process, open for reading.
 ///
-/// Within the process of the migration ask its `StatusFile`: no file is opened twice.
+/// The migrating process itself reads through its `StatusFile`, because LMDB forbids to open a file
+/// twice in one process.
 package final class StatusReader: Sendable {
+  /// The path under which the file was opened; it may name another file since, see `isReplaced`.
   package let path: FilePath
   private let environment: LMDBEnvironment
   private let opened: FileStatus
@@ -18,7 +20,11 @@ package final class StatusReader: Sendable {
     opened = try Files.fileStatus(path)
   }
 
-  /// Opens the file, and frees what killed readers hold.
+  /// Opens the file and clears reader slots of killed processes.
+  ///
+  /// A file without tables is being created right now, and is tried again for 80 ms.
+  ///
+  /// - Throws: `StatusError`, or `SystemCallError` if the file is gone.
   package static func open(_ path: FilePath) throws -> StatusReader {
     var attempts = 0
     while true {
@@ -31,7 +37,7 @@ package final class StatusReader: Sendable {
         _ = try? environment.clearDeadReaders()
         return reader
       } catch let error as StatusError {
-        // The file has been made this moment, and its tables follow.
+        // The file has just been created, and its tables are not there yet.
         attempts += 1
         guard attempts < 5, case .database(.missingTable, _) = error.problem else { throw error }
         Processes.sleep(microseconds: 20_000)
@@ -39,10 +45,10 @@ package final class StatusReader: Sendable {
     }
   }
 
-  /// What the file tells now; the fraction is never less than one told before of the same run.
+  /// The present state of the run; within one run the fraction never falls from call to call.
   package func snapshot() throws(StatusError) -> StatusSnapshot { try read().snapshot }
 
-  /// The record of the run itself, and what it comes to.
+  /// The present run record, and the snapshot computed from all records.
   package func read() throws(StatusError) -> (run: RunRecord, snapshot: StatusSnapshot) {
     let contents = try StatusContents(environment)
     var snapshot = StatusSnapshot(contents: contents, surroundings: .now())
@@ -54,10 +60,11 @@ package final class StatusReader: Sendable {
     return (contents.run, snapshot)
   }
 
-  /// Grows with every update, so that who polls can skip what has not changed.
+  /// The number of LMDB's last commit, which grows with each update: unchanged, nothing needs to be
+  /// read.
   package var lastUpdate: UInt64 { environment.lastTransaction }
 
-  /// Whether the name now belongs to another file or to none: open again.
+  /// Whether the path now names another file or none, so that it has to be opened again.
   package var isReplaced: Bool {
     guard let named = try? Files.fileStatusIfPresent(path) else { return true }
     return !named.isSameFile(as: opened)

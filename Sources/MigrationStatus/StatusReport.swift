@@ -1,12 +1,15 @@
 package import SystemPackage
 
-/// The state of a migration with all that is known of it, as shown and as written as JSON.
+/// The state of a migration with everything known about it, as `godwit status` shows it and writes
+/// it as JSON.
 package struct StatusReport: Sendable {
+  /// The state, its exit status and its reason.
   package var decision: StateDecision
-  /// What the status file tells, where there is one.
+  /// The progress in the status file, nil if there is none or it is of an older run.
   package var snapshot: StatusSnapshot?
+  /// The record beside the store, nil if there is none or it is of an older run.
   package var record: OutcomeRecord?
-  /// What the tool said at the end.
+  /// What the tool printed at the end, or the error in the status file.
   package var sentences: [String]
 
   init?(told: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?) {
@@ -23,7 +26,7 @@ package struct StatusReport: Sendable {
       return nil
     }
     self.decision = decision
-    // A status file of another run than the one that is told of is of no use.
+    // The status file is of an earlier run than the record.
     let isOlder = told.map { told in
       record.map { $0.run != told.run.run && $0.started > told.snapshot.startedAt } ?? false
     }
@@ -41,7 +44,7 @@ extension StatusReport: Encodable {
     case state, exitStatus, sentences, source, destination, work, ended, rows, losses
   }
 
-  /// The fields of the status file, and beside them those of the state and of the record.
+  /// Writes the fields of the snapshot, and those of the decision and the record beside them.
   package func encode(to encoder: any Encoder) throws {
     try snapshot?.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -58,18 +61,19 @@ extension StatusReport: Encodable {
   }
 }
 
-/// Looks again and again at what is told of a migration.
+/// Looks repeatedly at the state of one migration, keeping its status file open in between.
 package final class StatusWatch {
   private let path: FilePath
   private var reader: StatusReader?
 
+  /// Takes a path as a user gives it; see `StatusPlaces`.
   package init(_ path: FilePath) { self.path = path }
 
-  /// What is told now; nil where nothing is known.
+  /// The present state, nil if nothing is known of a migration.
   ///
-  /// - Throws: where there is something and it cannot be read.
+  /// - Throws: if there is a status file or a record, and it cannot be read.
   package func look() throws -> StatusReport? {
-    // A run that has ended has removed its file; what is open still holds its last word.
+    // A run that has ended has removed its file; the open one still has its last records.
     let last = try? reader?.read()
     if reader?.isReplaced == true { reader = nil }
     do {

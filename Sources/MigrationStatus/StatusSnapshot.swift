@@ -1,67 +1,114 @@
 import SystemCalls
 
-/// How far a migration is, as shown and as written as JSON; times are seconds since 1970.
+/// The progress of a migration as `godwit status` shows it and writes it as JSON.
+///
+/// Properties are keys of the JSON. Times are seconds since 1970, 0 if not known.
 package struct StatusSnapshot: Codable, Hashable, Sendable {
+  /// The progress of one work order; `PartRecord` documents the fields it shares.
   package struct Part: Codable, Hashable, Sendable {
+    /// The state of a work order, by its name.
     package enum State: String, Codable, Sendable {
+      /// As `PartRecord.State`.
       case planned, running, done, failed
     }
 
+    /// The order's number in the plan.
     package var workOrder: UInt32
+    /// The number of the partition from which its rows come.
     package var partition: UInt32
+    /// What the record claims; `isStale` says whether to believe `running`.
     package var state: State
+    /// How many workers have started on it.
     package var attempt: UInt32
+    /// The process identifier of its worker.
     package var process: Int32
+    /// Source rows to migrate.
     package var rowsTotal: UInt64
+    /// Source rows migrated, all of them once it is done.
     package var rowsDone: UInt64
+    /// Source bytes to migrate.
     package var bytesTotal: UInt64
+    /// The most source bytes that any attempt migrated.
     package var bytesDone: UInt64
+    /// The primary key of the row migrated last.
     package var lastKey: Int64
+    /// When the present attempt started.
     package var startedAt: Double
+    /// When its worker last wrote the record.
     package var heartbeatAt: Double
+    /// When its worker last completed rows.
     package var progressAt: Double
+    /// The peak resident memory of its worker.
     package var peakMemoryBytes: UInt64
+    /// The exit status of a worker that failed.
     package var exitCode: Int32
+    /// The signal that ended its worker, 0 if none did.
     package var exitSignal: Int32
+    /// The destination table whose rows are being migrated.
     package var table: String
+    /// Why the last attempt failed.
     package var error: String?
-    /// Whether it claims to run, yet has been silent and its process is gone.
+    /// Whether it claims to be running, yet its worker is silent and gone.
     package var isStale: Bool
   }
 
+  /// Identifies the run.
   package var run: Identifier
+  /// The present phase.
   package var phase: Phase
+  /// The phase in which the run failed, nil if it has not.
   package var failedPhase: Phase?
-  /// 0...1; see docs/status-file.md, "Fraction".
+  /// The completed share of the run, 0...1; see docs/status-file.md, "Fraction".
   package var fraction: Double
-  /// nil until a hundredth is done.
+  /// The estimated time remaining, nil before a hundredth is done and once the run has failed.
   package var secondsRemaining: Double?
-  /// Whether the run has not ended, yet its coordinator has been silent and is gone.
+  /// Whether the run has not ended, yet its coordinator is silent and gone.
   package var isStale: Bool
+  /// The process identifier of the coordinator.
   package var coordinator: Int32
+  /// When the run started.
   package var startedAt: Double
+  /// When the present phase started, or the run ended.
   package var phaseStartedAt: Double
+  /// When the coordinator last wrote its record.
   package var heartbeatAt: Double
+  /// When the coordinator or any worker last completed something.
   package var progressAt: Double
+  /// Source rows of the run.
   package var rowsTotal: UInt64
+  /// Source rows migrated, at most `rowsTotal`.
   package var rowsDone: UInt64
+  /// Source bytes of the run; 10,000 for each stage where there are several.
   package var bytesTotal: UInt64
+  /// Source bytes migrated, at most `bytesTotal`.
   package var bytesDone: UInt64
+  /// Units of the present phase, such as tables, indexes or pages.
   package var unitsTotal: UInt64
+  /// Units of the present phase that are done, at most `unitsTotal`.
   package var unitsDone: UInt64
+  /// The number of work orders in the plan.
   package var workOrders: UInt32
+  /// How many workers may run at once.
   package var workersWanted: UInt32
+  /// How many workers run, without those that are stale.
   package var workersRunning: Int
+  /// The peak resident memory of the coordinator.
   package var peakMemoryBytes: UInt64
+  /// Status updates that the coordinator and all workers could not write.
   package var droppedUpdates: UInt64
+  /// Why the run failed.
   package var error: String?
+  /// All work orders, by number.
   package var parts: [Part]
 }
 
-/// What a snapshot asks of the world.
+/// The clock and the processes against which records are judged; replaced in tests.
 struct Surroundings: Sendable {
+  /// The present time, in nanoseconds since 1970.
   var time: Int64
+  /// The present start of the machine, nil if unknown.
   var boot: Identifier?
+  /// What is known of a process with this identifier and start time.
   var presence: @Sendable (_ process: Int32, _ start: UInt64) -> Processes.Presence
 
   static func now() -> Surroundings {
@@ -70,15 +117,16 @@ struct Surroundings: Sendable {
       presence: Processes.presence(_:startTime:))
   }
 
-  /// Whether the machine has started anew since; numbers of processes start anew with it.
+  /// Whether the machine has been restarted since, which makes identifiers of processes
+  /// meaningless.
   func isAfterRestart(since written: Identifier) -> Bool {
     guard let boot, written != .none else { return false }
     return boot != written
   }
 
-  /// Silent for 3 s, and gone.
+  /// Whether a process has written no heartbeat for 3 s and is gone.
   ///
-  /// A clock that was set counts as silence, so both must hold.
+  /// Both are required, because a clock that was set looks like silence.
   func isLost(
     _ process: Int32, start: UInt64, heartbeatAt: Int64, boot written: Identifier
   ) -> Bool {
@@ -101,7 +149,7 @@ extension StatusSnapshot {
       run.phase.isWorking
       && surroundings.isLost(
         run.coordinator, start: run.coordinatorStart, heartbeatAt: run.heartbeatAt, boot: run.boot)
-    // Nothing is left of a run that goes on no more.
+    // A stale run has no time remaining.
     secondsRemaining = isStale ? nil : progress.secondsRemaining(at: surroundings.time)
     coordinator = run.coordinator
     startedAt = seconds(run.startedAt)
@@ -160,7 +208,7 @@ extension StatusSnapshot.Part {
 
 private func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
 
-/// Records are read, not trusted: a sum of theirs may not fit.
+/// The sum of numbers, at most `UInt64.max`: records are not trusted to add up.
 func sum(numbers: [UInt64]) -> UInt64 {
   numbers.reduce(0) { total, next in
     let (sum, overflow) = total.addingReportingOverflow(next)

@@ -8,14 +8,14 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// Brings the files that a result's external values name to where the result will look for them.
+/// Copies the files of external binary data that the result refers to.
 struct ExternalFiles {
   let schema: StoreSchema
   let result: FilePath
-  /// What workers say of them.
+  /// The file names that workers listed while they wrote the result.
   let names: ExternalNames
 
-  /// Copies the files from one store's folder to another's; the names of those that are missing.
+  /// Copies the files from one store's folder to another's, and returns the names of missing ones.
   func bring(from store: FilePath, to destination: FilePath) throws -> [String] {
     let source = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
@@ -39,7 +39,7 @@ struct ExternalFiles {
     return missing
   }
 
-  /// Tells every name that a value of the result has, some of them more than once.
+  /// Calls `body` with each file name that the result refers to, some of them more than once.
   func forEachName(_ body: (String) throws -> Void) throws {
     var unlisted: [ExternalReferences] = []
     for (table, columns) in schema.externalColumns.sorted(by: { $0.key < $1.key }) {
@@ -59,7 +59,7 @@ struct ExternalFiles {
     try Files.createDirectory(Files.parent(of: target))
     try Files.createDirectory(target)
     let (original, copy) = (source.appending(name), target.appending(name))
-    // A file has its name only once it is whole, so one that differs is somebody else's.
+    // A file gets its name once it is complete, so one that differs was not copied from here.
     if let found = try Files.fileStatusIfPresent(copy, followLinks: false) {
       guard found.kind == .file, found.size == size, try Files.hasSameBytes(original, as: copy)
       else {
@@ -68,19 +68,19 @@ struct ExternalFiles {
       return
     }
     let part = FilePath("\(copy).godwit-part")
-    // What a kill has cut off is copied again.
+    // A kill may have left a part of a copy.
     try Files.removeRegularFile(part)
     try Files.cloneOrCopy(from: original, to: part)
     try Files.renameNoReplace(part, to: copy)
   }
 }
 
-/// The names of external files that the values of a column are.
+/// The references to external binary data in one column: the byte 2, then the file's name.
 struct ExternalReferences {
   let table: String
   let column: String
 
-  /// Tells one name after the other.
+  /// Calls `body` with each file name.
   func forEach(in db: Database, body: (String) throws -> Void) throws {
     let name = SQL.identifier(name: column)
     // The length keeps SQLite from reading the values that are in the store, which may be long.

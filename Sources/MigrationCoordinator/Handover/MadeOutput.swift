@@ -3,7 +3,7 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// What an output was made of, and how it is known again.
+/// Identifies an output and what it was made of, so that a repeated command finds it done.
 struct MadeOutput: Encodable {
   private var source: SourceFingerprint
   private var device: UInt64
@@ -12,7 +12,7 @@ struct MadeOutput: Encodable {
   private var modified: Int64
   private var options: [String]
 
-  /// Looks at the output of a request as it is now.
+  /// Describes the output of a request as it is on disk now.
   init(of request: MigrationRequest, from source: SourceFingerprint) throws {
     let status = try Files.fileStatus(request.destination, followLinks: false)
     self.source = source
@@ -23,7 +23,7 @@ struct MadeOutput: Encodable {
     options = request.resultOptions
   }
 
-  /// A text that is the same for the same output of the same source.
+  /// The description as text; equal texts mean the same output of the same source and options.
   func text() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]

@@ -7,10 +7,10 @@ import SystemCalls
 import SystemPackage
 
 // (1) A store that is kept finds its external files under its new name.
-// (2) A file is removed only where the old store names it, the new one does not, and the old one
-// goes; never through a link, and nothing but a regular file in the store's own folder.
+// (2) A file is removed only if the old store, which is removed, refers to it and the new one does
+// not; never through a link, and nothing but a regular file in the store's own folder.
 
-/// The external files of a store that a new one replaces.
+/// The external binary data files of a store that a new one replaces.
 struct OldExternalFiles {
   let store: FilePath
 
@@ -20,10 +20,9 @@ struct OldExternalFiles {
 
   // MARK: The old store is kept
 
-  /// Gives the store that is kept its own names of all external files; those that are new.
+  /// Links all files under the name of the kept store, and returns the new paths.
   ///
-  /// Core Data never writes to such a file again, so one file may have both names: each store drops
-  /// its own.
+  /// Core Data never writes to such a file again, so two stores may share it: each unlinks its own.
   func keep(for kept: FilePath) throws -> [FilePath] {
     guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else { return [] }
     let names = try Files.listDirectory(folder).filter(Self.isName)
@@ -62,13 +61,13 @@ struct OldExternalFiles {
     }
   }
 
-  /// Takes back what `keep` made, for a store that stays where it is.
+  /// Removes what `keep` linked, for a swap that failed.
   func undo(_ links: [FilePath]) {
-    // What fails here leaves a second name, and the first failure is the one to tell.
+    // A failure here only leaves a second name; the caller throws the failure before it.
     for path in links { _ = try? Files.remove(path) }
   }
 
-  /// Core Data names them after UUIDs.
+  /// Whether a name has the form of a UUID, as Core Data names such files.
   private static func isName(_ name: FilePath.Component) -> Bool {
     let bytes = name.string.utf8
     return bytes.count == 36
@@ -80,7 +79,7 @@ struct OldExternalFiles {
 
   // MARK: The old store is removed
 
-  /// The files that the old store names and the result does not.
+  /// The files that the old store refers to and the result does not.
   func obsolete(_ survey: StoreSurvey, files: ExternalFiles) throws -> [FilePath.Component] {
     let columns = survey.schema.externalColumns
     guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store)),
@@ -100,7 +99,7 @@ struct OldExternalFiles {
     return named.sorted().compactMap { FilePath.Component($0) }.filter(Self.isName)
   }
 
-  /// Whether another file beside the store would look for its external files in the same folder.
+  /// Whether another store in the folder has the same support folder: they differ in extension.
   private var isShared: Bool {
     get throws {
       let own = store.lastComponent?.string ?? ""
@@ -115,7 +114,7 @@ struct OldExternalFiles {
     try Files.fileStatusIfPresent(path, followLinks: false)?.isDirectory == true
   }
 
-  /// Removes files that no store names any more.
+  /// Removes files that no store refers to any more.
   func remove(_ names: [FilePath.Component]) throws {
     for name in names {
       let path = folder.appending(name)

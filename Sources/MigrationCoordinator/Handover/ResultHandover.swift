@@ -6,15 +6,16 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// Puts a finished result where it belongs.
+/// Puts a finished result in its final place.
 struct ResultHandover {
   let request: MigrationRequest
   let survey: StoreSurvey
   let files: ExternalFiles
   let paths: MigrationPaths
 
-  /// Renames the result to the output, or exchanges it with the store; the path of the old store
-  /// where it is kept.
+  /// Renames the result to the output, or exchanges it with the store.
+  ///
+  /// Returns the path of the old store if it is kept.
   func run() throws -> FilePath? {
     _ = try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
@@ -44,7 +45,7 @@ struct ResultHandover {
     return request.discardsOld ? nil : kept
   }
 
-  /// `STORE.before-TIME`; within one second with a number.
+  /// `STORE.before-TIME`, with a number for the second and later ones within one second.
   private func nameOfKept() throws -> FilePath {
     let plain = "\(request.store).before-\(Self.timestamp())"
     var name = FilePath(plain)
@@ -64,7 +65,9 @@ struct ResultHandover {
     return formatter.string(from: Date())
   }
 
-  /// Throws where a log lies at a store's name, which SQLite would replay into it.
+  /// Checks that no log lies beside a store's path, which SQLite would replay into the new store.
+  ///
+  /// - Throws: `MigrationError.outputExists`.
   static func requireFreeLogs(of store: FilePath) throws {
     for suffix in ["-wal", "-journal", "-shm"] {
       let beside = FilePath("\(store)\(suffix)")

@@ -11,15 +11,17 @@ import SystemPackage
 //
 //     built -> named [rename]   named -> swapped [exchange]   swapped -> done [discard, or keep]
 
-/// Puts a finished store in the place of the old one.
+/// Exchanges a finished store with the old one.
 struct StoreSwapper {
   let store: FilePath
   let fingerprint: SourceFingerprint
-  /// The name under which the old store is kept.
+  /// The path under which the old store is kept, and which the new one has before the exchange.
   let kept: FilePath
   let journal: SwapJournal
 
-  /// Swaps `result`, which lies on the same file system, with the store.
+  /// Exchanges `result`, which lies on the same file system, with the store.
+  ///
+  /// - Throws: `StoreError` if the store has changed since the survey, or is in use.
   func swap(_ result: FilePath, discardsOld: Bool) throws {
     guard try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(problem: .changedDuringMigration, store: store)
@@ -30,7 +32,7 @@ struct StoreSwapper {
     guard
       let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
     else { throw StoreError(problem: .inUse, store: store) }
-    // A commit between the look and the lock would be lost with the old store.
+    // A commit between the comparison and the lock would be lost with the old store.
     guard try Facts(of: store) == expected else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }
@@ -55,8 +57,8 @@ struct StoreSwapper {
     }
   }
 
-  /// What a change of the store's files would change, found out without opening the main file:
-  /// closing it again would drop the locks that SQLite holds in this process.
+  /// What changes with the store's files, found without opening the main file: closing it would
+  /// drop the locks that SQLite holds in this process.
   private struct Facts: Equatable {
     var main: FileStatus
     var log: FileStatus?
@@ -71,7 +73,7 @@ struct StoreSwapper {
     }
   }
 
-  /// Brings the log into the main file, alone with it: what was migrated is what both hold.
+  /// Checkpoints the log into the main file, with the store locked: the migration read both.
   private func foldLog() throws -> Facts {
     let before = try Facts(of: store)
     let connection = try StoreConnection.writable(store)
@@ -93,7 +95,7 @@ struct StoreSwapper {
     return after
   }
 
-  /// A log beside the new store would be replayed into it, so none may stay.
+  /// Removes empty logs, which SQLite would replay into the new store once they are not.
   private func removeEmptyLogs() throws {
     for suffix in ["-wal", "-journal"] {
       let path = FilePath(store.string + suffix)

@@ -3,11 +3,10 @@ import Planning
 import SystemCalls
 import SystemPackage
 
-/// Remembers that a result is about to leave the work folder, so that what a kill leaves is known
-/// for what it is.
+/// Records that a result is about to leave the work folder, so that its file is recognized after a
+/// kill.
 ///
-/// Between the two steps of a swap the new store bears the name under which the old one will be
-/// kept.
+/// Between the two steps of a swap the new store has the path under which the old one will be kept.
 struct SwapJournal {
   private let path: FilePath
   private let destination: FilePath
@@ -17,17 +16,18 @@ struct SwapJournal {
     destination = paths.destination
   }
 
+  /// The recorded path, and the file that gets it.
   private struct Entry: ResumableFile {
     static let formatVersion = 1
 
     var name: String
     var device: UInt64
     var inode: UInt64
-    /// Whether the name is the one that the store keeps.
+    /// Whether the path is the result's final one.
     var isLast: Bool
   }
 
-  /// Notes that a result gets a name: the last one, or the one from which it will be exchanged.
+  /// Records that a result gets a path: its final one, or the one from which it will be exchanged.
   func begin(_ result: FilePath, named name: FilePath, isLast: Bool = false) throws {
     let status = try Files.fileStatus(result)
     let entry = Entry(
@@ -35,13 +35,13 @@ struct SwapJournal {
     try Files.writeFileAtomically(Array(JSONEncoder().encode(VersionedFile(entry))), to: path)
   }
 
-  /// Whether the file at a path is a result that has got its last name.
+  /// Whether the file at a path is a result that has reached its final place.
   func isFinished(_ result: FilePath) throws -> Bool {
     guard let entry = try entry(), entry.isLast else { return false }
     return try isThere(entry, at: result)
   }
 
-  /// Removes a new store that was named and never exchanged; the old one is in its place then.
+  /// Removes a new store that was named and never exchanged: the old one is still in its place.
   func recover() throws {
     if let entry = try entry(), !entry.isLast, isOwnName(entry.name),
       try isThere(entry, at: FilePath(entry.name))
@@ -51,9 +51,9 @@ struct SwapJournal {
     try Files.removeRegularFile(path)
   }
 
-  /// The entry; nil where there is none that can be read.
+  /// The entry, nil if there is none or it is damaged.
   ///
-  /// - Throws: `workFolderForeign` where another version of Godwit has left one.
+  /// - Throws: `MigrationError.workFolderForeign`, for a journal of another version of Godwit.
   private func entry() throws -> Entry? {
     guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
       return nil
@@ -62,7 +62,7 @@ struct SwapJournal {
     do {
       return try JSONDecoder().decode(VersionedFile<Entry>.self, from: Data(bytes)).content
     } catch let error as OtherFormatVersion {
-      // Whether a store bears a name that is not its last, only that version can tell.
+      // Only that version knows whether a new store still has a path that is not its final one.
       throw MigrationError.workFolderForeign(
         Files.parent(of: path), .otherFormat(error.found ?? 0))
     } catch is DecodingError {
@@ -70,7 +70,7 @@ struct SwapJournal {
     }
   }
 
-  /// Whether a new store may have that name before the swap: a journal may say anything.
+  /// Whether a new store may have that path before the exchange: the journal itself is not trusted.
   private func isOwnName(_ name: String) -> Bool {
     name.hasPrefix("\(destination).before-")
       && Files.parent(of: FilePath(name)) == Files.parent(of: destination)

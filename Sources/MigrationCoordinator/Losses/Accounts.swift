@@ -1,67 +1,80 @@
 package import Mapping
 
-/// Where all objects of a store went, in one stage of a migration.
+/// Accounts for every source row of one stage: migrated or dropped.
 package struct StageAccounts: Hashable, Codable, Sendable {
-  /// Objects that came to nothing for one cause.
+  /// Objects that were not migrated, for one cause.
   package struct Drop: Hashable, Codable, Sendable {
+    /// Why they were dropped.
     package var cause: LossCause
+    /// How many were dropped.
     package var objects: Int64
   }
 
-  /// The objects of one source entity: those that came in are those that went out and those that
-  /// were dropped.
+  /// The objects of one source entity; `rowsIn` is `rowsOut` plus all of `dropped`.
   package struct OfEntity: Hashable, Codable, Sendable {
+    /// The name of the source entity; its subentities have accounts of their own.
     package var entity: String
-    /// Rows that the source has.
+    /// Rows of the entity in the source.
     package var rowsIn: Int64
-    /// Of those, the ones of which something was made.
+    /// Those of `rowsIn` from which at least one destination object was made.
     package var rowsOut: Int64
+    /// The others, by cause.
     package var dropped: [Drop]
   }
 
-  /// The pairs of one source join table.
+  /// The pairs of one many-to-many relationship, counted in its join table.
   package struct OfPairs: Hashable, Codable, Sendable {
+    /// The entity that owns the relationship after which the join table is named.
     package var entity: String
+    /// The relationship after which the join table is named.
     package var relationship: String
+    /// Rows of the join table in the source.
     package var rowsIn: Int64
+    /// Rows written to the destination's join table.
     package var rowsOut: Int64
-    /// Pairs without one of their keys.
+    /// Pairs of which one key is NULL.
     package var incomplete: Int64
-    /// Pairs whose relationship or one of whose objects has no place.
+    /// Pairs whose relationship, or one of whose objects, does not exist in the destination.
     package var dropped: Int64
   }
 
-  /// Which stage, from 1.
+  /// The number of the stage, from 1.
   package var stage = 1
+  /// All entities of the source that are not abstract.
   package var entities: [OfEntity] = []
-  /// What each mapping took and made, where a mapping model says it.
+  /// What each entity mapping took and made, if objects were migrated one by one.
   package var mappings: [ObjectAccounts.OfMapping] = []
+  /// All join tables of the source, if rows were migrated by programs.
   package var pairs: [OfPairs] = []
-  /// Rows that were written, by destination entity.
+  /// Rows written, by destination entity.
   package var rows: [String: Int64] = [:]
 }
 
-/// Numbers of rows that do not agree, so that nothing may be swapped.
+/// Two counts that should agree and do not, which forbids the swap.
 package struct AccountMismatch: Hashable, Codable, Sendable {
+  /// Which counts disagree.
   package enum Side: String, Hashable, Codable, Sendable {
-    /// Rows of a source table, counted twice.
+    /// Rows of a source table, counted by the survey and by the workers.
     case table
-    /// Objects in, against those out and dropped.
+    /// Objects in, and the sum of those out and dropped.
     case source
-    /// Objects that a mapping took, against those that it made.
+    /// Objects that an entity mapping took, and those that it made.
     case mapping
-    /// Rows of a destination entity, against the objects that were made for it.
+    /// Rows of a destination entity, and the objects made for it.
     case destination
   }
 
+  /// Which counts disagree.
   package var side: Side
-  /// The table, the entity or the mapping.
+  /// The table, the entity or the mapping that was counted.
   package var name: String
+  /// The count of the source.
   package var expected: Int64
+  /// The count of what was done.
   package var found: Int64
 }
 
-/// Compares accounts of one stage, and throws where they do not add up.
+/// Collects the mismatches in the accounts of one stage.
 struct AccountCheck {
   private(set) var mismatches: [AccountMismatch] = []
 

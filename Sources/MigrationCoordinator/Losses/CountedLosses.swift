@@ -7,7 +7,7 @@ import Schema
 import StoreFormat
 import Survey
 
-/// Counts in a store what mapping models of one step leave behind.
+/// Counts in a store what the mapping models of one step do not migrate.
 struct CountedLosses {
   let survey: StoreSurvey
   let destination: StoreSchema
@@ -21,17 +21,17 @@ struct CountedLosses {
     losses = MappingLosses(models: mappings, source: survey.model, destination: destination.model)
   }
 
-  /// All that can be told before an object is made.
+  /// All losses that are known before an object is made.
   func beforehand(now: Double) throws -> [Loss] {
     try count(losses.possible) + divided(now: now)
   }
 
-  /// What of the things that a policy could have read nothing has read.
+  /// Losses of properties that policies could have read and did not.
   func unread(_ read: PropertiesRead) throws -> [Loss] {
     try count(Self.unread(losses.open, read: read, survey: survey))
   }
 
-  /// Those of some possible losses that remain where those properties were read.
+  /// Those of some possible losses whose properties were not read.
   static func unread(
     _ open: [PossibleLoss], read: PropertiesRead, survey: StoreSurvey
   ) -> [PossibleLoss] {
@@ -57,7 +57,7 @@ struct CountedLosses {
     try Self.count(possible, survey: survey, destination: destination)
   }
 
-  /// Counts in the rows of the store.
+  /// Counts possible losses in the rows of the store, and omits those that affect none.
   static func count(
     _ possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema
   ) throws -> [Loss] {
@@ -78,7 +78,7 @@ struct CountedLosses {
     }
   }
 
-  /// What filters leave, found out object by object.
+  /// The losses caused by filter predicates, found by evaluating them for each object.
   private func divided(now: Double) throws -> [Loss] {
     if losses.divisions.isEmpty { return [] }
     var result: [Loss] = []

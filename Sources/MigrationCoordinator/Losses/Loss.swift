@@ -1,8 +1,9 @@
 package import Mapping
 package import ObjectModel
 
-/// Data of a store that have no place in the result.
+/// Data of a store that the result will not have.
 package struct Loss: Hashable, Codable, Sendable {
+  /// What `Loss.count` counts.
   package enum Kind: String, Hashable, Codable, Sendable {
     /// Objects.
     case entity
@@ -10,19 +11,24 @@ package struct Loss: Hashable, Codable, Sendable {
     case attribute
     /// References or pairs.
     case relationship
-    /// Rows that stand for nothing that the model knows.
+    /// Rows whose entity or keys the model does not know.
     case row
   }
 
+  /// What is counted.
   package var kind: Kind
+  /// Why it is lost, which decides whether consent is required.
   package var cause: LossCause
-  /// The source entity; of a row, the root entity whose table it is in.
+  /// The source entity; for a row, the root entity of its table.
   package var entity: String
+  /// The attribute or relationship, nil if whole objects are lost.
   package var property: String?
+  /// How many objects, values, references or rows are lost.
   package var count: Int64
-  /// Some keys of what is lost, the lowest first, where they are known.
+  /// Some of the lowest primary keys of what is lost; empty where they are not known.
   package var keys: [Int64]
 
+  /// Creates a loss, by default of a property or entity that the destination model lacks.
   package init(
     kind: Kind, cause: LossCause = .removed, entity: String, property: String?, count: Int64,
     keys: [Int64] = []
@@ -35,17 +41,20 @@ package struct Loss: Hashable, Codable, Sendable {
     self.keys = keys
   }
 
-  /// What a consent calls it: `Entity` or `Entity.property`.
+  /// The name by which consent is given: `Entity` or `Entity.property`.
   package var name: String { property.map { "\(entity).\($0)" } ?? entity }
 }
 
-/// What whoever migrates allows to be lost.
+/// Which losses the user accepts.
 package enum LossConsent: Hashable, Sendable {
+  /// No loss beyond what the destination model itself removes.
   case none
+  /// Any loss.
   case all
-  /// Whatever is lost of these entities (`Entity`) or of these properties (`Entity.property`).
+  /// Any loss of these entities (`Entity`) or of these properties (`Entity.property`).
   case some(Set<String>)
 
+  /// Whether this consent accepts a loss.
   package func covers(_ loss: Loss) -> Bool {
     switch self {
     case .none: false
@@ -54,8 +63,8 @@ package enum LossConsent: Hashable, Sendable {
     }
   }
 
-  /// The names that are none of an entity or a property of these models, and those that are: of a
-  /// property that an entity lacks, the entity's.
+  /// Names in this consent that no entity or property of these models has, and the names that were
+  /// possible instead: for an unknown property those of its entity.
   package func unknownNames(
     _ models: [ManagedObjectModel]
   ) -> (unknown: [String], known: [String]) {
@@ -81,35 +90,38 @@ package enum LossConsent: Hashable, Sendable {
   }
 }
 
-/// Losses that keep a migration from being done.
+/// The losses that prevent a migration.
 package struct LossRefusal: Hashable, Sendable {
-  /// All losses, those that are allowed among them.
+  /// All losses, including accepted ones.
   package var losses: [Loss]
-  /// Those that are not.
+  /// The losses that are not accepted.
   package var refused: [Loss]
-  /// Whether it is the request that forbids losses, even those that go with the model.
+  /// Whether the request forbids even losses that the destination model implies.
   package var isForbidden: Bool
-  /// Why the one step that would keep what a detour loses cannot be inferred.
+  /// If losses come from a detour over other versions: why the direct step cannot be inferred.
   package var directRefusals: [Refusal] = []
 }
 
-/// Decides which losses are allowed.
+/// Decides which losses are accepted.
 package struct LossDecision: Hashable, Sendable {
+  /// The losses that the user accepts.
   package var consent: LossConsent
-  /// Whether nothing may be lost but what the consent names.
+  /// Whether every loss needs consent, even those that the destination model implies.
   package var failsOnLoss: Bool
-  /// Whether the only store that has the data is removed in the end.
+  /// Whether the source store, the only other copy of the data, is removed at the end.
   package var discardsOld: Bool
 
+  /// Creates the decision of a request; `MigrationRequest.lossDecision` is the usual one.
   package init(consent: LossConsent, failsOnLoss: Bool, discardsOld: Bool) {
     self.consent = consent
     self.failsOnLoss = failsOnLoss
     self.discardsOld = discardsOld
   }
 
-  /// The losses with the causes that count, and what keeps them from being accepted.
+  /// Returns the losses with their final causes, and a refusal unless all of them are accepted.
   ///
-  /// What goes with the model is allowed unless it is all that there is, or the last of it.
+  /// A loss that the destination model implies needs no consent, unless it is all of the data or
+  /// the last copy of it.
   package func decide(
     _ losses: [Loss], keepsNothing: Bool
   ) -> (losses: [Loss], refusal: LossRefusal?) {

@@ -7,9 +7,9 @@ package import Survey
 package import SystemPackage
 
 extension MigrationRequest {
-  /// What may be lost.
+  /// The rules by which this request accepts losses.
   package var lossDecision: LossDecision {
-    // The store that a stage before the last makes is no copy that anybody keeps.
+    // The store of any stage but the last is removed and keeps nothing.
     let isInPlace = output == nil || isIntermediate
     return LossDecision(
       consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
@@ -17,7 +17,9 @@ extension MigrationRequest {
 }
 
 extension LossDecision {
-  /// Throws where losses are not allowed; else tells them with the causes that count.
+  /// Returns the losses with their final causes.
+  ///
+  /// - Throws: `MigrationError.losses`, if one of them is not accepted.
   package func require(_ losses: [Loss], of survey: StoreSurvey, store: FilePath) throws -> [Loss] {
     let all = survey.rowCounts.values.flatMap(\.values).reduce(0, +)
     let lost = losses.filter { $0.kind == .entity || $0.cause == .unknownEntity }
@@ -30,13 +32,16 @@ extension LossDecision {
   }
 }
 
-/// What can be told of losses from the models of a route alone.
+/// Checks on losses that need the models of a route only.
 struct LossRules {
   let request: MigrationRequest
   let survey: StoreSurvey
   let stages: [Stage]
 
-  /// Throws where the consent names what there is not, or where the target is of another app.
+  /// Checks that the consent names what exists, and that the target is not the model of another
+  /// application.
+  ///
+  /// - Throws: `MigrationError.consentUnknown` or `foreignModel`.
   func check() throws {
     guard let last = stages.last else { return }
     let models = stages.flatMap(\.steps).map(\.source.model) + [last.destination.model]
@@ -51,7 +56,8 @@ struct LossRules {
     }
   }
 
-  /// Whether no entity of the store leads to one of the target, by any name.
+  /// Whether no entity of the store becomes one of the target, by its name or a renaming
+  /// identifier.
   private var isForeign: Bool {
     guard let last = stages.last, !survey.model.entities.isEmpty,
       stages.allSatisfy({ $0.steps.allSatisfy(\.mappings.isEmpty) })

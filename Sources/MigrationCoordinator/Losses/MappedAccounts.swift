@@ -3,20 +3,21 @@ import ObjectModel
 import Schema
 import Survey
 
-/// The accounts of a stage whose objects were made one by one.
+/// The accounts of a stage that migrated its objects one by one.
 struct MappedAccounts {
   private(set) var accounts = StageAccounts()
-  /// All that is lost, now that it is known.
+  /// All losses of the stage, including those that only the workers could count.
   private(set) var losses: [Loss]
 
   private var check = AccountCheck()
 
-  /// Takes what was counted beforehand and what the workers counted; throws where the two do not
-  /// add up.
+  /// Combines the counts made beforehand with those of the workers.
+  ///
+  /// - Throws: `MigrationError.accountsDiffer`.
   init(
     counted: CountedLosses, beforehand: [Loss], objects: ObjectAccounts
   ) throws {
-    // What workers tell of filters stands in for what was found out before.
+    // Workers have counted what filters exclude, which replaces the earlier count.
     losses = beforehand.filter { $0.cause != .filter }
     accounts.mappings = objects.mappings
     accounts.rows = objects.rows
@@ -66,8 +67,8 @@ struct MappedAccounts {
     accounts.entities.append(account)
   }
 
-  /// A mapping without a policy makes one object of each that it takes, and nothing else makes any
-  /// unless there is a policy.
+  /// Checks that each mapping without a policy made one object of each that it took, and that no
+  /// other objects exist unless a policy may have made them.
   private mutating func checkMappings(_ models: [MappingModel], objects: ObjectAccounts) {
     let all = models.flatMap(\.entityMappings)
     let hasPolicies = all.contains { $0.ownPolicyClassName != nil }

@@ -6,10 +6,10 @@ import Schema
 import StoreFormat
 import Survey
 
-/// The accounts of a stage whose rows were made by programs.
+/// The accounts of a stage that migrated rows by programs.
 struct RowAccounts {
   private(set) var accounts = StageAccounts()
-  /// What only the workers came across.
+  /// Losses that only the workers could count.
   private(set) var lateLosses: [Loss] = []
 
   private let survey: StoreSurvey
@@ -19,7 +19,10 @@ struct RowAccounts {
   private var check = AccountCheck()
   private let results: [String: [ShardManifest.PieceResult]]
 
-  /// Throws where rows that were read are neither written nor known to be lost.
+  /// Compares the survey's counts with those in the manifests.
+  ///
+  /// - Throws: `MigrationError.accountsDiffer`, if rows that were read are neither written nor
+  ///   known losses.
   init(
     survey: StoreSurvey, assessment: Assessment, plan: MigrationPlan,
     manifests: [ShardManifest]
@@ -42,7 +45,7 @@ struct RowAccounts {
 
   // MARK: Tables
 
-  /// What was read and made for a destination table; nil where there was nothing to do.
+  /// Rows read, and rows written by entity number, of a destination table; nil if it had no pieces.
   private func outcome(
     table: TableProgram
   ) -> (seen: Int64, made: [Int64: Int64])? {
@@ -132,8 +135,7 @@ struct RowAccounts {
     }
   }
 
-  /// The loss of all objects of an entity, under the name that they have in the step that drops
-  /// them.
+  /// The loss of all objects of an entity, whose name may change in the steps before the loss.
   private func loss(of entity: String) -> Loss? {
     var name = entity
     for step in assessment.steps {
@@ -177,7 +179,7 @@ struct RowAccounts {
 
   // MARK: Policies
 
-  /// What nothing read, not even the policies.
+  /// Adds the losses of properties that not even policies read.
   private mutating func addUnread(_ manifests: [ShardManifest]) throws {
     guard let step = assessment.steps.first, !step.openLosses.isEmpty else { return }
     var read = PropertiesRead()

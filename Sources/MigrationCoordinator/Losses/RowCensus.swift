@@ -4,10 +4,10 @@ import Schema
 import StoreFormat
 import Survey
 
-/// How many rows the tables of a store have, by entity.
+/// Row counts of a store's tables, by entity.
 ///
-/// The survey counts by whatever index serves; where that does not agree with what workers read,
-/// the rows themselves are counted.
+/// The survey counts in any suitable index; where workers read another number, the rows of the
+/// table itself are counted again.
 struct RowCensus {
   let survey: StoreSurvey
   private(set) var counts: [String: [EntityNumber: Int64]]
@@ -17,7 +17,7 @@ struct RowCensus {
     counts = survey.rowCounts
   }
 
-  /// Rows of a table, of whatever entity.
+  /// All rows of a table, including those of unknown entities.
   func total(_ table: String) -> Int64 { counts[table]?.values.reduce(0, +) ?? 0 }
 
   /// Objects of an entity, without those of its subentities.
@@ -28,7 +28,7 @@ struct RowCensus {
     return counts[table.name]?[number] ?? 0
   }
 
-  /// Counts a table again, row by row.
+  /// Counts a table again, in the table and not in an index.
   mutating func recount(_ table: String) throws {
     counts[table] = try survey.reader.connection.run { db in
       let rows = try Row.fetchAll(
@@ -46,7 +46,7 @@ struct RowCensus {
     }
   }
 
-  /// The rows of a table that was counted again that are of no entity.
+  /// The rows of a recounted table that belong to no entity of it.
   func strays(in table: EntityTable) throws -> Loss? {
     try StrayRows(survey: survey, scansAll: true).loss(table: table)
   }

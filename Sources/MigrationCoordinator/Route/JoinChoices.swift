@@ -7,20 +7,24 @@ import Schema
 import StoreFormat
 import SystemPackage
 
-/// What is known of the names of a destination's join tables, besides what the source says.
+/// What is known of the names of the destination's join tables besides the source.
+///
+/// Of two inverse to-many relationships of an entity with itself, either may name the table; the
+/// model does not say which.
 struct JoinChoices {
-  /// The relationships that the request has name their tables, by entity.
+  /// The relationships after which the request names join tables, by entity.
   private var asked: [String: Set<String>] = [:]
-  /// Stores whose entities say how their tables are named.
+  /// The naming in other stores, valid for entities with the same version hash.
   private var seen: [(hashes: [String: VersionHash], naming: JoinNaming)] = []
 
   static let none = JoinChoices()
 
   private init() {}
 
-  /// Reads the stores among the places that the request names.
+  /// Reads the stores among the paths of the request.
   ///
-  /// Throws where the request asks for a name that the target's model leaves no choice of.
+  /// - Throws: `MigrationError.joinTableUnknown`, for a relationship whose table has one possible
+  ///   name.
   init(request: MigrationRequest, target: ManagedObjectModel) throws {
     for text in request.joinTables {
       let parts = text.split(separator: ".", maxSplits: 1).map(String.init)
@@ -30,7 +34,7 @@ struct JoinChoices {
       asked[parts[0], default: []].insert(parts[1])
     }
     for path in request.target + request.models where (try? StoreHeader(of: path)) != nil {
-      // A store that cannot be read as one of a model says nothing of names.
+      // A store whose model is not found proves no names.
       guard let reader = try? StoreReader(immutable: path),
         let hashes = try? reader.metadata().versionHashes,
         let model = try? OwnModel.find(hashes, in: [], reader: reader),
@@ -40,7 +44,7 @@ struct JoinChoices {
     }
   }
 
-  /// Whether the relationship is one of two that join an entity with itself.
+  /// Whether the relationship is one of two that connect an entity with itself.
   private static func isOpen(
     _ name: String, of entity: String, in model: ManagedObjectModel
   ) -> Bool {
@@ -52,7 +56,7 @@ struct JoinChoices {
       && inverse.isToMany
   }
 
-  /// The tables of a step's destination, and the names among them that nothing proves.
+  /// The tables of a step's destination, and the join tables whose names are assumed.
   func destination(
     of step: MigrationRoute.Step, by mappings: [MappingModel], from source: StoreSchema
   ) throws -> (schema: StoreSchema, choices: [JoinContinuation.Choice]) {
@@ -74,7 +78,7 @@ struct JoinChoices {
     for (entity, names) in asked {
       let model = version.model
       let open = names.filter { Self.isOpen($0, of: entity, in: model) }
-      // What was asked for stands in the place of the pair that a store shows.
+      // The request overrides what a store shows.
       let pairs = Set(
         open.compactMap { name in
           model.entity(name: entity)?.relationships.first { $0.name == name }?.inverseName

@@ -4,12 +4,14 @@ import Planning
 import StoreFormat
 import SystemPackage
 
-/// The versions of all bundles that a migration knows.
+/// The model versions of all bundles that a request names.
 enum KnownVersions {
-  /// Those of the places for the store's own model first, then those of the target's bundle.
+  /// The versions of each bundle, those of `models` before the target's.
   ///
-  /// Of models that are merged no version is one of the whole. Throws where the request names a
-  /// version that none of them has.
+  /// Empty if the target is merged from several models, of which no version is a version.
+  ///
+  /// - Throws: `MigrationError.versionNameUnknown`, if the request names a version that no bundle
+  ///   has.
   static func read(_ request: MigrationRequest) throws -> [VersionNumbering] {
     guard request.target.count == 1 else { return [] }
     var places: [FilePath] = []
@@ -19,7 +21,7 @@ enum KnownVersions {
       if !places.contains(path) { places.append(path) }
     }
     let bundles = places.map { place in
-      // A version that cannot be read is none that a store can be brought to.
+      // A version that cannot be read cannot be migrated to.
       ((try? ModelBundle(place).versions) ?? []).compactMap {
         version($0, configuration: request.configuration)
       }

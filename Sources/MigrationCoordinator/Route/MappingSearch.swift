@@ -10,17 +10,18 @@ package import SystemPackage
 struct MappingSearch {
   private(set) var mappings: [RouteMapping] = []
   private(set) var files: [String: MappingFile] = [:]
-  /// Files of mapping models that cannot be read, nor tell for which versions they are.
+  /// Mapping models that cannot be read and whose versions are unknown.
   private(set) var unreadable: [UnreadableMapping] = []
-  /// Files of mapping models that only tell for which versions they are; they are among `mappings`.
+  /// Mapping models that cannot be read but whose versions are known; `mappings` has them as
+  /// outlines.
   private(set) var outlines: [UnreadableMapping] = []
 
   private static let extensions: Set<String> = ["xcmappingmodel", "cdm", "json"]
   private static let maximumDepth = 16
   private static let maximumMembers = 50_000
 
-  /// Reads what the user named, what lies in the folders that the user named, and what lies beside
-  /// the models.
+  /// Reads the mapping models that the request names, those in its mapping folders, and those
+  /// beside the models.
   init(_ request: MigrationRequest) throws {
     if request.infersOnly { return }
     for path in request.mappings { take(try MappingFile.read(path), standing: .named) }
@@ -28,7 +29,7 @@ struct MappingSearch {
       for path in try Self.below(folder) { tryToTake(path, standing: .listed) }
     }
     for folder in Self.modelFolders(request: request) {
-      // Whoever keeps a model in a folder that cannot be listed keeps no mapping models there.
+      // A model may lie in a folder that cannot be listed; then nothing beside it is found.
       guard let names = try? Files.listDirectory(folder) else { continue }
       for name in names.sorted(by: { $0.string < $1.string }) {
         if Self.isMapping(folder.appending(name)) {
@@ -78,7 +79,9 @@ struct MappingSearch {
     }
   }
 
-  /// All mapping models below a folder, in the order of their paths.
+  /// All mapping models below a folder, sorted by path.
+  ///
+  /// - Throws: `MappingFileError`, for more than 50,000 files.
   private static func below(_ folder: FilePath) throws -> [FilePath] {
     if isMapping(folder) { return [folder] }
     var found: [FilePath] = []
@@ -105,7 +108,7 @@ struct MappingSearch {
     return found.sorted { $0.string < $1.string }
   }
 
-  /// The bundles of models, and the folders in which they lie.
+  /// The bundles of models, and the folders that contain them.
   private static func modelFolders(request: MigrationRequest) -> [FilePath] {
     var result: [FilePath] = []
     for place in request.target + request.models {
@@ -120,10 +123,12 @@ struct MappingSearch {
   }
 }
 
-/// A file in a folder of mapping models that is none.
+/// A mapping model that cannot be read.
 package struct UnreadableMapping: Sendable {
+  /// The path of its file.
   package var path: FilePath
-  /// Whether it lies in a folder that the user named.
+  /// Whether it lies in a folder that the request names.
   package var wasNamed: Bool
+  /// Why it cannot be read, a `MappingFileError` or a failure to open it.
   package var error: any Error
 }

@@ -3,7 +3,10 @@ import Planning
 package import Survey
 
 extension FoundRoute {
-  /// The route on which a migration of that request would have made a store of another version.
+  /// Finds the route on which this request would have made a store with another model, for
+  /// verification.
+  ///
+  /// - Throws: as `RouteFinder.find`.
   package init(
     ofResult request: MigrationRequest, survey: StoreSurvey, model: ManagedObjectModel,
     hashes: [String: VersionHash]

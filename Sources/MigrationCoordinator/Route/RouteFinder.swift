@@ -6,9 +6,11 @@ import StoreFormat
 import Survey
 import SystemPackage
 
-/// The route of a migration, and what was found on the way to it.
+/// The route of a migration, and the mapping models that could not be read.
 package struct FoundRoute: Sendable {
+  /// The steps from the store's version to the target's.
   package var route: MigrationRoute
+  /// Mapping models of unknown versions; no step that is inferred can depend on one.
   package var unreadable: [UnreadableMapping] = []
 }
 
@@ -26,14 +28,17 @@ struct RouteFinder {
     RouteVersion(names: [], model: target.model, hashes: target.hashes)
   }
 
-  /// Finds the route; the names of versions cost a look at all of them, so they are had on request.
+  /// Finds the route.
+  ///
+  /// - Parameter namesVersions: finds the names of versions, which takes reading all of them. -
+  ///   Throws: `MigrationError`.
   func find(namesVersions: Bool) throws -> FoundRoute {
     let search = try MappingSearch(request)
     let isPlain = search.mappings.isEmpty && !request.isProgressive
     if isPlain && !namesVersions && request.infers {
       let inference = MappingInference(from: store.model, to: end.model)
       let isSound = InferredStep.refusals(from: store.model, to: end.model).isEmpty
-      // Where something goes, the versions tell whether it is an older one that lacks it.
+      // If something is lost, the versions in between show whether it was renamed on the way.
       if inference.possibleLosses.isEmpty, request.infersOnly || isSound {
         try requireReadable(search)
         return FoundRoute(
@@ -59,7 +64,7 @@ struct RouteFinder {
     }
   }
 
-  /// Throws where a mapping model that cannot be read at all may be that of an inferred step.
+  /// Checks that no unreadable mapping model may be that of an inferred step.
   private func requireReadable(_ search: MappingSearch) throws {
     guard search.unreadable.isEmpty else {
       throw MigrationError.mappingsUnreadable(search.unreadable)
@@ -85,7 +90,7 @@ struct RouteFinder {
     }
   }
 
-  /// How a mapping model differs from the versions that it comes closest to.
+  /// How a mapping model differs from the versions that it resembles most.
   private func mismatches(
     _ file: MappingFile, known: [RouteVersion]
   ) -> [MappingMismatch] {

@@ -9,20 +9,23 @@ package import Survey
 import SystemCalls
 import SystemPackage
 
-/// Whether and how a surveyed store can become one of the destination model, in one step or in
-/// several at once.
+/// Whether and how a surveyed store can be migrated by row programs, in one step or several at
+/// once.
 package struct Assessment: Sendable {
+  /// The steps, at least one, each from the destination of the one before.
   package let steps: [RowStep]
-  /// Of all steps together; nil where refusals keep it from being made.
+  /// The composed program of all steps, nil if there are refusals.
   package let program: MigrationProgram?
+  /// Why the migration is impossible: those of the first step that has any.
   package let refusals: [Refusal]
-  /// The step that the refusals are those of.
+  /// The step of the refusals, nil if there are none.
   package let refusedStep: RowStep?
-  /// Those of a policy's leaving are not among them.
+  /// The losses of all steps, except those that depend on what a policy reads.
   package let losses: [Loss]
+  /// The tables of the last step's destination.
   package var destination: StoreSchema { steps[steps.count - 1].destination }
 
-  /// Infers the mapping and holds its demands against the store; writes nothing.
+  /// Infers the mapping to a model and counts its conditions in the store; writes nothing.
   package init(survey: StoreSurvey, to model: ManagedObjectModel) throws {
     let step = MigrationRoute.Step(
       from: RouteVersion(names: [], model: survey.model, hashes: survey.metadata.versionHashes),
@@ -30,9 +33,10 @@ package struct Assessment: Sendable {
     try self.init(survey: survey, steps: [try RowStep(step: step, source: survey.schema)])
   }
 
-  /// Holds the demands of each step against the rows that it would begin with; writes nothing.
+  /// Counts the conditions of each step in the rows that it would start from; writes nothing.
   ///
-  /// The steps are known to compose; a step that has no program is alone.
+  /// - Precondition: the steps compose, or there is one without a program. - Parameter scansAll:
+  ///   searches every row for entities that the model does not have.
   init(survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false) throws {
     self.steps = steps
     var counter = RowCounter(survey.reader)
@@ -65,7 +69,7 @@ package struct Assessment: Sendable {
     self.losses = losses + (try StrayRows(survey: survey, scansAll: scansAll).losses())
   }
 
-  /// The highest keys ever given, by root entity of the destination.
+  /// The highest primary keys ever assigned, by root entity of the destination.
   func maxima(survey: StoreSurvey) -> [String: Int64] {
     steps.reduce(survey.maxima) { maxima, step in
       var result: [String: Int64] = [:]
@@ -82,15 +86,15 @@ package struct Assessment: Sendable {
   }
 }
 
-/// A step whose questions are asked and not yet answered.
+/// A step whose conditions are being counted.
 private struct OpenStep {
   let step: RowStep
   private let checker: ConditionChecker
   private let conditions: [(Condition, ConditionChecker.Question)]
   private let possibleLosses: [(PossibleLoss, ConditionChecker.LossQuestion)]
 
-  /// Lets the store's connection read expressions that a worker reads: only whether there is a
-  /// value matters here, not what stands in its file.
+  /// Registers a function that programs call for external binary data; in counts only whether there
+  /// is a value matters, not the contents of its file.
   static func prepare(_ reader: StoreReader) throws {
     try reader.connection.run { db in
       db.add(

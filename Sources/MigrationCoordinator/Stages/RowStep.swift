@@ -6,25 +6,34 @@ package import Schema
 
 /// One step of a route whose rows are made by a program.
 package struct RowStep: Sendable {
+  /// The versions and the mapping models of the step.
   package let step: MigrationRoute.Step
+  /// The tables before the step; for the first step under the names in the store.
   package let source: StoreSchema
+  /// The tables after the step.
   package let destination: StoreSchema
+  /// The inferred mapping, or that of the step's only mapping model.
   package let mapping: MappingModel
+  /// Why the mapping cannot be inferred; empty if it can, and for a mapping model.
   package let refusals: [Refusal]
+  /// What the rows have to satisfy for the step to be possible.
   package let conditions: [Condition]
+  /// What the rows lose if they have it, to be counted.
   package let possibleLosses: [PossibleLoss]
-  /// What no expression reads, and an independent policy may read.
+  /// Possible losses of properties that no expression reads, but a policy may.
   package let openLosses: [PossibleLoss]
-  /// nil where refusals or forms of relationships keep it from being made.
+  /// Makes the rows of the destination; nil if there are refusals or `unmakeable` relationships.
   package let program: MigrationProgram?
-  /// What expressions and policies of a mapping model compute; nil where the mapping is inferred.
+  /// The expressions and policies of the mapping model, nil if the mapping is inferred.
   package let calls: RowCalls?
-  /// The relationships whose form in the source cannot become the one in the destination.
+  /// Relationships whose columns in the source cannot become those of the destination.
   let unmakeable: [CompileError.Place]
-  /// Names of join tables that nothing proves.
+  /// The join tables of the destination whose names are assumed.
   let joinChoices: [JoinContinuation.Choice]
 
-  /// Infers and compiles; `source` has the names that the store really uses.
+  /// Infers the mapping and compiles it.
+  ///
+  /// - Parameter source: the tables under the names in the store.
   init(
     step: MigrationRoute.Step, source: StoreSchema, joins: JoinChoices = .none
   ) throws {
@@ -36,7 +45,8 @@ package struct RowStep: Sendable {
       calls: nil, joins: joins)
   }
 
-  /// Compiles the mapping model of the step; nil where it does not go row by row.
+  /// Compiles the mapping model of the step; nil if its objects depend on each other, or there are
+  /// several.
   init?(
     step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
     joins: JoinChoices
@@ -83,6 +93,6 @@ package struct RowStep: Sendable {
     }
   }
 
-  /// Whether values are computed, which takes the step's source objects.
+  /// Whether expressions or policies compute values, which takes source objects of this very step.
   var isComputed: Bool { calls.map { !$0.isEmpty } ?? false }
 }

@@ -10,24 +10,24 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// All that a plan depends on; a plan of other inputs is not resumed.
+/// Everything on which a plan depends; a plan with other inputs is not resumed.
 struct PlanInputs: Hashable, Codable, Sendable {
   var fingerprint: SourceFingerprint
-  /// Checksums of the version hashes before and after.
+  /// The checksum of the source's version hashes; `destinationModel` likewise.
   var sourceModel: String
   var destinationModel: String
   var rangeRows: Int64?
   var engine: MigrationRequest.Engine
-  /// What else a migration by mapping models depends on.
+  /// The mapping models and whether objects are validated, nil without mapping models.
   var objects: Objects?
 
   struct Objects: Hashable, Codable, Sendable {
     var mappings: [MappingModel]
     var validates: Bool
   }
-  /// What the steps between are, where there are several.
+  /// Checksums of the versions between the first and the last.
   var steps: [String] = []
-  /// What was asked of the names of join tables.
+  /// The names of join tables that the request asks for.
   var joinTables: [String] = []
 
   init(request: MigrationRequest, survey: StoreSurvey, stage: Stage) {
@@ -44,10 +44,10 @@ struct PlanInputs: Hashable, Codable, Sendable {
   }
 }
 
-/// A plan with what it takes to resume it.
+/// A plan with what is needed to resume it.
 struct SavedPlan: ResumableFile, Sendable {
-  /// Counts for all files without a version of their own that a plan is resumed with: the result
-  /// under assembly, the claims, the places.
+  /// The version of `plan.json` and of all files without one of their own: the result under
+  /// assembly, the claims, the places.
   static let formatVersion = 1
 
   var id: String
@@ -55,11 +55,11 @@ struct SavedPlan: ResumableFile, Sendable {
   var plan: MigrationPlan
   let engineName: EngineName
   private let engineState: EnginePayload
-  /// What the plan was made under.
+  /// What the plan was made to avoid, nil for the first plan.
   var restriction: PlanRestriction?
-  /// Seconds since 2001, the same for every run of the plan.
+  /// The value of `now()` in all workers and runs of the plan, in seconds since 2001.
   var now: Double
-  /// Whether an earlier run made it.
+  /// Whether an earlier run made the plan.
   var isTakenUp = false
 
   private enum CodingKeys: CodingKey {
@@ -79,7 +79,7 @@ struct SavedPlan: ResumableFile, Sendable {
     now = Date().timeIntervalSinceReferenceDate
   }
 
-  /// The engine as it was when the plan was made.
+  /// The engine, in the state in which it made the plan.
   func engine() throws -> any MigrationEngine {
     guard let engine = EngineList.engine(named: engineName) else {
       throw DecodingError.dataCorrupted(
@@ -96,8 +96,8 @@ struct SavedPlan: ResumableFile, Sendable {
 }
 
 extension Workspace {
-  /// The plan that an interrupted migration left, if it was made from the same inputs by the same
-  /// engine.
+  /// The plan of an interrupted migration, nil unless it has the same inputs and its engine can
+  /// resume.
   func savedPlan(_ inputs: PlanInputs, by engine: EngineName) throws -> SavedPlan? {
     guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
     let bytes = try Files.readFile(paths.plan, limit: 1 << 30)

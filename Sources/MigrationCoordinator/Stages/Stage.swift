@@ -3,29 +3,32 @@ package import Planning
 import RowPrograms
 import Schema
 
-/// Steps of a route that run over the data at once: from one store that is real to the next one.
+/// Steps of a route that run over the data at once, from one store to the next.
 package struct Stage: Sendable {
+  /// How the stage makes its rows.
   package enum Work: Sendable {
-    /// By one program, which is that of all steps together.
+    /// By one program, composed from those of all steps.
     case rows([RowStep])
     /// Object by object, by the mapping models of one step.
     case objects(MigrationRoute.Step)
   }
 
-  /// Why the stage begins with a store of its own.
+  /// Why a stage does not continue the one before it, but starts from a store of its own.
   package enum Cut: String, Codable, Sendable {
-    /// A mapping model computes values, splits or joins entities or names a policy.
+    /// A mapping model computes values, splits or joins entities, or names a policy.
     case mappingModel
-    /// What the step reads cannot be told from the store before.
+    /// The step cannot be expressed in terms of the rows before the previous steps.
     case notComposable
-    /// It was asked for.
+    /// The request asked for a store of every version.
     case stepwise
   }
 
+  /// How the stage makes its rows.
   package let work: Work
-  /// nil for the first stage, which begins with the store itself.
+  /// Why the stage begins here, nil for the first one.
   package let cut: Cut?
 
+  /// The steps in their order, at least one.
   package var steps: [MigrationRoute.Step] {
     switch work {
     case .rows(let steps): steps.map(\.step)
@@ -33,15 +36,17 @@ package struct Stage: Sendable {
     }
   }
 
-  /// The mapping models that users gave for its steps.
+  /// The mapping models given for its steps.
   var mappings: [MappingModel] { steps.flatMap(\.mappings).map(\.mapping) }
 
+  /// The version with which the stage begins.
   package var source: RouteVersion { steps[0].source }
+  /// The version with which the stage ends.
   package var destination: RouteVersion { steps[steps.count - 1].destination }
 }
 
 extension MigrationRoute.Step {
-  /// The step with all that its mappings of kind `copy` leave unsaid.
+  /// The step whose mappings of type copy have all property mappings that the type implies.
   fileprivate func completingCopies() -> Self {
     var result = self
     for index in mappings.indices {
@@ -52,18 +57,20 @@ extension MigrationRoute.Step {
   }
 }
 
-/// Cuts routes into stages.
+/// Cuts a route into stages.
 struct StagePlanner {
   private(set) var stages: [Stage] = []
   private var open: [RowStep] = []
   private var composed: MigrationProgram?
   private var cut: Stage.Cut?
 
+  /// Cuts a route.
+  ///
   /// - Parameters:
-  ///   - source: the tables of the store under the names that it really uses.
+  ///   - source: the tables under the names in the store.
   ///   - isStepwise: makes each step a stage.
-  ///   - independentPolicies: those that declare it; nil has mapping models carried out object by
-  ///     object whatever they say.
+  ///   - independentPolicies: policies that declare their objects independent; nil executes all
+  ///     mapping models object by object.
   ///   - joins: what is known of the names of join tables.
   init(
     route: MigrationRoute, source: StoreSchema, isStepwise: Bool,

@@ -8,8 +8,7 @@ import StoreFormat
 import Survey
 package import SystemPackage
 
-/// What is known of a stage before its first row is read: what its store becomes, what stands in
-/// the way, what is lost.
+/// What is known of a stage before its first row is read: its result, its refusals and its losses.
 package struct StageAssessment: Sendable {
   private enum Kind: Sendable {
     case rows(Assessment)
@@ -18,15 +17,16 @@ package struct StageAssessment: Sendable {
 
   private let kind: Kind
   private let survey: StoreSurvey
+  /// The tables of the store that the stage makes.
   package let destination: StoreSchema
-  /// Names of join tables that nothing proves.
+  /// The join tables of the destination whose names are assumed.
   let joinChoices: [JoinContinuation.Choice]
-  /// What is lost, as far as it is known before policies run.
+  /// The losses that are known before policies run.
   package let losses: [Loss]
 
-  /// Holds a stage against the store that it begins with; writes nothing.
+  /// Assesses a stage against the store that it begins with; writes nothing.
   ///
-  /// - Parameter scansAll: looks at every row for entities that the model does not have.
+  /// - Parameter scansAll: searches every row for entities that the model does not have.
   init(
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false
   ) throws {
@@ -50,10 +50,10 @@ package struct StageAssessment: Sendable {
     }
   }
 
-  /// That of the rows; nil where objects are made one by one.
+  /// The assessment of the rows, nil if objects are migrated one by one.
   var rows: Assessment? { if case .rows(let assessment) = kind { assessment } else { nil } }
 
-  /// What an engine makes of the stage; nil where something stands in the way.
+  /// What the engine is to do, nil if there are refusals.
   var work: StageInput.Work? {
     switch kind {
     case .rows(let assessment): assessment.program.map { .rows($0) }
@@ -61,7 +61,9 @@ package struct StageAssessment: Sendable {
     }
   }
 
-  /// Throws what stands in the way.
+  /// Checks that there are no refusals.
+  ///
+  /// - Throws: `MigrationError.impossible` or `stepImpossible`.
   package func requirePossible(store: FilePath) throws {
     guard case .rows(let assessment) = kind, !assessment.refusals.isEmpty else { return }
     guard assessment.steps.count > 1, let step = assessment.refusedStep?.step else {
@@ -71,9 +73,10 @@ package struct StageAssessment: Sendable {
       store: store, from: step.source.names, to: step.destination.names, assessment.refusals)
   }
 
-  /// Where all objects went, and all that is lost now that it is known.
+  /// The accounts and losses of the finished stage.
   ///
-  /// Throws where rows that were read are neither written nor known to be lost.
+  /// - Throws: `MigrationError.accountsDiffer`, if rows that were read are neither written nor
+  ///   known losses.
   func settled(
     _ plan: MigrationPlan, manifests: [ShardManifest], summary: ObjectSummary?
   ) throws -> (accounts: StageAccounts, losses: [Loss]) {
@@ -89,7 +92,7 @@ package struct StageAssessment: Sendable {
     }
   }
 
-  /// The highest keys ever given, by root entity of the destination.
+  /// The highest primary keys ever assigned, by root entity of the destination.
   func maxima(summary: ObjectSummary?) -> [String: Int64] {
     rows?.maxima(survey: survey) ?? summary?.maxima ?? [:]
   }

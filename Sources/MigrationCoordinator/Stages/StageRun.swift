@@ -15,9 +15,9 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// One stage of a migration: from a surveyed store to a verified result that has no name yet.
+/// One stage of a migration: from a surveyed store to a verified result in the work folder.
 struct StageRun {
-  /// Whose store is the one that the stage begins with.
+  /// The request with the stage's own source as `store`.
   let request: MigrationRequest
   let survey: StoreSurvey
   let stage: Stage
@@ -27,13 +27,13 @@ struct StageRun {
 
   private var paths: MigrationPaths { workspace.paths }
 
-  /// What came of a stage.
+  /// What a stage made.
   struct Outcome {
     var report: MigrationReport
     var externalNames = ExternalNames()
   }
 
-  /// Makes the result.
+  /// Makes the result; if the engine's plan turns out not to work, once more under a restriction.
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     guard survey.unsupported.isEmpty else {
       throw MigrationError.unsupported(store: request.store, survey.unsupported)
@@ -59,7 +59,7 @@ struct StageRun {
     return outcome
   }
 
-  /// Plans, has workers make the shards and puts these together.
+  /// Plans, runs the workers and assembles their shards.
   private func carryOut(
     _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
     under restriction: PlanRestriction? = nil, reporter: ProgressReporter
@@ -140,8 +140,8 @@ struct StageRun {
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
     let summary = try type(of: engine).summary(of: manifests)
-    // What was made one by one is judged before it is put together; of rows the assembler knows
-    // first whether the plan stands.
+    // Objects are validated and accounted before assembly; for rows, assembly may still reject the
+    // plan, so accounts come after it.
     if let summary {
       try settle(
         &report, assessment: assessment, plan: saved.plan, manifests: manifests, summary: summary)
@@ -173,7 +173,9 @@ struct StageRun {
     return Outcome(report: report, externalNames: assembled.externalNames)
   }
 
-  /// Notes where all objects went; throws where more is lost than may be.
+  /// Adds accounts and losses to the report.
+  ///
+  /// - Throws: `MigrationError.accountsDiffer`, or `losses` if some are not accepted.
   private func settle(
     _ report: inout MigrationReport, assessment: StageAssessment, plan: MigrationPlan,
     manifests: [ShardManifest], summary: ObjectSummary?
@@ -183,7 +185,9 @@ struct StageRun {
     report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
   }
 
-  /// Throws where violations of the destination's rules end the migration.
+  /// Adds violations to the report.
+  ///
+  /// - Throws: `ObjectMigrationError`, if the request does not tolerate them.
   private func judge(_ violations: ViolationList, report: inout MigrationReport) throws {
     if let failure = ObjectMigrationError(violations: violations, mode: request.validation) {
       throw failure
@@ -216,7 +220,9 @@ struct StageRun {
 }
 
 extension StageInput {
-  /// - Precondition: nothing stands in the way of the stage.
+  /// The input of an engine.
+  ///
+  /// - Precondition: the assessment has no refusals.
   init(request: MigrationRequest, survey: StoreSurvey, assessment: StageAssessment) {
     guard let work = assessment.work else {
       preconditionFailure("an assessment without refusals has a program")
@@ -232,7 +238,7 @@ extension StageInput {
 }
 
 extension MigrationEngine {
-  /// The same as `plan`, for callers that do not know which engine it is.
+  /// The same as `plan`, for callers that know the engine's type only at run time.
   static func planned(
     _ stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (any MigrationEngine, MigrationPlan) {
@@ -242,7 +248,7 @@ extension MigrationEngine {
 }
 
 extension PlanRestriction {
-  /// What a log says of it.
+  /// The message that is logged before the second attempt.
   fileprivate var notice: String {
     switch self {
     case .movesNothing: "a b-tree of the store cannot be moved as it is: migrating all rows"

@@ -18,7 +18,7 @@ import SystemPackage
 // (2) A marker counts only where it was made from the same store over the same steps.
 // (3) The store that a stage begins with goes when the stage's own marker is there.
 
-/// The stages of a migration, each but the last with a store of its own in the work folder.
+/// Runs the stages of a migration; all but the last make a store of their own in the work folder.
 struct StageSequence {
   let request: MigrationRequest
   let survey: StoreSurvey
@@ -29,27 +29,27 @@ struct StageSequence {
 
   private var paths: MigrationPaths { workspace.paths }
 
-  /// What came of all stages, and where the external files of the result still lie.
+  /// What all stages made, and the store that still has the result's external files beside it.
   struct Outcome {
     var last: StageRun.Outcome
     var lastStore: FilePath
   }
 
-  /// What a stage's store was made of.
+  /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
-    /// Counts for the store of the stage as well.
+    /// The version of the marker and of the stage's store.
     static let formatVersion = 1
 
     var fingerprint: SourceFingerprint
-    /// Checksums of all versions up to the stage's last, and the mapping models between them.
+    /// The version checksums and mapping models up to the end of the stage.
     var steps: [String]
-    /// What came of the stage.
+    /// The losses of the stage, and below its accounts and missing files, for the final report.
     var losses: [Loss]
     var accounts: [StageAccounts]
     var missingExternalFiles: [String]
   }
 
-  /// Makes the result of the last stage; it has no name yet.
+  /// Makes the result of the last stage, which stays in the work folder.
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     var done = try begin(reporter)
     let wasResumed = !done.isEmpty
@@ -75,7 +75,7 @@ struct StageSequence {
     return Outcome(last: last, lastStore: own.store)
   }
 
-  /// Checks the disk, and finds the stages that an earlier run has finished.
+  /// Checks the disk, and finds the stages that an earlier run has completed.
   private func begin(_ reporter: ProgressReporter) throws -> [Marker] {
     // A single stage checks and resumes by itself.
     guard stages.count > 1 else { return [] }
@@ -86,7 +86,7 @@ struct StageSequence {
         externalBytes: MigrationPaths.externalBytes(of: request.store)))
     let done = try finishedStages()
     if done.isEmpty {
-      // A stage that was interrupted knows by itself whether it can go on.
+      // The interrupted stage decides itself whether to resume.
       let kept: Set = [paths.snapshot, paths.status, paths.statusLock, paths.stage(number: 1).work]
       try workspace.clear(keeping: kept)
     } else {
@@ -96,7 +96,7 @@ struct StageSequence {
     return done
   }
 
-  /// The store that a stage begins with; stages count from 1.
+  /// The store with which a stage begins; stages count from 1.
   private func store(before number: Int) -> FilePath {
     number == 1 ? request.store : paths.stage(number: number - 1).destination
   }
@@ -161,7 +161,7 @@ struct StageSequence {
     }
   }
 
-  /// Users know the store and the versions, not the stores between them.
+  /// Names the user's store in place of the stage's, and the versions.
   private func explained(_ error: any Error, stage: Stage) -> any Error {
     switch error {
     case MigrationError.impossible(_, let refusals):
@@ -190,7 +190,7 @@ struct StageSequence {
 
   // MARK: Resuming
 
-  /// The markers of the stages that an earlier run has finished, from the first on.
+  /// The markers of the completed stages, from the first on.
   private func finishedStages() throws -> [Marker] {
     var found: [Marker] = []
     for number in 1..<stages.count {
@@ -221,20 +221,20 @@ struct StageSequence {
       } + ["\(request.validation)"]
   }
 
-  /// A mapping model as a text that is the same in every process.
+  /// A mapping model as text that is the same in every process, random if it has none.
   private static func text(mapping: MappingModel) throws -> String {
     do {
       return try MappingText.text(mapping: mapping)
     } catch {
       guard case .noText = error.problem else { throw error }
-      // What cannot be compared is taken for another one each time.
+      // Without a text, no saved stage is taken over.
       return UUID().uuidString
     }
   }
 }
 
 extension Stage {
-  /// What its shards take, in tenths of the source, as far as its engine is known beforehand.
+  /// The size of its shards in tenths of the source, as far as the engine is known beforehand.
   fileprivate func shardTenths(_ request: MigrationRequest, survey: StoreSurvey) -> Int64 {
     EngineList.shardTenths(
       byRows: isByRows, sourceBytes: survey.access.fingerprint.bytes, wish: request.engine.wish)

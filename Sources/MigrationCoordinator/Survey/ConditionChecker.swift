@@ -6,27 +6,27 @@ import RowPrograms
 import Schema
 import StoreFormat
 
-/// Holds what the mapping of one step demands against the rows that the step begins with.
+/// Counts the rows that break conditions of one step's mapping.
 struct ConditionChecker {
   let view: RowView
   let destination: StoreSchema
   let mapping: MappingModel
   let reader: StoreReader
 
-  /// How many keys of offending objects are told.
+  /// How many primary keys of offending objects a refusal names.
   private static let keysTold = 10
 
-  /// What has to be known of the rows to judge a condition.
+  /// What to count for a condition.
   enum Question {
-    /// Rows that meet a test break it.
+    /// Rows that satisfy the test break the condition.
     case rows(RowCounter.Question)
-    /// Groups of more than one row break it; the text from `FROM` on.
+    /// Groups of more than one row break the condition; SQL from `FROM` on.
     case groups(String)
   }
 
   // MARK: Conditions
 
-  /// nil where nothing can break the condition.
+  /// The question of a condition, nil if nothing can break it.
   func question(condition: Condition) -> Question? {
     switch condition.demand {
     case .noObjects, .noObjectsForDefault, .noObjectsOfAbstract:
@@ -45,7 +45,7 @@ struct ConditionChecker {
     }
   }
 
-  /// What breaks the condition, or nil where it holds.
+  /// The refusal with its count, nil if the condition holds.
   func refusal(
     condition: Condition, question: Question, counter: RowCounter
   ) throws -> Refusal? {
@@ -80,7 +80,7 @@ struct ConditionChecker {
     }
   }
 
-  /// nil where the entity has no rows.
+  /// The rows of an entity, nil if it has none.
   private func place(name: String) -> Place? {
     guard let entity = view.model.entity(name: name),
       let (rows, table, number) = view.rows(ofEntity: name), view.count(rows, number: number) > 0
@@ -110,7 +110,7 @@ struct ConditionChecker {
     return nil
   }
 
-  /// Numbers that lose more than a fraction in a type; a real is whole after truncation.
+  /// An SQL test for numbers that do not fit a type even without their fraction.
   private static func outside(_ type: AttributeType, column: String) -> String {
     if type == .float { return "abs(\(column)) > 3.4028234663852886e38" }
     guard let range = type.integerRange else { return "0" }
@@ -148,7 +148,7 @@ struct ConditionChecker {
         + "HAVING count(*) > 1")
   }
 
-  /// The value that a column's will be in the destination, as an SQL expression.
+  /// An SQL expression for the value that a column will have in the destination.
   private func future(
     _ column: String, property: String, replacement: AttributeValue, condition: Condition
   ) -> String {
@@ -165,7 +165,7 @@ struct ConditionChecker {
     return other == .null ? value : "ifnull(\(value), \(other.sql))"
   }
 
-  /// The numbers of all entities whose rows share the constraint's index.
+  /// The entity numbers of all rows in the index of a uniqueness constraint.
   private func numbers(inFamilyOf destinationEntity: String) -> [EntityNumber] {
     guard let entity = destination.model.entity(name: destinationEntity) else { return [] }
     return destination.model.family(of: destination.model.root(of: entity).name)
@@ -185,15 +185,16 @@ struct ConditionChecker {
 
   // MARK: Losses
 
-  /// What has to be counted to tell a loss.
+  /// What to count for a possible loss.
   enum LossQuestion {
+    /// Rows that satisfy the test are lost.
     case rows(RowCounter.Question)
-    /// A query of its own.
+    /// A query that returns the count.
     case number(String)
   }
 
-  /// nil where nothing can be lost, or where the inverse keeps the objects and tells their loss
-  /// itself.
+  /// The question of a possible loss; nil if nothing can be lost, or if the loss is counted with
+  /// the inverse relationship.
   func question(possible: PossibleLoss) -> LossQuestion? {
     switch possible.kind {
     case .entity: return place(name: possible.entity).map { .rows($0.isOf("1")) }
@@ -215,7 +216,7 @@ struct ConditionChecker {
     }
   }
 
-  /// Numbers that become others in a type; those that have no place in it at all are refusals.
+  /// An SQL test for numbers that change in a type; those that do not fit it are refusals.
   private static func loses(_ type: AttributeType, column: String) -> String {
     switch type {
     case .boolean: "\(column) NOT IN (0, 1)"
@@ -258,7 +259,7 @@ struct ConditionChecker {
     return nil
   }
 
-  /// The loss with its count, or nil where nothing is lost.
+  /// The loss with its count, nil if nothing is lost.
   func loss(
     possible: PossibleLoss, question: LossQuestion, counter: RowCounter
   ) throws -> Loss? {

@@ -7,13 +7,13 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// Looks for the files out of which values have to come.
+/// Searches for external binary data files whose contents the migration needs.
 struct MissingExternalFiles {
   let reader: StoreReader
   /// The store beside which the files lie.
   let store: FilePath
 
-  /// Values that have to come out of files which are not there.
+  /// One refusal for each value whose file is missing and cannot be inlined.
   func refusals(program: MigrationProgram) throws -> [Refusal] {
     var result: [Refusal] = []
     let folder = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
@@ -42,7 +42,7 @@ struct MissingExternalFiles {
 }
 
 extension ColumnOperation {
-  /// The column whose values come out of files.
+  /// The column whose values are read from files, nil if there is none.
   fileprivate var untaggedColumn: String? {
     switch self {
     case .removeExternalTag(let column, _): column

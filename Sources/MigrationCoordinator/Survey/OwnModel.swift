@@ -6,12 +6,16 @@ package import SystemPackage
 /// Finds the model of a store by the version hashes in its metadata.
 package struct OwnModel {
   private let hashes: [String: VersionHash]
-  /// Versions that were looked at and cannot be read; they matter only where no other one fits.
+  /// Versions that could not be read, which matters only if no other one matches.
   package private(set) var unreadable: [ModelFileError] = []
 
+  /// Takes the version hashes in the store's metadata, by entity name.
   package init(_ hashes: [String: VersionHash]) { self.hashes = hashes }
 
-  /// The model with the hashes in one of the places, or in the store itself; nil if in none.
+  /// The model with the hashes, searched for in the places and then in the store's model cache; nil
+  /// if it is in none.
+  ///
+  /// - Throws: `ModelFileError`, if a place cannot be opened.
   package static func find(
     _ hashes: [String: VersionHash], in places: [FilePath], reader: StoreReader
   ) throws -> ManagedObjectModel? {
@@ -19,7 +23,10 @@ package struct OwnModel {
     return try search.find(in: places, reader: reader)
   }
 
-  /// The model with the hashes in one of the places, or in the store itself; nil if in none.
+  /// The model with the hashes, searched for in the places and then in the store's model cache; nil
+  /// if it is in none.
+  ///
+  /// - Throws: `ModelFileError`, if a place cannot be opened.
   package mutating func find(
     in places: [FilePath], reader: StoreReader
   ) throws -> ManagedObjectModel? {
@@ -42,7 +49,7 @@ package struct OwnModel {
     return nil
   }
 
-  /// The model or the configuration of it that has the hashes; one with unknown hashes has not.
+  /// The model, or the configuration of it, that has exactly the hashes.
   private static func match(
     _ model: ManagedObjectModel, hashes: [String: VersionHash]
   ) -> ManagedObjectModel? {
@@ -56,7 +63,7 @@ package struct OwnModel {
     return nil
   }
 
-  /// What a store carries is its own model, so that hashes which are not known cannot contradict.
+  /// The cached model of a store, if no hash that is known contradicts it.
   private static func matchAsFarAsKnown(
     _ model: ManagedObjectModel, hashes: [String: VersionHash]
   ) -> ManagedObjectModel? {
@@ -67,9 +74,9 @@ package struct OwnModel {
 }
 
 extension ModelBundle {
-  /// The versions at a place: those of a bundle, or of the one in which a version lies.
+  /// The versions of the bundle at a place, or of the bundle that contains it.
   ///
-  /// The version that was named comes first; a bundle around it that cannot be opened is none.
+  /// The version at the place comes first; a containing bundle that cannot be opened is ignored.
   static func around(_ place: FilePath) throws(ModelFileError) -> [ModelVersion] {
     let own = try ModelBundle(place)
     let bundle = enclosing(own.path)

@@ -2,10 +2,11 @@ import GRDB
 import Schema
 import StoreFormat
 
-/// Counts rows that meet conditions: all conditions on one table in one pass over it.
+/// Counts rows that satisfy tests, all tests on one table in one pass.
 struct RowCounter {
+  /// A test on the rows of a table.
   struct Question: Hashable {
-    /// The table, its rows named `s`.
+    /// The table, aliased as `s`.
     var from: String
     var test: String
   }
@@ -18,12 +19,12 @@ struct RowCounter {
 
   init(_ reader: StoreReader) { self.reader = reader }
 
-  /// Notes a question, whose answer `run` finds.
+  /// Adds a test for the next `run`.
   mutating func ask(_ question: Question) {
     if answers[question] == nil && !open.contains(question) { open.append(question) }
   }
 
-  /// Answers all open questions.
+  /// Counts for all tests that were added.
   mutating func run() throws {
     var tables: [String] = []
     var byTable: [String: [Question]] = [:]

@@ -2,46 +2,45 @@ import ObjectModel
 import RowPrograms
 import Schema
 
-/// The rows of a store, or those that a program would have made of them.
+/// The rows of a store, or those that a program would make from them.
 ///
-/// A store between two steps of a route need not exist: what is asked of its rows is asked of the
-/// rows that they would be made from.
+/// The store between two steps of a route need not exist: questions about its rows are translated
+/// into questions about the rows that they would be made from.
 struct RowView {
   let model: ManagedObjectModel
   let schema: StoreSchema
-  /// What would have made the rows; nil where they are there.
+  /// Makes the rows of the view; nil if the view is of the store itself.
   let program: MigrationProgram?
-  /// Rows by table and entity number of the store that is there.
+  /// Rows of the store itself, by table and entity number.
   let counts: [String: [EntityNumber: Int64]]
 
   /// The rows of one table.
   struct Rows {
-    /// The table that is there, its rows named `s`.
+    /// The table of the store, aliased as `s`.
     let from: String
     fileprivate let sourceTable: String
     fileprivate let program: TableProgram?
 
-    /// The entity number that the rows of an entity have in the table that is there; nil where
-    /// there are none.
+    /// The number that an entity has in the table of the store, nil if it has no rows there.
     func number(_ number: EntityNumber) -> Int64? {
       guard let program else { return number.rawValue }
       return program.entities.first { $0.destination == number.rawValue }?.source
     }
 
-    /// A column's value in rows of the entity, or in any row.
+    /// An SQL expression for a column's value in rows of the entity, or in any row.
     func value(column: String, of number: EntityNumber?) -> String {
       guard let program else { return "s.\(SQL.identifier(name: column))" }
       return program.expression(of: column, entity: number?.rawValue, schema: "main") ?? "NULL"
     }
 
-    /// The condition that a row is of one of the entities.
+    /// An SQL test for rows of any of the entities.
     func isOf(_ numbers: [EntityNumber]) -> String {
       let list = numbers.compactMap { number($0) }.map { "\($0)" }
       return list.isEmpty ? "0" : "s.Z_ENT IN (\(list.joined(separator: ", ")))"
     }
   }
 
-  /// The rows of an entity's table; nil where the table would be empty.
+  /// The rows of an entity's table, nil if it would be empty.
   func rows(ofEntity name: String) -> (rows: Rows, table: EntityTable, number: EntityNumber)? {
     guard let entity = model.entity(name: name), let table = schema.table(of: entity),
       let number = schema.numbers[name]
@@ -60,13 +59,13 @@ struct RowView {
     return (rows, table, number)
   }
 
-  /// How many rows an entity has, without those of its subentities.
+  /// How many rows an entity has, without its subentities.
   func count(_ rows: Rows, number: EntityNumber) -> Int64 {
     guard let own = rows.number(number) else { return 0 }
     return counts[rows.sourceTable]?[EntityNumber(rawValue: own)] ?? 0
   }
 
-  /// A query that counts the rows of a join table; nil where it would be empty.
+  /// A query that counts the rows of a join table, nil if it would be empty.
   func pairCount(_ table: JoinTable) -> String? {
     guard let program else { return "SELECT count(*) FROM \(SQL.identifier(name: table.name))" }
     return program.joins.first { $0.destinationTable == table.name }.map {

@@ -5,14 +5,14 @@ import Schema
 import StoreFormat
 import Survey
 
-/// Looks for rows that stand for nothing that the store's model knows, and that no mapping takes.
+/// Searches for rows that belong to no entity of the model, or lack a key, and that no mapping
+/// takes.
 struct StrayRows {
   let survey: StoreSurvey
-  /// Looks at every row of tables with one entity too; else only of small stores, since workers
-  /// count the rows of large ones while they read them.
+  /// Whether to scan large tables of a single entity too; workers count their rows anyway.
   let scansAll: Bool
 
-  /// A pass over so many bytes is not worth saving.
+  /// The size of a store up to which all its tables are scanned.
   private static let smallBytes: Int64 = 8 << 20
   private static let keysTold = 10
 
@@ -27,7 +27,7 @@ struct StrayRows {
     return result
   }
 
-  /// Rows of a table whose entity is none of the table's, or an abstract one.
+  /// Rows of a table whose entity is not one of the table's, or is abstract.
   func loss(table: EntityTable, isSuspect: Bool = false) throws -> Loss? {
     let numbers = table.entityNames.filter { survey.model.entity(name: $0)?.isAbstract == false }
       .compactMap { survey.schema.numbers[$0]?.rawValue }
@@ -57,7 +57,7 @@ struct StrayRows {
       keys: keys)
   }
 
-  /// Pairs that lack one of their keys.
+  /// Pairs of which one key is NULL.
   private func loss(join: JoinTable) throws -> Loss? {
     let name = SQL.identifier(name: join.name)
     let (one, other) = (

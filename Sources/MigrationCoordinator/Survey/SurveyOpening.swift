@@ -4,7 +4,10 @@ package import Survey
 package import SystemPackage
 
 extension StoreSurvey {
-  /// Surveys the store of a request.
+  /// Surveys the store of a request, whose model is found among the target's versions, in other
+  /// places or in the store.
+  ///
+  /// - Throws: `MigrationError.sourceModelMissing`, `StoreError` or `ModelFileError`.
   package init(
     opening request: MigrationRequest, access: SourceAccess, target: TargetModel
   ) throws {
@@ -18,7 +21,9 @@ extension StoreSurvey {
 }
 
 extension StoreSurvey {
-  /// Surveys a store by its own model, which is found in one of the places or in the store.
+  /// Surveys a store, whose model is found in one of the places or in the store.
+  ///
+  /// - Throws: `MigrationError.sourceModelMissing`, `StoreError` or `ModelFileError`.
   package init(store: FilePath, access: SourceAccess, models: [FilePath]) throws {
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()

@@ -6,14 +6,18 @@ import Survey
 import SystemCalls
 package import SystemPackage
 
-/// The model that a store is to have, and the versions among which its own may be found.
+/// The model to migrate to, and the versions among which the store's own may be.
 package struct TargetModel: Sendable {
+  /// The merged model, restricted to the configuration if one is named.
   package let model: ManagedObjectModel
+  /// The version hashes for the metadata of the result, by entity name.
   package let hashes: [String: VersionHash]
   let versions: [ModelVersion]
   let paths: [FilePath]
 
   /// Reads the current version of each bundle, or the model of a store, and merges them.
+  ///
+  /// - Throws: `ModelFileError`, `StoreError` or `MigrationError`.
   package init(paths: [FilePath], configuration: String?) throws {
     var models: [ManagedObjectModel] = []
     var versions: [ModelVersion] = []
@@ -23,7 +27,8 @@ package struct TargetModel: Sendable {
     }
     let merged = try ManagedObjectModel.merged(models)
     model = try configuration.map { try merged.restricted(toConfiguration: $0) } ?? merged
-    // A restricted model brings along what its entities lead to; metadata name its members alone.
+    // A restricted model also has the entities that its members refer to; metadata name the members
+    // only.
     do {
       hashes = try merged.versionHashes(configuration: configuration)
     } catch {
@@ -34,7 +39,7 @@ package struct TargetModel: Sendable {
     self.paths = paths
   }
 
-  /// A version on the way to the target.
+  /// The target of a step to a version that has been read.
   init(_ version: RouteVersion) {
     model = version.model
     hashes = version.hashes
@@ -42,16 +47,16 @@ package struct TargetModel: Sendable {
     paths = []
   }
 
-  /// The current version of a bundle, or the model of a store; no hash need be known for it.
+  /// The current version of a bundle or the model of a store, whose hashes need not be known.
   package static func model(at path: FilePath) throws -> ManagedObjectModel {
     isStore(path) ? try model(ofStore: path) : try ModelBundle(path).current().model()
   }
 
   private static func isStore(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) != nil }
 
-  /// The model that a store carries, checked against what its metadata say.
+  /// The model that a store contains, checked against the hashes in its metadata.
   private static func model(ofStore path: FilePath) throws -> ManagedObjectModel {
-    // What was last written to the store may still be in its log.
+    // Changes may still be in the log of the store.
     let access = try SourceAccess.open(path)
     let reader = try StoreReader(immutable: access.readable)
     let hashes = try reader.metadata().versionHashes
@@ -62,8 +67,10 @@ package struct TargetModel: Sendable {
     return model
   }
 
-  /// The model whose hashes a store's metadata name: among the versions of the target's bundles,
-  /// then in other places, then in the store itself.
+  /// The model with the hashes of a store: among the versions of the target's bundles, in other
+  /// places, or in the store itself.
+  ///
+  /// - Throws: `MigrationError.sourceModelMissing`.
   package func sourceModel(
     hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
   ) throws -> ManagedObjectModel {

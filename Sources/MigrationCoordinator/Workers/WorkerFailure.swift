@@ -1,17 +1,20 @@
 import Foundation
 
-/// Why a worker could not carry out its order, as it crosses to the coordinator.
+/// Why a worker could not execute its order, as it passes to the coordinator.
 ///
-/// The worker puts it into words: it knows the file, the table and the cause, and how full the disk
-/// was then.
+/// The worker puts it into words, because it knows the file, the table and the cause, and how full
+/// the disk was.
 package struct WorkerFailure: Codable, Hashable, Sendable {
+  /// The exit status of the tool, should the failure end the migration.
   package var exitStatus: Int32
+  /// What the tool prints then.
   package var sentences: [String]
-  /// Core Data's number for it, where it has one.
+  /// The code with which Core Data fails in the same case, nil if it has none.
   package var coreDataCode: Int?
-  /// Whether another attempt may end otherwise.
+  /// Whether another attempt may succeed, as after a lack of memory.
   package var isPassing: Bool
 
+  /// Creates a failure in the worker.
   package init(
     exitStatus: Int32, sentences: [String], coreDataCode: Int? = nil, isPassing: Bool
   ) {
@@ -21,7 +24,7 @@ package struct WorkerFailure: Codable, Hashable, Sendable {
     self.isPassing = isPassing
   }
 
-  /// Reads what a worker wrote; nil where it is something else.
+  /// Reads what a worker wrote to standard output, nil if it is not a failure.
   init?(told: String) {
     guard let failure = try? JSONDecoder().decode(Self.self, from: Data(told.utf8)) else {
       return nil
@@ -29,7 +32,7 @@ package struct WorkerFailure: Codable, Hashable, Sendable {
     self = failure
   }
 
-  /// What a worker writes.
+  /// The failure as JSON, for the worker's standard output.
   package func told() throws -> String {
     String(decoding: try JSONEncoder().encode(self), as: UTF8.self)
   }

@@ -4,35 +4,44 @@ import Subprocess
 import SystemCalls
 package import SystemPackage
 
-/// Starts a worker on a work order and waits until it has ended.
+/// Starts workers; replaced in tests.
 package protocol WorkerLauncher: Sendable {
+  /// Starts a worker on a work order and waits until it has ended.
+  ///
+  /// - Throws: `MigrationError.workerNotStarted`, if no process can be started.
   func run(_ document: WorkOrderDocument) async throws -> WorkerEnding
 }
 
-/// How a worker ended, as its launcher saw it.
+/// How a worker process ended.
 package enum WorkerEnding: Hashable, Sendable {
+  /// It made its shard and its manifest.
   case done
+  /// It ended with another exit status than 0, and wrote this to standard output.
   case exited(Int32, message: String)
+  /// A signal ended it.
   case killed(signal: Int32)
 }
 
-/// What a worker process is started with and ends with; both sides agree on it here.
+/// The command line and the exit statuses of workers, as both sides use them.
 package enum WorkerProtocol {
-  /// The first argument of a worker; the second is the coordinator's process number.
+  /// The first argument of a worker; the second is the process identifier of the coordinator.
   package static let argument = "godwit-worker"
-  /// Ends a worker that could not carry out its order; its message is a `WorkerFailure` in JSON.
+  /// The exit status of a worker that could not execute its order; standard output has a
+  /// `WorkerFailure` in JSON.
   package static let failed: Int32 = 65
-  /// Ends a worker that a mapping or a policy failed; its message is an `ObjectMigrationError`
-  /// in JSON.
+  /// The exit status of a worker that failed in a mapping or a policy; standard output has an
+  /// `ObjectMigrationError` in JSON.
   package static let objectsFailed: Int32 = 66
 }
 
-/// Starts workers as processes of this executable, or of another one that knows their work.
+/// Starts workers as processes of this executable, or of another one that implements them.
 package struct ProcessLauncher: WorkerLauncher {
   private let executable: FilePath
 
+  /// Takes the executable of the workers, nil for that of this process.
   package init(executable: FilePath? = nil) { self.executable = executable ?? "/proc/self/exe" }
 
+  /// Starts a process with the work order on standard input and waits until it has ended.
   package func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
     let order = try Files.anonymousFile(containing: document.encoded())
     var options = PlatformOptions()
@@ -53,7 +62,7 @@ package struct ProcessLauncher: WorkerLauncher {
     case .signaled(let number): return .killed(signal: number)
     }
   }
-  /// Runs what starts a process; the system may have none left.
+  /// Runs the body, and throws `MigrationError.workerNotStarted` if it could not start a process.
   private func starting<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
       return try await body()

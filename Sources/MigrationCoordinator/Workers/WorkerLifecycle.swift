@@ -1,14 +1,14 @@
-/// Decides what becomes of a work order when its worker ends; knows no process and no clock.
+/// Decides what happens to a work order when its worker ends, without processes or clocks.
 package struct WorkerLifecycle: Hashable, Sendable {
   /// How a worker ended.
   enum Ending: Hashable, Sendable {
     case done
-    /// The worker has told why.
+    /// The worker reported why.
     case failed(WorkerFailure)
     case exited(Int32, String)
     case killed(Int32)
 
-    /// What a log says of it.
+    /// The ending in words, for the log.
     var text: String {
       switch self {
       case .done: "done"
@@ -27,9 +27,11 @@ package struct WorkerLifecycle: Hashable, Sendable {
 
   /// Why no further attempt is made.
   package enum Reason: Hashable, Sendable {
+    /// The worker reported a failure that would recur, or the last attempt's.
     case failed(WorkerFailure)
-    /// The worker ended without a word of its own making.
+    /// The worker ended with this exit status and output, and reported no failure.
     case exited(Int32, String)
+    /// The worker was killed in the last attempt.
     case killed(signal: Int32)
   }
 
@@ -37,7 +39,7 @@ package struct WorkerLifecycle: Hashable, Sendable {
 
   private var attempt = 0
 
-  /// The first attempt, or the one after an ending.
+  /// The number of the first attempt, or of the next one.
   mutating func begin() -> Int {
     attempt += 1
     return attempt

@@ -6,20 +6,20 @@ import Planning
 import SystemCalls
 import SystemPackage
 
-/// Runs the work orders of a plan, so many at a time, each up to three times.
+/// Runs the work orders of a plan, a limited number at a time, each in up to three attempts.
 struct WorkerPool {
   let launcher: any WorkerLauncher
   let workers: Int
   let status: StatusFile?
   let logger: Logger
 
-  /// What a finished work order leaves.
+  /// The outcome of a completed work order.
   struct Result: Sendable {
     var manifest: ShardManifest
     var attempts: Int
   }
 
-  /// Runs all orders, the first ones first; throws as soon as one is abandoned.
+  /// Runs all orders in their order, and throws as soon as one has failed for good.
   func run(
     _ documents: [WorkOrderDocument], finished: @Sendable (Result) -> Void
   ) async throws -> [Result] {
@@ -42,7 +42,7 @@ struct WorkerPool {
     }
   }
 
-  /// Has a work order carried out; the document of the attempt that did it.
+  /// Executes a work order, and returns the document of the attempt that succeeded.
   private func run(_ document: WorkOrderDocument) async throws -> WorkOrderDocument {
     var lifecycle = WorkerLifecycle()
     var document = document
@@ -91,7 +91,7 @@ struct WorkerPool {
     }
   }
 
-  /// A killed worker cannot tell its end itself.
+  /// Marks the part of a killed worker, which could not do so itself, as failed.
   private func noteDeath(of document: WorkOrderDocument, signal: Int32) {
     guard let status, var part = try? status.part(workOrder: UInt32(document.order.number)) else {
       return
@@ -114,7 +114,7 @@ struct WorkerPool {
 }
 
 extension WorkerPool {
-  /// Runs the orders of a plan that no earlier run has finished; the results of all.
+  /// Runs the orders that no earlier run has completed, and returns the results of all.
   func run(
     resuming documents: [WorkOrderDocument], of plan: MigrationPlan, reporter: ProgressReporter
   ) async throws -> [Result] {
@@ -132,7 +132,7 @@ extension WorkerPool {
     return found + made
   }
 
-  /// The manifest of an order that an earlier run has finished, if its shard is still whole.
+  /// The manifest of an order that an earlier run completed, nil unless its shard is intact.
   static func finishedManifest(of document: WorkOrderDocument) throws -> ShardManifest? {
     guard try Files.fileStatusIfPresent(FilePath(document.manifest)) != nil,
       let manifest = try? manifest(of: document)
