@@ -44,7 +44,8 @@ final class PreparedStatement {
 
   func bind(_ value: StoredValue, at place: Int) {
     let place = Int32(place)
-    // SQLite copies the bytes, since they live no longer than the call.
+    // `SQLITE_TRANSIENT`, which Swift does not import: SQLite copies the bytes, since they live no
+    // longer than the call. The cast is safe, for SQLite compares this pointer and never calls it.
     let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch value {
     case .null: sqlite3_bind_null(handle, place)
@@ -131,6 +132,7 @@ final class PreparedStatement {
 
   /// The values of the columns from one on.
   func values(from first: Int, count: Int) -> [StoredValue] {
+    // Safe: all of the `count` elements are initialized, and nothing in between throws.
     [StoredValue](unsafeUninitializedCapacity: count) { buffer, initialized in
       for index in 0..<count {
         buffer.initializeElement(at: index, to: value(column: first + index))

@@ -34,7 +34,8 @@ extension RowCaller {
 extension StoredValue {
   /// Hands the value to SQLite as what a function returns.
   fileprivate func yield(to context: OpaquePointer) {
-    // SQLite copies the bytes, since they live no longer than the call.
+    // `SQLITE_TRANSIENT`, which Swift does not import: SQLite copies the bytes, since they live no
+    // longer than the call. The cast is safe, for SQLite compares this pointer and never calls it.
     let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     func yield(text bytes: UnsafeRawBufferPointer, encoding: Int32) {
       // Without an address it would be NULL.

@@ -8,11 +8,14 @@ import SystemPackage
 
 /// Has workers write b-tree pages of the result themselves (docs/store-pages.md).
 package struct PageEngine: MigrationEngine {
+  /// The name `pages`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "pages")
+  /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
 
   private var layout: PageLayout
 
+  /// Refuses objects made one by one, stores in UTF-16, and orders of computed objects.
   package static func refusal(of stage: StageInput) -> String? {
     guard case .rows(let program) = stage.work else { return "objects are made one by one" }
     if stage.survey.header.textEncoding > 1 { return "the store's texts are not encoded in UTF-8" }
@@ -27,6 +30,9 @@ package struct PageEngine: MigrationEngine {
     (error as? PageError)?.problem == .unmovable ? .movesNothing : nil
   }
 
+  /// Plans the pieces of a stage, and which b-trees of the source move as they are.
+  ///
+  /// - Throws: `StoreError` where the source cannot be read.
   package static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: PageEngine, plan: MigrationPlan) {
@@ -46,6 +52,7 @@ package struct PageEngine: MigrationEngine {
     return (PageEngine(layout: layout), plan)
   }
 
+  /// Whether the pages that workers wrote are still there: no restart since, and no lost result.
   package func canResume(in paths: MigrationPaths) throws -> Bool {
     // A restart of the system may have lost what was never synced.
     if let boot = layout.boot, boot != Processes.bootID { return false }
@@ -55,6 +62,7 @@ package struct PageEngine: MigrationEngine {
       || Files.fileStatusIfPresent(paths.result) != nil
   }
 
+  /// Makes the result, the log of claims and the places of rows that had no order.
   package mutating func prepare(
     _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws {
@@ -64,6 +72,7 @@ package struct PageEngine: MigrationEngine {
     ).write(to: paths.places)
   }
 
+  /// The `PageWork` of a work order.
   package func task(
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
@@ -74,12 +83,18 @@ package struct PageEngine: MigrationEngine {
       ))
   }
 
+  /// Whether workers sync: only where the system does not name its start, so that a restart would
+  /// pass unnoticed.
   package var syncsShards: Bool { layout.boot == nil }
 
+  /// Has the system write the growing result to the disk, unless workers write past its cache.
   package func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)? {
     layout.isDirect ? nil : try Writeback(paths.result)
   }
 
+  /// Puts the pages under the roots of an empty store.
+  ///
+  /// - Throws: `PageError`, with the store as its file where no other is known.
   package func assemble(
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
@@ -91,6 +106,9 @@ package struct PageEngine: MigrationEngine {
     }
   }
 
+  /// Writes the rows of one work order into pages of the result.
+  ///
+  /// - Throws: `PageError`; `ShardError` where the work order lacks the engine's task.
   package static func makeShard(_ work: ShardWork) throws -> Shard {
     guard let task = try work.document.task?.decoded(as: PageWork.self) else {
       throw ShardError(.orderIncomplete)

@@ -97,7 +97,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
           root: index.root, isInteger: index.isInteger, file: runs)
       }
     } catch let error as PageError where error.problem == .unmovable {
-      // Whoever planned it plans again.
+      // The coordinator plans the stage anew, without moves (`PageEngine.restriction`).
       isUnmovable = true
       result = ShardManifest.PieceResult(
         piece: piece.number, table: piece.destinationTable, rowsRead: 0, rowsWritten: 0, digest: 0)

@@ -12,7 +12,8 @@ struct Insertion {
   private var parameter: Int32 = 0
   private var code = SQLITE_OK
 
-  /// Tells SQLite to copy what it is given.
+  /// `SQLITE_TRANSIENT`, with which SQLite copies what it is given.
+  // Swift does not import it. The cast is safe: SQLite compares this pointer and never calls it.
   private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
   init(sql: String, in db: Database) throws {

@@ -192,7 +192,8 @@ final class RawStatement {
 
   func bind(_ value: RawValue, at place: Int) {
     let place = Int32(place + 1)
-    // SQLite copies the bytes, since they live no longer than the call.
+    // `SQLITE_TRANSIENT`, which Swift does not import: SQLite copies the bytes, since they live no
+    // longer than the call. The cast is safe, for SQLite compares this pointer and never calls it.
     let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch value {
     case .null: sqlite3_bind_null(handle, place)

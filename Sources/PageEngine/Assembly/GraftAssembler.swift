@@ -8,10 +8,30 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-// (1) Pages that workers wrote are never changed, not even once they are free: an assembly that was
-// cut off begins anew.
+// (1) Pages that workers wrote and manifests list are never changed, not even once they are free:
+// an assembly that was cut off begins anew. Such pages are retired, not given back to the pool.
 // (2) Only the leaves that manifests list belong to a table; every other page taken is free.
 // (3) SQLite opens the store only once it is whole, for what this engine does not do.
+// (4) Nothing is synced but the finished result. A process that dies loses nothing that it wrote;
+// what a restart of the system may lose is not taken up (`PageEngine.canResume`).
+//
+// The order of the steps:
+//
+// skeleton, then holes: its pages decide which pages below `firstPage` are free.
+// holes, then trees: the result is cut back to the last extent that was claimed, so what an
+//   earlier assembly appended is gone; what it wrote into holes, which no manifest lists, is
+//   written anew or free.
+// skeleton, then trees: the roots are among its pages; copied later, they would be empty again.
+// tables and indexes, then the free list: writers give back what is left of their extents, so what
+//   is free, and how long the file is, is known once the last of them has finished.
+// free list, then pointer map, then page 1: free pages have entries too, and pages of the map may
+//   be in memory until `flush`. Page 1 has the counts and comes last: until a first assembly has
+//   got there, no program takes the file for a store.
+// page 1, then SQLite: `REINDEX` may use any free page. Where retired pages are among them, the
+//   manifests are removed first; from them, a later assembly would link leaves that SQLite has
+//   overwritten.
+// all, then the sync: until then the result may be in the system's cache alone. The swap relies on
+//   it.
 
 /// Puts the pages that workers wrote together under the roots of an empty store.
 struct GraftAssembler {
@@ -228,7 +248,7 @@ struct GraftAssembler {
     try progress(.verifying)
     guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
     if !names.isEmpty, !isRepeatable {
-      // SQLite may take free pages that manifests tell of: who takes over begins anew.
+      // SQLite may take free pages that manifests list: the next run has to begin anew.
       for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
     }
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)

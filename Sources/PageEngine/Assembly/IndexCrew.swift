@@ -27,7 +27,7 @@ final class IndexCrew: Sendable {
     state = Mutex(State(waiting: jobs.sorted { $0.size > $1.size }[...]))
   }
 
-  /// Runs all jobs; `each` hears of every one on the calling thread.
+  /// Runs all jobs, and calls `each` once for every one, on the calling thread.
   func run(_ count: Int, each: () throws -> Void) throws -> [IndexJob.Outcome] {
     let threads = max(1, min(ProcessInfo.processInfo.activeProcessorCount, 4, count))
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }

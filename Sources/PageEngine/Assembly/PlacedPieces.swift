@@ -5,7 +5,7 @@ import Schema
 import SystemCalls
 import SystemPackage
 
-/// One piece of a table, with the open shard that tells where its pages are.
+/// One piece of a table, with the open shard that lists its pages.
 struct PlacedPagePiece: Sendable {
   var firstKey: Int64
   var shard: FileDescriptor

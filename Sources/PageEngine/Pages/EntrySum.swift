@@ -1,6 +1,9 @@
 /// Sums over entries of an index, in any order: equal sums say that an index and the rows of its
 /// table belong together.
 package enum EntrySum {
+  /// A hash of one entry, to be added up with those of the other entries.
+  ///
+  /// A value of nil is NULL. It guards against lost and changed entries, not against an adversary.
   @inline(__always)
   package static func of(_ value: Int64?, row: Int64) -> UInt64 {
     let base: UInt64 = value == nil ? 0x9e37_79b9_7f4a_7c15 : 0
@@ -17,6 +20,7 @@ package struct MovedIndex: Hashable, Codable, Sendable {
   package var leaves: [Section]
   /// The values of the first column without repetition: `KeySpan`.
   package var values: [Section]
+  /// How many entries the index has, those on interior pages as well.
   package var entries: Int64
   /// The sum of all entries, where they are one integer each.
   package var sum: UInt64?

@@ -1,4 +1,4 @@
-/// Writes pages into extents, a whole extent at a time, and tells of them in a pointer map.
+/// Writes pages into extents, a whole extent at a time, and their entries into a pointer map.
 package final class ExtentWriter {
   private let source: any ExtentSource
   private let pointers: any PointerMapping

@@ -24,6 +24,7 @@ package struct ExternalName: BitwiseCopyable {
     }
   }
 
+  /// The name as text, at most 36 bytes long.
   package var text: String {
     withUnsafeBytes(of: bytes) { String(decoding: $0.prefix(Int(count)), as: UTF8.self) }
   }
@@ -36,6 +37,7 @@ package final class NameCollector {
   private let names: EntryCollector
   private var isComplete = true
 
+  /// Collects into a file of runs what the columns at these places of a record hold.
   package init(runs: RunFile, columns: [Int]) {
     self.columns = columns
     names = EntryCollector(file: runs, entrySize: MemoryLayout<ExternalName>.stride)

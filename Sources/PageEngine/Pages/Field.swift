@@ -2,22 +2,30 @@
 ///
 /// Eight bytes can be read where a number begins, however short it is.
 package struct Field {
+  /// The serial type, which says the value's type and size (docs/store-pages.md, "Records").
   package var type: UInt64
   /// Valid only until the row that it came from is left; nil where the type has no bytes.
   package var body: UnsafeRawPointer?
 
+  /// Makes a field of a type whose bytes lie at an address.
   @inlinable @inline(__always)
   package init(type: UInt64, body: UnsafeRawPointer?) {
     self.type = type
     self.body = body
   }
 
+  /// NULL.
   @inlinable @inline(__always) package static var null: Field { Field(type: 0, body: nil) }
 
+  /// Whether the value is NULL.
   @inlinable @inline(__always) package var isNull: Bool { type == 0 }
+  /// Whether it is an integer: types 1 to 6, and the constants 8 and 9.
   @inlinable @inline(__always) package var isInteger: Bool { type < 10 && type != 0 && type != 7 }
+  /// Whether it is a real of eight bytes.
   @inlinable @inline(__always) package var isReal: Bool { type == 7 }
+  /// Whether it is text, in the encoding of its store.
   @inlinable @inline(__always) package var isText: Bool { type >= 13 && type & 1 == 1 }
+  /// Whether it is a blob.
   @inlinable @inline(__always) package var isBlob: Bool { type >= 12 && type & 1 == 0 }
 
   /// Whether a record may hold such a type: two of them mean nothing in a file.
@@ -34,6 +42,7 @@ package struct Field {
   /// The bytes of the body.
   @inlinable @inline(__always) package var size: Int { Field.size(type: type) }
 
+  /// The bytes that a value of a serial type takes in a record's body.
   @inlinable @inline(__always)
   package static func size(type: UInt64) -> Int {
     if type >= 12 { return Int(truncatingIfNeeded: (type - 12) >> 1) }
@@ -79,6 +88,7 @@ package struct Field {
     scratch.storeBytes(of: value.bitPattern.bigEndian, as: UInt64.self)
   }
 
+  /// The serial type of the shortest form of an integer.
   @inlinable @inline(__always)
   package static func type(of value: Int64) -> UInt64 {
     let magnitude = UInt64(bitPattern: value < 0 ? ~value : value)
@@ -93,6 +103,7 @@ package struct Field {
 
 /// What a column makes of a value that it is given (docs/store-pages.md, "Affinity").
 package enum Affinity: Sendable {
+  /// By declared type: `INTEGER`, `FLOAT`, `TIMESTAMP` or `DECIMAL`, `VARCHAR`, `BLOB`.
   case integer, real, numeric, text, none
 
   /// The value as the column keeps it; nil where that takes SQLite's own conversion of text.

@@ -1,6 +1,8 @@
 /// One value of a destination row, made from the fields of a source row.
 package struct FieldStep: Sendable {
+  /// How a value is made.
   package enum Kind: UInt8, Sendable {
+    /// A constant; a field as it is; a field converted to a number of another type.
     case constant, copy, toInteger, toBoolean, toReal
     /// The value if the number in another field is in a list.
     case filtered
@@ -18,6 +20,7 @@ package struct FieldStep: Sendable {
   /// The field with the number that a filter looks at.
   var number: Int32
 
+  /// Makes a step; each argument that its kind does not use stays 0.
   package init(
     kind: Kind, affinity: Affinity = .none, source: Int = 0, constant: Int = 0, list: Int = 0,
     number: Int = 0
@@ -39,6 +42,7 @@ package final class FieldProgram {
   /// What became of a row.
   package enum Outcome { case made, leftBehind, unknown }
 
+  /// The fields of a destination row, its key, entity number and save count included.
   package let width: Int
   /// The place of the last row's entity.
   package var entity: Int { lastEntity }
@@ -91,6 +95,7 @@ package final class FieldProgram {
     for pointer in kept { pointer.deallocate() }
   }
 
+  /// Sets how one column is made for the rows of one entity, both by their places.
   package func set(_ step: FieldStep, entity: Int, column: Int) {
     precondition(entity < entities.count && column < columns, "a step has a place")
     precondition(
@@ -284,7 +289,7 @@ extension Affinity {
     }
   }
 
-  /// Whether a number has a fraction for certain, told from its bits.
+  /// Whether a number has a fraction for certain, by the bits below its point.
   @inline(__always)
   private static func isBroken(_ number: Double) -> Bool {
     let bits = number.bitPattern & (1 << 63 - 1)

@@ -13,8 +13,10 @@ package final class IndexWriter {
   private var lastSize = 0
   private var hasOverflow = false
   private var entryCount: Int64 = 0
+  /// The entries added so far.
   package var entries: Int64 { entryCount }
 
+  /// Makes a tree under a root page that exists already, and is empty.
   package init(root: UInt32, writer: ExtentWriter) {
     self.writer = writer
     self.root = root

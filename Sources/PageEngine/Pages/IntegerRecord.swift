@@ -3,6 +3,7 @@ package final class IntegerRecord {
   private let bytes: UnsafeMutableRawPointer = .allocate(byteCount: 64, alignment: 16)
   private let scratch: UnsafeMutableRawPointer = .allocate(byteCount: 64, alignment: 16)
 
+  /// Makes a maker of records with buffers of its own.
   package init() {}
 
   deinit {

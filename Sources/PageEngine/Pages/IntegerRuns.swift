@@ -1,8 +1,12 @@
 /// A key of integers as the sort of an index sees it: compared by `high`, then by `low`.
 package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
+  /// The indexed value, in unsigned order.
   package var high: UInt64
+  /// What follows in the index: the row number in unsigned order, or for a pair the second value in
+  /// the upper and the row number in the lower 32 bits.
   package var low: UInt64
 
+  /// Makes an entry of values that are in unsigned order already.
   @inline(__always)
   package init(high: UInt64, low: UInt64) {
     self.high = high
@@ -15,6 +19,7 @@ package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
     UInt64(bitPattern: value) ^ (1 << 63)
   }
 
+  /// Maps the unsigned integer of `ordered` back.
   @inline(__always)
   package static func value(ordered: UInt64) -> Int64 { Int64(bitPattern: ordered ^ (1 << 63)) }
 
@@ -30,6 +35,7 @@ package final class IntegerSorter {
   private let entries: UnsafeMutableBufferPointer<IntegerEntry>
   private let scratch: SortScratch
   private var used = 0
+  /// The sorted runs in the file, each as long as the buffer or shorter.
   package private(set) var runs: [Section] = []
 
   /// Several sorters of one thread may share a scratch.
@@ -41,6 +47,7 @@ package final class IntegerSorter {
 
   deinit { entries.deallocate() }
 
+  /// Adds an entry; writes a run first where the buffer is full.
   @inline(__always)
   package func add(_ entry: IntegerEntry) throws(PageError) {
     if used == entries.count { try flush() }
@@ -48,6 +55,7 @@ package final class IntegerSorter {
     used += 1
   }
 
+  /// Sorts what the buffer holds and appends it to the file as a run.
   package func flush() throws(PageError) {
     guard used > 0 else { return }
     let sorted = sort()
@@ -109,6 +117,7 @@ package final class SortScratch {
   private var buffer = UnsafeMutableBufferPointer<IntegerEntry>.allocate(capacity: 16)
   let counts = UnsafeMutableBufferPointer<Int>.allocate(capacity: 2048)
 
+  /// Makes a scratch that grows with the first sort.
   package init() {}
 
   deinit {
@@ -132,6 +141,7 @@ package struct IntegerRun {
   let reader: SectionReader
   let rowOffset: UInt64
 
+  /// Takes what to add to the row numbers of the entries, modulo 2^64.
   package init(_ reader: SectionReader, rowOffset: UInt64 = 0) {
     self.reader = reader
     self.rowOffset = rowOffset
@@ -158,6 +168,7 @@ package final class IntegerMerge {
   private let heap: UnsafeMutablePointer<Node>
   private var count = 0
 
+  /// Takes runs that are sorted, and reads the first entries of each.
   package init(_ runs: [IntegerRun]) throws(PageError) {
     readers = runs.map(\.reader)
     fronts = .allocate(capacity: max(1, runs.count))
@@ -185,6 +196,7 @@ package final class IntegerMerge {
     return entry
   }
 
+  /// The smallest entry that is left; nil after the last one.
   package func next() throws(PageError) -> IntegerEntry? {
     if count == 0 { return nil }
     let top = heap[0]

@@ -1,7 +1,8 @@
 /// Collects the keys of one index while the rows of a piece go by.
 package final class KeyCollector {
-  /// How the keys of an index are told from each other.
+  /// How the keys of an index are kept and sorted.
   package enum Form: Sendable {
+    /// One integer; two integers of a join table's key; any values.
     case integer, integerPair, keys
     /// One integer, in an index that is moved from the source: only the sum of the entries.
     case movedInteger

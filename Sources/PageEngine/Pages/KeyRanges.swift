@@ -1,19 +1,23 @@
 /// Keys of a table that follow each other without a hole.
 package struct KeySpan: BitwiseCopyable, Hashable, Sendable {
+  /// The lowest key of the span.
   package var first: Int64
+  /// The highest key of the span, which belongs to it.
   package var last: Int64
 
+  /// Makes a span of all keys from one to another.
   package init(first: Int64, last: Int64) {
     self.first = first
     self.last = last
   }
 }
 
-/// Tells of rising keys which are among the keys of a table, in one pass over both.
+/// Looks rising keys up among the keys of a table, in one pass over both.
 package struct KeyFilter {
   private let reader: SectionReader
   private var span: KeySpan?
 
+  /// Takes the spans of a table in key order, as its workers listed them.
   package init(_ reader: SectionReader) throws(PageError) {
     self.reader = reader
     try advance()

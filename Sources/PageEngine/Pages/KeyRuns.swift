@@ -2,6 +2,10 @@
 ///
 /// Each value is a tag and its bytes, inverted for a descending column; then the row number, and a
 /// bit for each column with a real: reals and integers compare by their numbers alone.
+///
+/// No encoding of a value is the beginning of another, so that inverted bytes compare the other way
+/// round. Texts and blobs end in 00 01, and a zero within them is 00 FF: the end sorts before any
+/// byte that may follow in a longer value.
 package struct KeyEncoder {
   private enum Tag {
     static let null: UInt8 = 1
@@ -10,16 +14,20 @@ package struct KeyEncoder {
     static let blob: UInt8 = 4
   }
 
+  /// The encoded key; complete after `end(row:)`.
   package private(set) var bytes: [UInt8] = []
   /// Whether one of the values was NULL: such a key equals no other in a unique index.
   package private(set) var hasNull = false
-  /// Whether the key tells the values to the bit, which of zeros only one can.
+  /// Whether the values can be made from the key to the bit: not those of a negative zero, whose
+  /// key is that of zero.
   package private(set) var isExact = true
   private var columns = 0
   private var reals: [UInt8] = []
 
+  /// Makes an encoder, which is used for one key after another.
   package init() {}
 
+  /// Begins another key, and keeps the memory of the one before.
   package mutating func begin() {
     bytes.removeAll(keepingCapacity: true)
     reals.removeAll(keepingCapacity: true)
@@ -31,6 +39,7 @@ package struct KeyEncoder {
   /// The bytes after the columns of a key.
   static func tail(_ columns: Int) -> Int { 8 + (columns + 7) / 8 }
 
+  /// Adds the value of the next column of the index.
   package mutating func add(_ field: Field, descending: Bool) {
     let start = bytes.count
     if columns & 7 == 0 { reals.append(0) }
@@ -58,6 +67,7 @@ package struct KeyEncoder {
     if descending { for index in start..<bytes.count { bytes[index] = ~bytes[index] } }
   }
 
+  /// Completes the key with the number of its row, which tells equal keys apart.
   package mutating func end(row: Int64) {
     addBig(IntegerEntry.ordered(row))
     bytes += reals
@@ -70,6 +80,12 @@ package struct KeyEncoder {
   }
 
   /// The nearest real, and how far the integer is from it.
+  ///
+  /// 16 bits suffice for the distance. Up to 2^53 a real is exact; from 2^62 to 2^63 reals are 1024
+  /// apart, so an integer is at most 512 away from the nearest. With 0x8000 added, which is also
+  /// what a real has, distances compare as bytes. Rounding never reverses an order: of two numbers
+  /// with different nearest reals these decide, and otherwise the distances, just as SQLite
+  /// compares an integer with a real.
   private mutating func addNumber(integer: Int64) {
     bytes.append(Tag.number)
     let near = Double(integer)
@@ -78,6 +94,8 @@ package struct KeyEncoder {
     bytes += [UInt8(rest >> 8), UInt8(truncatingIfNeeded: rest)]
   }
 
+  // 2^63 is nearest to the highest integers and no integer itself: the lowest stands in its place,
+  // as the difference of 64 bits is the same.
   private static func base(near: Double) -> Int64 {
     near >= 9.223372036854775808e18 ? .min : Int64(near)
   }
@@ -195,13 +213,16 @@ package final class KeySorter {
   private let capacity: Int
   private var bytes: [UInt8] = []
   private var references: [Reference] = []
+  /// The sorted runs in the file.
   package private(set) var runs: [Section] = []
 
+  /// Takes the bytes that keys may have in memory before they are written as a run.
   package init(file: RunFile, capacity: Int) {
     self.file = file
     self.capacity = max(4096, capacity)
   }
 
+  /// Adds an encoded key; writes a run first where the memory is full.
   package func add(_ key: [UInt8]) throws(PageError) {
     let size = bytes.count + key.count + references.count * MemoryLayout<Reference>.stride
     if size > capacity { try flush() }
@@ -211,6 +232,7 @@ package final class KeySorter {
     bytes += key
   }
 
+  /// Sorts the keys in memory and appends them to the file as a run.
   package func flush() throws(PageError) {
     guard !references.isEmpty else { return }
     bytes.withUnsafeBytes { raw in
@@ -264,6 +286,7 @@ package struct KeyMerge {
   private var last: [UInt8] = []
   private var record: [UInt8] = []
 
+  /// Takes one reader for each run, and the directions of the index's columns.
   package init(readers: [SectionReader], descending: [Bool]) throws(PageError) {
     self.readers = readers
     self.descending = descending
@@ -320,7 +343,7 @@ package struct KeyMerge {
     return best
   }
 
-  /// NULL is what the first value's tag tells, and so on through the key.
+  /// Whether a value is NULL, by the types of the key's record.
   private func hasNull(_ key: [UInt8]) -> Bool {
     var types: [UInt8] = []
     let isKey = key.withUnsafeBytes {

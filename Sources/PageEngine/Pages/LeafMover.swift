@@ -1,9 +1,21 @@
 import StoreFormat
 
+// The numbers below, and where they come from:
+//
+// 2048     Cells of a leaf: `LeafWalk` gives none with more offsets than fit, (4096 - 8) / 2.
+// 400      Bytes of a cell: only a longer one may have a chain. A cell with a chain keeps at least
+//          `PageGeometry.localMinimum` (489) bytes of its payload.
+// 1 << 31  Bytes of a payload: SQLite's limit for a value is below it.
+// 65,536   Rows between two reports of progress.
+// 3 to 8   Bytes of the header of an index record of integers: its length, a serial type for each
+//          column, and that of the row number. `TreeMoves` takes up to three columns.
+
 /// Moves leaves and overflow chains of b-trees to other pages, without taking rows apart.
 ///
-/// Pages that lie densely are copied whole; others are laid out anew. Whatever could make the
-/// result differ from one written row by row ends in `unmovable`.
+/// A leaf is copied whole where it is dense: all of its cells go along, and lie from the page's end
+/// down in key order without a gap, as this engine would lay them out. Any other leaf is laid out
+/// anew: one with gaps, or one that the piece's range of keys cuts. Whatever could make the result
+/// differ from one written row by row ends in `unmovable`.
 package final class LeafMover {
   private let file: PageFile
   private let pageCount: UInt32
@@ -135,7 +147,7 @@ package final class LeafMover {
       guard let separator = walk.separator.baseAddress else { throw PageError(.unmovable) }
       let size = try entries.add(separator, start: 0, number: walk.page)
       aside.copyMemory(from: separator, byteCount: size)
-      // Its page learns of its parent when that is made.
+      // The chain's parent is the interior page that the cell goes to, which `TreeBuilder` sets.
       _ = try moveChain(of: aside, start: 0, kind: .index, parent: 0) {}
       try list.add(page, cell: UnsafeRawBufferPointer(start: aside, count: walk.separator.count))
     }

@@ -3,10 +3,13 @@ package import SystemPackage
 
 /// The open file whose pages are written: whole pages and entries of the pointer map.
 package struct PageFile: Sendable {
+  /// The file, which stays the caller's to close.
   package let descriptor: FileDescriptor
 
+  /// Takes a file that is open, for writing if pages are written.
   package init(_ descriptor: FileDescriptor) { self.descriptor = descriptor }
 
+  /// Writes all bytes, in as many calls as the system takes for it.
   package func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64
   ) throws(PageError) {
@@ -51,6 +54,7 @@ package struct PageFile: Sendable {
       at: PageGeometry.offset(page: page))
   }
 
+  /// Writes a whole page.
   package func write(page: UInt32, from: UnsafeRawPointer) throws(PageError) {
     try write(
       UnsafeRawBufferPointer(start: from, count: PageGeometry.pageSize),
@@ -60,16 +64,23 @@ package struct PageFile: Sendable {
 
 /// Pages of one size in a row, handed out to one writer at a time.
 package struct Extent: Hashable, Codable, Sendable {
+  /// The pages of a whole extent, 1 MiB, those of the pointer map among them.
   package static let length: UInt32 = 256
 
+  /// The first page, counted from 1.
   package var first: UInt32
+  /// The number of pages, at most `length` where one writer takes it.
   package var count: UInt32
 
+  /// Makes an extent, of full length by default.
   package init(first: UInt32, count: UInt32 = Self.length) {
     self.first = first
     self.count = count
   }
 
+  /// Decodes an extent of a manifest.
+  ///
+  /// - Throws: `DecodingError` where no file has such pages.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     first = try container.decode(UInt32.self, forKey: .first)
@@ -85,36 +96,44 @@ package struct Extent: Hashable, Codable, Sendable {
 
 /// Hands out extents that nobody else gets.
 package protocol ExtentSource: AnyObject {
+  /// Hands out the next extent.
+  ///
+  /// - Throws: `PageError`, as `fileFull` where no page numbers are left.
   func nextExtent() throws(PageError) -> Extent
 }
 
 /// Describes pages in the pointer map.
 package protocol PointerMapping: AnyObject {
+  /// Sets what the pointer map says of a page: its kind, and the page that points to it, or 0.
   func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError)
 }
 
 /// Extents of one file for several processes: a log to which each appends what it takes.
 ///
 /// An appended record and the place where it landed are one step in the kernel, so two writers
-/// never take the same extent, and the log tells whose pages a dead writer left.
+/// never take the same extent, and the log has the pages that a dead writer left.
 package final class ClaimLog: ExtentSource {
   /// Who took an extent.
   package struct Claim: Hashable, Sendable {
+    /// The number of the work order.
     package var order: UInt32
     /// How many extents were taken when the writer began: of two that wrote for one order, whether
     /// in one run or in two, and took any, each has its own.
     package var serial: UInt32
 
+    /// Makes the claim of a worker of an order.
     package init(order: UInt32, serial: UInt32) {
       self.order = order
       self.serial = serial
     }
   }
 
+  /// The bytes of a record: order and serial, little-endian, four bytes each.
   package static let recordSize = 8
 
   private let descriptor: FileDescriptor
   private let firstPage: UInt32
+  /// What this writer's records say.
   package let claim: Claim
 
   /// Takes the descriptor of the log, opened for appending by nobody else.
@@ -132,6 +151,7 @@ package final class ClaimLog: ExtentSource {
     }
   }
 
+  /// Appends a record to the log, and takes the extent that its place in the log means.
   package func nextExtent() throws(PageError) -> Extent {
     var record = (claim.order, claim.serial)
     let end: Int64

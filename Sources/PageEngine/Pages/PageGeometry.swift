@@ -4,6 +4,7 @@ package import SystemPackage
 ///
 /// The rules are those of docs/store-pages.md.
 package enum PageGeometry {
+  /// The bytes of a page of the result.
   package static let pageSize = 4096
   /// A pointer-map page and the pages that it describes.
   package static let group: UInt32 = 820
@@ -17,6 +18,7 @@ package enum PageGeometry {
   /// Payload on one page of an overflow chain.
   static let overflowCapacity = pageSize - 4
 
+  /// The byte of the file at which a page begins.
   package static func offset(page: UInt32) -> Int64 {
     (Int64(page) - 1) * Int64(pageSize)
   }
@@ -45,7 +47,9 @@ package enum PageGeometry {
 
 /// What the pointer map says of a page.
 package enum PagePointer: UInt8, Sendable {
+  /// The root of a b-tree; its parent is 0.
   case root = 1
+  /// A page on the list of free pages; its parent is 0.
   case free = 2
   /// The first page of a cell's overflow; its parent holds the cell.
   case firstOverflow = 3
@@ -57,8 +61,11 @@ package enum PagePointer: UInt8, Sendable {
 
 /// Why pages could not be read or written.
 package struct PageError: Error, Hashable, Sendable {
+  /// What was wrong.
   package enum Problem: Hashable, Sendable {
+    /// The system could not read, by its `errno`.
     case read(Int32)
+    /// The system could not write, by its `errno`.
     case write(Int32)
     /// A page that was read is not as the format has it; 0 where its number is not known.
     case damaged(page: UInt32)
@@ -80,12 +87,14 @@ package struct PageError: Error, Hashable, Sendable {
     case unmovable
   }
 
+  /// What was wrong.
   package var problem: Problem
   /// The file that was read or written, as far as it is known.
   package var file: FilePath?
   /// The table whose pages they were, as far as it is known.
   package var table: String?
 
+  /// Makes an error; `at(file:table:)` adds places further up.
   package init(_ problem: Problem, file: FilePath? = nil) {
     self.problem = problem
     self.file = file

@@ -22,6 +22,7 @@ package final class PagePool: ExtentSource, Sendable {
     }
   }
 
+  /// Hands out a hole while there is one, then pages past the end.
   package func nextExtent() throws(PageError) -> Extent {
     let extent = state.withLock { state -> Extent? in
       if let hole = state.holes.popLast() { return hole }
@@ -38,8 +39,8 @@ package final class PagePool: ExtentSource, Sendable {
     state.withLock { $0.holes += extents.flatMap(Self.split) }
   }
 
-  /// Takes a page that nobody needs any more but whoever begins anew: it is free in the end, and
-  /// stays as it is.
+  /// Takes a page that only an assembly that begins anew needs: it is free in the end, and stays as
+  /// it is.
   package func retire(_ page: UInt32) {
     state.withLock { state in
       if let last = state.retired.last, last.first + last.count == page {

@@ -2,6 +2,7 @@
 package final class PieceWriter {
   /// Why a copy of rows came to a halt.
   package enum Halt {
+    /// The cursor has no more rows up to the last key.
     case end
     /// So many rows were written that somebody may want to hear of it.
     case pause
@@ -13,7 +14,7 @@ package final class PieceWriter {
   private let leaves: EntryCollector
   private let spanList: EntryCollector
   private let collectors: [KeyCollector]
-  /// The same without counting references for every row.
+  /// The same without counting references for every row; `collectors` keeps them alive.
   private let unmanaged: UnsafeMutablePointer<Unmanaged<KeyCollector>>
   private let collectorCount: Int
   private let names: NameCollector?
@@ -22,6 +23,8 @@ package final class PieceWriter {
   /// Rows written so far.
   package var rows: Int64 { rowCount }
 
+  /// Takes the writer of pages and the file of runs, which the pieces of a worker share, and one
+  /// collector for each index.
   package init(
     pages: ExtentWriter, runs: RunFile, collectors: [KeyCollector], names: NameCollector?
   ) {

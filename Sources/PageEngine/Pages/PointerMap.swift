@@ -3,16 +3,24 @@ import SystemCalls
 import SystemPackage
 
 /// The pointer map of a file, changed through a bounded number of its pages in memory.
+///
+/// It is a direct-mapped, write-back cache: map page `k` (page `2 + 820 k`) has its place in slot
+/// `k % slots` and in no other. A page that another one displaces is written first, if it was
+/// changed; nothing else is written before `flush`. Neighbouring map pages have different slots:
+/// threads that each write pages in a row displace one another only where they are a multiple of
+/// 820 MiB of the file apart, with the usual 256 slots (1 MiB).
 package final class PointerMap: PointerMapping, @unchecked Sendable {
-  // @unchecked: `lock` guards all that changes.
+  // @unchecked: `pages`, `isDirty` and the bytes at `memory` change, and are used only in closures
+  // of `lock`; the other properties are constants that are Sendable.
   private let lock = Mutex(())
   private let file: PageFile
   private let slots: Int
   private let memory: UnsafeMutableRawPointer
-  /// The map page in each slot, 0 for none.
+  /// The map page in each slot, 0 for none, which is no map page's number.
   private var pages: [UInt32]
   private var isDirty: [Bool]
 
+  /// Takes the file, and how many pages of the map are kept in memory.
   package init(_ file: PageFile, pages count: Int = 256) {
     self.file = file
     slots = count
@@ -23,6 +31,9 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
 
   deinit { memory.deallocate() }
 
+  /// Sets an entry, and reads its page of the map first unless it is in memory.
+  ///
+  /// - Throws: `PageError`, as `miswritten` for a page that the map does not describe.
   package func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError) {
     try lock.withLock { (_) throws(PageError) in
       guard page > 2 else { throw PageError(.miswritten(page: page)) }
@@ -101,10 +112,12 @@ package final class PointerList: PointerMapping {
 
   private let entries: EntryCollector
 
+  /// Makes a list in a worker's file of runs.
   package init(_ file: RunFile) {
     entries = EntryCollector(file: file, entrySize: Entry.size)
   }
 
+  /// Appends an entry to the list.
   package func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError) {
     try entries.add(Entry(page: page, kind: UInt32(kind.rawValue), parent: parent))
   }

@@ -6,6 +6,7 @@ package struct RowRule: Hashable, Codable, Sendable {
   /// are never NULL.
   package var entities: [Int64]?
 
+  /// Makes the rule of a table.
   package init(columns: Int, entities: [Int64]?) {
     self.columns = columns
     self.entities = entities
@@ -20,7 +21,7 @@ struct RowCheck {
   private var lastType: UInt64 = 0
   private var lastEntity: Int64 = 0
 
-  /// Tells the names of external files in the rows it looks at.
+  /// Adds the names of external files in the rows it looks at to `names`.
   init(rule: RowRule, names: NameCollector?) {
     self.names = names
     columns = rule.columns

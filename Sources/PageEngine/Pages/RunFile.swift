@@ -2,10 +2,14 @@ package import SystemPackage
 
 /// A part of a file with entries in a row.
 package struct Section: Hashable, Codable, Sendable {
+  /// The byte of the file at which the section begins.
   package var offset: Int64
+  /// The bytes of the section.
   package var bytes: Int64
+  /// The entries of the section; readers go by its bytes.
   package var count: Int64
 
+  /// Makes a section.
   package init(offset: Int64, bytes: Int64, count: Int64) {
     self.offset = offset
     self.bytes = bytes
@@ -16,8 +20,10 @@ package struct Section: Hashable, Codable, Sendable {
 /// A file that sections are appended to, and read from.
 package final class RunFile {
   private let file: PageFile
+  /// The byte after the last section.
   package private(set) var end: Int64 = 0
 
+  /// Takes a file that is open for reading and writing, and empty.
   package init(_ descriptor: FileDescriptor) { file = PageFile(descriptor) }
 
   func append(_ bytes: UnsafeRawBufferPointer, count: Int64) throws(PageError) -> Section {
@@ -33,8 +39,10 @@ package final class EntryCollector {
   private let buffer: UnsafeMutableRawBufferPointer
   private let size: Int
   private var used = 0
+  /// Where the entries are, after `flush`; sections that touch are one.
   package private(set) var sections: [Section] = []
 
+  /// Takes the size of an entry in bytes, and that of the buffer before the file.
   package init(file: RunFile, entrySize: Int, bufferBytes: Int = 1 << 16) {
     self.file = file
     size = entrySize
@@ -43,6 +51,7 @@ package final class EntryCollector {
 
   deinit { buffer.deallocate() }
 
+  /// Adds an entry, whose size is that of the collector.
   @inline(__always)
   package func add<Entry: BitwiseCopyable>(_ entry: Entry) throws(PageError) {
     if used == buffer.count { try flush() }
@@ -50,6 +59,7 @@ package final class EntryCollector {
     used += size
   }
 
+  /// Writes the buffer to the file.
   package func flush() throws(PageError) {
     guard used > 0 else { return }
     let section = try file.append(
@@ -74,6 +84,7 @@ package final class SectionReader {
   private var start = 0
   private var end = 0
 
+  /// Takes sections of one file, and the bytes to read at a time.
   package convenience init(
     descriptor: FileDescriptor, sections: [Section], bufferBytes: Int = 1 << 16
   ) {

@@ -4,6 +4,7 @@ package import SystemPackage
 /// The pages of an empty store, as SQLite made it, into which b-trees are put.
 package struct Skeleton {
   private let file: PageFile
+  /// The pages that SQLite made, its own page of the pointer map included.
   package let pageCount: UInt32
 
   /// Takes a file with 4096 bytes a page, incremental vacuum and no free pages.
@@ -63,7 +64,9 @@ package struct FreePages {
   /// The leaves that one trunk lists: its last six places stay empty, as SQLite itself leaves them.
   static let perTrunk = PageGeometry.pageSize / 4 - 8
 
+  /// The pages of the finished store, by which its file is cut.
   package let pageCount: UInt32
+  /// The free pages among them, trunks included: bytes 36-39 of the header.
   package let count: Int
   /// The pages that list the others.
   let trunks: [UInt32]
@@ -102,7 +105,7 @@ package struct FreePages {
     (self.holes, self.retired) = (ranges, retired)
   }
 
-  /// Tells the pages that are not trunks.
+  /// Visits the pages that are not trunks.
   func forEachLeaf(_ body: (UInt32) throws(PageError) -> Void) throws(PageError) {
     for page in Self.pages(of: holes).dropFirst(trunks.count) { try body(page) }
     for page in Self.pages(of: retired) { try body(page) }

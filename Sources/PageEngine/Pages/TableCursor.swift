@@ -1,9 +1,12 @@
 import StoreFormat
 
-/// The file and the table that a cursor reads, all of it checked before by whoever knows SQL.
+/// The file and the table that a cursor reads, which the caller has checked by SQL.
 package struct TableForm: Sendable {
+  /// The bytes of a page of the source, from 512 to 65,536.
   package var pageSize: Int
+  /// The pages of the source, by the length of its file.
   package var pageCount: UInt32
+  /// The root page of the table's b-tree.
   package var root: UInt32
   /// The place in the output of each column of the table's records; -1 for those that nobody wants.
   package var places: [Int]
@@ -12,6 +15,7 @@ package struct TableForm: Sendable {
   /// The place in the output of the key of the row.
   package var keyPlace: Int
 
+  /// Makes a form; `places` and `isReal` have one element for each column of a record.
   package init(
     pageSize: Int, pageCount: UInt32, root: UInt32, places: [Int], isReal: [Bool], keyPlace: Int
   ) {
@@ -43,6 +47,7 @@ package final class TableCursor {
   private let localMinimum: Int
   private var hasKey = false
   private var currentKey: Int64 = .min
+  /// The key of the row that `next` read last.
   package var key: Int64 {
     @inline(__always) get { currentKey }
   }

@@ -7,6 +7,7 @@ package final class TableStitcher {
   private let pointers: PointerMap
   private let writer: ExtentWriter
 
+  /// Takes the result, its free pages, and its pointer map.
   package init(file: PageFile, pool: PagePool, pointers: PointerMap) {
     self.file = file
     self.pool = pool
@@ -61,7 +62,7 @@ package final class TableStitcher {
     guard isClosed else { throw PageError(.endOfFile) }
   }
 
-  /// Numbers the rows of leaves anew, and tells the leaves that hold them then.
+  /// Numbers the rows of leaves anew, and adds the leaves that hold them then to `renumbered`.
   package func renumber(
     _ leaves: SectionReader, adding offset: Int64, into renumbered: EntryCollector
   ) throws(PageError) {

@@ -2,9 +2,12 @@ import StoreFormat
 
 /// One leaf page of a table, as the upper levels of its b-tree see it.
 package struct LeafEntry: BitwiseCopyable, Hashable, Sendable {
+  /// The number of the page.
   package var page: UInt32
+  /// The highest key on the page, which parts it from the next leaf.
   package var lastKey: Int64
 
+  /// Makes the entry of a leaf.
   package init(page: UInt32, lastKey: Int64) {
     self.page = page
     self.lastKey = lastKey
@@ -28,9 +31,10 @@ package final class TableWriter {
   /// The last key of the leaf before.
   private var keyBefore: Int64?
   private var rowCount: Int64 = 0
+  /// The rows added so far.
   package var rows: Int64 { rowCount }
 
-  /// Tells every leaf page once it is complete.
+  /// Calls `finished` with every leaf page once it is complete, in key order.
   package init(
     writer: ExtentWriter, finished: @escaping (LeafEntry) throws(PageError) -> Void
   ) {

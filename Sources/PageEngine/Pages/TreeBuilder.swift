@@ -1,10 +1,20 @@
 import StoreFormat
 
+// (1) An interior page with n cells has n + 1 children; the last has no key of its own. So of a
+// full page the pending child becomes the rightmost, and the pending key goes up to the next level.
+// (2) Between two calls each level has an open page with at least one cell. A cell is pending only
+// where the open page is full, and a full page has several: a cell of an index takes 1015 bytes at
+// most (child 4, size 5, payload `PageGeometry.indexLocalLimit`, chain 4), one of a table 13.
+// (3) A page is written once, when its last child is known; only then does it have a number, and do
+// its children have their parent in the pointer map.
+
 /// Builds the upper levels of a b-tree from its leaves, bottom up, one open page per level.
 ///
 /// A page that is full waits with the cell that did not fit it until another one comes: so the
 /// last page of a level never stays without a cell.
 package final class TreeBuilder {
+  /// A table, whose interior cells repeat the last keys of leaves, or an index, whose interior
+  /// cells are entries that no leaf has.
   package enum Kind: Sendable { case table, index }
 
   private let kind: Kind
@@ -14,6 +24,7 @@ package final class TreeBuilder {
   private let scratch = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 8)
   private static let depthLimit = 40
 
+  /// Makes a tree under a root page that exists already; the writer gives all other pages.
   package init(kind: Kind, root: UInt32, writer: ExtentWriter) {
     self.kind = kind
     self.root = root
@@ -37,7 +48,20 @@ package final class TreeBuilder {
       child: leaf.page, key: UnsafeRawBufferPointer(start: scratch, count: count), to: 0)
   }
 
-  /// Closes the tree with its last child.
+  // From the lowest level up:
+  //
+  // (1) The last child comes without a key, and becomes the rightmost child of the open page. That
+  // page has a cell already, so where no cell is pending there is nothing else to do.
+  // (2) With a pending cell two children are left over for a full page. Were the pending one made
+  // its rightmost, as `add` does, the last would be alone on a page without a cell, which no b-tree
+  // has. So the page gives up its last cell: the cell's child becomes its rightmost, the cell's key
+  // goes up, and the pending cell and the last child make another page. Both have a cell then.
+  // (3) This adds to the level above, and may fill it, leave a cell pending there, or begin it. It
+  // is before that level's turn, so `levels.count` and `isTop` are looked at anew each time.
+  // (4) The top level has no pending cell when it is written, for (2) puts a level above it. Its
+  // open page is the only one that it ever had, and goes to the root. No other page does.
+
+  /// Closes the tree with its last child, which has no key.
   package func finish(lastChild: UInt32) throws(PageError) {
     precondition(!levels.isEmpty, "a tree of one leaf has no upper levels")
     var last = lastChild
@@ -75,7 +99,7 @@ package final class TreeBuilder {
     }
   }
 
-  /// Writes the page of a level and tells its children who their parent is.
+  /// Writes the page of a level, and its number as the parent of its children.
   private func complete(
     _ level: Level, rightmost: UInt32, as root: UInt32?
   ) throws(PageError) -> UInt32 {

@@ -10,7 +10,7 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// The pages below are for SQLite's own part: the schema, the roots, the metadata.
   var firstPage: UInt32
   /// The start of the system since which what was written is there, synced or not; nil where the
-  /// system does not tell, and all is synced.
+  /// system does not say when it started, and all is synced.
   var boot: [UInt8]?
   /// Whether workers write past the page cache.
   private(set) var isDirect = false
@@ -46,7 +46,7 @@ struct PageLayout: Hashable, Codable, Sendable {
     try file.closeAfter {
       isDirect = Self.takesPages(PageFile(file))
       // Writers that do not lengthen a file need not wait for each other. It is a hint: where there
-      // is no room for all of it, the pages that do not fit will tell.
+      // is no room for all of it, writing the first page that does not fit is an error.
       if isDirect { try? Files.reserve(file, bytes: bytes) }
     }
   }

@@ -27,6 +27,7 @@ package struct PageWork: Hashable, Codable, Sendable {
   /// Indexes that are moved from the source, by the piece that they go with.
   package var moves: [Int: [IndexMove]] = [:]
 
+  /// Makes the work of an order without b-trees that move and without external files.
   package init(
     file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],
     rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool, isDirect: Bool
@@ -44,9 +45,12 @@ package struct PageWork: Hashable, Codable, Sendable {
 
 /// A table of the source whose leaves become those of the store under assembly.
 package struct MovedTable: Hashable, Codable, Sendable {
+  /// The root page of the table in the source.
   package var root: UInt32
+  /// What the rows have to be like.
   package var rule: RowRule
 
+  /// Makes the move of a table.
   package init(root: UInt32, rule: RowRule) {
     self.root = root
     self.rule = rule
@@ -55,11 +59,14 @@ package struct MovedTable: Hashable, Codable, Sendable {
 
 /// An index of the source whose leaves become those of the store under assembly.
 package struct IndexMove: Hashable, Codable, Sendable {
+  /// The name of the index in the destination.
   package var name: String
+  /// The root page of the index in the source.
   package var root: UInt32
   /// Whether all its columns are integers.
   package var isInteger: Bool
 
+  /// Makes the move of an index.
   package init(name: String, root: UInt32, isInteger: Bool) {
     self.name = name
     self.root = root
@@ -69,6 +76,7 @@ package struct IndexMove: Hashable, Codable, Sendable {
 
 /// An index whose keys workers collect and sort while they write the rows.
 package struct PageIndex: Hashable, Codable, Sendable {
+  /// How the keys of an index are collected and sorted.
   package enum Form: String, Hashable, Codable, Sendable {
     /// One ascending column of integers.
     case integer
@@ -78,15 +86,20 @@ package struct PageIndex: Hashable, Codable, Sendable {
     case keys
   }
 
+  /// The name of the index, which for the key of a join table SQLite gave.
   package var name: String
   /// The places of the columns in the table's record.
   package var columns: [Int]
+  /// Which of the columns descend.
   package var descending: [Bool]
+  /// Whether two entries with equal values, none of them NULL, are an error.
   package var isUnique: Bool
+  /// How its keys are sorted.
   package var form: Form
   /// Where the source has the index, if it is moved from there.
   package var root: UInt32?
 
+  /// Makes an index whose keys are collected.
   package init(name: String, columns: [Int], descending: [Bool], isUnique: Bool, form: Form) {
     self.name = name
     self.columns = columns
@@ -98,12 +111,13 @@ package struct PageIndex: Hashable, Codable, Sendable {
 
 /// What a worker left in the pages of the store under assembly, and in its shard.
 package struct PageShard: Hashable, Codable, Sendable {
-  /// What tells the extents that the worker took from those of others, with the order's number.
+  /// With the number of the order, the claim under which the worker took extents.
   package var serial: UInt32
   /// Pages that the worker took and did not need.
   package var unused: [Extent]
   /// What the pointer map has to say of the others, as `PointerList` wrote it.
   package var pointers: [Section]
+  /// The pieces, in the order of the work order.
   package var pieces: [PagePiece]
   /// Whether the digests of the pieces are those of their rows.
   package var digestsRows: Bool
@@ -112,6 +126,7 @@ package struct PageShard: Hashable, Codable, Sendable {
   /// Whether a b-tree turned out not to be movable: the work has to be done without moves.
   package var isUnmovable = false
 
+  /// Makes what a worker left where nothing was moved.
   package init(
     serial: UInt32, unused: [Extent], pointers: [Section], pieces: [PagePiece], digestsRows: Bool
   ) {
@@ -125,6 +140,7 @@ package struct PageShard: Hashable, Codable, Sendable {
 
 /// One piece in pages: sections of the shard file that say where everything is.
 package struct PagePiece: Hashable, Codable, Sendable {
+  /// The number of the piece in its plan.
   package var piece: Int
   /// Leaf pages with their last keys, in key order: `LeafEntry`.
   package var leaves: [Section]
@@ -132,10 +148,12 @@ package struct PagePiece: Hashable, Codable, Sendable {
   package var spans: [Section]
   /// The row numbers that were taken as given before the first row.
   package var rowsBefore: Int64
+  /// The keys of the table's indexes, by name.
   package var indexes: [String: IndexRuns]
   /// The names of external files: `ExternalName`; nil where nobody looked at all values.
   package var names: [Section]?
 
+  /// Makes the lists of one piece.
   package init(
     piece: Int, leaves: [Section], spans: [Section], rowsBefore: Int64,
     indexes: [String: IndexRuns], names: [Section]?
@@ -160,6 +178,7 @@ package struct IndexRuns: Hashable, Codable, Sendable {
   /// The sum of the entries that the rows ask for, where the index is moved and not collected.
   package var sum: UInt64?
 
+  /// Makes the lists of one index.
   package init(nulls: [Section], runs: [Section], isComplete: Bool) {
     self.nulls = nulls
     self.runs = runs

@@ -132,7 +132,7 @@ extension ColumnProgram {
   }
 }
 
-/// A table of the source and its indexes, as SQLite tells of them.
+/// A table of the source and its indexes, as SQLite's schema describes them.
 private struct Found {
   struct Column: Hashable {
     var name: String?
