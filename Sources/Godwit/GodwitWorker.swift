@@ -53,9 +53,9 @@ public enum GodwitWorker {
       }.run()
       return 0
     } catch let error as ObjectMigrationError {
-      return tell(error, answers: answers)
+      return send(error, answers: answers)
     } catch {
-      return tell(failure(error: error), answers: answers)
+      return send(failure(error: error), answers: answers)
     }
   }
 
@@ -69,26 +69,26 @@ public enum GodwitWorker {
   }
 
   /// Hands over a failure as facts, of which the coordinator makes the same error.
-  private static func tell(_ error: ObjectMigrationError, answers: FileDescriptor) -> Int32 {
+  private static func send(_ error: ObjectMigrationError, answers: FileDescriptor) -> Int32 {
     do {
-      tell(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers: answers)
+      send(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers: answers)
       return WorkerProtocol.objectsFailed
     } catch {
-      return tell(failure(error: error), answers: answers)
+      return send(failure(error: error), answers: answers)
     }
   }
 
-  private static func tell(_ failure: WorkerFailure, answers: FileDescriptor) -> Int32 {
+  private static func send(_ failure: WorkerFailure, answers: FileDescriptor) -> Int32 {
     do {
-      tell(try failure.told(), answers: answers)
+      send(try failure.message(), answers: answers)
       return WorkerProtocol.failed
     } catch {
-      tell("\(error)", answers: answers)
+      send("\(error)", answers: answers)
       return ExitStatus.bug.rawValue
     }
   }
 
-  private static func tell(_ sentence: String, answers: FileDescriptor) {
+  private static func send(_ sentence: String, answers: FileDescriptor) {
     // Nobody is left to hear of a closed pipe.
     _ = try? answers.writeAll(Array(sentence.utf8))
   }

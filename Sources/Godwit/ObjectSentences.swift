@@ -3,8 +3,8 @@ import ObjectMigration
 import ObjectModel
 
 extension MigrationFailure {
-  /// The most violations that are told one by one.
-  private static let told = 100
+  /// The most violations that are reported one by one.
+  private static let reportLimit = 100
 
   init(_ error: ObjectMigrationError) {
     let status: ExitStatus
@@ -12,9 +12,9 @@ extension MigrationFailure {
     case .externalFileUnreadable: status = .damaged
     default: status = .impossible
     }
-    var sentences = [error.sentence] + error.violations.prefix(Self.told).map(\.sentence)
-    if case .invalid(let count) = error.problem, count > Self.told {
-      sentences.append("… and \(count - Self.told) more.")
+    var sentences = [error.sentence] + error.violations.prefix(Self.reportLimit).map(\.sentence)
+    if case .invalid(let count) = error.problem, count > Self.reportLimit {
+      sentences.append("… and \(count - Self.reportLimit) more.")
     }
     self.init(status, sentences, code: error.code)
   }

@@ -52,17 +52,17 @@ struct VerificationInputs {
     migration.store = old
     migration.target = request.target.isEmpty ? [new] : request.target
     let oldReader = try StoreReader(immutable: before.readable)
-    let told = try oldReader.metadata().versionHashes
+    let stated = try oldReader.metadata().versionHashes
     let places = migration.models + request.target.filter(Self.isBundle)
     let version = try Self.ofNew {
       try target.map { NewVersion($0) }
         ?? NewVersion(
-          reader: StoreReader(immutable: after.readable), store: new, before: told,
+          reader: StoreReader(immutable: after.readable), store: new, before: stated,
           models: migration.models)
     }
-    if told == version.hashes {
+    if stated == version.hashes {
       // Copies are compared as they are, whether or not their model is known.
-      copyModel = version.model ?? (try? OwnModel.find(told, in: places, reader: oldReader))
+      copyModel = version.model ?? (try? OwnModel.find(stated, in: places, reader: oldReader))
       source = copyModel
     } else {
       guard let model = version.model else {
@@ -116,7 +116,7 @@ struct VerificationInputs {
   }
 
   private static func resolved(_ path: FilePath) throws -> FilePath {
-    // What is not there is told by whoever opens it.
+    // What is not there fails when it is opened.
     try Files.fileStatusIfPresent(path) == nil ? path : Files.resolved(path)
   }
 

@@ -120,9 +120,9 @@ extension StateDecision {
       self.init(state: .interrupted, exitStatus: exitStatus)
     case MigrationState.refusedStatus: self.init(state: .refused, exitStatus: exitStatus)
     default:
-      let isTold = (1...255).contains(exitStatus)
+      let isKnown = (1...255).contains(exitStatus)
       self.init(
-        state: .failed, exitStatus: isTold ? exitStatus : MigrationState.unknownFailureStatus)
+        state: .failed, exitStatus: isKnown ? exitStatus : MigrationState.unknownFailureStatus)
     }
   }
 

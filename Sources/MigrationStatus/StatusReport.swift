@@ -12,26 +12,26 @@ package struct StatusReport: Sendable {
   /// What the tool printed at the end, or the error in the status file.
   package var sentences: [String]
 
-  init?(told: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?) {
-    self.init(told: told, record: record, surroundings: .now())
+  init?(live: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?) {
+    self.init(live: live, record: record, surroundings: .now())
   }
 
   init?(
-    told: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?,
+    live: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?,
     surroundings: Surroundings
   ) {
     guard
-      let decision = StateDecision(status: told?.run, record: record, surroundings: surroundings)
+      let decision = StateDecision(status: live?.run, record: record, surroundings: surroundings)
     else {
       return nil
     }
     self.decision = decision
     // The status file is of an earlier run than the record.
-    let isOlder = told.map { told in
-      record.map { $0.run != told.run.run && $0.started > told.snapshot.startedAt } ?? false
+    let isOlder = live.map { live in
+      record.map { $0.run != live.run.run && $0.started > live.snapshot.startedAt } ?? false
     }
-    snapshot = isOlder == true ? nil : told?.snapshot
-    let isSame = record.map { record in told.map { $0.run.run == record.run } ?? true } ?? false
+    snapshot = isOlder == true ? nil : live?.snapshot
+    let isSame = record.map { record in live.map { $0.run.run == record.run } ?? true } ?? false
     self.record = isSame || isOlder == true ? record : nil
     sentences = self.record?.sentences ?? []
     if sentences.isEmpty, let error = snapshot?.error { sentences = [error] }
@@ -79,9 +79,9 @@ package final class StatusWatch {
     do {
       let found = try StatusPlaces(path).find(open: reader)
       reader = found.reader
-      return StatusReport(told: try reader?.read() ?? last, record: found.record)
+      return StatusReport(live: try reader?.read() ?? last, record: found.record)
     } catch {
-      guard let report = StatusReport(told: last, record: nil) else { throw error }
+      guard let report = StatusReport(live: last, record: nil) else { throw error }
       return report
     }
   }

@@ -46,7 +46,7 @@ package struct Worker {
     let started = ContinuousClock.now
     let order = document.order
     let memory = PeakMemory()
-    let flusher = startTelling()
+    let flusher = startReporting()
     defer { flusher?.stop() }
     do {
       guard let engine = EngineList.engine(named: document.engine) else {
@@ -99,7 +99,7 @@ package struct Worker {
     }
   }
 
-  private func startTelling() -> PartFlusher? {
+  private func startReporting() -> PartFlusher? {
     guard let status else { return nil }
     let order = document.order
     var record =

@@ -19,7 +19,7 @@ package struct FilterSurvey {
   }
 
   /// How many keys are told.
-  package static let keysTold = 10
+  package static let reportedKeyLimit = 10
 
   private let context: ObjectContext
   private let statements: PreparedStatements
@@ -54,7 +54,7 @@ package struct FilterSurvey {
       let takers = try filters.indices.filter { try filters[$0].takes(object) }
       if takers.isEmpty {
         outcome.untaken += 1
-        if outcome.untakenKeys.count < Self.keysTold {
+        if outcome.untakenKeys.count < Self.reportedKeyLimit {
           outcome.untakenKeys.append(object.primaryKey)
         }
         return true

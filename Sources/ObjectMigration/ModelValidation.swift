@@ -41,7 +41,7 @@ struct ModelValidation {
     }
   }
 
-  private func tell(
+  private func reportRows(
     _ rule: Violation.Rule, property: String, facts: EntityFacts, where condition: String,
     arguments: StatementArguments = StatementArguments()
   ) throws {
@@ -66,17 +66,17 @@ struct ModelValidation {
     // Core Data computes derived attributes itself when it saves.
     guard attribute.derivation == nil else { return }
     if !attribute.isOptional {
-      try tell(.mandatory, property: name, facts: entity, where: "\(column) IS NULL")
+      try reportRows(.mandatory, property: name, facts: entity, where: "\(column) IS NULL")
     }
     let limits = attribute.limits
     let isDate = attribute.type == .date
     if let minimum = limits.minimum {
-      try tell(
+      try reportRows(
         isDate ? .tooEarly : .tooSmall, property: name, facts: entity, where: "\(column) < ?",
         arguments: [StoredValue(value: minimum, of: attribute).databaseValue])
     }
     if let maximum = limits.maximum {
-      try tell(
+      try reportRows(
         isDate ? .tooLate : .tooLarge, property: name, facts: entity, where: "\(column) > ?",
         arguments: [StoredValue(value: maximum, of: attribute).databaseValue])
     }
@@ -103,19 +103,19 @@ struct ModelValidation {
         SELECT t.Z_PK, \(column) FROM \(context.sqlTable(name: entity.tableName)) AS t
         WHERE t.Z_ENT = \(entity.number) AND \(column) IS NOT NULL ORDER BY t.Z_PK
         """)
-    func tell(_ rule: Violation.Rule, key: Int64) throws {
+    func note(_ rule: Violation.Rule, key: Int64) throws {
       try report(
         Violation(entity: entity.name, key: key, property: attribute.name, rule: rule))
     }
     while let row = try rows.next() {
       guard let text = String.fromDatabaseValue(row[1]) else { continue }
       let length = Int64(text.utf16.count)
-      if let minimum = limits.minimumLength, length < minimum { try tell(.tooShort, key: row[0]) }
-      if let maximum = limits.maximumLength, length > maximum { try tell(.tooLong, key: row[0]) }
+      if let minimum = limits.minimumLength, length < minimum { try note(.tooShort, key: row[0]) }
+      if let maximum = limits.maximumLength, length > maximum { try note(.tooLong, key: row[0]) }
       if let pattern {
         var matching = evaluator
         matching.scope.object = .string(value: text)
-        if try !matching.isTrue(pattern) { try tell(.pattern, key: row[0]) }
+        if try !matching.isTrue(pattern) { try note(.pattern, key: row[0]) }
       }
     }
   }
@@ -128,7 +128,7 @@ struct ModelValidation {
     case .none: break
     case .toOne(let column, _, _):
       guard !relationship.isOptional else { return }
-      try tell(
+      try reportRows(
         .mandatory, property: relationship.name, facts: entity,
         where: "t.\(SQL.identifier(name: column)) IS NULL")
     case .children(let table, let column, _, _):
@@ -149,12 +149,12 @@ struct ModelValidation {
     let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
     if minimum > 0 {
       let unlessEmpty = relationship.isOptional ? " AND \(number) > 0" : ""
-      try tell(
+      try reportRows(
         .tooFew, property: relationship.name, facts: entity,
         where: "\(number) < \(minimum)\(unlessEmpty)")
     }
     if relationship.maxCount > 0 {
-      try tell(
+      try reportRows(
         .tooMany, property: relationship.name, facts: entity,
         where: "\(number) > \(relationship.maxCount)")
     }
@@ -175,12 +175,12 @@ struct ModelValidation {
           return nil
         }.map(SQL.identifier)
         guard columns.count == constraint.count, !columns.isEmpty else { continue }
-        try tellEqual(columns, property: constraint.joined(separator: "."), facts: facts)
+        try reportEqual(columns, property: constraint.joined(separator: "."), facts: facts)
       }
     }
   }
 
-  private func tellEqual(
+  private func reportEqual(
     _ columns: [String], property: String, facts: EntityFacts
   ) throws {
     let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")

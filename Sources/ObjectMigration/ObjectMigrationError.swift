@@ -90,13 +90,13 @@ extension ObjectMigrationError: Codable {
   private enum Cause: Codable {
     case evaluation(EvaluationError)
     case format(FormatError)
-    case told(String)
+    case described(String)
 
     init(_ error: any Error) {
       switch error {
       case let error as EvaluationError: self = .evaluation(error)
       case let error as FormatError: self = .format(error)
-      default: self = .told(String("\(error)".prefix(4096)))
+      default: self = .described(String("\(error)".prefix(4096)))
       }
     }
 
@@ -104,7 +104,7 @@ extension ObjectMigrationError: Codable {
       switch self {
       case .evaluation(let error): error
       case .format(let error): error
-      case .told(let text): ToldError(description: text)
+      case .described(let text): ReportedError(description: text)
       }
     }
   }
@@ -134,6 +134,6 @@ extension ObjectMigrationError: Codable {
 }
 
 /// An error of a policy in a worker process, of which only its text is left.
-package struct ToldError: Error, Hashable, CustomStringConvertible {
+package struct ReportedError: Error, Hashable, CustomStringConvertible {
   package var description: String
 }

@@ -134,10 +134,14 @@ final class ObjectTally {
         result.kept += 1
       } else if taken.contains(key) {
         result.dropped += 1
-        if result.droppedKeys.count < FilterSurvey.keysTold { result.droppedKeys.append(key) }
+        if result.droppedKeys.count < FilterSurvey.reportedKeyLimit {
+          result.droppedKeys.append(key)
+        }
       } else {
         result.untaken += 1
-        if result.untakenKeys.count < FilterSurvey.keysTold { result.untakenKeys.append(key) }
+        if result.untakenKeys.count < FilterSurvey.reportedKeyLimit {
+          result.untakenKeys.append(key)
+        }
       }
     }
     return result

@@ -49,15 +49,15 @@ enum OrderValue {
 /// Finds the rule of each relationship.
 struct Linker {
   let schema: StoreSchema
-  let census: Census
+  let allocation: KeyAllocation
   let seed: UInt64
   private(set) var notes: [GenerationReport.Note] = []
 
   private var model: ManagedObjectModel { schema.model }
 
-  init(schema: StoreSchema, census: Census, seed: UInt64) {
+  init(schema: StoreSchema, allocation: KeyAllocation, seed: UInt64) {
     self.schema = schema
-    self.census = census
+    self.allocation = allocation
     self.seed = seed
   }
 
@@ -67,12 +67,12 @@ struct Linker {
   ) -> Population {
     var names = Set(model.family(of: family).map(\.name))
     if let within { names.formIntersection(model.family(of: within).map(\.name)) }
-    let members = census.concretes.filter { concrete in
+    let members = allocation.concretes.filter { concrete in
       guard names.contains(concrete.name) else { return false }
       guard let property else { return true }
       return model.declarer(of: property, in: concrete.name) == owner
     }
-    return Population(members: members, in: census)
+    return Population(members: members, in: allocation)
   }
 
   /// The rule of a to-one relationship; `isUnique` lets no two objects refer to the same.

@@ -94,7 +94,7 @@ struct RowWriter {
 
   /// Writes the row at a place in key order.
   mutating func write(position: Int64, files: inout ExternalFiles) throws {
-    let (slot, index, key) = plan.census.object(atPosition: position)
+    let (slot, index, key) = plan.keys.object(atPosition: position)
     let entity = plan.entities[slot]
     for (link, member) in entity.links {
       references[link] = plan.links[link].reference(member: member, index: index)

@@ -19,7 +19,7 @@ package struct StoreGenerator: Sendable {
   package let rows: Int64
   private let seed: UInt64
   private let schema: StoreSchema
-  private let census: Census
+  private let allocation: KeyAllocation
   private let metadata: StoreMetadata
   private let tables: [TablePlan]
   private let joins: [JoinPlan]
@@ -34,7 +34,7 @@ package struct StoreGenerator: Sendable {
   package init(
     model: ManagedObjectModel, rows: Int64, seed: UInt64, configuration: String? = nil
   ) throws(GenerationError) {
-    guard (0...Census.maximumRows).contains(rows) else {
+    guard (0...KeyAllocation.maximumRows).contains(rows) else {
       throw GenerationError(.rowsOutOfRange(rows))
     }
     if let configuration, model.configurations[configuration] == nil {
@@ -50,11 +50,11 @@ package struct StoreGenerator: Sendable {
     }
     metadata = try Self.metadata(of: model, configuration: configuration, seed: seed)
     let names = Set(model.entities(ofConfiguration: configuration).map(\.name))
-    census = Census(schema: schema, names: names, rows: rows, seed: seed)
-    guard rows == 0 || !census.concretes.isEmpty else {
+    allocation = KeyAllocation(schema: schema, names: names, rows: rows, seed: seed)
+    guard rows == 0 || !allocation.concretes.isEmpty else {
       throw GenerationError(.noConcreteEntity)
     }
-    var planner = TablePlanner(schema: schema, census: census, seed: seed)
+    var planner = TablePlanner(schema: schema, allocation: allocation, seed: seed)
     tables = try planner.plans()
     joins = planner.joinPlans()
     notes = planner.notes
@@ -89,7 +89,7 @@ package struct StoreGenerator: Sendable {
     let output = try GenerationOutput(output)
     do throws(GenerationError) {
       var report = GenerationReport()
-      report.entities = census.concretes.map { .init(name: $0.name, rows: $0.count) }
+      report.entities = allocation.concretes.map { .init(name: $0.name, rows: $0.count) }
       report.notes = notes
       var files = ExternalFiles(folder: output.partialSupport)
       try write(output, modelCache: modelCache, files: &files, report: &report, progress: progress)
@@ -119,7 +119,8 @@ package struct StoreGenerator: Sendable {
           try StoreWriter.createTables(schema, in: db)
           try writeRows(in: db, files: &files, progress: progress)
           try writePairs(in: db, report: &report, progress: progress)
-          try StoreWriter.createIndexes(schema, in: db) { _ in try tell(rows, progress: progress) }
+          try StoreWriter.createIndexes(schema, in: db) { _ in try publish(rows, progress: progress)
+          }
           for update in tables.flatMap(\.updates) { try db.execute(sql: update) }
           try writeFrame(in: db, modelCache: modelCache)
           return .commit
@@ -137,15 +138,15 @@ package struct StoreGenerator: Sendable {
   ) throws {
     let pool = ValuePool(seed: seed)
     var done: Int64 = 0
-    for table in tables where table.census.rows > 0 {
+    for table in tables where table.keys.rows > 0 {
       var writer = try RowWriter(plan: table, pool: pool, in: db)
-      for position in 0..<table.census.rows {
+      for position in 0..<table.keys.rows {
         try writer.write(position: position, files: &files)
         done += 1
-        if done % 4096 == 0 { try tell(done, progress: progress) }
+        if done % 4096 == 0 { try publish(done, progress: progress) }
       }
     }
-    try tell(done, progress: progress)
+    try publish(done, progress: progress)
   }
 
   private func writePairs(
@@ -155,7 +156,7 @@ package struct StoreGenerator: Sendable {
       var writer = try PairWriter(plan: join, in: db)
       for object in 0..<join.first.count {
         try writer.writePairs(of: object)
-        if object % 4096 == 0 { try tell(rows, progress: progress) }
+        if object % 4096 == 0 { try publish(rows, progress: progress) }
       }
       report.joinTables.append(.init(name: join.table.name, rows: writer.count))
     }
@@ -163,13 +164,13 @@ package struct StoreGenerator: Sendable {
 
   /// Writes what a store says of itself.
   private func writeFrame(in db: Database, modelCache: [UInt8]?) throws {
-    let maxima = tables.map { ($0.table.rootName, $0.census.maximumKey) }
+    let maxima = tables.map { ($0.table.rootName, $0.keys.maximumKey) }
     try StoreWriter.writePrimaryKeys(
       schema, maxima: Dictionary(uniqueKeysWithValues: maxima), in: db)
     try StoreWriter.writeMetadata(metadata, modelCache: modelCache, in: db)
   }
 
-  private func tell(_ done: Int64, progress: (Int64, Int64) throws -> Void) throws {
+  private func publish(_ done: Int64, progress: (Int64, Int64) throws -> Void) throws {
     do { try progress(done, rows) } catch { throw GenerationError(.interrupted, cause: error) }
   }
 

@@ -24,7 +24,7 @@ struct TablePlan: Sendable {
   }
 
   let table: EntityTable
-  let census: TableCensus
+  let keys: TableKeys
   let salt: UInt64
   /// By the place of their column in the table; `nil` for other columns.
   var attributes: [AttributeColumn?]
@@ -43,7 +43,7 @@ struct TablePlan: Sendable {
 /// Makes the plans of all tables.
 struct TablePlanner {
   let schema: StoreSchema
-  let census: Census
+  let allocation: KeyAllocation
   let seed: UInt64
   private(set) var notes: [GenerationReport.Note] = []
   private var linker: Linker
@@ -54,12 +54,12 @@ struct TablePlanner {
   private static let mostFiles: Int64 = 120
   private static let leastRowsPerFile: Int64 = 50
 
-  init(schema: StoreSchema, census: Census, seed: UInt64) {
+  init(schema: StoreSchema, allocation: KeyAllocation, seed: UInt64) {
     self.schema = schema
-    self.census = census
+    self.allocation = allocation
     self.seed = seed
-    linker = Linker(schema: schema, census: census, seed: seed)
-    let columns = census.concretes.reduce(into: Int64(0)) { count, concrete in
+    linker = Linker(schema: schema, allocation: allocation, seed: seed)
+    let columns = allocation.concretes.reduce(into: Int64(0)) { count, concrete in
       guard let entity = schema.model.entity(name: concrete.name) else { return }
       count += Int64(
         schema.model.allAttributes(of: entity).filter {
@@ -83,7 +83,7 @@ struct TablePlanner {
   private mutating func plan(index: Int) throws(GenerationError) -> TablePlan {
     let table = schema.tables[index]
     var plan = TablePlan(
-      table: table, census: census.tables[index],
+      table: table, keys: allocation.tables[index],
       salt: Mixing.salt(seed, parts: table.rootName, "rows"),
       attributes: table.columns.map { _ in nil })
     planAttributes(of: table, plan: &plan)
@@ -92,7 +92,7 @@ struct TablePlanner {
         attribute.map { (column.name, $0) }
       })
     let uniqueness = try Uniqueness(
-      of: table, indexes: schema.indexes, forms: forms, maximumKey: plan.census.maximumKey,
+      of: table, indexes: schema.indexes, forms: forms, maximumKey: plan.keys.maximumKey,
       model: schema.model)
     notes += uniqueness.notes
     for (place, column) in table.columns.enumerated() {
@@ -100,7 +100,7 @@ struct TablePlanner {
       if uniqueness.emptied.contains(column.name) { plan.attributes[place]?.form = .empty }
     }
     let linkOfColumn = planLinks(of: table, uniqueness: uniqueness, plan: &plan)
-    for concrete in census.concretes where concrete.table == index {
+    for concrete in allocation.concretes where concrete.table == index {
       plan.entities.append(entityPlan(concrete: concrete, linkOfColumn: linkOfColumn, plan: plan))
     }
     return plan
@@ -165,7 +165,7 @@ struct TablePlanner {
   }
 
   private func entityPlan(
-    concrete: Census.Concrete, linkOfColumn: [Column.Role: Int], plan: TablePlan
+    concrete: KeyAllocation.Concrete, linkOfColumn: [Column.Role: Int], plan: TablePlan
   ) -> TablePlan.EntityPlan {
     var links: [(link: Int, member: Int)] = []
     for (index, link) in plan.links.enumerated() {
@@ -195,7 +195,7 @@ struct TablePlanner {
     return TablePlan.EntityPlan(number: concrete.number, cells: cells, links: links)
   }
 
-  private func fileEvery(_ column: AttributeColumn?, concrete: Census.Concrete) -> Int64 {
+  private func fileEvery(_ column: AttributeColumn?, concrete: KeyAllocation.Concrete) -> Int64 {
     guard case .blob(isTagged: true)? = column?.form, filesPerColumn > 0 else { return 0 }
     return max(
       Self.leastRowsPerFile, (concrete.count + filesPerColumn - 1) / filesPerColumn)

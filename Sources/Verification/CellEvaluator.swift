@@ -115,11 +115,11 @@ final class CellEvaluator {
     let key = row.value(column: reference.key)
     guard key != .null, reference.family.mayLose else { return ExpectedCell(value) }
     let actual = try entityNumber(of: key, in: reference.family.table)
-    let told = reference.entity.map { row.value(column: $0).integer } ?? actual
+    let stated = reference.entity.map { row.value(column: $0).integer } ?? actual
     guard let actual else { return ExpectedCell(value, or: .null) }
     let isKept = reference.family.kept[actual] != nil
-    let isToldKept = told.map { reference.family.kept[$0] != nil } ?? false
-    if isKept == isToldKept { return ExpectedCell(isKept ? value : .null) }
+    let isStatedKept = stated.map { reference.family.kept[$0] != nil } ?? false
+    if isKept == isStatedKept { return ExpectedCell(isKept ? value : .null) }
     return ExpectedCell(value, or: .null)
   }
 
@@ -129,8 +129,8 @@ final class CellEvaluator {
       number.flatMap { reference.family.kept[$0] }.map { .integer($0) } ?? .null
     }
     if let place = reference.entity {
-      let told = row.value(column: place)
-      guard told == .null, key != .null else { return ExpectedCell(renumbered(told.integer)) }
+      let stated = row.value(column: place)
+      guard stated == .null, key != .null else { return ExpectedCell(renumbered(stated.integer)) }
       let actual = try entityNumber(of: key, in: reference.family.table)
       return ExpectedCell(.null, or: renumbered(actual))
     }

@@ -6,7 +6,7 @@ import StoreFormat
 /// Compares two stores of one version as what they are: copies of each other.
 extension VerificationRun {
   func compareCopies() throws {
-    tell("reading the schema", fraction: 0)
+    publish("reading the schema", fraction: 0)
     let before = try RawCatalog(old)
     compareEntries(before)
     let kinds = try CopyKinds(model: order.copyModel, catalog: before)
@@ -22,11 +22,11 @@ extension VerificationRun {
     for table in before.entries(type: "table") where table.isVirtual {
       report.remark("\(table.name) is a virtual table: the tables below it were compared")
     }
-    tell("comparing metadata", fraction: 0.9)
+    publish("comparing metadata", fraction: 0.9)
     try judge("Z_METADATA") { try compareMetadata() }
     try compareHeader()
     if let found = kinds.schema?.found(in: catalog) { try compareExternalFiles(found) }
-    tell("checking pages and indexes", fraction: 0.95)
+    publish("checking pages and indexes", fraction: 0.95)
     try checkPages()
   }
 

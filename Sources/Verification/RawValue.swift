@@ -17,7 +17,7 @@ package enum RawValue: Hashable, Sendable {
 
 extension RawValue: CustomStringConvertible {
   /// How many bytes of a text or a blob are told.
-  private static let bytesTold = 60
+  private static let reportedBytes = 60
 
   /// The value on one line without control characters, with the type where it could be mistaken.
   package var description: String {
@@ -25,9 +25,10 @@ extension RawValue: CustomStringConvertible {
     case .null: "NULL"
     case .integer(let number): "\(number)"
     case .real(let bits): Self.describe(Double(bitPattern: bits))
-    case .text(let bytes): "\"\(Self.escaped(bytes.prefix(Self.bytesTold)))\"\(Self.rest(bytes))"
+    case .text(let bytes):
+      "\"\(Self.escaped(bytes.prefix(Self.reportedBytes)))\"\(Self.rest(bytes))"
     case .blob(let bytes):
-      "x'\(Self.hexadecimal(bytes.prefix(Self.bytesTold)))'\(Self.rest(bytes))"
+      "x'\(Self.hexadecimal(bytes.prefix(Self.reportedBytes)))'\(Self.rest(bytes))"
     }
   }
 
@@ -37,7 +38,7 @@ extension RawValue: CustomStringConvertible {
   }
 
   private static func rest(_ bytes: [UInt8]) -> String {
-    bytes.count > bytesTold ? "… (\(bytes.count) bytes)" : ""
+    bytes.count > reportedBytes ? "… (\(bytes.count) bytes)" : ""
   }
 
   private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {

@@ -44,15 +44,15 @@ final class Stages {
   private static func maxima(
     store: RawStore, schema: StoreSchema
   ) throws -> [String: Int64] {
-    var told: [Int64: Int64] = [:]
+    var stated: [Int64: Int64] = [:]
     for row in try store.rows(sql: "SELECT Z_ENT, Z_MAX FROM Z_PRIMARYKEY") {
-      if let number = row[0].integer, let maximum = row[1].integer { told[number] = maximum }
+      if let number = row[0].integer, let maximum = row[1].integer { stated[number] = maximum }
     }
     var result: [String: Int64] = [:]
     for table in schema.tables {
       let used = try store.number(sql: "SELECT max(Z_PK) FROM \(SQL.identifier(name: table.name))")
       let number = schema.numbers[table.rootName]?.rawValue
-      result[table.rootName] = max(used, number.flatMap { told[$0] } ?? 0)
+      result[table.rootName] = max(used, number.flatMap { stated[$0] } ?? 0)
     }
     return result
   }

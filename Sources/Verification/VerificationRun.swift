@@ -14,7 +14,7 @@ final class VerificationRun {
   var report: VerificationReport
   private let progress: (VerificationProgress) -> Void
   private var rowsExpected: Int64 = 0
-  private var told = 0.0
+  private var reported = 0.0
 
   init(
     order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void
@@ -48,13 +48,14 @@ final class VerificationRun {
   func count(_ table: String) {
     report.rows += 1
     if report.rows & 1023 == 0 {
-      tell("comparing \(table)", fraction: 0.9 * min(1, Double(report.rows) / Double(rowsExpected)))
+      publish(
+        "comparing \(table)", fraction: 0.9 * min(1, Double(report.rows) / Double(rowsExpected)))
     }
   }
 
-  func tell(_ what: String, fraction: Double) {
-    told = max(told, fraction)
-    progress(VerificationProgress(what: what, fraction: told))
+  func publish(_ what: String, fraction: Double) {
+    reported = max(reported, fraction)
+    progress(VerificationProgress(what: what, fraction: reported))
   }
 
   // MARK: A migrated store
@@ -62,18 +63,18 @@ final class VerificationRun {
   func compareMigrated() throws {
     guard let last = order.steps.last else { return }
     for feature in order.unsupported { report.cannotJudge(feature) }
-    tell("reading the schema", fraction: 0)
+    publish("reading the schema", fraction: 0)
     let schema = try StoreSchema(last.destination)
     let found = schema.found(in: catalog)
     try noteLostRows()
     try judge("sqlite_schema") { try compareSchema(found) }
     let maxima = try compareObjects(found)
-    tell("comparing metadata", fraction: 0.9)
+    publish("comparing metadata", fraction: 0.9)
     try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima: maxima) }
     try judge("Z_METADATA") { try compareMetadata() }
     try judge("Z_MODELCACHE") { try compareModelCache(last.destination) }
     try compareFiles(found)
-    tell("checking pages and indexes", fraction: 0.95)
+    publish("checking pages and indexes", fraction: 0.95)
     try checkPages()
     for omission in schema.omissions {
       report.remark(
@@ -93,7 +94,7 @@ final class VerificationRun {
       return stages.maxima(after: reading)
     }
     for (number, step) in order.steps.enumerated() {
-      tell("carrying step \(number + 1) of \(order.steps.count) out", fraction: 0)
+      publish("carrying step \(number + 1) of \(order.steps.count) out", fraction: 0)
       try stages.carryOut(step) { try noteRemovals($0, in: stages.store) }
     }
     for what in stages.notJudged { report.cannotJudge(what) }

@@ -220,7 +220,7 @@ import Testing
     let given = try GivenMigration()
     let failure = WorkerFailure(
       exitStatus: 65, sentences: ["Shop.sqlite is damaged."], isPassing: false)
-    let told = try failure.told()
+    let told = try failure.message()
     let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
     let error = try #require(try await refusal(given, nil, launcher))
     guard case .workOrderFailed(_, 1, .failed(failure)) = error else {
@@ -238,7 +238,7 @@ import Testing
     let given = try GivenMigration()
     let told = try WorkerFailure(
       exitStatus: 71, sentences: ["no memory."], isPassing: true
-    ).told()
+    ).message()
     let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
     let error = try #require(try await refusal(given, nil, launcher))
     #expect(launcher.starts == ["1.1", "1.2", "1.3"])

@@ -145,7 +145,7 @@ private let second: Int64 = 1_000_000_000
       let snapshot = StatusSnapshot(
         contents: StatusContents(run: run, parts: []), surroundings: world)
       let report = try #require(
-        StatusReport(told: (run, snapshot), record: nil, surroundings: world))
+        StatusReport(live: (run, snapshot), record: nil, surroundings: world))
       #expect((report.snapshot?.secondsRemaining != nil) == hasRest, "\(presence)")
     }
   }
@@ -159,7 +159,7 @@ private let second: Int64 = 1_000_000_000
     let snapshot = StatusSnapshot(
       contents: StatusContents(run: run, parts: []), surroundings: world)
     let report = try #require(
-      StatusReport(told: (run, snapshot), record: record, surroundings: world))
+      StatusReport(live: (run, snapshot), record: record, surroundings: world))
     let json = try JSONSerialization.jsonObject(with: JSONEncoder().encode(report))
     let fields = try #require(json as? [String: Any])
     #expect(fields["state"] as? String == "failed")

@@ -21,20 +21,20 @@ struct MappedAccounts {
     losses = beforehand.filter { $0.cause != .filter }
     accounts.mappings = objects.mappings
     accounts.rows = objects.rows
-    var census = RowCensus(counted.survey)
+    var rowCounts = RowCounts(counted.survey)
     for entity in counted.survey.model.entities where !entity.isAbstract {
-      let told = objects.entities.first { $0.entity == entity.name }
-      if let told, told.objects != census.count(of: entity.name),
+      let reported = objects.entities.first { $0.entity == entity.name }
+      if let reported, reported.objects != rowCounts.count(of: entity.name),
         let table = counted.survey.schema.table(of: entity)
       {
-        try census.recount(table.name)
-        if let loss = try census.strays(in: table),
+        try rowCounts.recount(table.name)
+        if let loss = try rowCounts.strays(in: table),
           !losses.contains(where: { $0.cause == .unknownEntity && $0.name == loss.name })
         {
           losses.append(loss)
         }
       }
-      add(entity.name, rows: census.count(of: entity.name), told: told)
+      add(entity.name, rows: rowCounts.count(of: entity.name), reported: reported)
     }
     checkMappings(counted.mappings, objects: objects)
     losses += try counted.unread(objects.read)
@@ -42,16 +42,18 @@ struct MappedAccounts {
   }
 
   private mutating func add(
-    _ entity: String, rows: Int64, told: ObjectAccounts.OfEntity?
+    _ entity: String, rows: Int64, reported: ObjectAccounts.OfEntity?
   ) {
     var account = StageAccounts.OfEntity(entity: entity, rowsIn: rows, rowsOut: 0, dropped: [])
-    if let told {
-      check.expect(rows, found: told.objects, side: .table, name: entity)
+    if let reported {
+      check.expect(rows, found: reported.objects, side: .table, name: entity)
       check.expect(
-        rows, found: told.kept + told.untaken + told.dropped, side: .source, name: entity)
-      account.rowsOut = told.kept
+        rows, found: reported.kept + reported.untaken + reported.dropped, side: .source,
+        name: entity)
+      account.rowsOut = reported.kept
       let drops: [(LossCause, Int64, [Int64])] = [
-        (.filter, told.untaken, told.untakenKeys), (.policy, told.dropped, told.droppedKeys),
+        (.filter, reported.untaken, reported.untakenKeys),
+        (.policy, reported.dropped, reported.droppedKeys),
       ]
       for (cause, count, keys) in drops where count > 0 {
         account.dropped.append(.init(cause: cause, objects: count))
@@ -73,14 +75,14 @@ struct MappedAccounts {
     let all = models.flatMap(\.entityMappings)
     let hasPolicies = all.contains { $0.ownPolicyClassName != nil }
     var made: [String: Int64] = [:]
-    for told in objects.mappings {
-      guard models.indices.contains(told.model),
-        let mapping = models[told.model].mapping(named: told.mapping)
+    for reported in objects.mappings {
+      guard models.indices.contains(reported.model),
+        let mapping = models[reported.model].mapping(named: reported.mapping)
       else { continue }
-      if let name = mapping.destinationEntityName { made[name, default: 0] += told.made }
+      if let name = mapping.destinationEntityName { made[name, default: 0] += reported.made }
       guard mapping.ownPolicyClassName == nil else { continue }
-      check.expect(told.taken, found: told.used, side: .mapping, name: told.mapping)
-      check.expect(told.taken, found: told.made, side: .mapping, name: told.mapping)
+      check.expect(reported.taken, found: reported.used, side: .mapping, name: reported.mapping)
+      check.expect(reported.taken, found: reported.made, side: .mapping, name: reported.mapping)
     }
     guard !hasPolicies else { return }
     for name in Set(made.keys).union(objects.rows.keys).sorted() {

@@ -15,7 +15,7 @@ struct RowAccounts {
   private let survey: StoreSurvey
   private let assessment: Assessment
   private let program: MigrationProgram
-  private var census: RowCensus
+  private var rowCounts: RowCounts
   private var check = AccountCheck()
   private let results: [String: [ShardManifest.PieceResult]]
 
@@ -30,7 +30,7 @@ struct RowAccounts {
     self.survey = survey
     self.assessment = assessment
     program = plan.program
-    census = RowCensus(survey)
+    rowCounts = RowCounts(survey)
     let tables = Dictionary(
       plan.workOrders.flatMap(\.pieces).map { ($0.number, $0.destinationTable) },
       uniquingKeysWith: { first, _ in first })
@@ -68,7 +68,7 @@ struct RowAccounts {
       table.entities.map {
         (
           $0.destination,
-          census.counts[table.sourceTable]?[EntityNumber(rawValue: $0.source)] ?? 0
+          rowCounts.counts[table.sourceTable]?[EntityNumber(rawValue: $0.source)] ?? 0
         )
       }, uniquingKeysWith: +)
   }
@@ -78,17 +78,17 @@ struct RowAccounts {
     for table in program.tables {
       guard var found = outcome(table: table) else { continue }
       if !agrees(table, found: found), recounted.insert(table.sourceTable).inserted {
-        try census.recount(table.sourceTable)
+        try rowCounts.recount(table.sourceTable)
         found = outcome(table: table) ?? found
         if let own = survey.schema.tables.first(where: { $0.name == table.sourceTable }),
-          let loss = try census.strays(in: own),
+          let loss = try rowCounts.strays(in: own),
           !assessment.losses.contains(where: { $0.cause == .unknownEntity && $0.name == loss.name })
         {
           lateLosses.append(loss)
         }
       }
       check.expect(
-        census.total(table.sourceTable), found: found.seen, side: .table,
+        rowCounts.total(table.sourceTable), found: found.seen, side: .table,
         name: table.destinationTable)
       for entity in table.entities {
         let number = EntityNumber(rawValue: entity.destination)
@@ -101,13 +101,13 @@ struct RowAccounts {
   }
 
   private func rowsIn(_ table: TableProgram, entity: TableProgram.Renumbering) -> Int64 {
-    census.counts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0
+    rowCounts.counts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0
   }
 
   private func agrees(
     _ table: TableProgram, found: (seen: Int64, made: [Int64: Int64])
   ) -> Bool {
-    found.seen == census.total(table.sourceTable)
+    found.seen == rowCounts.total(table.sourceTable)
       && table.entities.allSatisfy {
         found.made[$0.destination] ?? 0 == rowsIn(table, entity: $0)
       }
@@ -117,7 +117,7 @@ struct RowAccounts {
 
   private mutating func addEntities() {
     for entity in survey.model.entities where !entity.isAbstract {
-      let rows = census.count(of: entity.name)
+      let rows = rowCounts.count(of: entity.name)
       let taken = program.tables.contains { table in
         table.sourceTable == survey.schema.table(of: entity)?.name
           && table.entities.contains {

@@ -14,7 +14,7 @@ struct ConditionChecker {
   let reader: StoreReader
 
   /// How many primary keys of offending objects a refusal names.
-  private static let keysTold = 10
+  private static let reportedKeyLimit = 10
 
   /// What to count for a condition.
   enum Question {
@@ -60,11 +60,11 @@ struct ConditionChecker {
       keys = "SELECT min(s.Z_PK) \(groups) ORDER BY 1"
     }
     guard count > 0 else { return nil }
-    let told = try reader.connection.run { db in
-      try Int64.fetchAll(db, sql: "\(keys) LIMIT \(Self.keysTold)")
+    let found = try reader.connection.run { db in
+      try Int64.fetchAll(db, sql: "\(keys) LIMIT \(Self.reportedKeyLimit)")
     }
     return Refusal(
-      reason: .condition(condition.demand, count: count, keys: told),
+      reason: .condition(condition.demand, count: count, keys: found),
       entity: condition.destinationEntity, property: condition.property)
   }
 

@@ -14,7 +14,7 @@ struct StrayRows {
 
   /// The size of a store up to which all its tables are scanned.
   private static let smallBytes: Int64 = 8 << 20
-  private static let keysTold = 10
+  private static let reportedKeyLimit = 10
 
   func losses() throws -> [Loss] {
     var result: [Loss] = []
@@ -49,7 +49,7 @@ struct StrayRows {
       try Int64.fetchAll(
         db,
         sql: """
-          SELECT Z_PK FROM \(name) NOT INDEXED WHERE \(test) ORDER BY Z_PK LIMIT \(Self.keysTold)
+          SELECT Z_PK FROM \(name) NOT INDEXED WHERE \(test) ORDER BY Z_PK LIMIT \(Self.reportedKeyLimit)
           """)
     }
     return Loss(
@@ -75,7 +75,7 @@ struct StrayRows {
         db,
         sql: """
           SELECT ifnull(\(one), \(other)) FROM \(name)
-          WHERE (\(one) IS NULL) <> (\(other) IS NULL) ORDER BY 1 LIMIT \(Self.keysTold)
+          WHERE (\(one) IS NULL) <> (\(other) IS NULL) ORDER BY 1 LIMIT \(Self.reportedKeyLimit)
           """)
     }
     return Loss(

@@ -74,7 +74,7 @@ struct WorkerPool {
     switch try await launcher.run(document) {
     case .done: return .done
     case .exited(WorkerProtocol.failed, let message):
-      guard let failure = WorkerFailure(told: message) else {
+      guard let failure = WorkerFailure(message: message) else {
         return .exited(WorkerProtocol.failed, message)
       }
       return .failed(failure)

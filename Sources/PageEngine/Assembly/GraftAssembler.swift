@@ -192,8 +192,9 @@ struct GraftAssembler {
     try progress(.indexing(indexes: jobs.count))
     let complete = jobs.filter(\.isComplete)
     let bytes = Int(max(1 << 20, min(16 << 20, order.memory / 16)))
-    let crew = IndexCrew(jobs: complete, file: file, pool: pool, pointers: pointers, bytes: bytes)
-    let outcomes = try crew.run(complete.count) { try progress(.stepDone) }
+    let indexPool = IndexPool(
+      jobs: complete, file: file, pool: pool, pointers: pointers, bytes: bytes)
+    let outcomes = try indexPool.run(complete.count) { try progress(.stepDone) }
     let found = outcomes.compactMap(\.dangling)
     for reference in order.plan.program.references {
       report.danglingReferences += found.filter {

@@ -7,7 +7,7 @@ package final class PieceWriter {
     /// So many rows were written that somebody may want to hear of it.
     case pause
     /// The row with this key has to be made by SQLite.
-    case odd(Int64)
+    case fallback(Int64)
   }
 
   private let table: TableWriter
@@ -79,7 +79,7 @@ package final class PieceWriter {
         try put(cursor.key, fields: output, count: width)
         program.noteMade()
       case .leftBehind: break
-      case .unknown: return .odd(cursor.key)
+      case .unknown: return .fallback(cursor.key)
       }
     }
     return .pause

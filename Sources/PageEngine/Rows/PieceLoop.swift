@@ -61,39 +61,43 @@ struct PieceLoop {
     _ table: TableProgram, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
-    let odd = try OddRows(
+    let fallback = try FallbackRows(
       definition: definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, db: db)
-    var compiled = try CompiledProgram(program: table, stored: odd.stored)
+    var compiled = try CompiledProgram(program: table, stored: fallback.stored)
     let computed = try caller.flatMap {
       try ComputedFields(table: table, compiled: &compiled, caller: $0)
     }
     let made = try run(
-      table, compiled: compiled, computed: computed, odd: odd, output: &output, progress: progress)
+      table, compiled: compiled, computed: computed, fallback: fallback, output: &output,
+      progress: progress)
     return (made, RowCount(of: compiled.rows))
   }
 
   private func run(
     _ table: TableProgram, compiled: CompiledProgram, computed: ComputedFields?,
-    odd: OddRows, output: inout PieceOutput,
+    fallback: FallbackRows, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     if let cursor = try cursor(of: table, compiled: compiled) {
       guard let computed else {
         return try run(
-          table, cursor: cursor, rows: compiled.rows, odd: odd, output: &output, progress: progress)
+          table, cursor: cursor, rows: compiled.rows, fallback: fallback, output: &output,
+          progress: progress)
       }
       let rows = Rows(fields: cursor.fields) { try cursor.next() && cursor.key <= piece.keys.last }
       return try run(
-        table, source: rows, rows: compiled.rows, computed: computed, odd: odd, output: &output,
+        table, source: rows, rows: compiled.rows, computed: computed, fallback: fallback,
+        output: &output,
         progress: progress)
     }
     let reader = try RowReader(
       sql: table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
     let rows = Rows(fields: reader.fields, next: reader.next)
     return try run(
-      table, source: rows, rows: compiled.rows, computed: computed, odd: odd, output: &output,
+      table, source: rows, rows: compiled.rows, computed: computed, fallback: fallback,
+      output: &output,
       progress: progress)
   }
 
@@ -116,7 +120,7 @@ struct PieceLoop {
   }
 
   private func run(
-    _ table: TableProgram, cursor: TableCursor, rows: FieldProgram, odd: OddRows,
+    _ table: TableProgram, cursor: TableCursor, rows: FieldProgram, fallback: FallbackRows,
     output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     var made: Int64 = 0
@@ -124,8 +128,8 @@ struct PieceLoop {
       let before = output.rows
       let halt = try output.copy(
         cursor, program: rows, last: piece.keys.last, rows: Self.rowsPerReport)
-      if case .odd(let key) = halt {
-        try add(table, key: key, rows: rows, odd: odd, output: &output)
+      if case .fallback(let key) = halt {
+        try add(table, key: key, rows: rows, fallback: fallback, output: &output)
       }
       made += output.rows - before
       try progress(output.rows - before, cursor.key)
@@ -135,7 +139,7 @@ struct PieceLoop {
 
   private func run(
     _ table: TableProgram, source: Rows, rows: FieldProgram, computed: ComputedFields?,
-    odd: OddRows, output: inout PieceOutput,
+    fallback: FallbackRows, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     let fields = source.fields
@@ -153,7 +157,7 @@ struct PieceLoop {
         try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
         rows.noteMade()
       case .leftBehind: continue
-      case .unknown: try add(table, key: key, rows: rows, odd: odd, output: &output)
+      case .unknown: try add(table, key: key, rows: rows, fallback: fallback, output: &output)
       }
       let made = output.rows - before
       if made - reported >= Self.rowsPerReport {
@@ -167,11 +171,11 @@ struct PieceLoop {
 
   /// Adds a row as SQLite makes it, if it makes one.
   private func add(
-    _ table: TableProgram, key: Int64, rows: FieldProgram, odd: OddRows,
+    _ table: TableProgram, key: Int64, rows: FieldProgram, fallback: FallbackRows,
     output: inout PieceOutput
   ) throws {
     let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
-    guard let row = try odd.row(of: query) else { return rows.noteLeftBehind() }
+    guard let row = try fallback.row(of: query) else { return rows.noteLeftBehind() }
     rows.take(row)
     try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
     rows.noteMade()
@@ -183,7 +187,7 @@ struct PieceLoop {
     _ join: JoinProgram, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
-    let odd = try OddRows(
+    let fallback = try FallbackRows(
       definition: definition, columns: join.columns.map { ($0, .integer) }, db: db)
     let isNumbered = join.keepsRowNumbers
     let reader = try RowReader(
@@ -211,7 +215,7 @@ struct PieceLoop {
         }
         fields[index] = field
       }
-      guard let row = try row ?? odd.row(of: reader, from: isNumbered ? 1 : 0) else {
+      guard let row = try row ?? fallback.row(of: reader, from: isNumbered ? 1 : 0) else {
         throw ShardError(.orderIncomplete, table: piece.destinationTable)
       }
       let number = isNumbered ? reader.fields[0].integer : output.nextRowNumber

@@ -55,7 +55,7 @@ struct PieceOutput: ~Copyable {
         try add(key: cursor.key, fields: program.output, count: program.width, hasKey: true)
         program.noteMade()
       case .leftBehind: break
-      case .unknown: return .odd(cursor.key)
+      case .unknown: return .fallback(cursor.key)
       }
     }
     return .pause

@@ -37,8 +37,8 @@ struct VersionOrder {
     versions = found
     places = found.indices.map { order.lastIndex(of: $0) ?? 0 }
     chain = Self.chain(order: order, from: start, to: end)
-    let isTold = bundles.allSatisfy { $0.evidence != .none || $0.versions.count < 2 }
-    evidence = isTold ? bundles.first?.evidence ?? .none : .none
+    let isKnown = bundles.allSatisfy { $0.evidence != .none || $0.versions.count < 2 }
+    evidence = isKnown ? bundles.first?.evidence ?? .none : .none
     isDowngrade =
       hasBoth && bundles.count == 1 && evidence != .none && places[end] < places[start]
   }

@@ -8,7 +8,7 @@ import Survey
 ///
 /// The survey counts in any suitable index; where workers read another number, the rows of the
 /// table itself are counted again.
-struct RowCensus {
+struct RowCounts {
   let survey: StoreSurvey
   private(set) var counts: [String: [EntityNumber: Int64]]
 

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// Runs index jobs on a few threads, the largest first.
-final class IndexCrew: Sendable {
+final class IndexPool: Sendable {
   private struct State {
     var waiting: ArraySlice<IndexJob>
     var outcomes: [IndexJob.Outcome] = []

@@ -4,7 +4,7 @@ import Schema
 /// How many objects each concrete entity has, and under which keys.
 ///
 /// Everything is a formula: the store of a billion objects takes no more memory than an empty one.
-struct Census: Sendable {
+struct KeyAllocation: Sendable {
   /// The largest number of objects; far more than a file can hold.
   static let maximumRows: Int64 = 1 << 40
 
@@ -21,7 +21,7 @@ struct Census: Sendable {
   /// In the order of their numbers.
   let concretes: [Concrete]
   /// One for each table of the schema.
-  let tables: [TableCensus]
+  let tables: [TableKeys]
 
   init(schema: StoreSchema, names: Set<String>, rows: Int64, seed: UInt64) {
     let model = schema.model
@@ -51,7 +51,7 @@ struct Census: Sendable {
     }
     self.concretes = concretes
     tables = schema.tables.indices.map { index in
-      TableCensus(
+      TableKeys(
         width: Int64(widths[index]), widthOfLast: widthsOfLast[index], base: base,
         salt: Mixing.salt(seed, parts: schema.tables[index].rootName, "keys"))
     }
@@ -62,7 +62,7 @@ struct Census: Sendable {
 ///
 /// Objects that exceed the equal shares belong to the first entities by number, so the last block
 /// holds the first `widthOfLast` of them.
-struct TableCensus: Sendable {
+struct TableKeys: Sendable {
   let width: Int64
   let widthOfLast: Int64
   let base: Int64
@@ -98,16 +98,16 @@ struct TableCensus: Sendable {
 
 /// The objects of some entities of one table, numbered from 0.
 struct Population: Sendable {
-  private let table: TableCensus
+  private let table: TableKeys
   private let slots: [Int]
   private let numbers: [Int64]
   let count: Int64
 
   /// Takes the concrete entities in the order of their numbers.
-  init(members: [Census.Concrete], in census: Census) {
+  init(members: [KeyAllocation.Concrete], in allocation: KeyAllocation) {
     table =
-      members.first.map { census.tables[$0.table] }
-      ?? TableCensus(width: 0, widthOfLast: 0, base: 0, salt: 0)
+      members.first.map { allocation.tables[$0.table] }
+      ?? TableKeys(width: 0, widthOfLast: 0, base: 0, salt: 0)
     slots = members.map(\.slot)
     numbers = members.map(\.number)
     count = members.reduce(0) { $0 + $1.count }
