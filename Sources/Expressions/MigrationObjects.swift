@@ -1,6 +1,6 @@
 /// A fetch request that an expression made.
 package final class FetchRequestValue: EvaluatedObject {
-  /// The entity whose objects it fetches, with those of its subentities.
+  /// The entity whose objects it fetches, without those of subentities.
   package let entityName: String
   /// Which of them it fetches.
   package let predicate: ValuePredicate

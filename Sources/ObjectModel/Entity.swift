@@ -65,7 +65,7 @@ package struct FetchedProperty: Hashable, Sendable, Codable {
 
 /// A fetch request of a fetched property or of a model's templates.
 package struct FetchRequest: Hashable, Sendable, Codable {
-  /// The entity whose objects are fetched, with those of its subentities; nil where none is set.
+  /// The entity whose objects are fetched; nil where none is set.
   package var entityName: String?
   /// Which objects are fetched; nil for all of them.
   package var predicate: ValuePredicate?

@@ -25,9 +25,10 @@ package struct Piece: Hashable, Codable, Sendable {
   }
 }
 
-/// A group of tables that no relationship connects with any other.
+/// A group of tables that no relationship connects with any other, or that one group of mappings
+/// fills.
 package struct Partition: Hashable, Codable, Sendable {
-  /// From 1 up, largest first.
+  /// From 1 up: of tables largest first, of groups of mappings in their order.
   package var number: Int
   /// The destination tables of the group.
   package var tables: [String]
@@ -69,7 +70,7 @@ package struct WorkOrder: Hashable, Codable, Sendable {
 
 /// Which worker migrates which rows: all that is decided before the first row is written.
 package struct MigrationPlan: Hashable, Codable, Sendable {
-  /// The partitions, largest first.
+  /// The partitions, by their numbers.
   package var partitions: [Partition]
   /// The work orders, in the order in which workers start on them.
   package var workOrders: [WorkOrder]
