@@ -6,7 +6,8 @@ package struct Piece: Hashable, Codable, Sendable {
   package var number: Int
   /// The table that the rows go to, by which the program of its rows is found.
   package var destinationTable: String
-  /// The keys of the source rows; of a join table those of its first column, or row numbers if kept.
+  /// The keys of the source rows: of a join table those of its first column, or the row numbers
+  /// where rows keep them.
   package var keys: KeyRange
   /// Source rows in the range, as far as the survey counted or estimated them.
   package var rows: Int64
