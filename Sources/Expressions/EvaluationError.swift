@@ -1,33 +1,53 @@
 /// Why an expression has no value, and which part of it.
 package struct EvaluationError: Error, Hashable, Sendable, Codable {
+  /// Why there is no value.
   package enum Problem: Hashable, Sendable, Codable {
+    /// There is no variable of that name, without its `$`.
     case unknownVariable(String)
+    /// Objects of that kind have no such property.
     case unknownKey(String, of: String)
+    /// Objects of that kind do not answer the selector.
     case unknownSelector(String, of: String)
+    /// No built-in function has that name.
     case unknownFunction(String)
+    /// No collection operator has that name, with its `@`.
     case unknownOperator(String)
+    /// A function takes arguments of another kind.
     case wrongArgument(of: String, expected: String, found: String)
+    /// A function takes another number of arguments.
     case argumentCount(of: String, expected: Int, actual: Int)
+    /// Values of these two kinds have no order.
     case notComparable(String, String)
     /// A whole number that needs more than 64 bits, or a decimal one beyond 38 digits.
     case overflow(of: String)
+    /// A whole or decimal number is divided by zero; among reals that is no error.
     case divisionByZero
+    /// The pattern of `MATCHES` is no regular expression.
     case invalidPattern(String)
+    /// The pattern of `MATCHES` backtracks without an end in sight.
     case patternTooSlow(String)
+    /// A collection operator met a nil where Foundation raises an exception.
     case nilInUnion(of: String)
+    /// A collection has no member at that index.
     case indexOutOfRange(Int64, count: Int)
+    /// A value of that kind has no form of that class.
     case cannotCast(String, to: String)
     /// A predicate whose text was never understood.
     case notUnderstood(String)
+    /// The expression is nested more deeply than evaluation goes.
     case tooDeep
+    /// No entity mapping of the model has that name.
     case unknownEntityMapping(String)
+    /// A fetch request names an entity that the model does not have.
     case unknownEntity(String)
   }
 
+  /// Why there is no value.
   package var problem: Problem
   /// The innermost expression that failed.
   package var expression: String?
 
+  /// Makes an error; evaluation adds the expression, from the inside out.
   package init(_ problem: Problem, expression: String? = nil) {
     self.problem = problem
     self.expression = expression
@@ -35,12 +55,14 @@ package struct EvaluationError: Error, Hashable, Sendable, Codable {
 }
 
 extension EvaluationError: CustomStringConvertible {
+  /// The problem and the expression, in a line.
   package var description: String {
     expression.map { "\(problem), in: \($0)" } ?? "\(problem)"
   }
 }
 
 extension EvaluationError.Problem: CustomStringConvertible {
+  /// The problem as a part of a sentence.
   package var description: String {
     switch self {
     case .unknownVariable(let name): "no variable is called $\(name)"

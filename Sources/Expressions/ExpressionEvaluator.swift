@@ -6,8 +6,10 @@ package struct EvaluationScope {
   package var variables: [String: ObjectValue]
   /// The moment that `now()` is: one for a whole migration, so that its runs agree.
   package var now: Double
+  /// Regular expressions that were compiled already; scopes of one migration share them.
   package var patterns: PatternCache
 
+  /// Makes a scope; by default one in which nothing has a value.
   package init(
     object: ObjectValue = .null, variables: [String: ObjectValue] = [:], now: Double = 0,
     patterns: PatternCache = PatternCache()
@@ -21,13 +23,19 @@ package struct EvaluationScope {
 
 /// Evaluates expressions and predicates of the format language (docs/expressions.md).
 package struct ExpressionEvaluator {
+  /// What the expression is evaluated with.
   package var scope: EvaluationScope
   private var depth = 0
   /// Archives may nest deeper than the parser lets a text.
   private static let maximumDepth = 250
 
+  /// Makes an evaluator for one object and its variables.
   package init(_ scope: EvaluationScope) { self.scope = scope }
 
+  /// The value of an expression.
+  ///
+  /// - Throws: `EvaluationError` with the innermost expression that failed, and whatever objects
+  ///   throw.
   package func value(of expression: ValueExpression) throws -> ObjectValue {
     do {
       return try deeper().evaluate(expression)

@@ -49,7 +49,7 @@ extension ValueExpression {
 /// Reads predicates and expressions of the format language (docs/expressions.md).
 ///
 /// A parenthesis is tried as a predicate, then as an expression; of two failures the one that came
-/// further is told.
+/// further is thrown.
 struct FormatParser {
   let text: String
   let tokens: [PlacedToken]

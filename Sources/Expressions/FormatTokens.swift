@@ -129,7 +129,7 @@ struct FormatTokenizer {
     throw start
   }
 
-  /// What stands for a backslash and that character.
+  /// The character that a backslash and that character mean.
   private mutating func unescaped(_ character: Character) throws(FormatError) -> Character {
     switch character {
     case "n": return "\n"
@@ -147,7 +147,7 @@ struct FormatTokenizer {
   }
 }
 
-/// Words that mean something of their own unless `#` stands before them.
+/// Words that mean something of their own unless `#` precedes them.
 enum Keywords {
   /// Words between expressions, which therefore begin none.
   static let infix: Set<String> = [

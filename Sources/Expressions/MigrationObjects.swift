@@ -1,16 +1,24 @@
 /// A fetch request that an expression made.
 package final class FetchRequestValue: EvaluatedObject {
+  /// The entity whose objects it fetches, without those of subentities.
   package let entityName: String
+  /// Which of them it fetches.
   package let predicate: ValuePredicate
 
+  /// Makes a request.
   package init(entityName: String, predicate: ValuePredicate) {
     self.entityName = entityName
     self.predicate = predicate
   }
 
+  /// Itself: two requests are never one.
   package var identity: AnyHashable { ObjectIdentifier(self) }
+  /// What messages call it.
   package var typeName: String { "a fetch request" }
 
+  /// The name of the entity, under the key `entityName`.
+  ///
+  /// - Throws: `EvaluationError` for any other key.
   package func value(forKey key: String) throws -> ObjectValue {
     switch key {
     case "entityName": .string(value: entityName)
@@ -21,6 +29,7 @@ package final class FetchRequestValue: EvaluatedObject {
 
 /// What `$manager.sourceContext` is: it fetches objects.
 package protocol EvaluatedContext: EvaluatedObject {
+  /// The objects that a request asks for, in the order of their keys.
   func fetch(_ request: FetchRequestValue) throws -> [any EvaluatedObject]
 }
 
@@ -47,11 +56,15 @@ package final class ManagerObject: EvaluatedObject {
   private unowned let lookups: any MigrationLookups
   private var requests: [String: FetchRequestValue] = [:]
 
+  /// Takes the migration, which outlives it.
   package init(_ lookups: any MigrationLookups) { self.lookups = lookups }
 
+  /// Itself: a migration has one.
   package var identity: AnyHashable { ObjectIdentifier(self) }
+  /// What messages call it.
   package var typeName: String { "the migration manager" }
 
+  /// A context, `userInfo` or the current mapping, as the migration has them.
   package func value(forKey key: String) throws -> ObjectValue {
     try lookups.managerValue(forKey: key)
   }
@@ -73,7 +86,7 @@ package final class ManagerObject: EvaluatedObject {
           mapping: name, of: try Self.objects(value: arguments[1], selector: selector)))
     case "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
     where arguments.count == 2:
-      // The relationship's name only tells Core Data where to look; the objects are given.
+      // The relationship's name only says where Core Data looks; the objects are given.
       _ = try ExpressionEvaluator.text(value: arguments[0], of: selector)
       return .objects(
         try lookups.destinations(of: try Self.objects(value: arguments[1], selector: selector)))

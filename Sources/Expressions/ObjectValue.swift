@@ -1,11 +1,16 @@
 /// What an expression can yield: a value of an attribute, an object, or several of them.
 package enum ObjectValue {
+  /// A value of an attribute, or nil.
   case scalar(AttributeValue)
+  /// An object of a store, or one that a migration answers for, such as `$manager`.
   case object(any EvaluatedObject)
+  /// Several values.
   case collection(ValueCollection)
 
+  /// Nil.
   package static var null: Self { .scalar(.null) }
 
+  /// Whether it is nil; an empty collection is not.
   package var isNull: Bool {
     if case .scalar(.null) = self { return true }
     return false
@@ -16,8 +21,11 @@ package enum ObjectValue {
     .collection(ValueCollection(kind: .array, members: objects.map { .object($0) }))
   }
 
+  /// Makes a Boolean.
   package static func boolean(value: Bool) -> Self { .scalar(.boolean(value)) }
+  /// Makes a whole number.
   package static func integer(value: Int64) -> Self { .scalar(.integer(value)) }
+  /// Makes a text.
   package static func string(value: String) -> Self { .scalar(.string(value)) }
 
   /// The objects in it: of a collection its members, of nil none.
@@ -41,9 +49,12 @@ package enum ObjectValue {
 
 /// Several values: an array, a set, or an ordered set.
 package struct ValueCollection {
+  /// Whether equal members occur once, and whether the order counts.
   package enum Kind { case array, set, orderedSet }
 
+  /// Whether it is an array or a set.
   package private(set) var kind: Kind
+  /// The members, of a set in the order in which they came.
   package private(set) var members: [ObjectValue]
 
   /// Keeps the first of equal members, unless it is an array.
@@ -64,18 +75,25 @@ package protocol EvaluatedObject: AnyObject {
   var identity: AnyHashable { get }
   /// What it is, for messages: the name of its entity, or "the migration manager".
   var typeName: String { get }
+  /// The value of a property.
+  ///
+  /// - Throws: `EvaluationError` where the object has no such property.
   func value(forKey key: String) throws -> ObjectValue
   /// Answers `FUNCTION(object, "selector", …)`.
   func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue
 }
 
 extension EvaluatedObject {
+  /// Answers nothing: for objects without selectors of their own.
+  ///
+  /// - Throws: `EvaluationError` for every selector.
   package func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
     throw EvaluationError(.unknownSelector(selector, of: typeName))
   }
 }
 
 extension AttributeValue {
+  /// What it is, in a word, for messages.
   package var kindName: String {
     switch self {
     case .null: "nil"
@@ -92,12 +110,16 @@ extension AttributeValue {
 
 /// A value under the equality of the format language, as a member of a hashed set.
 package struct DistinctValue: Hashable {
+  /// The value.
   package let value: ObjectValue
 
+  /// Takes a value as it is.
   package init(_ value: ObjectValue) { self.value = value }
 
+  /// Whether `==` of the format language holds.
   package static func == (a: Self, b: Self) -> Bool { a.value.isEqual(to: b.value) }
 
+  /// Hashes equal values alike: numbers by value, objects by identity.
   package func hash(into hasher: inout Hasher) {
     switch value {
     case .object(let object): hasher.combine(object.identity)

@@ -1,6 +1,10 @@
 import Foundation
 
 extension ExpressionEvaluator {
+  /// Whether the predicate holds.
+  ///
+  /// - Throws: `EvaluationError` with the innermost expression that failed, and whatever objects
+  ///   throw.
   package func isTrue(_ predicate: ValuePredicate) throws -> Bool {
     do {
       return try deeper().holds(predicate)

@@ -99,6 +99,7 @@ package final class PatternCache {
   private static let maximumReports = 2_000
   private static let maximumPatterns = 500
 
+  /// Makes an empty cache.
   package init() {}
 
   /// Whether the pattern matches the whole text.

@@ -1,5 +1,6 @@
 /// An expression of Core Data's format language, as models and mapping models hold them.
 package indirect enum ValueExpression: Hashable, Sendable, Codable {
+  /// A value that is the same for every object.
   case constant(AttributeValue)
   /// The object that the expression is evaluated with, `SELF`.
   case evaluatedObject
@@ -11,6 +12,7 @@ package indirect enum ValueExpression: Hashable, Sendable, Codable {
   case builtIn(name: String, [ValueExpression])
   /// `FUNCTION(operand, "selector", …)`
   case function(operand: ValueExpression, selector: String, [ValueExpression])
+  /// `{a, b}`
   case aggregate([ValueExpression])
   /// `FETCH(request, context, countOnly)`
   case fetch(request: ValueExpression, context: ValueExpression, countOnly: Bool)
@@ -23,8 +25,11 @@ package indirect enum ValueExpression: Hashable, Sendable, Codable {
 
   /// What becomes of two collections.
   package enum SetOperation: String, Hashable, Sendable, Codable, CaseIterable {
+    /// The members of either.
     case union = "UNION"
+    /// The members of both.
     case intersect = "INTERSECT"
+    /// The members of the first that are not of the second.
     case minus = "MINUS"
   }
 }
@@ -36,27 +41,45 @@ package indirect enum ValuePredicate: Hashable, Sendable, Codable {
 
   /// What a comparison asks, under the number that an archive stores (`NSOperatorType`).
   package enum Comparison: Int, Hashable, Sendable, Codable, CaseIterable {
+    /// `<`
     case lessThan = 0
+    /// `<=`
     case lessThanOrEqual = 1
+    /// `>`
     case greaterThan = 2
+    /// `>=`
     case greaterThanOrEqual = 3
+    /// `==`
     case equal = 4
+    /// `!=`
     case notEqual = 5
+    /// `MATCHES`: a regular expression matches the whole text.
     case matches = 6
+    /// `LIKE`: `*` and `?` stand for any characters and for one.
     case like = 7
+    /// `BEGINSWITH`
     case beginsWith = 8
+    /// `ENDSWITH`
     case endsWith = 9
+    /// `IN`: a member of the right side, or a part of its text.
     case `in` = 10
+    /// `CONTAINS`: the right side is a member of the left, or a part of its text.
     case contains = 99
+    /// `BETWEEN {a, b}`, bounds included.
     case between = 100
   }
 
+  /// `TRUEPREDICATE` or `FALSEPREDICATE`.
   case always(Bool)
+  /// Two expressions and what is asked of them: `name BEGINSWITH[cd] "a"`.
   case comparison(
     ValueExpression, Comparison, ValueExpression, modifier: Modifier,
     caseInsensitive: Bool, diacriticInsensitive: Bool)
+  /// `AND`, from left to right as far as needed; holds for no parts.
   case and([ValuePredicate])
+  /// `OR`, from left to right as far as needed; does not hold for no parts.
   case or([ValuePredicate])
+  /// `NOT`
   case not(ValuePredicate)
   /// Text that this version of Godwit cannot take apart: kept, shown, never evaluated.
   case unparsed(String)

@@ -5,7 +5,7 @@ extension ValueExpression: CustomStringConvertible {
   /// hashes of derived attributes show (docs/model-format.md, "Version hashes").
   package var description: String { text(in: .loosest) }
 
-  /// How tightly a place binds what stands in it; looser expressions get parentheses there.
+  /// How tightly a place binds what is in it; looser expressions get parentheses there.
   private enum Binding: Int, Comparable {
     case loosest, sum, product, power, path
 

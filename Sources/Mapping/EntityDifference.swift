@@ -2,17 +2,26 @@ package import ObjectModel
 
 /// One thing in which two versions of an entity differ and that its version hash covers.
 package enum EntityDifference: Hashable, Sendable {
+  /// The entity is abstract, or is no more; `now` is the newer of two values here and below.
   case isAbstract(Bool, now: Bool)
+  /// It has another superentity; nil for none.
   case superentity(String?, now: String?)
+  /// It has another version hash modifier; nil for none.
   case versionHashModifier(String?, now: String?)
+  /// It has other constraints, inherited ones included: the property names of each.
   case uniquenessConstraints([[String]], now: [[String]])
+  /// A property of this name is gone, or no longer stored.
   case propertyRemoved(String)
+  /// A property of this name is new, or stored now.
   case propertyAdded(String)
+  /// A property of this name differs in one aspect; both values as text.
   case property(String, aspect: Aspect, String, now: String)
 
   /// What of a property counts.
   package enum Aspect: String, Hashable, Sendable {
+    /// Of both kinds of properties, or of attributes.
     case kind, type, optional, externalStorage, preservedAfterDeletion, derivation
+    /// Of relationships; the modifier of both kinds.
     case destinationEntity, inverse, minimumCount, maximumCount, ordered, versionHashModifier
   }
 

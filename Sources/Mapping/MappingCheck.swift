@@ -3,7 +3,9 @@ package import ObjectModel
 
 /// Something that a mapping model names and the models or the mapping model itself do not have.
 package struct MappingProblem: Hashable, Sendable {
+  /// What is missing.
   package enum Reason: Hashable, Sendable {
+    /// The model of that side has no entity of that name.
     case entityMissing(MappingSide, String)
     /// The destination entity has no such attribute or relationship.
     case propertyMissing(entity: String)
@@ -19,6 +21,7 @@ package struct MappingProblem: Hashable, Sendable {
   package var mapping: String
   /// The destination property.
   package var property: String?
+  /// What is missing.
   package var reason: Reason
 }
 

@@ -8,6 +8,7 @@ package import ObjectModel
 /// (2) All mappings with policies are in one group, with all that relationships of the destination
 /// join to them: policies may share what they look up.
 package struct MappingGroups: Hashable, Codable, Sendable {
+  /// Entity mappings that one worker carries out together.
   package struct Group: Hashable, Codable, Sendable {
     /// For each mapping model of the step, the places of the group's mappings in it.
     package var members: [[Int]]
@@ -112,8 +113,8 @@ private struct GroupFinder {
     }
   }
 
-  /// What an expression other than a filter selects, only its own run can tell: whoever keeps the
-  /// account of the source objects has to be the same.
+  /// What an expression other than a filter selects is known only once it has run: one worker has
+  /// to keep the account of the source entity's objects.
   private mutating func joinSelections() {
     let all = models.enumerated().flatMap { index, model in
       model.entityMappings.enumerated().map { (firstNodes[index] + $0, $1) }

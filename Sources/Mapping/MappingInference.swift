@@ -6,6 +6,7 @@ package import ObjectModel
 /// Entities and properties are matched by renaming identifier, which is the own name where none is
 /// set; where that leaves both sides unmatched, by name (docs/migration.md, "Renaming").
 package struct MappingInference {
+  /// The inferred mapping model; of use only without `refusals`.
   package private(set) var mapping = MappingModel(entityMappings: [])
   /// All reasons in the models why the migration cannot be done.
   package private(set) var refusals: [Refusal] = []

@@ -3,6 +3,7 @@ package import ObjectModel
 
 /// Something that ties an entity mapping to another one.
 package struct MappingLink: Hashable, Sendable {
+  /// What makes a link.
   package enum Cause: Hashable, Sendable {
     /// A value expression asks what the other mapping made of source objects.
     case association
@@ -12,6 +13,7 @@ package struct MappingLink: Hashable, Sendable {
     case samePolicy(String)
   }
 
+  /// What makes the link.
   package var cause: Cause
   /// The name of the mapping.
   package var mapping: String
@@ -20,6 +22,7 @@ package struct MappingLink: Hashable, Sendable {
   /// The name of the other mapping.
   package var other: String
 
+  /// Makes a link.
   package init(cause: Cause, mapping: String, property: String?, other: String) {
     self.cause = cause
     self.mapping = mapping
@@ -39,6 +42,7 @@ package struct MappingLinks {
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
 
+  /// Takes the mappings, of one mapping model or of all that run in one step.
   package init(
     mappings: [EntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
@@ -139,7 +143,7 @@ struct ManagerCalls {
   /// Whether the expression may see more of the destination than what its calls name.
   private(set) var reachesBeyond = false
 
-  /// Keys of the manager that tell nothing of the destination.
+  /// Keys of the manager that lead to nothing of the destination.
   private static let harmlessKeys: Set<String> = [
     "sourceContext", "currentEntityMapping", "migrationProgress",
   ]

@@ -1,28 +1,32 @@
 import Expressions
 package import ObjectModel
 
-/// What the mapping models of one step leave behind, as far as the models tell.
+/// What the mapping models of one step leave behind, as far as the models show it.
 package struct MappingLosses: Hashable, Sendable {
   /// A source entity among whose objects mappings choose.
   package struct Division: Hashable, Sendable {
+    /// An attribute that some of the mappings read.
     package struct Property: Hashable, Sendable {
+      /// The name of the attribute.
       package var attribute: String
       /// The places of the mappings that read it.
       package var readers: Set<Int>
+      /// Why the others leave it behind.
       package var cause: LossCause
     }
 
+    /// The name of the entity.
     package var entity: String
     /// The predicate of each mapping that takes objects; nil where another expression yields them.
     package var filters: [String?]
     /// The attributes that not every mapping reads.
     package var properties: [Property]
 
-    /// Whether what the mappings take can be told without carrying them out.
+    /// Whether what the mappings take can be counted without carrying them out.
     package var isKnown: Bool { !filters.contains(nil) }
   }
 
-  /// What the rows of the source tell.
+  /// What can be counted in the rows of the source.
   package private(set) var possible: [PossibleLoss] = []
   /// What has to be found out object by object.
   package private(set) var divisions: [Division] = []

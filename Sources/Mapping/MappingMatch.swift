@@ -2,11 +2,13 @@ package import ObjectModel
 
 /// Which of the two models of a mapping is meant.
 package enum MappingSide: String, Hashable, Sendable, Codable {
+  /// The model of the store as it is, or the one that it is to have.
   case source, destination
 }
 
 /// Why a mapping does not belong to a model: an entity that is not the one it was made for.
 package struct MappingMismatch: Error, Hashable, Sendable {
+  /// In what the entity differs.
   package enum Reason: Hashable, Sendable {
     /// The model has no entity of that name.
     case entityMissing
@@ -20,10 +22,14 @@ package struct MappingMismatch: Error, Hashable, Sendable {
 
   /// The name of the entity mapping.
   package var mapping: String
+  /// The model to which the entity belongs.
   package var side: MappingSide
+  /// The entity that the mapping names.
   package var entity: String
+  /// In what it differs from the one that the mapping was made for.
   package var reason: Reason
 
+  /// Makes a mismatch.
   package init(mapping: String, side: MappingSide, entity: String, reason: Reason) {
     self.mapping = mapping
     self.side = side
@@ -137,10 +143,12 @@ extension MappingModel {
 }
 
 extension EntityMapping {
+  /// The entity that the mapping names on a side; nil where it adds or removes one.
   package func entityName(side: MappingSide) -> String? {
     side == .source ? sourceEntityName : destinationEntityName
   }
 
+  /// The version that the mapping was made for on a side; nil accepts any.
   package func versionHash(side: MappingSide) -> VersionHash? {
     side == .source ? sourceVersionHash : destinationVersionHash
   }

@@ -6,6 +6,7 @@ package struct MappingModel: Hashable, Sendable, Codable {
   /// In processing order.
   package var entityMappings: [EntityMapping]
 
+  /// Takes the entity mappings in processing order.
   package init(entityMappings: [EntityMapping]) { self.entityMappings = entityMappings }
 
   /// The mapping that fills that destination entity from a source entity, if there is one.
@@ -40,14 +41,19 @@ package struct EntityMapping: Hashable, Sendable, Codable {
   /// What a mapping does with an entity, as `NSEntityMappingType` names it.
   ///
   /// Xcode compiles `copy` also where the entity changes, so `copy` and `transform` mean the same;
-  /// whether an entity changes is told by its hashes (docs/mapping-file.md, "Types").
+  /// whether an entity changes is known by its hashes (docs/mapping-file.md, "Types").
   package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
+    /// The entity is new; it goes; its objects become others, twice; a policy decides.
     case add, remove, copy, transform, custom
   }
 
+  /// The name by which value expressions and policies refer to the mapping.
   package var name: String
+  /// What the mapping does with the entity.
   package var kind: Kind
+  /// The entity of the source; nil where the destination's entity is new.
   package var sourceEntityName: String?
+  /// The entity of the destination; nil where the source's entity is removed.
   package var destinationEntityName: String?
   /// The version of the source entity that the mapping was made for; nil accepts any.
   package var sourceVersionHash: VersionHash?
@@ -57,9 +63,11 @@ package struct EntityMapping: Hashable, Sendable, Codable {
   package var sourceExpression: ValueExpression?
   /// The class of the migration policy under the exact name that the mapping gives it.
   package var migrationPolicyClassName: String?
+  /// Values that its author left for a policy.
   package var userInfo: [String: AttributeValue] = [:]
   /// In processing order, as are the relationship mappings.
   package var attributeMappings: [PropertyMapping] = []
+  /// Where the relationships of the destination entity come from, in processing order.
   package var relationshipMappings: [PropertyMapping] = []
 
   /// A mapping of all objects of the source entity, if it has a destination too.
@@ -116,8 +124,10 @@ package struct PropertyMapping: Hashable, Sendable, Codable {
   package var name: String
   /// What yields the value; nil leaves the property as a new object has it.
   package var valueExpression: ValueExpression?
+  /// Values that its author left for a policy.
   package var userInfo: [String: AttributeValue] = [:]
 
+  /// Makes a property mapping without a user info.
   package init(name: String, valueExpression: ValueExpression?) {
     self.name = name
     self.valueExpression = valueExpression

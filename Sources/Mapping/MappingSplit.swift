@@ -8,6 +8,7 @@ package struct MappingSplit {
   /// What keeps mappings of one piece together.
   package let links: [MappingLink]
 
+  /// Splits a mapping model between the entities of two models.
   package init(
     mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
@@ -35,6 +36,7 @@ package struct MappingSplit {
 
 /// Why several mapping models cannot be run one after another as one migration.
 package struct MappingSetProblem: Error, Hashable, Sendable {
+  /// What is wrong with the set.
   package enum Reason: Hashable, Sendable {
     /// No mapping of the set mentions the entity.
     case notCovered(MappingSide, entity: String)
@@ -50,8 +52,10 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
 
   /// The name under which the mapping model was given; nil for a problem of the set.
   package var piece: String?
+  /// What is wrong.
   package var reason: Reason
 
+  /// Makes a problem.
   package init(_ reason: Reason, piece: String? = nil) {
     self.reason = reason
     self.piece = piece
@@ -60,10 +64,14 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
 
 /// Mapping models that are to do one migration together, each in a run of its own.
 package struct MappingSet {
+  /// One mapping model of the set.
   package struct Piece {
+    /// The name under which it was given, as a path.
     package var name: String
+    /// The mapping model.
     package var mapping: MappingModel
 
+    /// Makes a piece.
     package init(name: String, mapping: MappingModel) {
       self.name = name
       self.mapping = mapping
@@ -81,6 +89,7 @@ package struct MappingSet {
 
   private let pieces: [Piece]
 
+  /// Checks mapping models in the order in which they are to run.
   package init(
     pieces: [Piece], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
@@ -101,7 +110,7 @@ package struct MappingSet {
   }
 
   /// Two mappings of one source entity are sound only if their filters keep them apart, which
-  /// cannot be told in general; what can be told is that one has no filter or that both have the
+  /// cannot be decided in general; what can be is that one has no filter or that both have the
   /// same.
   private mutating func checkOverlaps() {
     var seen: [String: [(piece: String, mapping: EntityMapping)]] = [:]

@@ -2,6 +2,7 @@
 package struct ObjectAccounts: Hashable, Codable, Sendable {
   /// What became of the objects of one source entity.
   package struct OfEntity: Hashable, Codable, Sendable {
+    /// The name of the entity.
     package var entity: String
     /// Rows of the entity, counted in its table.
     package var objects: Int64 = 0
@@ -11,10 +12,12 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     package var untaken: Int64 = 0
     /// Objects that a mapping took and of which nothing was made.
     package var dropped: Int64 = 0
-    /// The lowest keys of both.
+    /// The lowest keys of objects that no mapping took.
     package var untakenKeys: [Int64] = []
+    /// The lowest keys of objects that were dropped.
     package var droppedKeys: [Int64] = []
 
+    /// Makes the accounts of an entity before the first object.
     package init(entity: String) { self.entity = entity }
   }
 
@@ -22,8 +25,11 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
   package struct OfMapping: Hashable, Codable, Sendable {
     /// Its mapping model's place in the step.
     package var model: Int
+    /// The name of the entity mapping.
     package var mapping: String
+    /// The source entity.
     package var source: String
+    /// The destination entity; nil where only its policy makes objects.
     package var destination: String?
     /// Source objects that it took.
     package var taken: Int64
@@ -32,6 +38,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     /// Objects that it made.
     package var made: Int64
 
+    /// Makes the accounts of a mapping.
     package init(
       model: Int, mapping: String, source: String, destination: String?, taken: Int64,
       used: Int64, made: Int64
@@ -46,16 +53,19 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     }
   }
 
+  /// The accounts of source entities, each in one element.
   package var entities: [OfEntity] = []
+  /// The accounts of entity mappings.
   package var mappings: [OfMapping] = []
   /// Rows that were written, by destination entity.
   package var rows: [String: Int64] = [:]
   /// The source properties that were read.
   package var read = PropertiesRead()
 
+  /// Makes accounts of nothing.
   package init() {}
 
-  /// Adds what another worker tells of other entities and mappings.
+  /// Adds the accounts that another worker kept, of other entities and mappings.
   package mutating func add(_ other: Self) {
     entities += other.entities
     mappings += other.mappings

@@ -33,9 +33,13 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
 
 /// Something of the source that the result has no place for.
 package struct PossibleLoss: Hashable, Sendable {
+  /// What is lost.
   package enum Kind: Hashable, Sendable {
+    /// The objects of the entity.
     case entity
+    /// The values of an attribute.
     case attribute(String)
+    /// The references of a relationship.
     case relationship(String)
     /// Values of an attribute that the other type has no equal for.
     case conversion(String, to: AttributeType)
@@ -43,9 +47,12 @@ package struct PossibleLoss: Hashable, Sendable {
 
   /// The source entity whose objects lose it, without those of its subentities.
   package var entity: String
+  /// What is lost.
   package var kind: Kind
+  /// Why it is lost.
   package var cause: LossCause
 
+  /// Makes a loss, by the destination model's will unless another cause is given.
   package init(entity: String, kind: Kind, cause: LossCause = .removed) {
     self.entity = entity
     self.kind = kind

@@ -7,6 +7,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
   /// Entities whose objects are handed to something that may read anything of them.
   private var whole: Set<String> = []
 
+  /// Makes an empty set.
   package init() {}
 
   /// Notes a property, whose entity is the one of the object that was asked.
@@ -14,11 +15,13 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     names[entity, default: []].insert(property)
   }
 
+  /// Adds what something else reads.
   package mutating func add(_ other: Self) {
     names.merge(other.names) { $0.union($1) }
     whole.formUnion(other.whole)
   }
 
+  /// Whether the property is read from objects of that entity, by its name or because all are.
   package func contains(_ property: String, of entity: String) -> Bool {
     whole.contains(entity) || names[entity]?.contains(property) == true
   }

@@ -9,7 +9,7 @@ struct PropertyMatch {
   let newRelationships: [Relationship]
   let droppedAttributes: [String]
   let droppedRelationships: [String]
-  /// Names that one identifier joins and nothing tells apart.
+  /// Names that one identifier joins in several ways.
   let ambiguities: [RenamingMatch.Ambiguity]
   /// The source property of each destination property that continues one.
   let sourceByDestination: [String: String]

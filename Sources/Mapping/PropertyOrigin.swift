@@ -6,7 +6,7 @@ package enum PropertyOrigin: Hashable, Sendable {
   case standard
   /// The same value in every object.
   case constant(AttributeValue)
-  /// The value of a source property; `replacingNull` stands in where it is missing.
+  /// The value of a source property; where it is missing, `replacingNull` takes its place.
   case attribute(String, replacingNull: AttributeValue)
   /// What the objects of a source relationship became, by that mapping or by whichever took them.
   case relationship(String, mapping: String?)

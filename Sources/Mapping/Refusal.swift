@@ -1,30 +1,43 @@
 /// Core Data's error codes for a migration that cannot be done.
 package enum CoreDataCode: Int, Hashable, Codable, Sendable {
+  /// A mandatory property would have no value.
   case validationMissingMandatoryProperty = 1570
+  /// The store is of another version than the model, or of another model.
   case persistentStoreIncompatibleVersionHash = 134100
+  /// The migration failed for a reason without a code of its own.
   case migration = 134110
+  /// Objects would break a uniqueness constraint.
   case migrationConstraintViolation = 134111
+  /// The model of the source store is not found.
   case migrationMissingSourceModel = 134130
+  /// A step has no mapping model, and none is inferred.
   case migrationMissingMappingModel = 134140
+  /// No mapping model can be inferred.
   case inferredMappingModel = 134190
 }
 
 /// One reason why a store cannot be migrated: what, where, and Core Data's code for it.
 package struct Refusal: Hashable, Sendable {
+  /// What stands against the migration.
   package enum Reason: Hashable, Sendable {
     /// Source and destination attribute types are incompatible.
     case incompatibleTypes(source: String, destination: String)
+    /// An attribute of the source is continued by a relationship.
     case attributeBecameRelationship
+    /// A relationship of the source is continued by an attribute.
     case relationshipBecameAttribute
+    /// A to-many relationship is continued by a to-one.
     case toManyBecameToOne
+    /// A relationship leads to an entity that does not continue the one that it led to.
     case destinationEntityChanged(source: String, destination: String)
     /// Two hierarchies of the source would share one table, and with it one set of keys.
     case hierarchiesMerged(roots: [String])
+    /// A derived attribute is new, and its values cannot be computed without Core Data.
     case derivationCannotBeComputed
     /// A transient attribute's value is in no store, so there is nothing to continue.
     case storedFormUnknown(String)
-    /// One renaming identifier joins several names of the source or the destination, and nothing
-    /// tells which of them belong together.
+    /// One renaming identifier joins several names of the source or the destination, so that it is
+    /// not known which of them belong together.
     case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
     /// The relationship is kept in a form from which the wanted one cannot be made.
     case relationshipForm
@@ -34,18 +47,21 @@ package struct Refusal: Hashable, Sendable {
     case externalFileMissing(String)
   }
 
+  /// What stands against the migration.
   package var reason: Reason
   /// The destination entity.
   package var entity: String
+  /// The destination property; nil where the entity itself is meant.
   package var property: String?
 
+  /// Makes a refusal.
   package init(reason: Reason, entity: String, property: String? = nil) {
     self.reason = reason
     self.entity = entity
     self.property = property
   }
 
-  /// 134190 where the two models tell it; what is found in the store has codes of its own.
+  /// 134190 for what follows from the models; what is found in the store has codes of its own.
   package var code: CoreDataCode {
     switch reason {
     case .condition(let demand, _, _): demand.code
@@ -65,6 +81,7 @@ extension Refusal.Reason {
 
 /// A demand on the objects of a source store without which the migration cannot be done.
 package struct Condition: Hashable, Sendable {
+  /// What is demanded.
   package enum Demand: Hashable, Sendable {
     /// There are no objects: the destination attribute is mandatory, new and has no default.
     case noObjects(missing: String)
@@ -83,13 +100,16 @@ package struct Condition: Hashable, Sendable {
     case singleOwner(relationship: String)
   }
 
+  /// What is demanded.
   package var demand: Demand
   /// The source entity whose objects are meant, without those of its subentities.
   package var sourceEntity: String
+  /// The destination entity that the objects become.
   package var destinationEntity: String
   /// The destination property.
   package var property: String?
 
+  /// Makes a condition.
   package init(
     demand: Demand, sourceEntity: String, destinationEntity: String, property: String? = nil
   ) {
@@ -99,6 +119,7 @@ package struct Condition: Hashable, Sendable {
     self.property = property
   }
 
+  /// Core Data's code for objects that break it.
   package var code: CoreDataCode { demand.code }
 }
 

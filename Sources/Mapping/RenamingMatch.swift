@@ -2,7 +2,7 @@ import ObjectModel
 
 /// Pairs the names of a source with those of a destination by their renaming identifiers.
 ///
-/// The rule with its reasons stands in docs/migration.md, "Renaming".
+/// The rule with its reasons: docs/migration.md, "Renaming".
 struct RenamingMatch: Hashable {
   /// A name and the identifier under which it continues another one.
   struct Name: Hashable {
@@ -12,7 +12,7 @@ struct RenamingMatch: Hashable {
     var canonical: String { identifier ?? name }
   }
 
-  /// Names of both sides that one identifier joins and nothing tells apart.
+  /// Names of both sides that one identifier joins in several ways.
   struct Ambiguity: Hashable {
     var identifier: String
     var sources: [String]

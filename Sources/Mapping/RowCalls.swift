@@ -3,6 +3,7 @@ package import ObjectModel
 
 /// Why objects cannot be migrated each by itself.
 package struct RowFallback: Error, Hashable, Sendable {
+  /// What ties an object to others.
   package enum Reason: Hashable, Sendable {
     /// The mapping chooses among the objects of its source entity.
     case selection
@@ -20,8 +21,11 @@ package struct RowFallback: Error, Hashable, Sendable {
     case constraint
   }
 
+  /// What ties an object to others.
   package var reason: Reason
+  /// The name of the entity mapping.
   package var mapping: String
+  /// The destination property; nil where the mapping itself is meant.
   package var property: String?
 }
 

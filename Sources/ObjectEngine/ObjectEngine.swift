@@ -15,12 +15,15 @@ import SystemPackage
 /// Mappings that nothing joins are different work orders, so that workers share them; what comes
 /// out does not depend on how many workers there are. Shards are merged by SQL.
 package struct ObjectEngine: MigrationEngine {
+  /// The name `objects`, by which the report refers to it.
   package static let name = EngineName(rawValue: "objects")
+  /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
 
   /// What work orders are made of; the first group is partition 1.
   private var groups: MappingGroups
 
+  /// Refuses stages whose rows are made by programs.
   package static func refusal(of stage: StageInput) -> String? {
     if case .rows = stage.work { "no mapping model says what becomes of the objects" } else { nil }
   }
@@ -30,6 +33,7 @@ package struct ObjectEngine: MigrationEngine {
     if case .beyondGroup = (error as? ObjectMigrationError)?.problem { .undivided } else { nil }
   }
 
+  /// Plans a work order for each group of mappings that nothing joins to others.
   package static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: ObjectEngine, plan: MigrationPlan) {
@@ -46,6 +50,7 @@ package struct ObjectEngine: MigrationEngine {
     return (ObjectEngine(groups: groups), planner.plan(groups: groups))
   }
 
+  /// The `ObjectWork` of a work order.
   package func task(
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
@@ -61,6 +66,9 @@ package struct ObjectEngine: MigrationEngine {
     return try EnginePayload(encoding: work)
   }
 
+  /// What the groups read, made and found to break the rules, added up in the order of the orders.
+  ///
+  /// - Throws: `AssemblyError` where a manifest is another engine's.
   package static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary? {
     var summary = ObjectSummary()
     for manifest in manifests.sorted(by: { $0.order < $1.order }) {
@@ -74,12 +82,16 @@ package struct ObjectEngine: MigrationEngine {
     return summary
   }
 
+  /// Merges the shards by SQL.
   package func assemble(
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
     try SQLAssembler().assemble(order, progress: progress)
   }
 
+  /// Carries out the mappings of one group.
+  ///
+  /// - Throws: `ShardError` where the work order lacks the engine's task; `ObjectMigrationError`.
   package static func makeShard(_ work: ShardWork) throws -> Shard {
     guard let task = try work.document.task?.decoded(as: ObjectWork.self) else {
       throw ShardError(.orderIncomplete)

@@ -4,7 +4,9 @@ package import Schema
 
 /// What a worker needs to migrate a group of entity mappings object by object.
 package struct ObjectWork: Hashable, Codable, Sendable {
+  /// The model of the source store.
   package var source: ManagedObjectModel
+  /// The model of the destination.
   package var destination: ManagedObjectModel
   /// The mapping models of the step in running order, whole.
   package var mappings: [MappingModel]
@@ -19,6 +21,7 @@ package struct ObjectWork: Hashable, Codable, Sendable {
   /// What the destination model leaves open of the names of join tables.
   package var naming = JoinNaming()
 
+  /// Makes the work of a group; of join tables it names none but those that follow from the model.
   package init(
     source: ManagedObjectModel, destination: ManagedObjectModel, mappings: [MappingModel],
     group: MappingGroups.Group, maxima: [String: Int64], validates: Bool, now: Double
@@ -35,12 +38,16 @@ package struct ObjectWork: Hashable, Codable, Sendable {
 
 /// What a group of entity mappings came to, besides its rows.
 package struct ObjectOutcome: Hashable, Codable, Sendable {
+  /// Source objects that the group's mappings took.
   package var objectsRead: Int64
   /// The highest key that each root entity of the group has given.
   package var maxima: [String: Int64]
+  /// The rules of the destination model that objects of the group break.
   package var violations: ViolationList
+  /// What became of each source entity, and of each mapping.
   package var accounts = ObjectAccounts()
 
+  /// Makes an outcome without accounts.
   package init(objectsRead: Int64, maxima: [String: Int64], violations: ViolationList) {
     self.objectsRead = objectsRead
     self.maxima = maxima

@@ -27,7 +27,7 @@ enum AttributeConversion {
     case (.text(let text), _): return .string(text)
     case (.blob(let bytes), .uuid): return .uuid(bytes)
     case (.blob(let bytes), _):
-      // Values behind a file's name are read by whoever knows the folder.
+      // Values behind a file's name are read by the context, which knows the folder.
       if attribute.storesBinaryDataExternally, bytes.first == ExternalTag.inline {
         return .data(Array(bytes.dropFirst()))
       }

@@ -3,9 +3,9 @@ import Schema
 
 /// Where a store keeps the objects of a relationship.
 enum RelationshipStorage {
-  /// The key of the object stands on the owner's row.
+  /// The owner's row has the key of the object.
   case toOne(column: String, entityColumn: String?, orderColumn: String?)
-  /// The owner's key stands on the rows of the objects.
+  /// The rows of the objects have the owner's key.
   case children(table: String, column: String, entityColumn: String?, orderColumn: String?)
   /// Pairs of keys; the order column holds the place of the object among the owner's.
   case join(
@@ -25,7 +25,7 @@ final class RelationshipFacts {
   let targetTableIndex: Int
   /// The entities whose objects it may hold.
   let targetNames: Set<String>
-  /// Where the other end stands, if it is a to-one relationship.
+  /// The column of the other end, if it is a to-one relationship.
   fileprivate(set) var inverseColumn: String?
   fileprivate(set) var inverseEntityColumn: String?
   /// The number of the destination entity, where nothing inherits from it.

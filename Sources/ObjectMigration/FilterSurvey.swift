@@ -11,6 +11,7 @@ package struct FilterSurvey {
   package struct Outcome: Hashable, Sendable {
     /// All objects, those that nothing takes included.
     package var objects: Int64 = 0
+    /// Objects that nothing takes.
     package var untaken: Int64 = 0
     /// The lowest keys of what nothing takes.
     package var untakenKeys: [Int64] = []
@@ -18,7 +19,7 @@ package struct FilterSurvey {
     package var forgotten: [String: Int64] = [:]
   }
 
-  /// How many keys are told.
+  /// The most keys that an outcome lists.
   package static let reportedKeyLimit = 10
 
   private let context: ObjectContext

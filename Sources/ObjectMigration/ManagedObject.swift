@@ -4,7 +4,7 @@ package import Schema
 
 /// An object of the source or the destination store, whose values are read when they are asked for.
 package final class ManagedObject: EvaluatedObject {
-  /// One reference stands for one object, so policies may compare them.
+  /// What identifies an object: each has one reference, so policies may compare them.
   struct Key: Hashable {
     /// The place of the table among those of the schema.
     var table: Int
@@ -13,10 +13,11 @@ package final class ManagedObject: EvaluatedObject {
 
   let context: ObjectContext
   let facts: EntityFacts
+  /// The key of the row, the column `Z_PK`.
   package let primaryKey: Int64
   /// The columns of the facts; nil before the first value is asked for.
   var row: [StoredValue]?
-  /// Whether the row stands in the store.
+  /// Whether the store has the row.
   var isInserted: Bool
   /// Where the values are while the row passes, before they are read from the store.
   var passing: (any PassingRow)?
@@ -38,22 +39,31 @@ package final class ManagedObject: EvaluatedObject {
     self.isInserted = isInserted
   }
 
+  /// The object's own entity, which may be a subentity of the one that was asked for.
   package var entityName: String { facts.name }
+  /// Whether it is of the source store, so that nothing can be set.
   package var isSource: Bool { context.isSource }
   var key: Key { Key(table: facts.tableIndex, key: primaryKey) }
   var place: ObjectPlace { ObjectPlace(facts: facts, key: primaryKey) }
 
   deinit { context.forget(self) }
 
+  /// Itself: one reference is one object.
   package var identity: AnyHashable { ObjectIdentifier(self) }
+  /// The name of its entity, for messages.
   package var typeName: String { facts.name }
 
   /// The attributes that the store keeps, by name.
   package var attributeNames: [String] { facts.attributes.keys.sorted() }
+  /// The relationships that the store keeps, by name.
   package var relationshipNames: [String] { facts.relationships.keys.sorted() }
 
   // MARK: Values
 
+  /// The value of an attribute, or the object or objects of a relationship; nil for what is
+  /// transient.
+  ///
+  /// - Throws: `EvaluationError` where the entity has no such property.
   package func value(forKey key: String) throws -> ObjectValue {
     if facts.attributes[key] != nil { return .scalar(try attribute(name: key)) }
     if let relationship = facts.relationships[key] {
@@ -68,6 +78,9 @@ package final class ManagedObject: EvaluatedObject {
     throw EvaluationError(.unknownKey(key, of: facts.name))
   }
 
+  /// The value of an attribute, with the bytes of an external file read.
+  ///
+  /// - Throws: `ObjectMigrationError` where the entity has no such attribute.
   package func attribute(name: String) throws -> AttributeValue {
     let (facts, stored) = try storedValue(name)
     return try context.value(stored: stored, of: facts.attribute)
@@ -105,6 +118,10 @@ package final class ManagedObject: EvaluatedObject {
 
   // MARK: Changes
 
+  /// Sets an attribute; nothing happens where it is transient.
+  ///
+  /// - Throws: `ObjectMigrationError` for an object of the source, another class of value, or a
+  ///   number that the type cannot hold.
   package func set(_ name: String, value: AttributeValue) throws {
     guard let attribute = facts.attributes[name] else {
       // A transient attribute exists, and nothing keeps its value.
@@ -206,7 +223,7 @@ struct ObjectPlace {
 }
 
 extension RelationshipFacts {
-  /// What to throw where something stands in the relationship that has no place there.
+  /// What to throw where something is put into the relationship that has no place there.
   func refusal(of found: String, owner: ObjectPlace) -> ObjectMigrationError {
     ObjectMigrationError(
       .wrongObject(expected: relationship.destinationEntityName, found: found),

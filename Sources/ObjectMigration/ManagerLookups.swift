@@ -2,6 +2,9 @@ package import Expressions
 import Mapping
 
 extension ObjectMigrationManager: PolicyManager, MigrationLookups {
+  /// What a mapping of this mapping model made of the source objects; of nil, all that it made.
+  ///
+  /// - Throws: `ObjectMigrationError` where the mapping is not in the model, or another worker's.
   package func destinations(
     mapping: String, of sources: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {
@@ -10,6 +13,9 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     return try lookUp(sources, mapping: number)
   }
 
+  /// What any mapping of this worker made of the source objects.
+  ///
+  /// - Throws: `ObjectMigrationError` where another worker makes objects of their entity.
   package func destinations(of sources: [any EvaluatedObject]) throws -> [any EvaluatedObject] {
     try lookUp(sources, mapping: nil)
   }
@@ -27,6 +33,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     }
   }
 
+  /// The source objects of which a mapping made the destination objects.
   package func sources(
     mapping: String, of destinations: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {
@@ -51,6 +58,9 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     try sourceContext.anyObject(key: place.key, table: place.table)
   }
 
+  /// The keys that Apple documents for the manager; of `userInfo` the values that expressions know.
+  ///
+  /// - Throws: `EvaluationError` for any other key.
   package func managerValue(forKey key: String) throws -> ObjectValue {
     switch key {
     case "sourceContext": return .object(sourceContext)
@@ -77,6 +87,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     }
   }
 
+  /// Nil: the manager answers no selectors but Core Data's.
   package func performOther(
     _ selector: String, arguments: [ObjectValue]
   ) throws -> ObjectValue? { nil }

@@ -8,16 +8,23 @@ package protocol MigrationPolicy: AnyObject {
   /// Whether it makes one object of each source object and looks at no other destination object,
   /// so that its objects may be made in any order and by several workers.
   var objectsAreIndependent: Bool { get }
+  /// Called once, before the mapping's first object.
   func begin(_ mapping: EntityMapping, core manager: any PolicyManager) throws
+  /// Called for each source object, in the order of their keys; makes the objects that it becomes.
   func createDestinations(
     of source: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager) throws
+  /// Called when the mapping has made all its objects.
   func endCreation(_ mapping: EntityMapping, core manager: any PolicyManager) throws
+  /// Called for each associated destination object, once all mappings have made theirs.
   func createRelationships(
     of destination: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws
+  /// Called when the mapping has related all its objects.
   func endRelationships(_ mapping: EntityMapping, core manager: any PolicyManager) throws
+  /// Called in the last pass; throws where the result is not as the policy wants it.
   func performCustomValidation(
     _ mapping: EntityMapping, core manager: any PolicyManager) throws
+  /// Called last, when the mapping is done.
   func end(_ mapping: EntityMapping, core manager: any PolicyManager) throws
   /// Answers `FUNCTION($entityPolicy, "selector", …)`; nil where it has no such function.
   func perform(
@@ -26,30 +33,39 @@ package protocol MigrationPolicy: AnyObject {
 }
 
 extension MigrationPolicy {
+  /// False: passes are needed.
   package var objectsAreIndependent: Bool { false }
+  /// Does nothing.
   package func begin(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
 
+  /// Makes the one object that the mapping asks for.
   package func createDestinations(
     of source: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws {
     _ = try manager.createDestination(of: source, mapping: mapping)
   }
 
+  /// Does nothing.
   package func endCreation(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
 
+  /// Relates the object as its mapping says.
   package func createRelationships(
     of destination: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws {
     try manager.createRelationships(of: destination, mapping: mapping)
   }
 
+  /// Does nothing.
   package func endRelationships(
     _ mapping: EntityMapping, core manager: any PolicyManager
   ) throws {}
+  /// Does nothing.
   package func performCustomValidation(
     _ mapping: EntityMapping, core manager: any PolicyManager
   ) throws {}
+  /// Does nothing.
   package func end(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
+  /// Nil: there are no functions.
   package func perform(
     _ selector: String, arguments: [ObjectValue], core manager: any PolicyManager
   ) throws -> ObjectValue? { nil }
@@ -57,6 +73,7 @@ extension MigrationPolicy {
 
 /// What a policy may ask of the migration that calls it.
 package protocol PolicyManager: AnyObject {
+  /// The mapping model that is carried out, without the others of its step.
   var mappingModel: MappingModel { get }
   /// Whatever policies want to share.
   var userInfo: [String: Any] { get set }
@@ -92,6 +109,7 @@ package protocol PolicyManager: AnyObject {
 
 /// What Core Data does where a mapping names no policy.
 package final class StandardPolicy: MigrationPolicy {
+  /// Makes a policy, which keeps nothing.
   package init() {}
 }
 

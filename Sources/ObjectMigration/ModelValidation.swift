@@ -6,7 +6,7 @@ import StoreFormat
 package import SystemPackage
 
 extension ViolationList {
-  /// What breaks the rules of the model in a store that nobody changes.
+  /// What breaks the rules of the model in a store that does not change meanwhile.
   package init(inStore path: FilePath, of schema: StoreSchema) throws {
     var found = ViolationList()
     try StoreConnection.immutable(path).perform { db in
@@ -26,7 +26,7 @@ struct ModelValidation {
   let context: ObjectContext
   /// Those whose objects are checked.
   let entities: [Entity]
-  /// Hears every violation.
+  /// Called with every violation.
   let report: (Violation) throws -> Void
 
   func run() throws {

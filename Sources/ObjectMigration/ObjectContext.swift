@@ -11,8 +11,7 @@ import SystemPackage
 ///
 /// (1) An object that something still refers to is never read into a second one.
 /// (2) Attributes wait in their object for the next flush; relationships are written at once, so
-/// what a
-///     query says of them is true.
+/// what a query says of them is true.
 /// (3) Only objects with waiting values are held, so memory does not grow with the store.
 package final class ObjectContext: EvaluatedContext {
   let isSource: Bool
@@ -28,11 +27,13 @@ package final class ObjectContext: EvaluatedContext {
   /// By entity number.
   private var factsByNumber: [EntityFacts?] = []
   /// The objects in memory, each of which takes itself out at its end.
+  // Unmanaged, or no object would ever go. Safe: the deinitializer of an object removes its entry,
+  // and all of it is on one thread, so no entry is read after its object has gone.
   private var known: [ManagedObject.Key: Unmanaged<ManagedObject>] = [:]
   private var waiting: [ManagedObject] = []
   /// Indexes that nothing has asked for yet: most are made faster of many rows at once.
   var lateIndexes: [String] = []
-  /// Tables that others fill: what stands in them is not known here.
+  /// Tables that other workers fill: what is in them is not known here.
   var foreignTables: Set<String> = []
   private(set) var reachedBeyond: ObjectMigrationError?
   /// The values of an object that no store has, where this context makes one at a time.
@@ -59,9 +60,12 @@ package final class ObjectContext: EvaluatedContext {
     }
   }
 
+  /// Itself: each store has one.
   package var identity: AnyHashable { ObjectIdentifier(self) }
+  /// What messages call it.
   package var typeName: String { isSource ? "the source context" : "the destination context" }
 
+  /// Always throws: a context answers FETCH, and has no properties.
   package func value(forKey key: String) throws -> ObjectValue {
     throw EvaluationError(.unknownKey(key, of: typeName))
   }
@@ -111,7 +115,7 @@ package final class ObjectContext: EvaluatedContext {
     return object
   }
 
-  /// Takes an object out whose memory goes; it may have been one that nobody was to find.
+  /// Takes an object out whose memory goes; it may be one that was never put in.
   func forget(_ object: ManagedObject) {
     if known[object.key]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() {
       known[object.key] = nil

@@ -15,8 +15,11 @@ package import SystemPackage
 package struct ObjectMigration {
   /// What is to be done; the source has no `-wal` with anything in it.
   package struct Order {
+    /// The store to read.
     package var source: FilePath
+    /// The schema of the source, with the names that the store really uses.
     package var sourceSchema: StoreSchema
+    /// The schema of the result.
     package var destinationSchema: StoreSchema
     /// The mapping models of one step, in running order.
     package var mappings: [MappingModel]
@@ -30,10 +33,13 @@ package struct ObjectMigration {
     package var support: FilePath?
     /// What the result says of itself; nil writes the tables of objects only, as a shard has them.
     package var metadata: StoreMetadata?
+    /// The archive of the destination model; nil where the result gets none.
     package var modelCache: [UInt8]?
     /// The highest key that each root entity of the source has given.
     package var maxima: [String: Int64] = [:]
+    /// What becomes of violations.
     package var validation = ValidationMode.strict
+    /// Bytes of memory that the migration may use; a quarter of it is SQLite's cache.
     package var memory: Int64 = 128 << 20
     /// As a header names it: what is attached to each other must agree in it.
     package var textEncoding: UInt32 = 1
@@ -42,6 +48,7 @@ package struct ObjectMigration {
     /// Makes the policy of a class name.
     package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
 
+    /// Makes an order for all mappings, without policies, that ends at a violation.
     package init(
       source: FilePath, sourceSchema: StoreSchema, destinationSchema: StoreSchema,
       mappings: [MappingModel], result: FilePath, work: FilePath, metadata: StoreMetadata?,
@@ -64,7 +71,9 @@ package struct ObjectMigration {
 
   /// The rows that a table of the result has.
   package struct WrittenTable: Hashable, Sendable {
+    /// The name of the table.
     package var name: String
+    /// Rows in the table.
     package var rows: Int64
     /// A sum over all rows, in any order (docs/architecture.md, "Verification").
     package var digest: UInt64
@@ -72,19 +81,22 @@ package struct ObjectMigration {
 
   /// What was done.
   package struct Report: Hashable, Sendable {
+    /// Source objects that mappings took, each as often as one did.
     package var objectsRead: Int64 = 0
     /// The tables that were filled, those of pairs included.
     package var tables: [WrittenTable] = []
     /// The highest key that each root entity has given.
     package var maxima: [String: Int64] = [:]
+    /// The rules of the destination model that objects break.
     package var violations = ViolationList()
+    /// What became of each source entity, and of each mapping.
     package var accounts = ObjectAccounts()
   }
 
   let order: Order
   private let progress: (Double, EntityMapping) -> Void
 
-  /// `progress` hears numbers from 0 to 1, with the mapping that is being processed.
+  /// `progress` is called with numbers from 0 to 1, and the mapping that is being processed.
   package init(
     _ order: Order, progress: @escaping (Double, EntityMapping) -> Void = { _, _ in }
   ) {
@@ -94,7 +106,7 @@ package struct ObjectMigration {
 
   /// Migrates; the result is complete where this returns, and to be thrown away where it throws.
   ///
-  /// Violations of a shard are only told, since those of other shards are to be told with them.
+  /// Violations of a shard are only reported, since those of other shards come along with them.
   package func run() throws -> Report {
     try Self.checkPolicies(order.mappings, registered: order.policies.keys)
     try Files.remove(order.result)
@@ -121,7 +133,7 @@ package struct ObjectMigration {
     return report
   }
 
-  /// Throws where mapping models name policies of their authors that nobody registered.
+  /// Throws where mapping models name policies of their authors that are not registered.
   package static func checkPolicies(
     _ models: [MappingModel], registered: some Collection<String>
   ) throws(ObjectMigrationError) {

@@ -4,8 +4,9 @@ package import ObjectModel
 
 /// Why a migration of objects failed, and at which mapping, property and object.
 package struct ObjectMigrationError: Error {
+  /// What failed.
   package enum Problem: Hashable, Sendable, Codable {
-    /// Mapping models name these policies, and nobody registered them.
+    /// Mapping models name these policies, which are not registered.
     case policiesNotRegistered([String])
     /// A hook of a policy threw; the cause is its error.
     case policyFailed(hook: String)
@@ -15,39 +16,54 @@ package struct ObjectMigrationError: Error {
     case notIndependent(String)
     /// A new object needs a key above the highest that there is.
     case keysExhausted(table: String)
-    /// A value expression or a filter has no value; the cause tells why.
+    /// A value expression or a filter has no value; the cause is the reason.
     case expressionFailed
+    /// A value is of another class than its attribute's; what it is, in words.
     case valueRefused(type: AttributeType, found: String)
+    /// A number has no place in its attribute's type.
     case valueOutOfRange(type: AttributeType)
     /// A relationship was to hold something that is no object of its destination entity.
     case wrongObject(expected: String, found: String)
+    /// The model has no entity of that name.
     case unknownEntity(String)
+    /// The entity has no property of that name.
     case unknownProperty(String)
+    /// The mapping model has no entity mapping of that name.
     case unknownEntityMapping(String)
+    /// A policy or a mapping makes an object of an abstract entity.
     case abstractEntity(String)
     /// The source expression of a mapping yields no objects of its source entity.
     case wrongSource(found: String)
+    /// A policy sets something of a source object.
     case readOnly
     /// A policy called it off; the cause is the error that it gave.
     case cancelled
+    /// Objects break rules of the destination model; how many violations there are.
     case invalid(violations: Int)
     /// Objects agree in what a uniqueness constraint says differs.
     case notUnique(violations: Int)
+    /// A file that holds an external value cannot be read; its path.
     case externalFileUnreadable(String)
     /// A policy or an expression wants what another group of mappings makes.
     case beyondGroup(String)
   }
 
+  /// What failed.
   package var problem: Problem
+  /// The name of the entity mapping, as far as it is known.
   package var mapping: String?
+  /// The entity of the object, of either side.
   package var entity: String?
+  /// The property, of that entity.
   package var property: String?
   /// The key of the object, on the side of the entity.
   package var key: Int64?
+  /// What a policy or an expression threw; from a worker only its text, unless Godwit threw it.
   package var cause: (any Error)?
   /// The rules that are broken, where that is the problem: the first of them.
   package var violations: [Violation] = []
 
+  /// Makes an error; places that are not known yet are added further up.
   package init(
     _ problem: Problem, mapping: String? = nil, entity: String? = nil, property: String? = nil,
     key: Int64? = nil, cause: (any Error)? = nil
@@ -109,6 +125,7 @@ extension ObjectMigrationError: Codable {
     }
   }
 
+  /// Decodes an error that a worker printed.
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -121,6 +138,7 @@ extension ObjectMigrationError: Codable {
     violations = try values.decodeIfPresent([Violation].self, forKey: .violations) ?? []
   }
 
+  /// Encodes the error with its cause, of other types as text.
   package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(problem, forKey: .problem)
@@ -135,5 +153,6 @@ extension ObjectMigrationError: Codable {
 
 /// An error of a policy in a worker process, of which only its text is left.
 package struct ReportedError: Error, Hashable, CustomStringConvertible {
+  /// What the error said of itself, cut to 4096 characters.
   package var description: String
 }

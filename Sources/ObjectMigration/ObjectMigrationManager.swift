@@ -5,8 +5,11 @@ import Schema
 
 /// What policies and value expressions ask of a running migration, as of `NSMigrationManager`.
 package final class ObjectMigrationManager {
+  /// The mapping model that is carried out, without the others of its step.
   package let mappingModel: MappingModel
+  /// The objects of the source store.
   package let sourceContext: ObjectContext
+  /// The objects of the result.
   package let destinationContext: ObjectContext
   /// Whatever policies want to share.
   package var userInfo: [String: Any] = [:]

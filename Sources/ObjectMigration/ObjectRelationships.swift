@@ -114,7 +114,7 @@ extension ObjectContext {
     let old = facts.isPlain ? nil : try number(statement: statements.key, key: owner.key)
     guard facts.isPlain || old != target?.key else { return }
     if let inverse = statements.inverseUpdate {
-      // Both ends of a pair hold a key, so whoever was paired before is released.
+      // Both ends of a pair hold a key, so the object that was paired before is released.
       if let old, let previous = try place(key: old, facts: facts) {
         try inverse.write((.null, .null, .null), to: previous, context: self)
       }

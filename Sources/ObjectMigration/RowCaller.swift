@@ -5,14 +5,38 @@ import ObjectModel
 package import Schema
 package import SystemPackage
 
+// What a caller knows of the row that passes, from state to state. All of it is on one thread.
+//
+//   none      `current` is nil: no row has been asked for.
+//   [enter]   A value of another row than the last is asked for, by key or by mapping; `make`
+//             enters for each of its rows. `current` becomes the row's source object, and what is
+//             known of its predecessor is gone.
+//   plain     The mapping has no policy. `made` stays nil: values are what the mapping makes of
+//             `current`, each when it is asked for.
+//   creating  The policy's `createDestinations` runs, after `begin` where the row is its mapping's
+//             first. It ends with one object: by `createDestination`, which associates it too, or
+//             by `insert`, which leaves it with default values (`isFilled` is false), and
+//             `associate`.
+//             A second object, or none, or one that is not associated ends the migration.
+//   created   `made` is that object. A value is what was set last; otherwise what the mapping
+//             makes, or the default where it is not filled. No store has the object itself: its
+//             values go into the row.
+//   failed    `enter` threw. What is known then looks like `plain`, so nothing may be asked for any
+//             more: both engines end their worker with the error.
+//
+// Any of `plain` and `created` goes on to the next row by `enter`.
+
 /// Makes the values that a row program calls for, one object at a time.
 ///
 /// It reads the source through a connection that has it attached as `src`, so expressions and
 /// policies may follow relationships to other source objects. Of the destination there is only the
 /// object in the making, and that only while its row passes.
 package final class RowCaller {
+  /// The mapping model whose expressions and policies are called.
   package let mappingModel: MappingModel
+  /// Whatever policies want to share, in this worker.
   package var userInfo: [String: Any] = [:]
+  /// The mapping of the last row that a policy was called for; nil before the first.
   package private(set) var currentMapping: EntityMapping?
   private let statements: PreparedStatements
   private let source: ObjectContext
@@ -224,9 +248,9 @@ package final class RowCaller {
     return members.count == names.count ? Attributes(part: part, members: members) : nil
   }
 
-  /// Computes attributes of a row's object; `set` hears their places among the names.
+  /// Computes attributes of a row's object; `set` is called with their places among the names.
   ///
-  /// Of what a policy leaves alone, it hears only what expressions compute.
+  /// Of what a policy leaves alone, it is called only with what expressions compute.
   package func make(
     _ attributes: Attributes, key: Int64, row: any PassingRow,
     set: (_ place: Int, StoredValue) -> Void
@@ -266,6 +290,9 @@ extension RowCaller: PolicyManager {
   /// Rows pass in many workers, so none knows how far the whole is.
   package var progress: Double { 0 }
 
+  /// Makes and associates the object of the row; the mapping fills it.
+  ///
+  /// - Throws: `ObjectMigrationError` for another source object, or a second one.
   package func createDestination(
     of source: ManagedObject, mapping: EntityMapping
   ) throws -> ManagedObject {
@@ -275,6 +302,9 @@ extension RowCaller: PolicyManager {
     return object
   }
 
+  /// Makes the object of the row with default values; the policy has to associate it.
+  ///
+  /// - Throws: `ObjectMigrationError` for another entity than the mapping's, or a second object.
   package func insert(_ entityName: String) throws -> ManagedObject {
     guard entityName == currentPart?.destination.name else {
       throw notIndependent("make an object of \(entityName)")
@@ -294,6 +324,9 @@ extension RowCaller: PolicyManager {
     return object
   }
 
+  /// Notes that the object of the row was made of its source object.
+  ///
+  /// - Throws: `ObjectMigrationError` for other objects.
   package func associate(
     _ source: ManagedObject, with destination: ManagedObject, for mapping: EntityMapping
   ) throws {
@@ -303,6 +336,9 @@ extension RowCaller: PolicyManager {
     isAssociated = true
   }
 
+  /// The objects of the source that satisfy a predicate, in the order of their keys.
+  ///
+  /// - Throws: `ObjectMigrationError` where the destination's are asked for.
   package func fetch(
     _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
     includesSubentities: Bool, limit: Int
@@ -318,10 +354,14 @@ extension RowCaller: PolicyManager {
     return result
   }
 
+  /// Always throws: relationships of rows follow the mapping model.
   package func createRelationships(
     of destination: ManagedObject, mapping: EntityMapping
   ) throws { throw notIndependent("relate objects") }
 
+  /// The object of the row, where what became of its source object is asked for.
+  ///
+  /// - Throws: `ObjectMigrationError` where any other is.
   package func destinations(
     mapping: String, of sources: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {
@@ -331,6 +371,9 @@ extension RowCaller: PolicyManager {
     return made.map { [$0] } ?? []
   }
 
+  /// The source object of the row, where what its object was made of is asked for.
+  ///
+  /// - Throws: `ObjectMigrationError` where any other is.
   package func sources(
     mapping: String, of destinations: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {
@@ -340,6 +383,7 @@ extension RowCaller: PolicyManager {
     return current.map { [$0] } ?? []
   }
 
+  /// Has the running hook end in that error, once it returns.
   package func cancel(_ error: any Error) { cancellation = error }
 
   private func notIndependent(_ what: String) -> ObjectMigrationError {

@@ -96,7 +96,7 @@ final class RelationshipStatements {
   var inverseUpdate: ColumnUpdate?
   /// Of a to-many relationship, the keys and entity numbers of all objects.
   var members: PreparedStatement?
-  /// The key that stands on an object of a to-many relationship.
+  /// Of an object of a to-many relationship, the owner's key on its row.
   var childKey: PreparedStatement?
   var removePair: PreparedStatement?
   /// Adds a pair, and moves one that is there to its new place.

@@ -2,7 +2,7 @@
 package enum ValidationMode: String, Hashable, Sendable, Codable, CaseIterable {
   /// They end the migration.
   case strict
-  /// They are told, and the migration succeeds.
+  /// They are reported, and the migration succeeds.
   case report
   /// Nothing is checked.
   case off

@@ -1,20 +1,36 @@
 /// The type of an attribute, under the number that Core Data gives it (`NSAttributeType`).
 package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
+  /// No type: seen on transient attributes only.
   case undefined = 0
+  /// A signed integer of 16 bits.
   case integer16 = 100
+  /// A signed integer of 32 bits.
   case integer32 = 200
+  /// A signed integer of 64 bits.
   case integer64 = 300
+  /// A decimal number of up to 38 digits (`NSDecimalNumber`), in a `DECIMAL` column.
   case decimal = 400
+  /// A number of 64 bits in binary floating point.
   case double = 500
+  /// A number of 32 bits in binary floating point, which a store keeps as one of 64.
   case float = 600
+  /// A text.
   case string = 700
+  /// True or false, which a store keeps as 1 or 0.
   case boolean = 800
+  /// A moment, which a store keeps as seconds since 2001-01-01 UTC.
   case date = 900
+  /// Bytes.
   case binary = 1000
+  /// A UUID, which a store keeps as 16 bytes.
   case uuid = 1100
+  /// A URI, which a store keeps as text.
   case uri = 1200
+  /// An object that a value transformer makes bytes of; no migration looks into them.
   case transformable = 1800
+  /// The identifier of an object; no store holds one.
   case objectID = 2000
+  /// Several attributes under one name, which have a column each.
   case composite = 2100
 
   /// The name that Xcode's model editor and model sources use.
@@ -39,6 +55,7 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
     }
   }
 
+  /// Finds the type by its name in model sources; nil where none has it.
   package init?(name: String) {
     guard let type = Self.allCases.first(where: { $0.name == name }) else { return nil }
     self = type

@@ -2,9 +2,11 @@
 package struct ManagedObjectModel: Hashable, Sendable {
   /// All entities, sorted by name.
   package private(set) var entities: [Entity]
+  /// The identifiers that the developer gave this version, which metadata keeps.
   package var versionIdentifiers: [String] = []
   /// The entity names of each named configuration.
   package var configurations: [String: [String]] = [:]
+  /// Fetch requests with variables, by name; no store holds them but in the model cache.
   package var fetchRequestTemplates: [String: FetchRequest] = [:]
   /// Parts of no entity that could not be read.
   package var unread: [UnreadPart] = []
@@ -170,6 +172,7 @@ extension ManagedObjectModel: Codable {
     case entities, versionIdentifiers, configurations, fetchRequestTemplates, unread
   }
 
+  /// Decodes entities, and checks them as `init(entities:)` does.
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     try self.init(entities: values.decode([Entity].self, forKey: .entities))
@@ -180,6 +183,7 @@ extension ManagedObjectModel: Codable {
     unread = try values.decode([UnreadPart].self, forKey: .unread)
   }
 
+  /// Encodes what was given; what follows from it is made again in decoding.
   package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(entities, forKey: .entities)
@@ -192,21 +196,32 @@ extension ManagedObjectModel: Codable {
 
 /// Why a set of entities is not a model.
 package struct ModelError: Error, Hashable, Sendable {
+  /// What does not fit together.
   package enum Problem: Hashable, Sendable {
+    /// Two entities have one name.
     case entityDefinedTwice
+    /// Two properties of one entity have one name.
     case propertyDefinedTwice
     /// A superentity has a property of that name which is of another kind.
     case propertyChangesKind
+    /// The entity's superentity, of this name, is not in the model.
     case superentityMissing(String)
+    /// An entity is its own ancestor.
     case inheritanceCycle
+    /// An entity has more ancestors than walks through the model are made for.
     case inheritanceTooDeep
+    /// The entity that a relationship leads to, of this name, is not in the model.
     case destinationMissing(String)
   }
 
+  /// What does not fit together.
   package var problem: Problem
+  /// The entity in which it was found.
   package var entity: String
+  /// The property of the entity; nil where the entity itself is wrong.
   package var property: String?
 
+  /// Makes an error with its place.
   package init(problem: Problem, entity: String, property: String? = nil) {
     self.problem = problem
     self.entity = entity

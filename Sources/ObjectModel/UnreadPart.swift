@@ -2,21 +2,37 @@
 package struct UnreadPart: Hashable, Sendable, Codable {
   /// What it is a part of, in words.
   package enum Part: String, Hashable, Sendable, Codable {
+    /// The default value of an attribute.
     case defaultValue = "default value"
+    /// A predicate that validates values of an attribute.
     case validation = "validation predicate"
+    /// A least or greatest value, or length, of an attribute.
     case limit = "validation limit"
+    /// The predicate of a fetch request or of a partial index.
     case predicate = "predicate"
+    /// A value of a user info.
     case userInfo = "user info"
+    /// An index of an entity.
     case fetchIndex = "fetch index"
+    /// A fetch request, of a model's templates or of a fetched property.
     case fetchRequest = "fetch request"
+    /// A fetched property.
     case fetchedProperty = "fetched property"
+    /// A named set of entities.
     case configuration = "configuration"
+    /// The delete rule of a relationship.
     case deleteRule = "delete rule"
+    /// How a derived attribute is computed.
     case derivation = "derivation"
+    /// A uniqueness constraint of an entity.
     case constraint = "uniqueness constraint"
+    /// An index of several properties from before fetch indexes.
     case compoundIndex = "compound index"
+    /// The type of an attribute, by a number or a name that is not known.
     case type = "attribute type"
+    /// Flags of an attribute that are not known.
     case flags = "flags"
+    /// A property, a superentity or another element of an entity.
     case element = "element"
 
     /// Whether a version hash covers it, so that the hash is not known without it.
@@ -28,10 +44,11 @@ package struct UnreadPart: Hashable, Sendable, Codable {
     }
   }
 
+  /// What could not be read.
   package var part: Part
   /// The name of an index, a request or a key, where the part has one.
   package var name: String?
-  /// What stands there: a class, or a text.
+  /// What is there: a class, or a text.
   package var form: String
 
   /// The part in a few words: `fetch index byDate (NSFoo)`.
@@ -39,6 +56,7 @@ package struct UnreadPart: Hashable, Sendable, Codable {
     [part.rawValue, name, "(\(form))"].compactMap(\.self).joined(separator: " ")
   }
 
+  /// Makes the note of a part.
   package init(part: Part, name: String? = nil, form: String) {
     self.part = part
     self.name = name
@@ -52,7 +70,7 @@ extension Attribute {
 }
 
 extension ManagedObjectModel {
-  /// Every part that could not be read, and where it stands.
+  /// Every part that could not be read, and its place.
   package var unreadParts: [(entity: String?, property: String?, part: UnreadPart)] {
     var result: [(entity: String?, property: String?, part: UnreadPart)] = []
     for part in unread { result.append((nil, nil, part)) }

@@ -1,8 +1,9 @@
-/// The version hash of an entity: 32 bytes by which Core Data tells one version from another.
+/// The version hash of an entity: 32 bytes by which Core Data knows one version from another.
 package struct VersionHash: Hashable, Sendable, Codable {
   /// Exactly 32 bytes.
   package var bytes: [UInt8]
 
+  /// Takes the bytes that metadata has; nil unless there are 32.
   package init?(bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
     self.bytes = bytes

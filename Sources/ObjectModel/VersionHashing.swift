@@ -2,7 +2,7 @@ import Crypto
 import Expressions
 
 // An entity's hash covers what a store must know: names, types, optionality, relationships,
-// inherited properties, constraints. How it is put together, and what it leaves out, stands with
+// inherited properties, constraints. How it is put together, and what it leaves out, is with
 // its evidence in docs/model-format.md, "Version hashes".
 
 extension ManagedObjectModel {
@@ -44,11 +44,17 @@ extension ManagedObjectModel {
 
 /// Why the version hash of an entity is not known: no real file has shown how this form is hashed.
 package struct UnknownVersionHash: Error, Hashable, Sendable {
+  /// The form that no file has shown, or that could not be read.
   package enum Reason: Hashable, Sendable {
+    /// A composite attribute whose elements are not known.
     case compositeAttribute
+    /// An attribute for identifiers of objects.
     case objectIDAttribute
+    /// An attribute with both flags that a hash covers, external storage and preservation.
     case externalStorageAndPreservation
+    /// A derived attribute with a filter.
     case filteredDerivation
+    /// A derived attribute whose expression has another form than those seen, as text.
     case derivation(String)
     /// A composite within a composite, or elements whose order depends on upper and lower case.
     case compositeElements
@@ -56,10 +62,14 @@ package struct UnknownVersionHash: Error, Hashable, Sendable {
     case unread(UnreadPart)
   }
 
+  /// The entity whose hash is not known, or an ancestor of it.
   package var entity: String
+  /// The property with the form; nil where the entity itself has it.
   package var property: String?
+  /// What is not known.
   package var reason: Reason
 
+  /// Makes an error with its place.
   package init(entity: String, property: String? = nil, reason: Reason) {
     self.entity = entity
     self.property = property

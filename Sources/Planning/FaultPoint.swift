@@ -5,6 +5,7 @@
 package enum FaultPoint: String, CaseIterable, Sendable {
   /// Of the first attempt at work order 1: rows are in the shard, and others are not.
   case workerFirstFlush = "worker:first-flush"
+  /// Of the same attempt: rows have been reported a second time.
   case workerSecondFlush = "worker:second-flush"
   /// All rows are in the shard, which is neither synced nor declared done.
   case workerLastFlush = "worker:last-flush"

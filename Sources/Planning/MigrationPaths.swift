@@ -32,7 +32,7 @@ package struct MigrationPaths: Hashable, Sendable {
     result = work.appending("result.sqlite")
   }
 
-  /// Eight hexadecimal digits that tell texts apart (FNV-1a).
+  /// Eight hexadecimal digits by which texts differ, for the most part (FNV-1a).
   private static func fingerprint(text: String) -> String {
     let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
     let digits = String(hash, radix: 16)

@@ -4,7 +4,10 @@ package import RowPrograms
 package struct Piece: Hashable, Codable, Sendable {
   /// Identifies the piece in its plan, and its table in the shard.
   package var number: Int
+  /// The table that the rows go to, by which the program of its rows is found.
   package var destinationTable: String
+  /// The keys of the source rows: of a join table those of its first column, or the row numbers
+  /// where rows keep them.
   package var keys: KeyRange
   /// Source rows in the range, as far as the survey counted or estimated them.
   package var rows: Int64
@@ -13,6 +16,7 @@ package struct Piece: Hashable, Codable, Sendable {
   /// Indexes of the table that go over from the source as they are, along with these rows.
   package var movedIndexes: [String] = []
 
+  /// Makes a piece that no index goes along with.
   package init(number: Int, destinationTable: String, keys: KeyRange, rows: Int64, bytes: Int64) {
     self.number = number
     self.destinationTable = destinationTable
@@ -22,14 +26,19 @@ package struct Piece: Hashable, Codable, Sendable {
   }
 }
 
-/// A group of tables that no relationship connects with any other.
+/// A group of tables that no relationship connects with any other, or that one group of mappings
+/// fills.
 package struct Partition: Hashable, Codable, Sendable {
-  /// From 1 up, largest first.
+  /// From 1 up: of tables largest first, of groups of mappings in their order.
   package var number: Int
+  /// The destination tables of the group.
   package var tables: [String]
+  /// Source rows, as the survey counted or estimated them.
   package var rows: Int64
+  /// Bytes that those rows take in the source, estimated.
   package var bytes: Int64
 
+  /// Makes a partition.
   package init(number: Int, tables: [String], rows: Int64, bytes: Int64) {
     self.number = number
     self.tables = tables
@@ -42,31 +51,42 @@ package struct Partition: Hashable, Codable, Sendable {
 package struct WorkOrder: Hashable, Codable, Sendable {
   /// From 1 up, in the order in which workers start on them.
   package var number: Int
+  /// The number of the partition that all its pieces are of.
   package var partition: Int
+  /// What the worker migrates, in this order.
   package var pieces: [Piece]
 
+  /// Makes a work order.
   package init(number: Int, partition: Int, pieces: [Piece]) {
     self.number = number
     self.partition = partition
     self.pieces = pieces
   }
 
+  /// Source rows of all pieces, for progress.
   package var rows: Int64 { pieces.reduce(0) { $0 + $1.rows } }
+  /// Bytes of the source that all pieces take, estimated.
   package var bytes: Int64 { pieces.reduce(0) { $0 + $1.bytes } }
 }
 
 /// Which worker migrates which rows: all that is decided before the first row is written.
 package struct MigrationPlan: Hashable, Codable, Sendable {
+  /// The partitions, by their numbers.
   package var partitions: [Partition]
+  /// The work orders, in the order in which workers start on them.
   package var workOrders: [WorkOrder]
+  /// How the rows of every table are made.
   package var program: MigrationProgram
 
+  /// Makes a plan.
   package init(partitions: [Partition], workOrders: [WorkOrder], program: MigrationProgram) {
     self.partitions = partitions
     self.workOrders = workOrders
     self.program = program
   }
 
+  /// Source rows of all work orders, for progress.
   package var rows: Int64 { workOrders.reduce(0) { $0 + $1.rows } }
+  /// Bytes of the source that all work orders take, estimated.
   package var bytes: Int64 { workOrders.reduce(0) { $0 + $1.bytes } }
 }

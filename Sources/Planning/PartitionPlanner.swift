@@ -5,12 +5,14 @@ package import RowPrograms
 package struct PartitionPlanner {
   /// How finely a migration is cut.
   package struct Granularity: Hashable, Codable, Sendable {
+    /// The workers that run at the same time; each gets several work orders.
     package var workers: Int
     /// The most that one work order should cost, in bytes read and written.
     package var orderWork: Int64
     /// Keeps every slice of the statistics a piece of its own.
     package var keepsSlices: Bool
 
+    /// Makes a granularity.
     package init(workers: Int, orderWork: Int64, keepsSlices: Bool = false) {
       self.workers = workers
       self.orderWork = orderWork
@@ -31,6 +33,8 @@ package struct PartitionPlanner {
     self.granularity = granularity
   }
 
+  /// Groups the tables, cuts them, and orders the work by its cost; the same input gives the same
+  /// plan.
   package func plan() -> MigrationPlan {
     var nextPiece = 1
     var partitions: [Partition] = []

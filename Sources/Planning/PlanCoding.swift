@@ -5,6 +5,7 @@ package enum PlanCoding {
   private static let infinity = "infinity"
   private static let notANumber = "nan"
 
+  /// An encoder that writes infinite numbers as texts.
   package static var encoder: JSONEncoder {
     let encoder = JSONEncoder()
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
@@ -12,6 +13,7 @@ package enum PlanCoding {
     return encoder
   }
 
+  /// A decoder that reads those texts as numbers again.
   package static var decoder: JSONDecoder {
     let decoder = JSONDecoder()
     decoder.nonConformingFloatDecodingStrategy = .convertFromString(

@@ -1,8 +1,11 @@
 /// The rows of one entity, by its number.
 package struct EntityRows: Hashable, Codable, Sendable {
+  /// The entity's number in the store, the column `Z_ENT`.
   package var number: Int64
+  /// How many rows the entity has.
   package var rows: Int64
 
+  /// Makes a count.
   package init(number: Int64, rows: Int64) {
     self.number = number
     self.rows = rows
@@ -16,6 +19,7 @@ package struct RowCount: Hashable, Codable, Sendable {
   /// By destination entity.
   package var made: [EntityRows]
 
+  /// Makes the counts of a key range.
   package init(seen: Int64, made: [EntityRows]) {
     self.seen = seen
     self.made = made

@@ -6,9 +6,12 @@ package struct TableStatistics: Hashable, Codable, Sendable {
   package struct Slice: Hashable, Codable, Sendable {
     /// The last key of the slice; the first one follows the slice before.
     package var lastKey: Int64
+    /// Rows of the slice, counted or estimated.
     package var rows: Int64
+    /// Bytes of the slice's rows, estimated from the pages that they lie on.
     package var bytes: Int64
 
+    /// Makes a slice.
     package init(lastKey: Int64, rows: Int64, bytes: Int64) {
       self.lastKey = lastKey
       self.rows = rows
@@ -18,14 +21,17 @@ package struct TableStatistics: Hashable, Codable, Sendable {
 
   /// In key order; together they hold every row.
   package var slices: [Slice]
-  /// Whether its rows go over as they are: nobody looks at their values.
+  /// Whether its rows go over as they are, and no worker looks at their values.
   package var isMoved = false
   /// Its indexes that go over as they are, each as a whole.
   package var movedIndexes: [String] = []
 
+  /// Makes the statistics of a table whose rows are made anew, with its indexes.
   package init(slices: [Slice]) { self.slices = slices }
 
+  /// Rows of all slices.
   package var rows: Int64 { slices.reduce(0) { $0 + $1.rows } }
+  /// Bytes of all slices.
   package var bytes: Int64 { slices.reduce(0) { $0 + $1.bytes } }
   var work: Int64 { slices.indices.reduce(0) { $0 + work(of: $1) } }
 
@@ -40,7 +46,7 @@ package struct TableStatistics: Hashable, Codable, Sendable {
       + (indexes.isEmpty ? 0 : 40 * rows * Int64(indexes.count))
   }
 
-  /// The moved indexes that whoever takes the slice takes along: they are spread over the table.
+  /// The moved indexes that go along with the slice: they are spread over the table.
   func movedIndexes(with slice: Int) -> [String] {
     movedIndexes.indices.filter { $0 * slices.count / movedIndexes.count == slice }
       .map { movedIndexes[$0] }

@@ -1,11 +1,12 @@
 /// A file that one run writes and a later one may take up.
 package protocol ResumableFile: Codable {
-  /// The version of the format, raised whenever a file of an earlier one could be taken amiss.
+  /// The version of the format, raised whenever a file of an earlier one could be misread.
   static var formatVersion: Int { get }
 }
 
 /// A file with the version of its format among its fields; one of another version is none.
 package struct VersionedFile<Content: ResumableFile>: Codable {
+  /// What the file is about.
   package var content: Content
 
   /// Takes what is written, or was read.
@@ -15,6 +16,9 @@ package struct VersionedFile<Content: ResumableFile>: Codable {
     case format
   }
 
+  /// Decodes a file of this build's format.
+  ///
+  /// - Throws: `OtherFormatVersion` where the file has another.
   package init(from decoder: any Decoder) throws {
     let found = try decoder.container(keyedBy: CodingKeys.self)
       .decodeIfPresent(Int.self, forKey: .format)
@@ -23,6 +27,7 @@ package struct VersionedFile<Content: ResumableFile>: Codable {
     content = try Content(from: decoder)
   }
 
+  /// Encodes the content with the version of its format beside its fields.
   package func encode(to encoder: any Encoder) throws {
     try content.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -35,5 +40,6 @@ package struct OtherFormatVersion: Error, Hashable, Sendable {
   /// The version that the file names; nil where it names none.
   package var found: Int?
 
+  /// Makes an error.
   package init(found: Int?) { self.found = found }
 }

@@ -5,7 +5,9 @@ import SystemPackage
 
 /// What a worker reads on its standard input: everything that it needs, and nothing else.
 package struct WorkOrderDocument: Hashable, Codable, Sendable {
+  /// The pieces to migrate.
   package var order: WorkOrder
+  /// The number of the attempt, from 1; it is part of the shard's name.
   package var attempt: Int
   /// The plan that the order belongs to; a manifest repeats it.
   package var planID: String
@@ -15,17 +17,21 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var store: String?
   /// The folder with the source's external binary files.
   package var support: String
+  /// The path of the shard to write.
   package var shard: String
+  /// The path of the manifest, written last.
   package var manifest: String
   /// The status file, or nil where progress goes nowhere.
   package var status: String?
   /// The programs of the order's pieces.
   package var tables: [TableProgram]
+  /// The programs of the join tables among them.
   package var joins: [JoinProgram]
   /// `CREATE TABLE` statements of the pieces' destination tables, by table.
   package var createStatements: [String: String]
   /// Bytes of memory that the worker may use.
   package var memory: Int64
+  /// Whether every statement is logged on standard error.
   package var logsSQL: Bool
   /// What it takes to compute values; nil where the programs call for none.
   package var calls: RowWork?
@@ -38,6 +44,7 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// Whether the manifest is synced, because nobody would notice a restart of the system.
   package var syncs = true
 
+  /// Makes a document for an engine that needs nothing besides, and calls that compute nothing.
   package init(
     order: WorkOrder, attempt: Int, engine: EngineName, planID: String, source: String,
     support: String, shard: String, manifest: String, status: String?, tables: [TableProgram],
@@ -62,6 +69,9 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// The document as a worker reads it on its standard input.
   package func encoded() throws -> [UInt8] { Array(try PlanCoding.encoder.encode(self)) }
 
+  /// Decodes what a worker read on its standard input.
+  ///
+  /// - Throws: `DecodingError` where it is no work order.
   package init(decoding bytes: [UInt8]) throws {
     self = try PlanCoding.decoder.decode(Self.self, from: Data(bytes))
   }
@@ -80,10 +90,13 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
 
   /// What became of one piece.
   package struct PieceResult: Hashable, Codable, Sendable {
+    /// The number of the piece in its plan.
     package var piece: Int
     /// The table of the shard that holds the rows.
     package var table: String
+    /// Rows that the query of the piece gave, those that became none not counted.
     package var rowsRead: Int64
+    /// Rows of the piece in the shard; the same as were read, or the shard is no good.
     package var rowsWritten: Int64
     /// A sum over all rows written, in any order (docs/architecture.md, "Verification").
     package var digest: UInt64
@@ -91,6 +104,7 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
     /// of other tables.
     package var count: RowCount?
 
+    /// Makes the result of a piece whose rows were not counted by entity.
     package init(
       piece: Int, table: String, rowsRead: Int64, rowsWritten: Int64, digest: UInt64
     ) {
@@ -102,16 +116,21 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
     }
   }
 
+  /// The plan that the work order belongs to; a manifest of another one does not count.
   package var planID: String
+  /// The number of the work order.
   package var order: Int
+  /// The attempt that made the shard.
   package var attempt: Int
   /// The shard's file name, in the folder of the manifest.
   package var shard: String
+  /// The bytes of the shard.
   package var bytes: Int64
+  /// What became of the pieces, in the order of the work order.
   package var pieces: [PieceResult]
   /// The engine that made the shard.
   package var engine: EngineName
-  /// What the engine tells its own assembler.
+  /// What the engine's assembler needs to know of the shard.
   package var outcome: EnginePayload?
   /// Whether the digests of the pieces are those of their rows.
   package var digestsRows = false
@@ -119,8 +138,10 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
   package var read: PropertiesRead?
   /// The most private memory that the worker used, in bytes.
   package var peakMemory: Int64
+  /// How long the worker took, in seconds.
   package var seconds: Double
 
+  /// Makes the manifest of a shard that is complete.
   package init(
     planID: String, order: Int, attempt: Int, engine: EngineName, shard: String, bytes: Int64,
     pieces: [PieceResult], peakMemory: Int64, seconds: Double

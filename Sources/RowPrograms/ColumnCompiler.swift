@@ -132,7 +132,7 @@ struct ColumnCompiler {
     case owner(PairSource)
   }
 
-  /// Where a to-one relationship's key stands in the source: by its own mapping, or its inverse's.
+  /// Where the source has a to-one relationship's key: by its own mapping, or by its inverse's.
   private func toOneOrigin(
     _ name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> Origin? {

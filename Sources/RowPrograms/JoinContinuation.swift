@@ -5,11 +5,11 @@ package import Schema
 /// How the join tables of a destination are named after those of a source store.
 ///
 /// A model leaves open which of two relationships names the table that joins an entity with itself;
-/// Core Data would not find it under the other name. The rule stands in docs/migration.md, "Join
-/// tables".
+/// Core Data would not find it under the other name. The rule: docs/migration.md, "Join tables".
 package struct JoinContinuation {
   /// A name that was chosen although nothing proves it.
   package struct Choice: Hashable, Codable, Sendable {
+    /// Why a name was chosen.
     package enum Reason: String, Codable, Sendable {
       /// The entity changed, and both relationships go on: the source's name is kept.
       case kept
@@ -17,14 +17,19 @@ package struct JoinContinuation {
       case new
     }
 
+    /// The entity that the table joins with itself.
     package var entity: String
     /// The relationship that names the table, and the one that might.
     package var relationship: String
+    /// The other relationship, which might name the table as well.
     package var other: String
+    /// Why the name was chosen.
     package var reason: Reason
   }
 
+  /// What the destination's schema is to be made with.
   package private(set) var naming: JoinNaming
+  /// The choices for the report to name, in the order of the model's entities.
   package private(set) var choices: [Choice] = []
 
   private let source: StoreSchema

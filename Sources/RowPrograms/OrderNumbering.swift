@@ -3,6 +3,7 @@ import Schema
 extension OrderFill {
   /// Where the numbers begin and how far apart they are: Core Data leaves room between neighbours.
   package static let first = 2048
+  /// The distance of two neighbours.
   package static let step = 1024
 
   /// The place of a row among those of its owner, as a window function.
@@ -87,7 +88,7 @@ extension TableProgram {
 }
 
 extension SQL {
-  /// The place that a table made before tells.
+  /// The place in a table that was made before.
   static func place(table: String, condition: String) -> String {
     "(SELECT o.place FROM \(table) AS o WHERE \(condition))"
   }

@@ -15,7 +15,7 @@ struct PairSource: Hashable {
 
   enum Form: Hashable { case toOneOfOwner, toOneOfTarget, joinTable }
 
-  /// Which owners have a place, where some may have none and only their rows can tell.
+  /// Which owners have a place, where some may have none and only their rows show it.
   var ownerFilter: ReferenceFilter? {
     filters.first { $0.keyColumn == ownerColumn }.map {
       ReferenceFilter(column: ownerColumn, table: $0.table, kept: $0.kept)

@@ -237,10 +237,14 @@ package struct ProgramCompiler {
 
 /// Relationships whose stored form in the source cannot become the one in the destination.
 package struct CompileError: Error, Hashable, Sendable {
+  /// A relationship of the destination.
   package struct Place: Error, Hashable, Sendable {
+    /// The destination entity.
     package var entity: String
+    /// The name of the relationship.
     package var property: String
   }
 
+  /// All such relationships of the mapping.
   package var places: [Place]
 }

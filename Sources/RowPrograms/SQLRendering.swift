@@ -3,15 +3,19 @@ import Schema
 
 /// Keys from `first` to `last`, both included.
 package struct KeyRange: Hashable, Codable, Sendable {
+  /// The lowest key of the range.
   package var first: Int64
+  /// The highest key of the range, which belongs to it.
   package var last: Int64
 
+  /// Makes a range of at least one key.
   package init(first: Int64, last: Int64) {
     precondition(first <= last, "a range runs upward")
     self.first = first
     self.last = last
   }
 
+  /// Every key there can be.
   package static let all = Self(first: .min, last: .max)
 
   /// The condition that a column lies in the range, or nil where every value does.
@@ -144,7 +148,7 @@ extension ColumnOperation {
   /// The value in SQL, of a row named `s`.
   package func expression(schema: String) -> String { expression(schema: schema, input: nil) }
 
-  /// The operation in SQL; `input` stands in for the column that it names.
+  /// The operation in SQL, of the expression `input` instead of the column that it names.
   fileprivate func expression(schema: String, input: String?) -> String {
     func name(column: String) -> String { input ?? "s.\(SQL.identifier(name: column))" }
     switch self {

@@ -5,11 +5,15 @@ package import Schema
 package struct TableProgram: Hashable, Codable, Sendable {
   /// The number of an entity before and after.
   package struct Renumbering: Hashable, Codable, Sendable {
+    /// The number in the source.
     package var source: Int64
+    /// The number in the destination.
     package var destination: Int64
   }
 
+  /// The table of the source that the rows are read from.
   package var sourceTable: String
+  /// The table of the destination that the rows go to.
   package var destinationTable: String
   /// The source entities whose rows the table takes; rows of others stay behind.
   package var entities: [Renumbering]
@@ -26,7 +30,9 @@ package struct TableProgram: Hashable, Codable, Sendable {
 
 /// How the values of one column are made.
 package struct ColumnProgram: Hashable, Codable, Sendable {
+  /// The name of the column in the destination.
   package var name: String
+  /// The type that it is declared with, which decides what SQLite makes of a value.
   package var type: DeclaredType
   /// One operation per entity of the table's program, in its order.
   package var operations: [ColumnOperation]
@@ -34,7 +40,9 @@ package struct ColumnProgram: Hashable, Codable, Sendable {
 
 /// How one value is made from a source row.
 package indirect enum ColumnOperation: Hashable, Codable, Sendable {
+  /// The same value in every row.
   case constant(StoredValue)
+  /// The value of a source column as it is, with another in the place of NULL.
   case copy(column: String, replacingNull: StoredValue)
   /// A number of one type as a number of another: toward zero where it loses its fraction.
   case convert(column: String, to: AttributeType, replacingNull: StoredValue)
@@ -54,8 +62,8 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case place(table: String)
   /// The second operation on the value of the first, whatever column the second names.
   case then(ColumnOperation, ColumnOperation)
-  /// What the expression or the policy of an entity mapping, told by its place in the mapping
-  /// model, makes of the row's object; `standard` is the value where a policy leaves it alone.
+  /// What the expression or the policy of an entity mapping makes of the row's object; `mapping` is
+  /// its place in the mapping model, `standard` the value where a policy leaves it alone.
   case call(mapping: Int, property: String, standard: ColumnOperation)
 }
 
@@ -63,8 +71,9 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
 package struct ReferenceFilter: Hashable, Codable, Sendable {
   /// The column with the entity number of the object, or with its key where `table` is given.
   package var column: String
-  /// The table in which the object's row tells its entity number.
+  /// The table in which the object's row has its entity number.
   package var table: String?
+  /// The source numbers of the entities that have a place.
   package var kept: [Int64]
 }
 
@@ -74,16 +83,21 @@ package struct JoinProgram: Hashable, Codable, Sendable {
   package struct Filter: Hashable, Codable, Sendable {
     /// The column with a key of `table`, or nil for the entity number of the row itself.
     package var keyColumn: String?
+    /// The table whose rows are filtered, by the key or by their own number.
     package var table: String
+    /// The source numbers of the entities that have a place.
     package var kept: [Int64]
   }
 
+  /// The table of the source that the rows are read from; for a to-one relationship an entity's.
   package var sourceTable: String
+  /// The join table of the destination.
   package var destinationTable: String
   /// The columns of the destination table, in its order.
   package var columns: [String]
   /// The source column of each destination column; nil where there is no value yet.
   package var sources: [String?]
+  /// The conditions that a row has to meet, besides two keys that are not NULL.
   package var filters: [Filter]
   /// Tables with the places of the rows, made before, by destination column.
   package var places: [String: String] = [:]
@@ -92,29 +106,41 @@ package struct JoinProgram: Hashable, Codable, Sendable {
 
   /// The source column whose values order the rows, and by which they are split.
   package var rangeColumn: String { keepsRowNumbers ? "rowid" : sources[0] ?? "Z_PK" }
+  /// The source column of the second key, by which rows of one first key are ordered.
   package var secondColumn: String { sources[1] ?? "Z_PK" }
 }
 
 /// Numbers the rows of an ordered relationship that had no order before, by key within each owner.
 package struct OrderFill: Hashable, Codable, Sendable {
+  /// The destination table whose rows are numbered.
   package var table: String
+  /// The column with the owner's key, within which the numbers begin anew.
   package var ownerColumn: String
+  /// The column by which the rows of one owner are ordered.
   package var keyColumn: String
+  /// The column that gets the numbers.
   package var orderColumn: String
 }
 
 /// A column whose every value must be a key of a table.
 package struct ReferenceCheck: Hashable, Codable, Sendable {
+  /// The destination table with the column.
   package var table: String
+  /// The column, in which NULL leads nowhere and breaks nothing.
   package var column: String
+  /// The destination table whose keys the values are.
   package var destinationTable: String
 }
 
 /// All that it takes to make the rows of a destination store from those of a source store.
 package struct MigrationProgram: Hashable, Codable, Sendable {
+  /// The programs of the tables of objects.
   package var tables: [TableProgram]
+  /// The programs of the join tables.
   package var joins: [JoinProgram]
+  /// The orders that are made, since the source has none.
   package var orderFills: [OrderFill]
+  /// The references to check once all rows are together.
   package var references: [ReferenceCheck]
 
   /// What objects make without programs.

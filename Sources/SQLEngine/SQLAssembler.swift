@@ -9,8 +9,12 @@ import SystemPackage
 
 /// Assembles by SQL: bare `INSERT … SELECT *`, which moves rows without decoding them.
 package struct SQLAssembler {
+  /// Makes an assembler, which keeps nothing.
   package init() {}
 
+  /// Merges the shards, makes what is not in them, and syncs the result.
+  ///
+  /// - Throws: `AssemblyError` where rows or digests differ; `StoreError`; what `progress` throws.
   package func assemble(
     _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {

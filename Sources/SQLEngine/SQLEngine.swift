@@ -3,25 +3,31 @@ package import Planning
 
 /// Migrates by SQL alone: `INSERT … SELECT` into shards, bare inserts to merge them.
 package struct SQLEngine: MigrationEngine {
+  /// The name `sql`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "sql")
+  /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
 
+  /// Refuses objects made one by one, and nothing else.
   package static func refusal(of stage: StageInput) -> String? {
     if case .objects = stage.work { "objects are made one by one" } else { nil }
   }
 
+  /// Plans the pieces of a stage; there is nothing that a restriction would change.
   package static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: SQLEngine, plan: MigrationPlan) {
     (SQLEngine(), try stage.rowPlan())
   }
 
+  /// Puts the shards together by `INSERT … SELECT`.
   package func assemble(
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
     try SQLAssembler().assemble(order, progress: progress)
   }
 
+  /// Writes each piece of a work order into a table of the shard.
   package static func makeShard(_ work: ShardWork) throws -> Shard {
     var writer = try SQLShardWriter(work.document, policies: work.policies)
     let pieces = try work.write(into: &writer)

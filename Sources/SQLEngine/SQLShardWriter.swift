@@ -10,14 +10,14 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// Makes a shard by set-oriented SQL: the fallback and the oracle of faster engines.
+/// Makes a shard by set-oriented SQL: what faster engines do not cover, and are compared with.
 struct SQLShardWriter: ShardWriter, ~Copyable {
   private let document: WorkOrderDocument
   private let connection: StoreConnection
   private let batchRows: Int
   private let caller: RowCaller?
 
-  /// Makes an empty shard and attaches the source, which nobody changes.
+  /// Makes an empty shard and attaches the source, which does not change.
   init(
     _ document: WorkOrderDocument, policies: PolicyFactories = [:], batchRows: Int = 50_000
   ) throws {

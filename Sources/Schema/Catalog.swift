@@ -1,7 +1,9 @@
 /// The tables of a real store and the columns of each, as SQLite lists them.
 package struct Catalog: Hashable, Sendable {
+  /// The column names of each table, by its name.
   package var tables: [String: Set<String>]
 
+  /// Takes what `sqlite_schema` and `table_info` list.
   package init(tables: [String: Set<String>]) { self.tables = tables }
 }
 
@@ -16,6 +18,7 @@ package struct SchemaDifferences: Hashable, Sendable {
   /// Columns that the model knows nothing of, as `table.column`.
   package var extraColumns: [String] = []
 
+  /// Makes no differences.
   package init() {}
 }
 

@@ -2,9 +2,12 @@ package import ObjectModel
 
 /// The number by which a store knows an entity, the column `Z_ENT`.
 package struct EntityNumber: RawRepresentable, Hashable, Comparable, Codable, Sendable {
+  /// The number, 1 or more.
   package var rawValue: Int64
+  /// Takes a number from a store or a plan.
   package init(rawValue: Int64) { self.rawValue = rawValue }
 
+  /// Whether the first entity comes before the second, depth first.
   package static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
@@ -15,6 +18,7 @@ package struct EntityNumbers: Hashable, Sendable {
   package let names: [String]
   private let numbers: [String: EntityNumber]
 
+  /// Numbers all entities of a model, abstract ones as well.
   package init(_ model: ManagedObjectModel) {
     names = model.roots.flatMap { model.family(of: $0.name) }.map(\.name)
     numbers = Dictionary(
@@ -23,6 +27,7 @@ package struct EntityNumbers: Hashable, Sendable {
       })
   }
 
+  /// The number of the entity with that name; nil where the model has none.
   package subscript(_ name: String) -> EntityNumber? { numbers[name] }
 
   /// The name of the entity with that number, or nil.

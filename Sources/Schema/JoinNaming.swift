@@ -9,6 +9,7 @@ package struct JoinNaming: Hashable, Codable, Sendable {
   /// The number after the column of each relationship's owner, by entity and relationship.
   package var suffixes: [String: [String: String]]
 
+  /// Makes a naming; without arguments it leaves everything open.
   package init(
     relationships: [String: Set<String>] = [:], suffixes: [String: [String: String]] = [:]
   ) {
@@ -30,7 +31,7 @@ extension JoinTable {
 }
 
 extension StoreSchema {
-  /// The column of an end's keys, before a number that tells columns of one name apart.
+  /// The column of an end's keys, without the number by which columns of one name differ.
   func columnBase(of end: JoinTable.End, inverse: JoinTable.End) -> String? {
     numbers[end.entityName].map {
       "Z_\($0.rawValue)\(inverse.relationshipName.uppercased())"

@@ -4,19 +4,26 @@ package import ObjectModel
 ///
 /// The rules are those of docs/store-format.md, each with its evidence there.
 package struct StoreSchema: Sendable {
+  /// The model whose objects the tables keep.
   package let model: ManagedObjectModel
+  /// The numbers of its entities.
   package let numbers: EntityNumbers
   /// One table per root entity, in numbering order.
   package var tables: [EntityTable]
+  /// One table for each pair of to-many relationships that are each other's inverse.
   package var joinTables: [JoinTable]
+  /// The indexes of all tables, but those that SQLite makes for the keys of join tables.
   package var indexes: [Index]
   /// What the model asks for and the store will not have, in words.
   package var omissions: [Omission]
 
   /// An index that cannot be made, and why.
   package struct Omission: Hashable, Codable, Sendable {
+    /// The entity that declares the index.
     package var entity: String
+    /// The name that the model gives the index.
     package var index: String
+    /// Why it is not made, as the end of a sentence.
     package var reason: String
   }
 
@@ -61,11 +68,16 @@ package struct StoreSchema: Sendable {
 
 /// Attributes whose columns are not known, because no real store shows one.
 package struct SchemaError: Error, Hashable, Sendable {
+  /// An attribute whose column is not known.
   package struct Place: Hashable, Sendable {
+    /// The entity that declares the attribute.
     package var entity: String
+    /// The name of the attribute.
     package var property: String
+    /// Its type, of which no real store shows a column.
     package var type: AttributeType
   }
 
+  /// All such attributes of the model.
   package var places: [Place]
 }

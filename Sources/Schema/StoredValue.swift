@@ -3,13 +3,18 @@ package import ObjectModel
 
 /// A value as SQLite stores it.
 package enum StoredValue: Hashable, Codable, Sendable {
+  /// NULL.
   case null
+  /// A signed integer of up to 64 bits.
   case integer(Int64)
+  /// A binary floating point number of 64 bits; SQLite keeps what is not a number as NULL.
   case real(Double)
+  /// A text that is well-formed, in whatever encoding the store has.
   case text(String)
   /// A text that is not well-formed, as its bytes: UTF-8, or UTF-16 in the machine's byte order
   /// where the store's texts are of that encoding.
   case rawText([UInt8], isUTF16: Bool)
+  /// Bytes.
   case blob([UInt8])
 
   /// A text from its bytes, which need not be well-formed.

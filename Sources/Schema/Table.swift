@@ -2,14 +2,17 @@
 package struct EntityTable: Hashable, Sendable {
   /// Such as `ZBOOK`.
   package var name: String
+  /// The root entity, whose name in upper case is that of the table.
   package var rootName: String
   /// The entities whose rows the table holds, in numbering order, abstract ones included.
   package var entityNames: [String]
   /// All columns in canonical order, `Z_PK`, `Z_ENT` and `Z_OPT` first.
   package var columns: [Column]
 
+  /// The column that holds this; nil where the table has none.
   package func column(role: Column.Role) -> Column? { columns.first { $0.role == role } }
 
+  /// The `CREATE TABLE` statement as Core Data writes it.
   package var createStatement: String {
     let list = columns.map { column in
       let key = column.role == .primaryKey ? " PRIMARY KEY" : ""
@@ -25,12 +28,14 @@ package struct JoinTable: Hashable, Codable, Sendable {
   package struct End: Hashable, Codable, Sendable {
     /// The entity that declares the relationship.
     package var entityName: String
+    /// The relationship, which the entity's objects have to those of the other end.
     package var relationshipName: String
     /// Holds the key of this end's object.
     package var keyColumn: String
     /// Holds the place of this end's object in the other end's ordered relationship.
     package var orderColumn: String?
 
+    /// Makes an end; `orderColumn` is nil where the other end's relationship is not ordered.
     package init(
       entityName: String, relationshipName: String, keyColumn: String, orderColumn: String?
     ) {
@@ -45,9 +50,12 @@ package struct JoinTable: Hashable, Codable, Sendable {
   package var name: String
   /// The name that the other end gives; stores bear either where an entity is joined with itself.
   package var alternateName: String
+  /// The end whose column comes first: of the entity with the smaller number.
   package var first: End
+  /// The other end.
   package var second: End
 
+  /// Makes a table.
   package init(name: String, alternateName: String, first: End, second: End) {
     self.name = name
     self.alternateName = alternateName
@@ -61,6 +69,7 @@ package struct JoinTable: Hashable, Codable, Sendable {
       + [first.orderColumn, second.orderColumn].compactMap(\.self)
   }
 
+  /// The `CREATE TABLE` statement as Core Data writes it.
   package var createStatement: String {
     let columns = columnNames.map { "\(SQL.identifier(name: $0)) INTEGER" }.joined(separator: ", ")
     let key = "\(SQL.identifier(name: first.keyColumn)), \(SQL.identifier(name: second.keyColumn))"

@@ -3,8 +3,9 @@ package import ObjectModel
 import RowPrograms
 import Schema
 
-/// What keeps a step between two versions from being inferred, as far as the models tell.
+/// What keeps a step between two versions from being inferred, as far as the models show it.
 package enum InferredStep {
+  /// The reasons, of inference or of compiling what it inferred; none where the step is possible.
   package static func refusals(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> [Refusal] {

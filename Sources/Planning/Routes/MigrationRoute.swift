@@ -5,10 +5,12 @@ package import ObjectModel
 package struct RouteVersion: Sendable {
   /// The names of all versions that hash alike, in their order; may be empty.
   package var names: [String]
+  /// The model of the version.
   package var model: ManagedObjectModel
   /// What a store of the version says of itself.
   package var hashes: [String: VersionHash]
 
+  /// Makes a version.
   package init(names: [String], model: ManagedObjectModel, hashes: [String: VersionHash]) {
     self.names = names
     self.model = model
@@ -27,28 +29,36 @@ package struct RouteMapping: Sendable {
     /// It lies where the models lie.
     case found
 
+    /// Whether the first counts before the second.
     package static func < (first: Self, second: Self) -> Bool { first.rawValue < second.rawValue }
   }
 
   /// Its path.
   package var name: String
+  /// How the mapping model came to be known.
   package var standing: Standing
+  /// The mapping model; of an outline what could be read.
   package var mapping: MappingModel
   /// The hashes of the two models that its file brings along.
   package var madeFor: Pair?
-  /// Whether its file tells for which entities it was made and cannot be read otherwise.
+  /// Whether only the entities that its file is made for could be read, and nothing else of it.
   package var isOutline: Bool
 
+  /// Two versions, by the hashes of their entities.
   package struct Pair: Sendable {
+    /// The hashes of the model that it leads from.
     package var source: [String: VersionHash]
+    /// The hashes of the model that it leads to.
     package var destination: [String: VersionHash]
 
+    /// Makes a pair.
     package init(source: [String: VersionHash], destination: [String: VersionHash]) {
       self.source = source
       self.destination = destination
     }
   }
 
+  /// Makes a mapping model with what is known of its file.
   package init(
     name: String, standing: Standing, mapping: MappingModel, madeFor: Pair? = nil,
     isOutline: Bool = false
@@ -63,8 +73,11 @@ package struct RouteMapping: Sendable {
 
 /// The versions that a store goes through from its own to the target's, and by which mappings.
 package struct MigrationRoute: Sendable {
+  /// One migration from a version to another.
   package struct Step: Sendable {
+    /// The version that the step leads from.
     package var source: RouteVersion
+    /// The version that the step leads to.
     package var destination: RouteVersion
     /// In running order, all into one destination; without any, the mapping is inferred.
     package var mappings: [RouteMapping]
@@ -73,7 +86,7 @@ package struct MigrationRoute: Sendable {
     /// Whether the step is one of a way to an older version.
     package var isDowngrade = false
 
-    /// The loss with its cause, as the route tells it: of what goes with the model.
+    /// The loss with the cause that it has on this route, if it goes with the model.
     package func marked(_ loss: PossibleLoss) -> PossibleLoss {
       guard loss.cause == .removed else { return loss }
       var marked = loss
@@ -82,6 +95,7 @@ package struct MigrationRoute: Sendable {
       return marked
     }
 
+    /// Makes a step, which is inferred unless mapping models are given.
     package init(
       from source: RouteVersion, to destination: RouteVersion, by mappings: [RouteMapping] = []
     ) {
@@ -93,6 +107,7 @@ package struct MigrationRoute: Sendable {
 
   /// A mapping model that no step uses.
   package struct Unused: Hashable, Sendable {
+    /// Why no step uses it.
     package enum Reason: Hashable, Sendable {
       /// No version that is known has its entities on that side.
       case versionUnknown(MappingSide)
@@ -108,18 +123,23 @@ package struct MigrationRoute: Sendable {
       case elsewhere
     }
 
+    /// Its path.
     package var name: String
+    /// How it came to be known; one that the user named is an error if nothing uses it.
     package var standing: RouteMapping.Standing
+    /// Why no step uses it.
     package var reason: Reason
   }
 
+  /// The steps from the store's version to the target's, one at least.
   package private(set) var steps: [Step]
+  /// The mapping models that no step uses, for the report.
   package private(set) var unused: [Unused] = []
   /// Why the one step from end to end cannot be inferred, where the route goes around it.
   package private(set) var directRefusals: [Refusal] = []
   /// Whether the target is an older version than the store's, as far as an order is known.
   package private(set) var isDowngrade = false
-  /// What tells the order of the versions.
+  /// How the order of the versions came to be known.
   package private(set) var orderEvidence = VersionNumbering.Evidence.none
 
   /// A route of steps that are known already.
@@ -168,7 +188,7 @@ package struct MigrationRoute: Sendable {
     }
     let direct = RouteSearch.Edge(from: order.start, to: order.end)
     let (sound, missing) = search.way(from: direct.from, to: direct.to, isSound: isSound)
-    // A single step that is impossible is told best by whoever tries it and looks at the rows too.
+    // A single step that is impossible is left to its assessment, which looks at the rows too.
     let alone = infers && missing == [direct] ? [direct.from, direct.to] : nil
     guard let cheapest = sound ?? alone else {
       throw .mappingsMissing(
@@ -289,6 +309,7 @@ package enum RouteError: Error, Sendable {
   package struct Gap: Hashable, Sendable {
     /// The names of the version, as far as it has any.
     package var source: [String]
+    /// The names of the version that the step leads to, as far as it has any.
     package var destination: [String]
     /// Why the step cannot be inferred.
     package var refusals: [Refusal]
@@ -298,7 +319,7 @@ package enum RouteError: Error, Sendable {
   case mappingsMissing([Gap], unknown: [MigrationRoute.Unused], infers: Bool)
   /// Mapping models that would be used cannot be read.
   case mappingsUnreadable([String])
-  /// Neither identifiers nor names tell in which order the versions followed each other.
+  /// Neither identifiers nor names show in which order the versions followed each other.
   case orderUnknown([[String]])
   /// The mapping model that was named has no place on the route.
   case mappingFitsNothing(String)

@@ -1,7 +1,8 @@
 import ObjectModel
 
-/// The order in which the versions of one bundle followed each other, and what tells it.
+/// The order in which the versions of one bundle followed each other, and how it is known.
 package struct VersionNumbering: Sendable {
+  /// How the order came to be known, from the surest down.
   package enum Evidence: String, Codable, Hashable, Sendable {
     /// The caller named the versions in their order.
     case named
@@ -9,11 +10,13 @@ package struct VersionNumbering: Sendable {
     case identifiers
     /// The names are alike but for their numbers, as Xcode gives them.
     case names
-    /// Nothing tells it: the versions come in the order of their names.
+    /// It is not known: the versions come in the order of their names.
     case none
   }
 
+  /// The versions, the earliest first.
   package let versions: [RouteVersion]
+  /// How their order came to be known.
   package let evidence: Evidence
 
   /// Orders the versions of a bundle; versions that `named` leaves out are left out.
@@ -32,7 +35,7 @@ package struct VersionNumbering: Sendable {
     }
   }
 
-  /// The versions by the numbers of their labels; nil where the labels do not tell an order.
+  /// The versions by the numbers of their labels; nil where the labels show no order.
   private static func sorted(
     _ versions: [RouteVersion], by label: (RouteVersion) -> String?
   ) -> [RouteVersion]? {

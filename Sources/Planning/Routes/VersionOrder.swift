@@ -13,7 +13,7 @@ struct VersionOrder {
   /// Whether the target is known to be the older one.
   let isDowngrade: Bool
 
-  /// What tells the order of the bundle in which both ends are; of several bundles the weakest.
+  /// How the order of the bundle with both ends is known; of several bundles the weakest evidence.
   let evidence: VersionNumbering.Evidence
 
   /// Takes the versions of each bundle, the store's and the target's among them or not.
