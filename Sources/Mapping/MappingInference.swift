@@ -152,11 +152,11 @@ package struct MappingInference {
 
   /// Whether a value of one numeric type may have no place in the other.
   static func canOverflow(from old: AttributeType, to new: AttributeType) -> Bool {
-    switch (old, new) {
-    case (_, .boolean), (.boolean, _), (_, .decimal), (_, .double): false
-    case (.integer16, .integer32), (.integer16, .integer64), (.integer32, .integer64): false
-    case (.integer16, .float), (.integer32, .float), (.integer64, .float): false
-    default: true
+    switch (old.numberKind, new.numberKind) {
+    case (_, .boolean), (.boolean, _), (_, .decimal), (.integer, .real): false
+    case (_, .real): new == .float
+    case (.integer, .integer): old.rawValue >= new.rawValue
+    case (.real, .integer), (.decimal, .integer), (nil, _), (_, nil): true
     }
   }
 

@@ -144,15 +144,13 @@ package struct MappingLosses: Hashable, Sendable {
 
   /// Whether a number of a type may become another one, however near.
   private static func loses(_ old: AttributeType, as new: AttributeType) -> Bool {
-    switch (old, new) {
-    case (.double, .boolean), (.float, .boolean), (.decimal, .boolean), (.integer16, .boolean),
-      (.integer32, .boolean), (.integer64, .boolean):
-      true
+    switch (old.numberKind, new.numberKind) {
+    case (.real, .boolean), (.decimal, .boolean), (.integer, .boolean): true
     // A whole decimal is kept as an integer.
-    case (.decimal, .double), (.decimal, .float): true
-    case (.double, _), (.float, _), (.decimal, _): old.isNumeric && new.integerRange != nil
-    case (.integer64, .double), (.integer64, .float): true
-    default: false
+    case (.decimal, .real): true
+    case (.real, .integer), (.decimal, .integer): true
+    case (.integer, .real): old == .integer64
+    case (.boolean, _), (.integer, _), (.real, _), (.decimal, _), (nil, _): false
     }
   }
 }

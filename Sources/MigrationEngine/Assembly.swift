@@ -57,6 +57,21 @@ package struct AssemblyOrder: Sendable {
     logsSQL = stage.logsSQL
     textEncoding = stage.survey.header.textEncoding
   }
+
+  /// The tables of the schema that have pieces, each with its places in key order.
+  ///
+  /// - Parameter placed: where each piece lies, by its number; one that lies nowhere is left out.
+  package func tables<Place>(placed: [Int: Place]) -> [(name: String, places: [Place])] {
+    var pieces: [String: [Piece]] = [:]
+    for piece in plan.workOrders.flatMap(\.pieces) where placed[piece.number] != nil {
+      pieces[piece.destinationTable, default: []].append(piece)
+    }
+    return (schema.tables.map(\.name) + schema.joinTables.map(\.name)).compactMap { name in
+      pieces[name].map { pieces in
+        (name, pieces.sorted { $0.keys.first < $1.keys.first }.compactMap { placed[$0.number] })
+      }
+    }
+  }
 }
 
 /// The steps of an assembly, for reporting progress.

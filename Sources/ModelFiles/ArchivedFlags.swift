@@ -29,19 +29,15 @@ extension FetchRequest {
 extension AttributeValue {
   /// The value in the type of its attribute: archives may have 0 for a boolean or a float.
   func converted(to type: AttributeType) -> AttributeValue {
-    switch (type, self) {
+    switch (type.numberKind, self) {
     case (.boolean, .integer(let value)): .boolean(value != 0)
     case (.boolean, .real(let value)): .boolean(value != 0)
-    case (.integer16, .boolean(let value)), (.integer32, .boolean(let value)),
-      (.integer64, .boolean(let value)):
-      .integer(value ? 1 : 0)
-    case (.integer16, .real(let value)), (.integer32, .real(let value)),
-      (.integer64, .real(let value)):
-      Int64(exactly: value).map { .integer($0) } ?? self
-    case (.double, .integer(let value)), (.float, .integer(let value)): .real(Double(value))
+    case (.integer, .boolean(let value)): .integer(value ? 1 : 0)
+    case (.integer, .real(let value)): Int64(exactly: value).map { .integer($0) } ?? self
+    case (.real, .integer(let value)): .real(Double(value))
     case (.decimal, .integer(let value)): .decimal("\(value)")
-    case (.uri, .string(let value)): .uri(value)
-    default: self
+    case (nil, .string(let value)): type == .uri ? .uri(value) : self
+    case (.boolean, _), (.integer, _), (.real, _), (.decimal, _), (nil, _): self
     }
   }
 }

@@ -61,13 +61,20 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
     self = type
   }
 
-  /// Whether the type is one of those whose values lightweight migration converts into each other.
-  package var isNumeric: Bool {
+  /// What kind of number the values are; nil where they are none.
+  package var numberKind: NumberKind? {
     switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
-    default: false
+    case .integer16, .integer32, .integer64: .integer
+    case .boolean: .boolean
+    case .double, .float: .real
+    case .decimal: .decimal
+    case .undefined, .string, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite:
+      nil
     }
   }
+
+  /// Whether the type is one of those whose values lightweight migration converts into each other.
+  package var isNumeric: Bool { numberKind != nil }
 
   /// The whole numbers that the type can hold, or nil where it does not hold whole numbers only.
   package var integerRange: ClosedRange<Int64>? {
@@ -76,7 +83,21 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
     case .integer32: Int64(Int32.min)...Int64(Int32.max)
     case .integer64: Int64.min...Int64.max
     case .boolean: 0...1
-    default: nil
+    case .decimal, .double, .float, .undefined, .string, .date, .binary, .uuid, .uri,
+      .transformable, .objectID, .composite:
+      nil
     }
   }
+}
+
+/// The kinds of numbers that attributes hold, by which their values become each other.
+package enum NumberKind: Hashable, Sendable {
+  /// A whole number of 16, 32 or 64 bits.
+  case integer
+  /// True or false, which converts from and to 1 and 0.
+  case boolean
+  /// A number in binary floating point.
+  case real
+  /// A decimal number of up to 38 digits.
+  case decimal
 }

@@ -198,11 +198,11 @@ extension ColumnOperation {
   }
 
   private static func converted(_ name: String, to type: AttributeType) -> String {
-    switch type {
-    case .integer16, .integer32, .integer64: "CAST(\(name) AS INTEGER)"
+    switch type.numberKind {
+    case .integer: "CAST(\(name) AS INTEGER)"
     case .boolean: "(\(name) <> 0)"
-    case .double, .float: "CAST(\(name) AS REAL)"
-    default: name
+    case .real: "CAST(\(name) AS REAL)"
+    case .decimal, nil: name
     }
   }
 }

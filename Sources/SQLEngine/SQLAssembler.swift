@@ -82,28 +82,15 @@ package struct SQLAssembler {
     return rows
   }
 
-  private struct PlacedPiece {
-    var keys: KeyRange
-    var shard: FilePath
-    var result: ShardManifest.PieceResult
-  }
+  private typealias PlacedPiece = (shard: FilePath, result: ShardManifest.PieceResult)
 
-  private func placedPieces(order: AssemblyOrder) -> [(String, [PlacedPiece])] {
-    var results: [Int: (FilePath, ShardManifest.PieceResult)] = [:]
+  private func placedPieces(order: AssemblyOrder) -> [(name: String, places: [PlacedPiece])] {
+    var placed: [Int: PlacedPiece] = [:]
     for manifest in order.manifests {
       let shard = order.folder.appending(manifest.shard)
-      for result in manifest.pieces { results[result.piece] = (shard, result) }
+      for result in manifest.pieces { placed[result.piece] = (shard, result) }
     }
-    var byTable: [String: [PlacedPiece]] = [:]
-    for piece in order.plan.workOrders.flatMap(\.pieces) {
-      guard let (shard, result) = results[piece.number] else { continue }
-      byTable[piece.destinationTable, default: []].append(
-        PlacedPiece(keys: piece.keys, shard: shard, result: result))
-    }
-    let names = order.schema.tables.map(\.name) + order.schema.joinTables.map(\.name)
-    return names.compactMap { name in
-      byTable[name].map { pieces in (name, pieces.sorted { $0.keys.first < $1.keys.first }) }
-    }
+    return order.tables(placed: placed)
   }
 
   // MARK: Relink

@@ -60,18 +60,17 @@ final class CellEvaluator {
 
   /// A real loses its fraction toward zero, and what is not zero is true.
   private func number(value: RawValue, as type: AttributeType) throws -> RawValue {
-    switch (value, type) {
+    switch (value, type.numberKind) {
     case (.null, _): return .null
     case (.integer(let number), .boolean): return .integer(number == 0 ? 0 : 1)
     case (.real(let bits), .boolean): return .integer(Double(bitPattern: bits) == 0 ? 0 : 1)
     case (_, .boolean): return .integer(1)
-    case (.integer, .integer16), (.integer, .integer32), (.integer, .integer64): return value
-    case (_, .integer16), (_, .integer32), (_, .integer64): return try affinity.asInteger(value)
-    case (.integer(let number), .double), (.integer(let number), .float):
-      return .double(number: Double(number))
-    case (.real, .double), (.real, .float): return value
-    case (_, .double), (_, .float): return try affinity.asReal(value)
-    default: return value
+    case (.integer, .integer): return value
+    case (_, .integer): return try affinity.asInteger(value)
+    case (.integer(let number), .real): return .double(number: Double(number))
+    case (.real, .real): return value
+    case (_, .real): return try affinity.asReal(value)
+    case (_, .decimal), (_, nil): return value
     }
   }
 

@@ -156,10 +156,10 @@ struct ConditionChecker {
       let new = destination.model.allAttributes(of: entity).first(where: { $0.name == property })
     else { return column }
     let value =
-      switch new.type {
-      case .integer16, .integer32, .integer64: "CAST(\(column) AS INTEGER)"
+      switch new.type.numberKind {
+      case .integer: "CAST(\(column) AS INTEGER)"
       case .boolean: "((\(column)) <> 0)"
-      default: "(\(column))"
+      case .real, .decimal, nil: "(\(column))"
       }
     let other = StoredValue(value: replacement, of: new)
     return other == .null ? value : "ifnull(\(value), \(other.sql))"
@@ -218,13 +218,13 @@ struct ConditionChecker {
 
   /// An SQL test for numbers that change in a type; those that do not fit it are refusals.
   private static func loses(_ type: AttributeType, column: String) -> String {
-    switch type {
+    switch type.numberKind {
     case .boolean: "\(column) NOT IN (0, 1)"
-    case .double, .float:
+    case .real:
       // The largest integers become 2^63, which the way back cuts to one of them.
       "typeof(\(column)) = 'integer' AND (CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column) "
         + "OR \(column) > 9223372036854775295)"
-    default: "CAST(\(column) AS INTEGER) <> \(column)"
+    case .integer, .decimal, nil: "CAST(\(column) AS INTEGER) <> \(column)"
     }
   }
 

@@ -7,7 +7,6 @@ import SystemPackage
 
 /// One piece of a table, with the open shard that lists its pages.
 struct PlacedPagePiece: Sendable {
-  var firstKey: Int64
   var shard: FileDescriptor
   var result: ShardManifest.PieceResult
   var pages: PagePiece
@@ -48,7 +47,7 @@ struct PlacedPages: ~Copyable {
         for (result, pages) in zip(manifest.pieces, shard.pieces)
         where result.piece == pages.piece {
           placed[result.piece] = PlacedPagePiece(
-            firstKey: 0, shard: file, result: result, pages: pages)
+            shard: file, result: result, pages: pages)
         }
       }
     } catch {
@@ -67,18 +66,10 @@ struct PlacedPages: ~Copyable {
   private static func byTable(
     _ order: AssemblyOrder, placed: [Int: PlacedPagePiece]
   ) -> [(name: String, pieces: [PlacedPagePiece])] {
-    var byTable: [String: [PlacedPagePiece]] = [:]
-    for piece in order.plan.workOrders.flatMap(\.pieces) {
-      guard var found = placed[piece.number] else { continue }
-      found.firstKey = piece.keys.first
-      byTable[piece.destinationTable, default: []].append(found)
-    }
     let joins = Set(
       order.plan.program.joins.filter { !$0.keepsRowNumbers }.map(\.destinationTable))
-    return (order.schema.tables.map(\.name) + order.schema.joinTables.map(\.name)).compactMap {
-      name in
-      guard var pieces = byTable[name] else { return nil }
-      pieces.sort { $0.firstKey < $1.firstKey }
+    return order.tables(placed: placed).map { name, places in
+      var pieces = places
       if joins.contains(name) { renumber(&pieces) }
       return (name, pieces)
     }

@@ -67,11 +67,11 @@ struct CompiledProgram {
   }
 
   private static func kind(type: AttributeType) -> FieldStep.Kind {
-    switch type {
-    case .integer16, .integer32, .integer64: .toInteger
+    switch type.numberKind {
+    case .integer: .toInteger
     case .boolean: .toBoolean
-    case .double, .float: .toReal
-    default: .copy
+    case .real: .toReal
+    case .decimal, nil: .copy
     }
   }
 
