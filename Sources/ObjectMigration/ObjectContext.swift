@@ -78,7 +78,8 @@ package final class ObjectContext: EvaluatedContext {
     return found
   }
 
-  /// What to throw where somebody asks for what others make; a policy cannot keep it to itself.
+  /// What to throw where what another group makes is asked for; a policy that catches it does not
+  /// hide it.
   func beyond(_ name: String) -> ObjectMigrationError {
     let error = reachedBeyond ?? ObjectMigrationError(.beyondGroup(name))
     reachedBeyond = error
