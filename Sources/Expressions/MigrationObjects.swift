@@ -5,7 +5,7 @@ package final class FetchRequestValue: EvaluatedObject {
   /// Which of them it fetches.
   package let predicate: ValuePredicate
 
-  /// Makes a request.
+  /// Takes any entity: whether the model has it shows when objects are fetched.
   package init(entityName: String, predicate: ValuePredicate) {
     self.entityName = entityName
     self.predicate = predicate

@@ -6,7 +6,8 @@ import ObjectMigration
 /// Two of them are equal if they are one object. A destination object may be kept and changed
 /// later, by any policy of the same mapping model.
 public struct MigrationObject: Hashable, @unchecked Sendable {
-  // Hooks run one after the other, on the thread of the migration, which nothing else touches.
+  // @unchecked: an object is there for the hooks of policies, which run one after the other on the
+  // thread of the migration. A policy that used one on another thread would race with it.
   let core: ManagedObject
 
   init(_ core: ManagedObject) { self.core = core }

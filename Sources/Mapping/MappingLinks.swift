@@ -22,7 +22,7 @@ package struct MappingLink: Hashable, Sendable {
   /// The name of the other mapping.
   package var other: String
 
-  /// Makes a link.
+  /// Links a mapping to another, which need not exist.
   package init(cause: Cause, mapping: String, property: String?, other: String) {
     self.cause = cause
     self.mapping = mapping

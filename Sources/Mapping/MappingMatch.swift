@@ -29,7 +29,7 @@ package struct MappingMismatch: Error, Hashable, Sendable {
   /// In what it differs from the one that the mapping was made for.
   package var reason: Reason
 
-  /// Makes a mismatch.
+  /// Takes the names as the mapping has them.
   package init(mapping: String, side: MappingSide, entity: String, reason: Reason) {
     self.mapping = mapping
     self.side = side

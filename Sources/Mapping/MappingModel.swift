@@ -43,7 +43,7 @@ package struct EntityMapping: Hashable, Sendable, Codable {
   /// Xcode compiles `copy` also where the entity changes, so `copy` and `transform` mean the same;
   /// whether an entity changes is known by its hashes (docs/mapping-file.md, "Types").
   package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
-    /// The entity is new; it goes; its objects become others, twice; a policy decides.
+    /// A new entity, one that goes, one whose objects become others (twice), one with a policy.
     case add, remove, copy, transform, custom
   }
 

@@ -55,7 +55,7 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
   /// What is wrong.
   package var reason: Reason
 
-  /// Makes a problem.
+  /// Takes the mapping model at fault by its name; without one the whole set is.
   package init(_ reason: Reason, piece: String? = nil) {
     self.reason = reason
     self.piece = piece
@@ -71,7 +71,7 @@ package struct MappingSet {
     /// The mapping model.
     package var mapping: MappingModel
 
-    /// Makes a piece.
+    /// Takes a mapping model under the name that messages have for it.
     package init(name: String, mapping: MappingModel) {
       self.name = name
       self.mapping = mapping

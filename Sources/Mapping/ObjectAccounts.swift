@@ -38,7 +38,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     /// Objects that it made.
     package var made: Int64
 
-    /// Makes the accounts of a mapping.
+    /// Takes counts over all source objects of the mapping.
     package init(
       model: Int, mapping: String, source: String, destination: String?, taken: Int64,
       used: Int64, made: Int64

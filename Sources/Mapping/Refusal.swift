@@ -54,7 +54,7 @@ package struct Refusal: Hashable, Sendable {
   /// The destination property; nil where the entity itself is meant.
   package var property: String?
 
-  /// Makes a refusal.
+  /// Takes the destination entity, and its property where one is at fault.
   package init(reason: Reason, entity: String, property: String? = nil) {
     self.reason = reason
     self.entity = entity
@@ -109,7 +109,7 @@ package struct Condition: Hashable, Sendable {
   /// The destination property.
   package var property: String?
 
-  /// Makes a condition.
+  /// Demands something of the objects of one source entity.
   package init(
     demand: Demand, sourceEntity: String, destinationEntity: String, property: String? = nil
   ) {

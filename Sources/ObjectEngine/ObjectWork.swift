@@ -47,7 +47,7 @@ package struct ObjectOutcome: Hashable, Codable, Sendable {
   /// What became of each source entity, and of each mapping.
   package var accounts = ObjectAccounts()
 
-  /// Makes an outcome without accounts.
+  /// Takes what the run reports; the accounts follow.
   package init(objectsRead: Int64, maxima: [String: Int64], violations: ViolationList) {
     self.objectsRead = objectsRead
     self.maxima = maxima

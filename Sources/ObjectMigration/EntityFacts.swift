@@ -32,7 +32,7 @@ final class RelationshipFacts {
   fileprivate(set) var onlyNumber: Int64?
   /// What reads and writes it, once something does.
   var statements: RelationshipStatements?
-  /// Whether somebody asked an object for it.
+  /// Whether an object was asked for it.
   var isRead = false
 
   var name: String { relationship.name }
@@ -81,7 +81,7 @@ final class EntityFacts {
   private let ordered: [Attribute]
   /// What reads and writes rows, once something does.
   var statements: EntityStatements?
-  /// Whether somebody asked an object for an attribute, by the places of attributes.
+  /// Whether an object was asked for an attribute, by the places of attributes.
   private(set) var isRead: [Bool]
 
   var name: String { entity.name }
@@ -91,7 +91,7 @@ final class EntityFacts {
     ordered.indices.contains(index) ? ordered[index] : nil
   }
 
-  /// Notes that somebody asked an object for the attribute at that place.
+  /// Notes that an object was asked for the attribute at that place.
   func noteRead(at index: Int) { isRead[index] = true }
 
   init?(entity: Entity, schema: StoreSchema) {

@@ -191,7 +191,7 @@ final class MappingPlan {
     scope.variables["destination"] = .object(destination)
     scope.variables["propertyMapping"] = .object(object)
     defer {
-      // Objects in memory are those that somebody else keeps.
+      // Objects in memory are those that something else keeps.
       scope.variables["source"] = .null
       scope.variables["destination"] = .null
     }

@@ -26,9 +26,9 @@ package final class ObjectContext: EvaluatedContext {
   private var facts: [String: EntityFacts] = [:]
   /// By entity number.
   private var factsByNumber: [EntityFacts?] = []
-  /// The objects in memory, each of which takes itself out at its end.
   // Unmanaged, or no object would ever go. Safe: the deinitializer of an object removes its entry,
   // and all of it is on one thread, so no entry is read after its object has gone.
+  /// The objects in memory, each of which takes itself out at its end.
   private var known: [ManagedObject.Key: Unmanaged<ManagedObject>] = [:]
   private var waiting: [ManagedObject] = []
   /// Indexes that nothing has asked for yet: most are made faster of many rows at once.
@@ -78,7 +78,8 @@ package final class ObjectContext: EvaluatedContext {
     return found
   }
 
-  /// What to throw where somebody asks for what others make; a policy cannot keep it to itself.
+  /// What to throw where what another group makes is asked for; a policy that catches it does not
+  /// hide it.
   func beyond(_ name: String) -> ObjectMigrationError {
     let error = reachedBeyond ?? ObjectMigrationError(.beyondGroup(name))
     reachedBeyond = error

@@ -61,7 +61,7 @@ package struct Attribute: Hashable, Sendable, Codable {
     /// Which of the related objects count; nil for all of them.
     package var filter: ValuePredicate?
 
-    /// Makes a derivation.
+    /// Counts all related objects, unless a filter is given.
     package init(expression: ValueExpression, filter: ValuePredicate? = nil) {
       self.expression = expression
       self.filter = filter

@@ -30,7 +30,7 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
   case transformable = 1800
   /// The identifier of an object; no store holds one.
   case objectID = 2000
-  /// Several attributes under one name, which have a column each.
+  /// Several attributes under one name; how a store names their columns is not known.
   case composite = 2100
 
   /// The name that Xcode's model editor and model sources use.

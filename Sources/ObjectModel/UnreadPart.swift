@@ -56,7 +56,7 @@ package struct UnreadPart: Hashable, Sendable, Codable {
     [part.rawValue, name, "(\(form))"].compactMap(\.self).joined(separator: " ")
   }
 
-  /// Makes the note of a part.
+  /// Notes a part, with a name where it has one of its own.
   package init(part: Part, name: String? = nil, form: String) {
     self.part = part
     self.name = name

@@ -252,6 +252,7 @@ extension ValueExpression {
   private var isKeyPath: Bool { if case .keyPath = self { true } else { false } }
 }
 
+/// The alphabet and padding of RFC 4648, without Foundation.
 private enum Base64 {
   static func encode(_ bytes: [UInt8]) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")

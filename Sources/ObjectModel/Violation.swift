@@ -39,7 +39,7 @@ package struct Violation: Hashable, Sendable, Codable {
   /// Core Data's number for it in NSCocoaErrorDomain.
   package var code: Int { rule.code }
 
-  /// Makes a violation.
+  /// Takes the key of the object that breaks the rule.
   package init(entity: String, key: Int64, property: String, rule: Rule) {
     self.entity = entity
     self.key = key

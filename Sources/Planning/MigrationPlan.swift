@@ -38,7 +38,7 @@ package struct Partition: Hashable, Codable, Sendable {
   /// Bytes that those rows take in the source, estimated.
   package var bytes: Int64
 
-  /// Makes a partition.
+  /// Takes the sums over the pieces of the tables.
   package init(number: Int, tables: [String], rows: Int64, bytes: Int64) {
     self.number = number
     self.tables = tables
@@ -56,7 +56,7 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   /// What the worker migrates, in this order.
   package var pieces: [Piece]
 
-  /// Makes a work order.
+  /// Takes pieces of one partition.
   package init(number: Int, partition: Int, pieces: [Piece]) {
     self.number = number
     self.partition = partition
@@ -78,7 +78,7 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   /// How the rows of every table are made.
   package var program: MigrationProgram
 
-  /// Makes a plan.
+  /// Takes partitions and work orders that are numbered already.
   package init(partitions: [Partition], workOrders: [WorkOrder], program: MigrationProgram) {
     self.partitions = partitions
     self.workOrders = workOrders

@@ -12,7 +12,7 @@ package struct PartitionPlanner {
     /// Keeps every slice of the statistics a piece of its own.
     package var keepsSlices: Bool
 
-    /// Makes a granularity.
+    /// Cuts by what rows cost, unless the slices are to stay as they are.
     package init(workers: Int, orderWork: Int64, keepsSlices: Bool = false) {
       self.workers = workers
       self.orderWork = orderWork

@@ -5,7 +5,7 @@ package struct EntityRows: Hashable, Codable, Sendable {
   /// How many rows the entity has.
   package var rows: Int64
 
-  /// Makes a count.
+  /// Takes the number as `Z_ENT` has it.
   package init(number: Int64, rows: Int64) {
     self.number = number
     self.rows = rows
@@ -19,7 +19,7 @@ package struct RowCount: Hashable, Codable, Sendable {
   /// By destination entity.
   package var made: [EntityRows]
 
-  /// Makes the counts of a key range.
+  /// Takes the counts of one piece, which are added up by entity.
   package init(seen: Int64, made: [EntityRows]) {
     self.seen = seen
     self.made = made

@@ -8,10 +8,10 @@ package struct TableStatistics: Hashable, Codable, Sendable {
     package var lastKey: Int64
     /// Rows of the slice, counted or estimated.
     package var rows: Int64
-    /// Bytes of the slice's rows, estimated from the pages that they lie on.
+    /// Bytes of the slice's rows, estimated from leaves that were sampled or from means.
     package var bytes: Int64
 
-    /// Makes a slice.
+    /// Takes a slice whose first key follows the slice before.
     package init(lastKey: Int64, rows: Int64, bytes: Int64) {
       self.lastKey = lastKey
       self.rows = rows

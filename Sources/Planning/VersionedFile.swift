@@ -40,6 +40,6 @@ package struct OtherFormatVersion: Error, Hashable, Sendable {
   /// The version that the file names; nil where it names none.
   package var found: Int?
 
-  /// Makes an error.
+  /// Takes the version that the file names.
   package init(found: Int?) { self.found = found }
 }

@@ -83,7 +83,7 @@ package struct JoinProgram: Hashable, Codable, Sendable {
   package struct Filter: Hashable, Codable, Sendable {
     /// The column with a key of `table`, or nil for the entity number of the row itself.
     package var keyColumn: String?
-    /// The table whose rows are filtered, by the key or by their own number.
+    /// The table with the row that has the entity number: by the key, or the row itself.
     package var table: String
     /// The source numbers of the entities that have a place.
     package var kept: [Int64]

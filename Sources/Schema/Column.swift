@@ -45,7 +45,7 @@ package struct Column: Hashable, Codable, Sendable {
   /// What the column holds.
   package var role: Role
 
-  /// Makes a column.
+  /// Takes the final name: prefix, property, and a number where names would be alike.
   package init(name: String, type: DeclaredType, role: Role) {
     self.name = name
     self.type = type

@@ -7,7 +7,7 @@ package struct Index: Hashable, Sendable {
     /// Whether low values come first.
     package var isAscending: Bool
 
-    /// Makes a part.
+    /// Ascends, unless it is to descend.
     package init(column: String, isAscending: Bool = true) {
       self.column = column
       self.isAscending = isAscending

@@ -55,7 +55,7 @@ package struct JoinTable: Hashable, Codable, Sendable {
   /// The other end.
   package var second: End
 
-  /// Makes a table.
+  /// Takes first the end of the entity with the smaller number.
   package init(name: String, alternateName: String, first: End, second: End) {
     self.name = name
     self.alternateName = alternateName

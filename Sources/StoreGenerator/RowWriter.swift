@@ -12,8 +12,8 @@ struct Insertion {
   private var parameter: Int32 = 0
   private var code = SQLITE_OK
 
-  /// `SQLITE_TRANSIENT`, with which SQLite copies what it is given.
-  // Swift does not import it. The cast is safe: SQLite compares this pointer and never calls it.
+  // Swift imports no such constant. The cast is safe: SQLite compares this pointer and never calls
+  // it.
   /// `SQLITE_TRANSIENT`, with which SQLite copies what it is given.
   private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 

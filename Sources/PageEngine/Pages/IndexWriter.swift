@@ -131,6 +131,7 @@ package final class IndexWriter {
   }
 }
 
+/// What leaves and interior pages of an index have in common.
 enum IndexPage {
   /// Makes a page the parent of all overflow chains that begin in its cells.
   static func adoptOverflow(

@@ -266,6 +266,7 @@ package final class KeySorter {
   }
 }
 
+/// The order of encoded keys: that of their bytes, a beginning before what it begins.
 enum KeyOrder {
   static func isLess(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
     let count = min(a.count, b.count)

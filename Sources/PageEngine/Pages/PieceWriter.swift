@@ -4,7 +4,7 @@ package final class PieceWriter {
   package enum Halt {
     /// The cursor has no more rows up to the last key.
     case end
-    /// So many rows were written that somebody may want to hear of it.
+    /// As many rows were written as were asked for: progress is reported.
     case pause
     /// The row with this key has to be made by SQLite.
     case fallback(Int64)

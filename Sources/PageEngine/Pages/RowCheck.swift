@@ -6,7 +6,7 @@ package struct RowRule: Hashable, Codable, Sendable {
   /// are never NULL.
   package var entities: [Int64]?
 
-  /// Makes the rule of a table.
+  /// Demands so many columns and, of a table of objects, one of these entity numbers.
   package init(columns: Int, entities: [Int64]?) {
     self.columns = columns
     self.entities = entities

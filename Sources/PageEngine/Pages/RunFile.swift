@@ -9,7 +9,7 @@ package struct Section: Hashable, Codable, Sendable {
   /// The entries of the section; readers go by its bytes.
   package var count: Int64
 
-  /// Makes a section.
+  /// Takes a place as it is given: whether the file has it shows when it is read.
   package init(offset: Int64, bytes: Int64, count: Int64) {
     self.offset = offset
     self.bytes = bytes

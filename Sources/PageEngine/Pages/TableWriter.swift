@@ -7,7 +7,7 @@ package struct LeafEntry: BitwiseCopyable, Hashable, Sendable {
   /// The highest key on the page, which parts it from the next leaf.
   package var lastKey: Int64
 
-  /// Makes the entry of a leaf.
+  /// Takes a leaf that is complete.
   package init(page: UInt32, lastKey: Int64) {
     self.page = page
     self.lastKey = lastKey

@@ -57,7 +57,7 @@ struct PageLayout: Hashable, Codable, Sendable {
       byteCount: PageGeometry.pageSize, alignment: PageGeometry.pageSize)
     defer { page.deallocate() }
     page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
-    // The first page is written last of all, so it holds nothing yet.
+    // Every assembly writes the first page anew, and last of all, so nothing of it is needed.
     return (try? file.write(page: 1, from: page)) != nil
   }
 

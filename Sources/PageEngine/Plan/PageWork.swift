@@ -50,7 +50,7 @@ package struct MovedTable: Hashable, Codable, Sendable {
   /// What the rows have to be like.
   package var rule: RowRule
 
-  /// Makes the move of a table.
+  /// Takes the root page that the source's schema lists.
   package init(root: UInt32, rule: RowRule) {
     self.root = root
     self.rule = rule
@@ -66,7 +66,7 @@ package struct IndexMove: Hashable, Codable, Sendable {
   /// Whether all its columns are integers.
   package var isInteger: Bool
 
-  /// Makes the move of an index.
+  /// Takes the root page that the source's schema lists, under the destination's name.
   package init(name: String, root: UInt32, isInteger: Bool) {
     self.name = name
     self.root = root
@@ -153,7 +153,7 @@ package struct PagePiece: Hashable, Codable, Sendable {
   /// The names of external files: `ExternalName`; nil where nobody looked at all values.
   package var names: [Section]?
 
-  /// Makes the lists of one piece.
+  /// Takes the sections of the shard in which the writers of the piece left their lists.
   package init(
     piece: Int, leaves: [Section], spans: [Section], rowsBefore: Int64,
     indexes: [String: IndexRuns], names: [Section]?
@@ -178,7 +178,7 @@ package struct IndexRuns: Hashable, Codable, Sendable {
   /// The sum of the entries that the rows ask for, where the index is moved and not collected.
   package var sum: UInt64?
 
-  /// Makes the lists of one index.
+  /// Takes what a `KeyCollector` left; the sum is set for an index that is moved.
   package init(nulls: [Section], runs: [Section], isComplete: Bool) {
     self.nulls = nulls
     self.runs = runs

@@ -10,7 +10,7 @@ package struct RouteVersion: Sendable {
   /// What a store of the version says of itself.
   package var hashes: [String: VersionHash]
 
-  /// Makes a version.
+  /// Takes the hashes that a store of the version has in its metadata.
   package init(names: [String], model: ManagedObjectModel, hashes: [String: VersionHash]) {
     self.names = names
     self.model = model
@@ -51,7 +51,7 @@ package struct RouteMapping: Sendable {
     /// The hashes of the model that it leads to.
     package var destination: [String: VersionHash]
 
-    /// Makes a pair.
+    /// Takes the hashes of the two models that a mapping file brings along.
     package init(source: [String: VersionHash], destination: [String: VersionHash]) {
       self.source = source
       self.destination = destination
