@@ -7,27 +7,38 @@ package import StoreFormat
 import Survey
 package import SystemPackage
 
-/// All that it takes to put shards together into one store.
+/// Everything needed to assemble shards into one store.
 package struct AssemblyOrder: Sendable {
-  /// The store under the name that its user gave it.
+  /// The source store under the path that the user gave; a copy of it may have been read.
   package var store: FilePath
+  /// The tables and indexes of the store to make.
   package var schema: StoreSchema
+  /// The plan whose work orders made the shards.
   package var plan: MigrationPlan
+  /// The manifests of all work orders, in any order.
   package var manifests: [ShardManifest]
-  /// The folder with the shards.
+  /// The folder that contains the shards.
   package var folder: FilePath
+  /// The path of the store to make.
   package var result: FilePath
+  /// The contents of the result's `Z_METADATA`.
   package var metadata: StoreMetadata
+  /// The archived model for `Z_MODELCACHE` before compression, nil to leave the table empty.
   package var modelCache: [UInt8]?
-  /// The highest keys ever given, by root entity.
+  /// The highest primary keys ever assigned, by root entity.
   package var maxima: [String: Int64]
+  /// Whether the result is to be in WAL mode.
   package var usesWAL: Bool
+  /// The memory that all processes may use together, in bytes.
   package var memory: Int64
+  /// Whether digests are compared and `integrity_check` is run.
   package var verifiesFully: Bool
+  /// Whether SQL statements are logged.
   package var logsSQL: Bool
-  /// That of the shards, as a header names it.
+  /// The text encoding of the shards, as in the header of an SQLite file: 1 UTF-8, 2 and 3 UTF-16.
   package var textEncoding: UInt32 = 1
 
+  /// Creates the order of a stage, without a model cache and maxima.
   package init(
     stage: StageInput, plan: MigrationPlan, manifests: [ShardManifest], metadata: StoreMetadata,
     paths: MigrationPaths
@@ -48,30 +59,39 @@ package struct AssemblyOrder: Sendable {
   }
 }
 
-/// What a store under assembly goes through, for whoever shows progress.
+/// The steps of an assembly, for reporting progress.
+///
+/// A step that starts comes with its number of units, each of which ends in `stepDone`.
 package enum AssemblyStep: Hashable, Sendable {
+  /// Starts to append the pieces of this many tables.
   case merging(tables: Int)
+  /// Starts this many steps on references, keys and metadata.
   case relinking(steps: Int)
+  /// Starts to build this many indexes.
   case indexing(indexes: Int)
+  /// Starts to check the result.
   case verifying
+  /// One unit of the present step is done.
   case stepDone
 }
 
-/// What came of an assembly.
+/// The outcome of an assembly.
 package struct AssemblyReport: Sendable {
+  /// Rows of all tables in the result.
   package var rows: Int64 = 0
-  /// The names of external files, as far as the engine came across them.
+  /// The names of external binary data files, for the tables in which the engine listed them.
   package var externalNames = ExternalNames()
-  /// Tables of the result that were moved from the source as they were.
+  /// Tables whose b-trees were taken over from the source unchanged.
   package var movedTables: [String] = []
-  /// References to objects that are not there, by table and column.
+  /// References to rows that do not exist, by table and column.
   package var danglingReferences: [DanglingReference] = []
 
+  /// Creates an empty report.
   package init() {}
 }
 
 extension ReferenceCheck {
-  /// Counts the references that lead to no row.
+  /// A query that counts the references to rows that do not exist.
   package var danglingCount: String {
     """
     SELECT count(*) FROM \(SQL.identifier(name: table)) AS t WHERE t.\(SQL.identifier(name: column)) IS NOT NULL
@@ -81,12 +101,16 @@ extension ReferenceCheck {
   }
 }
 
-/// A column with references to rows that are not there.
+/// A column that refers to rows that do not exist.
 package struct DanglingReference: Hashable, Codable, Sendable {
+  /// The table of the column.
   package var table: String
+  /// The column, which holds primary keys of another table.
   package var column: String
+  /// How many of its values have no row.
   package var count: Int64
 
+  /// Creates the finding for one column.
   package init(table: String, column: String, count: Int64) {
     self.table = table
     self.column = column
@@ -94,40 +118,43 @@ package struct DanglingReference: Hashable, Codable, Sendable {
   }
 }
 
-/// Why shards do not make one store.
+/// Why shards do not make a store.
 package enum AssemblyError: Error, Hashable, Sendable {
-  /// The manifest is not one of the plan's.
+  /// A manifest is not of this plan; its path.
   case manifestForeign(FilePath)
-  /// A table or an index of the result has other rows than the shards say.
+  /// A table or an index of the result has another number of rows than the shards.
   case rowsDiffer(table: String, expected: Int64, found: Int64)
-  /// What SQLite finds wrong with the result.
+  /// SQLite's check of the result found these errors.
   case damaged([String])
 }
 
-/// What came of a stage whose objects were made one by one, besides its rows.
+/// What a stage that migrated objects one by one leaves besides rows.
 package struct ObjectSummary: Sendable {
+  /// How many objects were taken, made and dropped.
   package var accounts = ObjectAccounts()
+  /// The violations of the destination model's validation rules.
   package var violations = ViolationList()
-  /// The highest keys given, by root entity.
+  /// The highest primary keys assigned, by root entity.
   package var maxima: [String: Int64] = [:]
 
+  /// Creates an empty summary, to which those of the shards are added.
   package init() {}
 }
 
-/// The names of external files that workers came across, by table.
+/// The names of external binary data files in a result, by table, as far as workers listed them.
 package struct ExternalNames: Sendable {
-  /// Gives one name after the other.
+  /// Calls `body` with one name after the other.
   package typealias Reader = @Sendable (_ body: (String) throws -> Void) throws -> Void
 
   private var readers: [String: Reader] = [:]
 
-  /// Knows of no table.
+  /// Creates a list without tables: all names have to be read from the result.
   package init() {}
 
-  /// Takes a reader for each table all of whose rows were looked at.
+  /// Takes a reader for each table of which all rows were searched.
   package init(_ readers: [String: Reader]) { self.readers = readers }
 
-  /// Gives the names in a table; false where they are not known.
+  /// Calls `body` with each name in a table; returns false if the table was not searched.
   package func forEach(of table: String, body: (String) throws -> Void) throws -> Bool {
     guard let reader = readers[table] else { return false }
     try reader(body)

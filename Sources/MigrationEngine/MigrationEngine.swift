@@ -4,88 +4,98 @@ import StoreFormat
 
 /// One way to make the rows of a result: a planner, a shard writer and an assembler.
 ///
-/// An engine is a value that the coordinator makes while it plans a stage and keeps in the plan,
-/// so that a later run can take the stage up. `EngineList` names all engines.
+/// An engine is a value that the coordinator creates when it plans a stage and saves with the plan,
+/// so that a later run can resume the stage. `EngineList` names all engines.
 package protocol MigrationEngine: Codable, Sendable {
-  /// The name that plans, work orders and manifests refer to the engine by.
+  /// The name by which plans, work orders and manifests refer to the engine.
   static var name: EngineName { get }
 
-  /// What shards take, in tenths of the bytes of the source (docs/performance.md, "Disk").
+  /// The size of the shards in tenths of the source (docs/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
-  /// Why the engine cannot make a stage, as the end of a sentence; nil where it can.
+  /// Why the engine does not cover a stage, as the end of a sentence; nil if it does.
   static func refusal(of stage: StageInput) -> String?
 
-  /// The restriction under which the stage is planned anew after an error; nil where the error
-  /// stands.
+  /// The restriction under which to plan the stage again after an error; nil if the error is final.
   static func restriction(after error: any Error) -> PlanRestriction?
 
-  /// Decides which worker makes which rows, and what the engine needs to know for that.
+  /// Decides which worker makes which rows, and what the engine has to remember for that.
   static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: Self, plan: MigrationPlan)
 
-  /// Whether the engine still finds what an earlier run of its plan left in the work folder.
+  /// Whether the files that an earlier run of the plan left in the work folder are usable.
   func canResume(in paths: MigrationPaths) throws -> Bool
 
-  /// Makes the files that workers write to, unless they are there, for a result of about so many
-  /// bytes.
+  /// Creates the files to which workers write, unless they exist.
+  ///
+  /// - Parameter bytes: the expected size of the result.
   mutating func prepare(
     _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws
 
-  /// What a worker needs to know of a work order besides its programs; nil for nothing.
+  /// What a worker has to know of a work order besides its programs, nil for nothing.
   ///
-  /// - Parameter now: seconds since 2001, the same for every attempt.
+  /// - Parameter now: the value of `now()` in seconds since 2001, the same for every attempt.
   func task(
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload?
 
-  /// Whether workers sync what they leave, because nobody would notice a restart of the system.
+  /// Whether workers sync their shards, because a restart of the system would go unnoticed.
   var syncsShards: Bool { get }
 
-  /// What goes on in the coordinator while workers run.
+  /// Starts work that the coordinator does while workers run, nil for none.
   func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)?
 
-  /// What came of the objects that shards were made of; nil where rows were migrated.
+  /// The combined summary of shards made from objects, nil if rows were migrated.
   static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary?
 
-  /// Puts shards together into one store: synced, with nothing beside it.
+  /// Assembles shards into one store, which is synced and has no log beside it.
   ///
-  /// - Throws: `AssemblyError` where the result is not what the shards say.
+  /// - Throws: `AssemblyError`, if the result is not what the manifests describe.
   func assemble(
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport
 
   /// Makes the shard of one work order, in a worker process.
+  ///
+  /// - Throws: `ShardError`, `StoreError` and the errors of mappings and policies.
   static func makeShard(_ work: ShardWork) throws -> Shard
 }
 
-/// A condition under which a stage is planned anew.
+/// What the second plan of a stage avoids.
 package enum PlanRestriction: String, Codable, Sendable {
-  /// No b-tree of the source is moved as it is.
+  /// Taking over b-trees of the source unchanged.
   case movesNothing
-  /// All entity mappings go to one worker.
+  /// Dividing the entity mappings among workers.
   case undivided
 }
 
-/// Something that goes on beside the workers until it is stopped.
+/// Work that goes on in the coordinator until it is stopped.
 package protocol Accompaniment: Sendable {
+  /// Ends the work and waits until it has ended.
   func stop()
 }
 
 extension MigrationEngine {
+  /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
+  /// By default there are no files besides shards and manifests.
   package func canResume(in paths: MigrationPaths) throws -> Bool { true }
+  /// By default workers create all their files.
   package mutating func prepare(
     _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws {}
+  /// By default the programs of a work order are enough.
   package func task(
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? { nil }
+  /// By default rows are migrated.
   package static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary? { nil }
+  /// By default each worker syncs its shard.
   package var syncsShards: Bool { true }
+  /// By default the coordinator only waits for the workers.
   package func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)? { nil }
 }

@@ -8,11 +8,13 @@ package import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// The source rows of a piece, from any of its rows on.
+/// The source rows of a piece, as a query that can start after any of its rows.
 package struct PieceSource {
-  /// The last row written: its key, or the two keys of a join table's row.
+  /// The row written last, by its primary key, or by the two keys of a join table's row.
   package struct Position {
+    /// The primary key, or the first key of the pair.
     package var first: Int64
+    /// The second key of the pair, nil for a row with a primary key or a row number.
     package var second: Int64?
   }
 
@@ -24,6 +26,9 @@ package struct PieceSource {
   private let program: Program
   private let keys: KeyRange
 
+  /// Takes the program of the piece from its work order.
+  ///
+  /// - Precondition: the order has it.
   package init(document: WorkOrderDocument, piece: Piece) {
     keys = piece.keys
     if let table = document.tables.first(where: { $0.destinationTable == piece.destinationTable }) {
@@ -37,12 +42,15 @@ package struct PieceSource {
     }
   }
 
-  /// The columns that rows are inserted into, where it is not just all.
+  /// The list of columns to insert into, with its parentheses; empty for all columns.
   package var insertedColumns: String {
     guard case .join(let join) = program, join.keepsRowNumbers else { return "" }
     return " (rowid, \(join.columns.map(SQL.identifier).joined(separator: ", ")))"
   }
 
+  /// The query for the rows after a position, nil for all rows, in key order.
+  ///
+  /// - Parameter forInsertion: selects the row number too, if the table keeps it.
   package func query(after position: Position?, forInsertion: Bool = false) -> String {
     switch program {
     case .table(let table):
@@ -57,7 +65,8 @@ package struct PieceSource {
     }
   }
 
-  /// What a table of objects had in the range, whatever an index says, and what became of it.
+  /// The rows of the piece in the source, counted in the table itself, and those written, by entity
+  /// number; nil for a join table.
   package func count(in table: String, db: Database) throws -> RowCount? {
     guard case .table(let program) = program else { return nil }
     let seen = try Int64.fetchOne(db, sql: program.count(in: keys, schema: "src")) ?? 0
@@ -66,7 +75,7 @@ package struct PieceSource {
     return RowCount(seen: seen, made: made.map { EntityRows(number: $0[0], rows: $0[1]) })
   }
 
-  /// Where the rows written so far end.
+  /// The position of the last row written, nil if there is none.
   package func position(in table: String, db: Database) throws -> Position? {
     switch program {
     case .table:
@@ -87,7 +96,7 @@ package struct PieceSource {
 }
 
 extension WorkOrderDocument {
-  /// Makes the source readable as `src`, and its external files with it.
+  /// Attaches the source as `src`, and registers the function that reads its external binary data.
   package func attachSource(to connection: StoreConnection) throws {
     let source = StoreConnection.uri(path: FilePath(source)) + "?immutable=1"
     let support = FilePath(support)
@@ -98,7 +107,8 @@ extension WorkOrderDocument {
     }
   }
 
-  /// The bytes of the file that an external value names, as `godwit_external(value)`.
+  /// The SQL function `godwit_external(value)`: the contents of the file to which an external value
+  /// refers.
   private static func externalFunction(support: FilePath) -> DatabaseFunction {
     DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { arguments in
       guard let value = [UInt8].fromDatabase(arguments[0]), value.count > 1,
@@ -110,7 +120,7 @@ extension WorkOrderDocument {
     }
   }
 
-  /// What computes the values that the order's programs call for, known to the connection.
+  /// Computes the values for which the order's programs call; nil if they call for none.
   package func caller(_ connection: StoreConnection, policies: PolicyFactories) throws
     -> RowCaller?
   {
@@ -131,7 +141,7 @@ extension WorkOrderDocument {
 }
 
 extension StoreConnection {
-  /// Runs a block; what a caller failed at comes out as its own error, not as one of SQLite.
+  /// Runs a block, and throws the caller's own error in place of the SQLite error that it caused.
   package func perform<Result>(
     _ caller: RowCaller?, body: (Database) throws -> Result
   ) throws -> Result {

@@ -2,12 +2,16 @@ package import Mapping
 package import ObjectMigration
 package import Planning
 
-/// A work order as a worker hands it to an engine.
+/// A work order as a worker passes it to an engine.
 package struct ShardWork {
+  /// The order with its paths, programs and settings.
   package let document: WorkOrderDocument
+  /// Creates the policies that mapping models name.
   package let policies: PolicyFactories
+  /// Receives the progress of the shard.
   package let progress: any ShardProgress
 
+  /// Takes what the worker received and where it publishes progress.
   package init(
     document: WorkOrderDocument, policies: PolicyFactories = [:], progress: any ShardProgress
   ) {
@@ -16,7 +20,7 @@ package struct ShardWork {
     self.progress = progress
   }
 
-  /// Writes all pieces of the order in their order.
+  /// Writes all pieces in the sequence of the work order, and returns their results.
   package func write<Writer: ShardWriter & ~Copyable>(
     into writer: inout Writer
   ) throws -> [ShardManifest.PieceResult] {
@@ -35,31 +39,33 @@ package struct ShardWork {
   }
 }
 
-/// Makes the policy of a class name that a mapping model holds.
+/// Creates migration policies, by the class name in mapping models.
 package typealias PolicyFactories = [String: @Sendable () -> any MigrationPolicy]
 
-/// Takes what a shard writer tells of its progress.
+/// Receives the progress of a shard writer.
 package protocol ShardProgress {
-  /// Begins with a table or a mapping.
+  /// A table or an entity mapping starts; its name.
   func begin(_ name: String)
-  /// Adds what was done since the last call.
+  /// More rows were written since the last call; `lastKey` is the primary key of the last one.
   func advance(rows: UInt64, bytes: UInt64, lastKey: Int64)
-  /// Ends with the last row.
+  /// The last row was written.
   func end()
 }
 
 /// What an engine made of a work order.
 package struct Shard {
+  /// The results of the pieces, in the sequence of the work order.
   package var pieces: [ShardManifest.PieceResult]
   /// The size of the shard's file.
   package var bytes: Int64
-  /// What the engine tells its own assembler.
+  /// What the engine passes to its own assembler, nil for nothing.
   package var outcome: EnginePayload?
-  /// The source properties that policies read where rows were computed.
+  /// The source properties that policies read; nil without policies.
   package var read: PropertiesRead?
-  /// Whether the digests of the pieces are those of their rows.
+  /// Whether the pieces have digests of their rows, as a full verification needs.
   package var digestsRows = true
 
+  /// Creates the outcome of a work order, with digests.
   package init(
     pieces: [ShardManifest.PieceResult], bytes: Int64, outcome: EnginePayload? = nil,
     read: PropertiesRead? = nil

@@ -5,30 +5,38 @@ package import Schema
 package import Survey
 package import SystemPackage
 
-/// A stage as an engine is given it: what the store holds, and what it is to become.
+/// The input of an engine: what the store contains, and what it is to become.
 package struct StageInput: Sendable {
+  /// How the mapping is given.
   package enum Work: Sendable {
-    /// Rows, by a program for each table.
+    /// As a program for each table.
     case rows(MigrationProgram)
-    /// Objects, by the mapping models of one step in running order.
+    /// As the mapping models of one step, in the order of their execution.
     case objects([MappingModel])
   }
 
-  /// The store under the name that its user gave it.
+  /// The source store under the path that the user gave; a copy of it may be read.
   package var store: FilePath
+  /// The contents of the store.
   package var survey: StoreSurvey
+  /// The tables of the store to make.
   package var destination: StoreSchema
+  /// The mapping.
   package var work: Work
+  /// How many workers run at once.
   package var workers: Int
-  /// Cuts every table into ranges of so many rows; nil leaves the cuts to the planner.
+  /// Cuts every table into ranges of this many rows; nil leaves the cuts to the planner.
   package var rangeRows: Int64?
-  /// Bytes for all processes together.
+  /// The memory that all processes may use together, in bytes.
   package var memory: Int64
+  /// Whether workers digest rows for a full verification.
   package var verifiesFully = false
+  /// Whether workers log their SQL statements.
   package var logsSQL = false
-  /// Whether the rules of the destination model are checked.
+  /// Whether objects are checked against the destination model's validation rules.
   package var validates = true
 
+  /// Creates the input with defaults for everything else.
   package init(
     store: FilePath, survey: StoreSurvey, destination: StoreSchema, work: Work, workers: Int,
     memory: Int64
@@ -41,12 +49,14 @@ package struct StageInput: Sendable {
     self.memory = memory
   }
 
-  /// The programs of a stage by rows; an empty one for objects.
+  /// The programs of the stage; empty for one that goes object by object.
   package var program: MigrationProgram {
     if case .rows(let program) = work { program } else { .none }
   }
 
-  /// Plans a stage by rows; `adjust` changes what is known of the tables first.
+  /// Plans a stage that goes by rows.
+  ///
+  /// - Parameter adjust: changes the statistics of the tables, by name, before they are cut.
   package func rowPlan(
     _ adjust: (inout [String: TableStatistics]) -> Void = { _ in }
   ) throws -> MigrationPlan {
