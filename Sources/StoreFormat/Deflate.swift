@@ -1,15 +1,20 @@
 import CZlib
 
-/// Raw deflate streams, without the header of zlib, as `Z_MODELCACHE` holds one.
+/// Raw deflate streams without zlib's header, as in `Z_MODELCACHE`.
 package enum Deflate {
+  /// Why bytes could not be compressed or decompressed.
   package enum Problem: Error, Hashable, Sendable {
+    /// The bytes are not a deflate stream.
     case damaged
+    /// The stream ends early.
     case truncated
+    /// The stream decompresses to more bytes than allowed.
     case tooLarge(limit: Int)
+    /// zlib had no memory for its state.
     case outOfMemory
   }
 
-  /// The bytes that the stream stands for; at most `limit` of them.
+  /// Decompresses a stream to at most `limit` bytes.
   package static func inflate(_ bytes: [UInt8], limit: Int) throws(Problem) -> [UInt8] {
     var stream = z_stream()
     guard
@@ -41,7 +46,7 @@ package enum Deflate {
     }
   }
 
-  /// The bytes as a stream, at the strength that Core Data's own stores show.
+  /// Compresses bytes at level 5, which the streams in Core Data's stores show.
   package static func deflate(_ bytes: [UInt8]) throws(Problem) -> [UInt8] {
     var stream = z_stream()
     guard

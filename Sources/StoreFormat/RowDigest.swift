@@ -1,16 +1,19 @@
 package import GRDB
 import GRDBSQLite
 
-/// A sum over rows that does not depend on their order, for comparing what was read and written.
+/// A digest of rows that does not depend on their order, for comparing rows read and written.
 ///
-/// It guards against lost, doubled and changed rows, not against an adversary.
+/// It detects lost, doubled and changed rows, but does not withstand an adversary.
 package struct RowDigest: Hashable, Sendable {
+  /// The number of rows.
   package private(set) var rows: Int64 = 0
+  /// The sum of the rows' hashes, modulo 2^64.
   package private(set) var sum: UInt64 = 0
 
+  /// Creates the digest of no rows.
   package init() {}
 
-  /// Runs a query and digests every row; `progress` hears of every few thousand rows.
+  /// Runs a query and digests its rows; `progress` receives the number of each 4096 of them.
   package init(
     of sql: String, in db: Database, progress: (Int64) throws -> Void = { _ in }
   ) throws {
@@ -35,6 +38,7 @@ package struct RowDigest: Hashable, Sendable {
     try progress(rows - reported)
   }
 
+  /// Adds the rows of another digest.
   package mutating func merge(_ other: RowDigest) {
     rows += other.rows
     sum &+= other.sum
@@ -48,33 +52,38 @@ package struct RowDigest: Hashable, Sendable {
 
   // MARK: Rows that do not come from a statement
 
-  /// The hash of a row without values, into which those of its values are mixed.
+  /// The hash of a row before its first value is mixed into it.
   package static let firstHash: UInt64 = 0x9E37_79B9_7F4A_7C15
 
   /// Adds a row by the hash of its values.
   package mutating func add(hash: UInt64) {
     var hash = hash
     rows += 1
-    // A last stir, so that the sum of two rows says nothing of a sum of their values.
+    // Mixed once more: otherwise rows that exchange values could have the same sum.
     Self.mix(&hash, value: 0xD1B5_4A32_D192_ED03)
     sum &+= hash
   }
 
+  /// The hash of NULL.
   package static let null: UInt64 = 5
 
+  /// The hash of a REAL; a whole number hashes as the INTEGER that column affinity makes of it.
   package static func real(_ number: Double) -> UInt64 {
     // Column affinity turns one into the other and back; they are the same value.
     Int64(exactly: number).map(integer) ?? number.bitPattern ^ 0x517C_C1B7_2722_0A95
   }
 
+  /// The hash of a TEXT, by its bytes in the database's encoding.
   package static func text(start: UnsafeRawPointer?, count: Int32) -> UInt64 {
     bytes(start: start, count: count, seed: 3)
   }
 
+  /// The hash of a BLOB; nil is the empty one.
   package static func blob(start: UnsafeRawPointer?, count: Int32) -> UInt64 {
     bytes(start: start, count: count, seed: 4)
   }
 
+  /// Mixes the hash of the next value into that of a row.
   package static func mix(_ hash: inout UInt64, value: UInt64) {
     let product = (hash ^ value).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
     hash = product.high ^ product.low
@@ -94,6 +103,7 @@ package struct RowDigest: Hashable, Sendable {
     }
   }
 
+  /// The hash of an INTEGER.
   package static func integer(value: Int64) -> UInt64 {
     var hash: UInt64 = 1
     mix(&hash, value: UInt64(bitPattern: value))

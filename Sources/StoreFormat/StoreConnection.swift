@@ -1,29 +1,32 @@
 package import GRDB
 package import SystemPackage
 
-/// One open SQLite file.
+/// An open SQLite database.
 package struct StoreConnection: Sendable {
+  /// The path of the file.
   package let path: FilePath
+  /// GRDB's queue, on which all access to the connection is serial.
   package let queue: DatabaseQueue
 
-  /// Opens a store that nobody changes: no locks, and nothing is left beside it.
+  /// Opens a store with `immutable=1`: no locks are taken, and no file is created beside it.
   ///
-  /// A `-wal` is ignored, so there must be none with anything in it.
+  /// A `-wal` is ignored, so there must be none with contents.
   package static func immutable(_ path: FilePath) throws(StoreError) -> StoreConnection {
     var configuration = Configuration()
     configuration.readonly = true
     return try open(path, uri: uri(path: path) + "?immutable=1", base: configuration)
   }
 
-  /// Opens a store for reading and writing, in whatever journal mode it is.
+  /// Opens a store for reading and writing, in its own journal mode.
   package static func writable(_ path: FilePath) throws(StoreError) -> StoreConnection {
     try open(path, uri: uri(path: path), base: Configuration())
   }
 
-  /// Opens or makes a file that is thrown away if anything fails: nothing can be rolled back in it.
+  /// Opens or creates a file without a journal, which is deleted if anything fails.
   ///
-  /// - Parameter textEncoding: as a header names it; only files of one encoding can be attached to
-  ///   each other.
+  /// - Parameters:
+  ///   - cacheBytes: the size of SQLite's page cache, at least 512 KiB.
+  ///   - textEncoding: as in the header of an SQLite file; attached files have to agree in it.
   package static func scratch(
     _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1
   ) throws(StoreError) -> StoreConnection {
@@ -51,7 +54,7 @@ package struct StoreConnection: Sendable {
     }
   }
 
-  /// Runs a block with the database, without a transaction of its own.
+  /// Runs a block outside a transaction, and turns all its errors into those of this store.
   package func run<Result>(_ body: (Database) throws -> Result) throws(StoreError) -> Result {
     do {
       return try queue.writeWithoutTransaction(body)
@@ -60,7 +63,8 @@ package struct StoreConnection: Sendable {
     }
   }
 
-  /// Runs a block whose own errors come out as they are; only those of SQLite become this store's.
+  /// Runs a block outside a transaction, and turns SQLite's errors into those of this store; others
+  /// pass unchanged.
   package func perform<Result>(_ body: (Database) throws -> Result) throws -> Result {
     do {
       return try queue.writeWithoutTransaction(body)
@@ -69,7 +73,7 @@ package struct StoreConnection: Sendable {
     }
   }
 
-  /// The error as a fact about this store.
+  /// The error as one of this store; the cause keeps the original.
   package func failure(error: any Error) -> StoreError {
     if let error = error as? StoreError { return error }
     guard let error = error as? DatabaseError else {
@@ -120,7 +124,7 @@ package struct StoreConnection: Sendable {
     }
   }
 
-  /// The path as a URI for SQLite, in which some characters mean something else.
+  /// The path as an SQLite URI, with `%`, `?` and `#` escaped.
   package static func uri(path: FilePath) -> String {
     var result = "file:"
     for character in path.string {
@@ -136,7 +140,8 @@ package struct StoreConnection: Sendable {
 }
 
 extension StoreError {
-  /// An error of SQLite that no connection of this module has put into a fact; nil of any other.
+  /// Converts an SQLite error that no connection of this module has converted; nil for any other
+  /// error.
   package init?(ofSQLite error: any Error) {
     guard let error = error as? DatabaseError else { return nil }
     self.init(problem: StoreConnection.problem(error: error), store: "the database", cause: error)
@@ -144,7 +149,7 @@ extension StoreError {
 }
 
 extension StoreConnection {
-  /// Marks a finished store as one that uses a write-ahead log; nothing stays beside it.
+  /// Sets the header of a finished store to WAL mode, and leaves no log beside it.
   package static func setWAL(_ path: FilePath) throws(StoreError) {
     let connection = try writable(path)
     try connection.run { db in

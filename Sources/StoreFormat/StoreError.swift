@@ -1,42 +1,59 @@
 package import SystemPackage
 
-/// What is wrong with a store, where, and by what cause.
+/// What is wrong with a store, and why.
 package struct StoreError: Error, Sendable {
+  /// What is wrong, apart from the place.
   package enum Problem: Hashable, Sendable {
+    /// No file has the path.
     case notFound
+    /// The path is that of a folder.
     case isFolder
+    /// The file has no bytes.
     case empty
-    /// Core Data's XML store type, which is another format.
+    /// The file is a store of Core Data's XML type.
     case xmlStore
+    /// The file is text of some other kind.
     case text
-    /// Neither SQLite nor text: encrypted, or something else.
+    /// The file is neither an SQLite database nor text; it may be encrypted.
     case unrecognized
-    /// The header promises more bytes than there are.
+    /// The file is shorter than its header says.
     case truncated(expected: Int64, actual: Int64)
     /// SQLite found the file damaged.
     case damaged
+    /// The database lacks `Z_METADATA` or `Z_PRIMARYKEY`.
     case notCoreData
+    /// `Z_METADATA` has no row, or its property list cannot be decoded.
     case metadataUnreadable
-    /// Version hashes of a kind that is not known here; the known one is 3.
+    /// `NSStoreModelVersionHashesVersion` is this number instead of 3.
     case hashVersionUnknown(Int64)
+    /// The model in `Z_MODELCACHE` cannot be decoded.
     case modelCacheUnreadable
-    /// Somebody holds a lock that keeps readers or the swap away.
+    /// Another connection holds a lock that excludes reading or the swap.
     case inUse
+    /// Opening or reading failed for another reason.
     case cannotRead
+    /// SQLite reported an I/O error.
     case cannotWrite
-    /// The file cannot be opened or written for a lack of permissions.
+    /// Permissions do not allow to open or write the file.
     case notPermitted
+    /// The file system of the store is full.
     case diskFull
+    /// SQLite had no memory.
     case outOfMemory
-    /// Columns that the model asks for and the store lacks.
+    /// The store lacks these columns of its model, each as `TABLE.COLUMN`.
     case columnsMissing([String])
+    /// The store was written to after the survey.
     case changedDuringMigration
   }
 
+  /// What is wrong.
   package var problem: Problem
+  /// The path of the store, or of a copy that was read in its place.
   package var store: FilePath
+  /// The error of SQLite or of the system, nil if there is none.
   package var cause: (any Error)?
 
+  /// Creates an error about a store.
   package init(problem: Problem, store: FilePath, cause: (any Error)? = nil) {
     self.problem = problem
     self.store = store

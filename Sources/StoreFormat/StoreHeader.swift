@@ -1,22 +1,31 @@
 import SystemCalls
 package import SystemPackage
 
-/// The first hundred bytes of an SQLite file, as far as they matter here.
+/// The fields of an SQLite file's header that a migration needs ("Database File Format", section
+/// 1.3).
 package struct StoreHeader: Hashable, Sendable {
+  /// The page size in bytes, a power of two from 512 to 65536.
   package var pageSize: Int
+  /// Whether the read or the write version is that of WAL mode.
   package var usesWAL: Bool
+  /// Grows with every transaction outside WAL mode.
   package var changeCounter: UInt32
+  /// The size of the file in pages, valid only if it was written with the change counter.
   package var pageCount: UInt32
-  /// 0 means no vacuum of its own, else the largest root page.
+  /// The largest root page if the file has auto-vacuum, 0 if it does not.
   package var largestRoot: UInt32
+  /// 1 for UTF-8, 2 for UTF-16le, 3 for UTF-16be.
   package var textEncoding: UInt32
-  /// Bytes at the end of each page that belong to nobody.
+  /// Unused bytes at the end of each page.
   package var reservedBytes: Int
+  /// The schema format number, from 1 to 4.
   package var schemaFormat: UInt32
 
   private static let magic = Array("SQLite format 3\0".utf8)
 
-  /// Reads the header; throws by name what the file is instead.
+  /// Reads and checks the header.
+  ///
+  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
   package init(of store: FilePath) throws(StoreError) {
     let size: Int64
     var bytes: [UInt8]

@@ -1,45 +1,61 @@
 package import KeyedArchives
 package import ObjectModel
 
-/// What the table `Z_METADATA` says of a store.
+/// The contents of a store's `Z_METADATA`.
 package struct StoreMetadata: Hashable, Sendable {
+  /// `Z_UUID`, the identifier of the store, which a migration keeps.
   package var uuid: String
-  /// `Z_PLIST`, with every key that an application put there.
+  /// `Z_PLIST`, with all keys that an application added.
   package var plist: [String: PropertyList]
 
+  /// Creates metadata from the two columns.
   package init(uuid: String, plist: [String: PropertyList]) {
     self.uuid = uuid
     self.plist = plist
   }
 
-  /// Keys under which Core Data itself keeps something.
+  /// Keys of `Z_PLIST` that belong to Core Data (docs/store-format.md, "Metadata").
   package enum Key {
+    /// The version hashes, by entity name.
     package static let hashes = "NSStoreModelVersionHashes"
+    /// The version of the hash algorithm, 3.
     package static let hashesVersion = "NSStoreModelVersionHashesVersion"
+    /// A digest of all version hashes, see `digest`.
     package static let hashesDigest = "NSStoreModelVersionHashesDigest"
+    /// Another digest of all version hashes, see `checksum`.
     package static let checksum = "NSStoreModelVersionChecksumKey"
+    /// The model's version identifiers.
     package static let identifiers = "NSStoreModelVersionIdentifiers"
+    /// The version of Core Data that wrote the store last.
     package static let frameworkVersion = "NSPersistenceFrameworkVersion"
+    /// The store type, `SQLite`.
     package static let type = "NSStoreType"
+    /// The auto-vacuum level of the database, `2` for incremental.
     package static let autoVacuum = "_NSAutoVacuumLevel"
+    /// Marks a store whose lightweight migration left work for later.
     package static let deferredMigration =
       "NSPersistentStoreDeferredLightweightMigrationOptionKey"
   }
 
-  /// The version hash of each entity of the model that the store was last opened with.
+  /// The version hash of each entity of the model with which the store was last opened.
+  ///
+  /// Entries that are not hashes are left out.
   package var versionHashes: [String: VersionHash] {
     (plist[Key.hashes]?.dictionaryValue ?? [:]).compactMapValues {
       $0.dataValue.flatMap { VersionHash(bytes: $0) }
     }
   }
 
+  /// The version of the hash algorithm, nil if the store has none.
   package var hashesVersion: Int64? { plist[Key.hashesVersion]?.integerValue }
+  /// The version of Core Data that wrote the store last, nil if the store has none.
   package var frameworkVersion: Int64? { plist[Key.frameworkVersion]?.integerValue }
+  /// The version identifiers of the model with which the store was last opened.
   package var versionIdentifiers: [String] {
     (plist[Key.identifiers]?.arrayValue ?? []).compactMap(\.stringValue)
   }
 
-  /// The metadata of the same store under another model; everything else stays as it was.
+  /// The metadata of the same store under another model; other keys keep their values.
   package func restated(
     hashes: [String: VersionHash], versionIdentifiers: [String]
   ) -> StoreMetadata {

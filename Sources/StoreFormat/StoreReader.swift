@@ -5,17 +5,23 @@ package import ObjectModel
 package import Schema
 package import SystemPackage
 
-/// Reads what a Core Data store says of itself.
+/// Reads Core Data's own tables and the schema of a store.
 package struct StoreReader: Sendable {
+  /// The connection, which others may use too.
   package let connection: StoreConnection
+  /// The path of the file.
   package var path: FilePath { connection.path }
 
-  /// Opens a store that nobody changes while it is read, and whose `-wal` holds nothing.
+  /// Opens a store that is not written meanwhile, and whose `-wal` has no contents.
   package init(immutable path: FilePath) throws(StoreError) {
     _ = try StoreHeader(of: path)
     try self.init(StoreConnection.immutable(path))
   }
 
+  /// Takes an open connection.
+  ///
+  /// - Throws: `StoreError` with `notCoreData`, if the database lacks `Z_METADATA` or
+  ///   `Z_PRIMARYKEY`.
   package init(_ connection: StoreConnection) throws(StoreError) {
     self.connection = connection
     let tables = try connection.run { db in
@@ -28,12 +34,16 @@ package struct StoreReader: Sendable {
 
   /// One row of `Z_PRIMARYKEY`.
   package struct PrimaryKeyRow: Hashable, Sendable {
+    /// `Z_ENT`, the number of the entity in this store.
     package var number: EntityNumber
+    /// `Z_NAME`, the name of the entity.
     package var name: String
+    /// `Z_SUPER`, the number of the superentity, 0 for a root entity.
     package var superentity: EntityNumber
-    /// The highest key ever given, on the rows of root entities.
+    /// `Z_MAX`, the highest primary key ever assigned; 0 except for root entities.
     package var maximum: Int64
 
+    /// Creates a row from its columns.
     package init(
       number: EntityNumber, name: String, superentity: EntityNumber, maximum: Int64
     ) {
@@ -44,7 +54,10 @@ package struct StoreReader: Sendable {
     }
   }
 
-  /// The store's metadata; throws where its version hashes are of a kind unknown here.
+  /// The store's metadata.
+  ///
+  /// - Throws: `StoreError` with `metadataUnreadable`, or with `hashVersionUnknown` for version
+  ///   hashes of another algorithm.
   package func metadata() throws(StoreError) -> StoreMetadata {
     let row = try connection.run { db in
       try Row.fetchOne(db, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
@@ -68,6 +81,7 @@ package struct StoreReader: Sendable {
     return metadata
   }
 
+  /// The rows of `Z_PRIMARYKEY`, by entity number.
   package func primaryKeys() throws(StoreError) -> [PrimaryKeyRow] {
     try connection.run { db in
       try Row.fetchAll(db, sql: "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1")
@@ -81,7 +95,7 @@ package struct StoreReader: Sendable {
     }
   }
 
-  /// The tables and their columns.
+  /// The tables of the database with the names of their columns.
   package func catalog() throws(StoreError) -> Catalog {
     try connection.run { db in
       var tables: [String: Set<String>] = [:]
@@ -102,7 +116,7 @@ package struct StoreReader: Sendable {
     }
   }
 
-  /// The names of all triggers.
+  /// The names of all triggers, sorted.
   package func triggers() throws(StoreError) -> [String] {
     try connection.run { db in
       try String.fetchAll(
@@ -110,7 +124,9 @@ package struct StoreReader: Sendable {
     }
   }
 
-  /// The model that the store carries, or nil where it carries none.
+  /// The model in `Z_MODELCACHE`, nil if there is none.
+  ///
+  /// - Throws: `StoreError` with `modelCacheUnreadable`.
   package func cachedModel() throws(StoreError) -> ManagedObjectModel? {
     let content = try connection.run { db in
       try db.tableExists("Z_MODELCACHE")
@@ -127,7 +143,7 @@ package struct StoreReader: Sendable {
     }
   }
 
-  /// How many rows of each entity number a table holds.
+  /// The rows of a table by entity number; a `Z_ENT` that is not a number counts as 0.
   package func rowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
     try connection.run { db in
       let rows = try Row.fetchAll(
@@ -139,19 +155,19 @@ package struct StoreReader: Sendable {
             Int64.fromDatabaseValue(row[1]) ?? 0
           )
         },
-        // What is no number is of no entity, as 0 is.
+        // No entity has the number 0.
         uniquingKeysWith: +)
     }
   }
 
-  /// One number that a query returns; 0 where it returns none.
+  /// The number that a query returns, 0 if it returns none.
   package func number(sql: String) throws(StoreError) -> Int64 {
     try connection.run { db in try Int64.fetchOne(db, sql: sql) ?? 0 }
   }
 }
 
 extension [UInt8] {
-  /// The bytes of a blob, or nil for any other value.
+  /// The bytes of a blob, nil for any other value.
   package static func fromDatabase(_ value: DatabaseValue) -> [UInt8]? {
     guard case .blob(let data) = value.storage else { return nil }
     return [UInt8](data)

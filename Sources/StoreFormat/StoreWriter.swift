@@ -4,9 +4,10 @@ import KeyedArchives
 import ObjectModel
 package import Schema
 
-/// Writes the parts of a store that are not its objects.
+/// Writes the parts of a store that are not objects.
 package enum StoreWriter {
-  /// Makes the tables of a schema, those of Core Data itself first, as after any migration.
+  /// Creates Core Data's own tables and then those of a schema, in the order of a store after a
+  /// migration.
   package static func createTables(_ schema: StoreSchema, in db: Database) throws {
     for statement in [
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
@@ -17,7 +18,9 @@ package enum StoreWriter {
     }
   }
 
-  /// Makes the indexes of a schema; a unique one throws where rows agree.
+  /// Creates the indexes of a schema, and calls `each` after each of them.
+  ///
+  /// - Throws: `DatabaseError`, if rows violate a unique index.
   package static func createIndexes(
     _ schema: StoreSchema, in db: Database, each: (Index) throws -> Void = { _ in }
   ) throws {
@@ -27,7 +30,9 @@ package enum StoreWriter {
     }
   }
 
-  /// Fills `Z_PRIMARYKEY`; maxima are those of root entities, by name.
+  /// Fills `Z_PRIMARYKEY`.
+  ///
+  /// - Parameter maxima: the highest primary keys ever assigned, by root entity.
   package static func writePrimaryKeys(
     _ schema: StoreSchema, maxima: [String: Int64], in db: Database
   ) throws {
@@ -43,7 +48,7 @@ package enum StoreWriter {
     }
   }
 
-  /// Writes the metadata and, where there is one, the archive of the model.
+  /// Writes `Z_METADATA`, and `Z_MODELCACHE` if there is an archive of the model.
   package static func writeMetadata(
     _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database
   ) throws {

@@ -1,29 +1,31 @@
 package import SystemPackage
 
-/// Where the rows of a table lie along its keys, read from the upper pages of its b-tree.
+/// The distribution of a table's rows over its keys, sampled from the upper pages of its b-tree.
 ///
-/// It costs some thousand page reads, or two for each 32 MiB of a very large table. The layout of
-/// pages is that of "Database File Format" on sqlite.org, section 1.6.
+/// Reading it takes some thousand pages, or two for each 32 MiB of a very large table. Pages are
+/// those of "Database File Format" on sqlite.org, section 1.6.
 package struct TableOutline: Sendable {
-  /// A run of keys under pages that are neighbours.
+  /// A range of keys below neighbouring pages.
   package struct Run: Hashable, Sendable {
-    /// The last key that may lie in the run.
+    /// The last key that the range can contain; it begins after that of the previous run.
     package var lastKey: Int64
+    /// The estimated number of leaf pages.
     package var leaves: Int64
-    /// Rows and bytes of one leaf of the run, as a sample for all of them.
+    /// The rows of one leaf of the run, as a sample for all.
     package var sampleRows: Int64
+    /// The bytes of the rows of that leaf, overflow pages included.
     package var sampleBytes: Int64
   }
 
-  /// In key order; empty where the pages are not what they should be.
+  /// The runs in key order; empty if a page is not one of a table b-tree.
   package private(set) var runs: [Run] = []
 
   private let file: FileDescriptor
   private let pageSize: Int
-  /// No table has more pages, nor a leaf more bytes, than the file holds.
+  /// The size of the file, which bounds all estimates: pages are not trusted.
   private let fileBytes: Int64
 
-  /// Reads the outline of the table with that root page.
+  /// Reads the outline of the table whose b-tree has this root page, counted from 1.
   package init(file: FileDescriptor, pageSize: Int, root: UInt32) {
     self.file = file
     self.pageSize = pageSize
@@ -36,6 +38,10 @@ package struct TableOutline: Sendable {
     case leaf(rows: Int64, bytes: Int64)
   }
 
+  /// Adds runs of a thousandth of the file and at most some 8192 leaves; each covers several
+  /// children of a page, or a part of one.
+  ///
+  /// The child in the middle is the sample.
   private func collect(_ root: UInt32) -> [Run]? {
     guard let top = read(root) else { return nil }
     guard case .interior(let children) = top else {
