@@ -5,22 +5,23 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside
+// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is created beside
 // them.
-// (2) What is read has every committed change: a `-wal` with anything in it is copied and folded
-// in.
+// (2) What is read has every committed change: a `-wal` with contents is copied and checkpointed.
 // (3) A source that changes while it is copied is copied again.
 
-/// A store as workers may read it: nobody writes it, and its `-wal` holds nothing.
+/// A store, or a copy of it, that can be opened as immutable: it is not written, and its `-wal` is
+/// empty.
 package final class SourceAccess: Sendable {
   /// The file to read: the store itself, or a copy of it.
   package let readable: FilePath
+  /// Identifies the contents of the store, by which changes are detected before the swap.
   package let fingerprint: SourceFingerprint
-  /// Whether the store itself keeps a write-ahead log; a copy of it does not.
+  /// Whether the store itself is in WAL mode; a copy is not.
   package let usesWAL: Bool
-  /// Keeps a copy for as long as it may be read.
+  /// Keeps the folder of the copy.
   private let copy: TemporaryFolder?
-  /// Keeps writers of the older journal modes away while the store itself is read.
+  /// Excludes writers in rollback journal modes while the store itself is read.
   private let lock: Mutex<RegionLock?>
 
   private init(
@@ -34,16 +35,18 @@ package final class SourceAccess: Sendable {
     self.lock = Mutex(lock)
   }
 
-  /// Lets writers at the store again; nothing is read from it any more.
+  /// Releases the lock on the store, which must not be read any more.
   package func release() { lock.withLock { $0 = nil } }
 
-  /// The bytes that SQLite's locks lie on ("Database File Format", section 1.3).
+  /// The bytes on which SQLite's locks lie ("Database File Format", section 1.3).
   package static let lockBytes: Range<Int64> = 0x4000_0000..<0x4000_0200
   private static let sharedLockBytes: Range<Int64> = 0x4000_0002..<0x4000_0200
 
-  /// Opens a store for reading; a copy goes to a temporary folder if one is needed.
+  /// Opens a store for reading; a copy that is needed goes to a temporary folder.
   ///
-  /// What belongs to a store lies beside the file itself, also where a link leads to it.
+  /// Links are resolved first, because logs lie beside the file itself.
+  ///
+  /// - Throws: `StoreError`, also with `inUse` if the store keeps changing.
   package static func open(_ store: FilePath) throws -> SourceAccess {
     _ = try StoreHeader(of: store)
     var folder: TemporaryFolder?
@@ -55,9 +58,11 @@ package final class SourceAccess: Sendable {
     return try open(try Files.resolved(store), folder: { folder }, snapshot: snapshot)
   }
 
-  /// Opens a store, named without links, for reading.
+  /// Opens a store for reading.
   ///
-  /// - Parameter snapshot: where a copy goes if one is needed; its folder exists then.
+  /// - Parameters:
+  ///   - store: its path without links.
+  ///   - snapshot: returns the path of a copy, in a folder that exists; called if one is needed.
   package static func open(
     _ store: FilePath, snapshot: () throws -> FilePath
   ) throws -> SourceAccess {
@@ -105,7 +110,7 @@ package final class SourceAccess: Sendable {
     }
   }
 
-  /// Brings the log of a copy into its main file.
+  /// Checkpoints the log of a copy into its main file.
   private static func fold(_ copy: FilePath) throws {
     let connection = try StoreConnection.writable(copy)
     try connection.run { db in
@@ -120,23 +125,34 @@ package final class SourceAccess: Sendable {
   }
 }
 
-/// By what a source is known again: any write to it changes one of these.
+/// Identifies the contents of a store: every write changes one of the fields.
 package struct SourceFingerprint: Hashable, Codable, Sendable {
+  /// The device of the main file.
   package var device: UInt64
+  /// The inode of the main file.
   package var inode: UInt64
+  /// The size of the main file.
   package var bytes: Int64
-  /// Nanoseconds since 1970.
+  /// The modification time of the main file, in nanoseconds since 1970.
   package var modified: Int64
+  /// The change counter in the header, which grows with each transaction outside WAL mode.
   package var changeCounter: UInt32
+  /// The size of the `-wal`, 0 if there is none.
   package var walBytes: Int64
-  /// The header of the log, whose salts change with every restart of the log.
+  /// The 32 bytes of the log's header, whose salts change with each restart of the log; empty
+  /// without one.
   package var walHeader: [UInt8]
+  /// The modification time of the `-wal`, in nanoseconds since 1970; 0 without one.
   package var walModified: Int64
+  /// The size of the `-journal`, 0 if there is none.
   package var journalBytes: Int64
 
-  /// Whether changes lie beside the main file.
+  /// Whether there are changes outside the main file.
   package var hasLog: Bool { walBytes > 0 || journalBytes > 0 }
 
+  /// Reads the status of the files and the headers.
+  ///
+  /// - Throws: `StoreError` or `SystemCallError`.
   package init(of store: FilePath) throws {
     let status = try Files.fileStatus(store)
     device = status.device

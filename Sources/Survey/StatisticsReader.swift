@@ -6,21 +6,25 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// Finds out how the bytes of the source lie along the keys of each destination table.
+/// Estimates how rows and bytes of the source are distributed over the keys of each destination
+/// table.
 package struct StatisticsReader {
+  /// The contents of the store.
   package let survey: StoreSurvey
-  /// So many rows to a slice, counted exactly, where the user asks for it.
+  /// Rows of each slice, which are then counted exactly; nil for estimates.
   package let sliceRows: Int64?
 
+  /// Takes the survey and the number of rows per slice that the user asked for.
   package init(survey: StoreSurvey, sliceRows: Int64?) {
     self.survey = survey
     self.sliceRows = sliceRows
   }
 
-  /// A pair of keys, once in the table and once in each of two indexes.
+  /// The bytes of a pair: in the table, and in each of its two indexes.
   private static let joinBytes: Int64 = 75
 
-  /// The statistics of every table that a program fills, by destination table.
+  /// The statistics of every table that a program fills, by destination table; empty tables are
+  /// left out.
   package func statistics(program: MigrationProgram) throws -> [String: TableStatistics] {
     var result: [String: TableStatistics] = [:]
     for table in program.tables {
@@ -51,7 +55,7 @@ package struct StatisticsReader {
     return result
   }
 
-  /// From the upper pages of the table's b-tree: its runs, scaled to the rows that were counted.
+  /// Slices from the upper pages of the table's b-tree, scaled to the counted rows.
   private func outlined(
     _ table: String, rows: Int64, key: String = "Z_PK"
   ) throws -> TableStatistics {
@@ -80,7 +84,7 @@ package struct StatisticsReader {
       })
   }
 
-  /// As if the rows were spread evenly over their keys: what an index tells of itself at once.
+  /// Slices as if rows were distributed evenly between the smallest and the largest key.
   private func spread(
     _ table: String, key: String, bytesPerRow: Int64
   ) throws -> TableStatistics {
@@ -102,7 +106,7 @@ package struct StatisticsReader {
       })
   }
 
-  /// By a pass over the keys, which an index serves where there is one.
+  /// Slices from a pass over the keys, in an index if there is one.
   private func counted(
     _ table: String, key: String, bytesPerRow: Int64
   ) throws -> TableStatistics {

@@ -7,24 +7,34 @@ package import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-/// What a store holds, read once before anything is decided.
+/// The contents of a store, read once before anything is decided.
 package struct StoreSurvey: Sendable {
+  /// The path of the store; `reader` may read a copy.
   package let store: FilePath
+  /// Keeps the store readable.
   package let access: SourceAccess
+  /// The connection to the store or its copy.
   package let reader: StoreReader
+  /// The header of the file that is read.
   package let header: StoreHeader
+  /// The contents of `Z_METADATA`.
   package let metadata: StoreMetadata
+  /// The store's own model.
   package let model: ManagedObjectModel
-  /// The tables under the names that the store really uses.
+  /// The tables under the names that they have in the store.
   package let schema: StoreSchema
+  /// Tables and columns that the store has and its model does not, and the reverse.
   package let differences: SchemaDifferences
   /// Rows by table and entity number.
   package let rowCounts: [String: [EntityNumber: Int64]]
-  /// The highest keys ever given, by root entity.
+  /// The highest primary keys ever assigned, by root entity.
   package let maxima: [String: Int64]
+  /// Features that forbid a migration, empty for most stores.
   package let unsupported: [UnsupportedFeature]
 
-  /// Reads what a store holds, by the names that its model gives.
+  /// Surveys an open store with its own model.
+  ///
+  /// - Throws: `StoreError`, with `columnsMissing` if the store lacks columns of its model.
   package init(
     store: FilePath, access: SourceAccess, reader: StoreReader, metadata: StoreMetadata,
     model: ManagedObjectModel
@@ -49,8 +59,7 @@ package struct StoreSurvey: Sendable {
     unsupported = try Self.unsupported(reader, catalog: catalog)
   }
 
-  /// Counts the rows of each entity; of a table with one entity only how many there are, which an
-  /// index tells without a look at the rows.
+  /// Rows of a table by entity; for a table with a single entity they are counted in any index.
   private static func rowCounts(
     of table: EntityTable, reader: StoreReader, numbers: EntityNumbers
   ) throws(StoreError) -> [EntityNumber: Int64] {
@@ -62,7 +71,7 @@ package struct StoreSurvey: Sendable {
     ]
   }
 
-  /// The objects of an entity, without those of its subentities.
+  /// The objects of an entity, without its subentities.
   package func count(of entity: String) -> Int64 {
     guard let found = model.entity(name: entity), let table = schema.table(of: found),
       let number = schema.numbers[entity]
@@ -70,7 +79,7 @@ package struct StoreSurvey: Sendable {
     return rowCounts[table.name]?[number] ?? 0
   }
 
-  /// Keys are never given twice, so a maximum below a key in use would be one too low.
+  /// The larger of `Z_MAX` and the highest key in use: primary keys are never assigned twice.
   private static func maxima(
     reader: StoreReader, schema: StoreSchema
   ) throws(StoreError) -> [String: Int64] {
@@ -86,7 +95,7 @@ package struct StoreSurvey: Sendable {
     return result
   }
 
-  /// Tables and triggers by which a store shows what Core Data keeps beside the objects.
+  /// Features that the tables and triggers of a store show, and that a migration would destroy.
   package static func unsupported(
     _ reader: StoreReader, catalog: Catalog
   ) throws(StoreError) -> [UnsupportedFeature] {

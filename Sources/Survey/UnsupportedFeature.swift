@@ -1,6 +1,9 @@
-/// Something in a store that this version cannot carry through a migration.
+/// A feature of Core Data whose data this version cannot migrate (docs/store-format.md).
 package enum UnsupportedFeature: String, Hashable, Codable, Sendable, CaseIterable {
+  /// Persistent history: there are rows in `ACHANGE` or `ATRANSACTION`.
   case persistentHistory
+  /// Derived attributes: there are triggers named `Z_DA_…`.
   case derivedAttributeTriggers
+  /// Mirroring to CloudKit: there are tables named `ANSCK…` or `ZANSCK…`.
   case cloudKitMirroring
 }
