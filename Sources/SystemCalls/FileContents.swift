@@ -5,9 +5,11 @@ package import SystemPackage
 private let temporaryFilesMade = Atomic<UInt64>(0)
 
 extension Files {
-  /// All bytes of a file; `.fileTooLarge` when there are more than `limit`.
+  /// All bytes of a file.
   ///
-  /// Reads to the end whatever size the system tells: that of a file of `/proc` is 0.
+  /// Reads to its end whatever size the system reports: that of a file of `/proc` is 0.
+  ///
+  /// - Throws: `SystemCallError`, with `.fileTooLarge` for more than `limit` bytes.
   package static func readFile(
     _ path: FilePath, limit: Int
   ) throws(SystemCallError) -> [UInt8] {
@@ -19,7 +21,7 @@ extension Files {
     }
   }
 
-  /// Opens a file, which is closed with the process's next program; a failure names the file.
+  /// Opens a file with `O_CLOEXEC`; errors name its path.
   package static func open(
     _ path: FilePath, mode: FileDescriptor.AccessMode,
     options: FileDescriptor.OpenOptions = [], permissions: FilePermissions? = nil
@@ -30,7 +32,9 @@ extension Files {
     }
   }
 
-  /// All bytes that follow in a descriptor; `.fileTooLarge` when there are more than `limit`.
+  /// All bytes from the current offset to the end.
+  ///
+  /// - Throws: `Errno`, with `.fileTooLarge` for more than `limit` bytes.
   package static func readToEnd(_ descriptor: FileDescriptor, limit: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -42,9 +46,9 @@ extension Files {
     }
   }
 
-  /// Puts a whole file in place: after a crash there is the old one or the new one, never a part.
+  /// Creates or replaces a file: after a crash there is the old or the new one, never a part.
   ///
-  /// - Parameter syncs: false where only a crash of the process has to leave the file whole.
+  /// - Parameter syncs: false if the file need not survive a crash of the system.
   package static func writeFileAtomically(
     _ bytes: some Sequence<UInt8>, to path: FilePath,
     mode: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead], syncs: Bool = true
@@ -72,15 +76,15 @@ extension Files {
     if syncs { try syncDirectory(parent(of: path)) }
   }
 
-  /// The folder that holds the name, `.` for a bare name.
+  /// The folder of a path, `.` for a bare name.
   package static func parent(of path: FilePath) -> FilePath {
     let parent = path.removingLastComponent()
     return parent.isEmpty ? FilePath(".") : parent
   }
 
-  /// A file without a name that holds `bytes`, read from its start.
+  /// A file without a name that contains `bytes`, opened at its start.
   ///
-  /// To hand a process its input: unlike a pipe, nobody must live to fill it.
+  /// It serves as standard input of a process: unlike a pipe, no other process has to fill it.
   package static func anonymousFile(
     containing bytes: [UInt8]
   ) throws(SystemCallError) -> FileDescriptor {

@@ -2,17 +2,21 @@ import CSystemShims
 package import SystemPackage
 
 extension Files {
-  /// How the bytes of a copy came to be where they are.
+  /// How a copy was made.
   package enum CopyMethod: String, Sendable {
-    /// Both files share their blocks until one is written.
+    /// Both files share their blocks until one of them is written.
     case cloned
+    /// The bytes were read and written.
     case copied
   }
 
-  /// Makes a new file with the bytes, the mode and, where permitted, the owner of another one.
+  /// Creates a file with the bytes, the mode and, where permitted, the owner of another one.
   ///
-  /// `progress` hears the bytes copied so far and stops the copy by throwing. What stops the copy
-  /// also removes the part made.
+  /// `progress` receives the bytes copied so far and may throw. After any error the new file is
+  /// removed.
+  ///
+  /// - Throws: `SystemCallError`, with `.fileExists` if the new path is taken, or the error of
+  ///   `progress`.
   @discardableResult
   package static func cloneOrCopy(
     from: FilePath, to: FilePath, progress: (Int64) throws -> Void = { _ in }
@@ -39,15 +43,15 @@ extension Files {
     }
   }
 
-  /// Gives a file the mode and, where permitted, the owner and the group of another one; false when
-  /// the owner was not permitted.
+  /// Copies the mode and, where permitted, owner and group; returns false if the owner was not
+  /// permitted.
   @discardableResult
   package static func copyAttributes(from: FilePath, to: FilePath) throws(SystemCallError) -> Bool {
     let wanted = try fileStatus(from)
     // The owner first: a change of the owner clears bits of the mode.
     let isOwned = to.withPlatformString { csystem_set_owner($0, wanted.owner, wanted.group) } == 0
     if !isOwned {
-      // One may be in the group without being allowed to give files away.
+      // A member of the group may set it without the right to change the owner.
       _ = to.withPlatformString { csystem_set_owner($0, .max, wanted.group) }
     }
     let mode = CInterop.Mode(wanted.mode)
@@ -73,8 +77,8 @@ extension Files {
       copied += Int64(count)
       try progress(copied)
     }
-    // Whatever the kernel refused or, for files without a size, did not see: both offsets are where
-    // it stopped. A real fault shows here again.
+    // The kernel may refuse, or stop early in files without a size; both offsets are where it
+    // stopped. A true error recurs here.
     var chunk = [UInt8](repeating: 0, count: 1 << 20)
     while true {
       let count = try calling(.read, path: path) {

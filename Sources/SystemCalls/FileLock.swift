@@ -1,8 +1,9 @@
 import CSystemShims
 package import SystemPackage
 
-/// The exclusive lock of a file, held until the value is gone or its process ends, however it ends.
+/// The exclusive lock of a file, held until the object or the process ends, however it ends.
 package final class FileLock: Sendable {
+  /// The path of the locked file.
   package let path: FilePath
   private let descriptor: FileDescriptor
 
@@ -15,10 +16,11 @@ package final class FileLock: Sendable {
     try? descriptor.close()  // closing releases, and cannot be tried again
   }
 
-  /// Locks a file, which is made if missing; nil when it is locked already, mostly by another
+  /// Locks a file, which is created if missing; nil if it is locked already, usually by another
   /// process.
   ///
-  /// The file stays when the lock is gone: removing it would let two hold the lock of one name.
+  /// The file remains when the lock ends: if it were removed, two processes could hold the lock of
+  /// one path.
   package static func acquire(_ path: FilePath) throws(SystemCallError) -> FileLock? {
     while true {
       let descriptor = try calling(.open, path: path) {
@@ -51,8 +53,8 @@ package final class FileLock: Sendable {
     let code = csystem_lock(descriptor.rawValue)
     if code == held { return false }
     try check(code, operation: .lock, path: path)
-    // flock does not reach other machines everywhere; the lock of the description does, where the
-    // file system has it. Where it does not, flock alone decides.
+    // On some network file systems flock does not exclude other machines, while the lock of the
+    // description does. Where that is not available, flock alone decides.
     return csystem_lock_description(descriptor.rawValue) != held
   }
 }

@@ -1,26 +1,35 @@
 import CSystemShims
 package import SystemPackage
 
-/// What the system knows of a file without reading it.
+/// The status of a file, `struct stat`.
 package struct FileStatus: Hashable, Sendable {
+  /// The size in bytes.
   package var size: Int64
-  /// Nanoseconds since 1970, clamped to what 64 bits hold.
+  /// The modification time in nanoseconds since 1970, clamped to 64 bits.
   package var modified: Int64
+  /// The number of the file on its device.
   package var inode: UInt64
+  /// Identifies the file system; renames are possible within one.
   package var device: UInt64
-  /// The permission bits, without the type.
+  /// The permission bits, without the file type.
   package var mode: UInt32
+  /// The user identifier of the owner.
   package var owner: UInt32
+  /// The group identifier.
   package var group: UInt32
+  /// The file type.
   package var kind: Kind
 
+  /// The file types; `other` has pipes, sockets and devices.
   package enum Kind: Sendable {
+    /// A link only if it was not followed.
     case file, directory, symbolicLink, other
   }
 
+  /// Whether the file is a folder.
   package var isDirectory: Bool { kind == .directory }
 
-  /// Whether both describe the same file, under whatever name.
+  /// Whether both describe the same file, regardless of the path.
   package func isSameFile(as other: FileStatus) -> Bool {
     inode == other.inode && device == other.device
   }
@@ -49,12 +58,12 @@ package struct FileStatus: Hashable, Sendable {
 }
 
 extension Files {
-  /// Whether this user may read and write the file, which is there.
+  /// Whether the file exists and this user may read and write it.
   package static func isReadableAndWritable(_ path: FilePath) -> Bool {
     path.withPlatformString { csystem_is_readable_and_writable($0) } == 1
   }
 
-  /// The status of the file; a symbolic link is followed unless asked otherwise.
+  /// The status of the file at a path, by default of the one to which a symbolic link leads.
   package static func fileStatus(
     _ path: FilePath, followLinks: Bool = true
   ) throws(SystemCallError) -> FileStatus {
@@ -64,7 +73,7 @@ extension Files {
     return FileStatus(status)
   }
 
-  /// The status of the file, or nil when nothing has that name.
+  /// The status of the file at a path, nil if there is none.
   package static func fileStatusIfPresent(
     _ path: FilePath, followLinks: Bool = true
   ) throws(SystemCallError) -> FileStatus? {
@@ -76,8 +85,9 @@ extension Files {
     }
   }
 
-  /// The absolute path of a file without symbolic links; `.noSuchFileOrDirectory` where there is
-  /// none.
+  /// The absolute path of a file, without symbolic links.
+  ///
+  /// - Throws: `SystemCallError`, with `.noSuchFileOrDirectory` if there is none.
   package static func resolved(_ path: FilePath) throws(SystemCallError) -> FilePath {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
     try check(
@@ -85,14 +95,14 @@ extension Files {
     return FilePath(platformString: buffer)
   }
 
-  /// The absolute path of a file that may not be there yet: its folder without symbolic links, its
-  /// name as it is.
+  /// The absolute path of a file that may not exist yet: its folder without symbolic links, and its
+  /// name unchanged.
   package static func resolvedFolder(of path: FilePath) throws(SystemCallError) -> FilePath {
     let folder = try resolved(parent(of: path))
     return path.lastComponent.map { folder.appending($0) } ?? folder
   }
 
-  /// The path under which a file was opened, where the system tells it.
+  /// The path of an open file, nil where the system does not provide it.
   package static func path(of descriptor: FileDescriptor) -> FilePath? {
     #if os(Linux)
       return try? resolved(FilePath("/proc/self/fd/\(descriptor.rawValue)"))
@@ -101,6 +111,7 @@ extension Files {
     #endif
   }
 
+  /// The status of an open file.
   package static func fileStatus(
     of descriptor: FileDescriptor
   ) throws(SystemCallError) -> FileStatus {
@@ -110,7 +121,7 @@ extension Files {
     return FileStatus(status)
   }
 
-  /// Bytes that an unprivileged process may still write where `path` lies.
+  /// The bytes that an unprivileged process may still write to the file system of `path`.
   package static func freeSpace(at path: FilePath) throws(SystemCallError) -> UInt64 {
     var bytes: UInt64 = 0
     try check(
@@ -118,8 +129,8 @@ extension Files {
     return bytes
   }
 
-  /// Whether another machine or a program (FUSE) keeps the file system: locks, shared memory and
-  /// renames are then not to be trusted.
+  /// Whether the file system belongs to another machine or to a program (FUSE), so that locks,
+  /// shared memory and renames are unreliable.
   package static func isOnNetworkFileSystem(_ path: FilePath) throws(SystemCallError) -> Bool {
     try check(
       path.withPlatformString { csystem_is_network_file_system($0) }, operation: .fileSystemKind,

@@ -4,7 +4,7 @@ package import SystemPackage
 /// Calls on files and folders that neither Swift nor SystemPackage offers on every platform.
 ///
 /// A process that has a store open through SQLite must not read, copy or synchronize that store
-/// here: closing any descriptor of a file drops all of the process's fcntl locks on it
+/// here: closing any descriptor of a file drops all fcntl locks of the process on it
 /// (sqlite.org/howtocorrupt.html, "POSIX advisory locks cancelled by a separate thread"). Status,
 /// attributes and names are safe, since they open nothing.
 package enum Files {}
@@ -12,8 +12,10 @@ package enum Files {}
 // MARK: - Names
 
 extension Files {
-  /// Swaps two names in one step; `.invalidArgument`, `.noFunction` or `.notSupported` when the
-  /// file system cannot.
+  /// Exchanges the files of two paths in one step.
+  ///
+  /// - Throws: `SystemCallError`, with `.invalidArgument`, `.noFunction` or `.notSupported` if the
+  ///   file system cannot.
   package static func exchange(
     _ first: FilePath, _ second: FilePath
   ) throws(SystemCallError) {
@@ -23,7 +25,9 @@ extension Files {
     try check(code, operation: .exchange, path: first)
   }
 
-  /// Renames unless the new name is taken (`.fileExists`).
+  /// Renames a file.
+  ///
+  /// - Throws: `SystemCallError`, with `.fileExists` if the new path is taken.
   package static func renameNoReplace(
     _ from: FilePath, to: FilePath
   ) throws(SystemCallError) {
@@ -33,7 +37,9 @@ extension Files {
     try check(code, operation: .rename, path: from)
   }
 
-  /// Gives a file a second name, which nothing has yet (`.fileExists`).
+  /// Creates a hard link.
+  ///
+  /// - Throws: `SystemCallError`, with `.fileExists` if the new path is taken.
   package static func link(from: FilePath, to: FilePath) throws(SystemCallError) {
     let code = from.withPlatformString { from in
       to.withPlatformString { csystem_link(from, $0) }
@@ -41,7 +47,7 @@ extension Files {
     try check(code, operation: .link, path: to)
   }
 
-  /// Renames and replaces what has the new name.
+  /// Renames a file, and replaces the one at the new path.
   package static func rename(_ from: FilePath, to: FilePath) throws(SystemCallError) {
     let code = from.withPlatformString { from in
       to.withPlatformString { csystem_rename(from, $0) }
@@ -49,7 +55,7 @@ extension Files {
     try check(code, operation: .rename, path: from)
   }
 
-  /// Removes a file or a link; false when there was none.
+  /// Removes a file or a link; returns false if there was none.
   @discardableResult
   package static func remove(_ path: FilePath) throws(SystemCallError) -> Bool {
     let code = path.withPlatformString { csystem_unlink($0) }
@@ -62,7 +68,7 @@ extension Files {
 // MARK: - Folders
 
 extension Files {
-  /// Makes a folder; false when it is there already.
+  /// Creates a folder; returns false if it exists.
   @discardableResult
   package static func createDirectory(
     _ path: FilePath,
@@ -77,7 +83,7 @@ extension Files {
     return true
   }
 
-  /// The names in a folder, sorted.
+  /// The names in a folder, sorted, without `.` and `..`.
   package static func listDirectory(
     _ path: FilePath
   ) throws(SystemCallError) -> [FilePath.Component] {
@@ -98,7 +104,7 @@ extension Files {
     return names.sorted { $0.string < $1.string }
   }
 
-  /// Removes a folder with nothing in it; false where something is in it or it is gone already.
+  /// Removes an empty folder; returns false if it is not empty or does not exist.
   @discardableResult
   package static func removeDirectory(_ path: FilePath) throws(SystemCallError) -> Bool {
     let code = path.withPlatformString { csystem_remove_directory($0) }
@@ -108,7 +114,7 @@ extension Files {
     return true
   }
 
-  /// Removes a regular file; false where there is none of that name, or a link or a folder.
+  /// Removes a regular file; returns false if the path is free, or that of a link or a folder.
   @discardableResult
   package static func removeRegularFile(_ path: FilePath) throws(SystemCallError) -> Bool {
     guard try fileStatusIfPresent(path, followLinks: false)?.kind == .file else { return false }
@@ -119,20 +125,21 @@ extension Files {
 // MARK: - Durability
 
 extension Files {
-  /// Returns when what was written is on the disk.
+  /// Writes an open file through to the disk.
   package static func syncFile(_ descriptor: FileDescriptor) throws(SystemCallError) {
     try check(csystem_sync(descriptor.rawValue), operation: .synchronize, path: nil)
   }
 
+  /// Writes a file through to the disk.
   package static func syncFile(_ path: FilePath) throws(SystemCallError) {
     try sync(path, options: .closeOnExec)
   }
 
-  /// More files than that are better synced with all of their file system.
+  /// The number of files up to which syncing each is faster than syncing their file system.
   package static let fewFiles = 16
 
-  /// Returns when many files in a folder are on the disk, and their names; where they are more than
-  /// a few, so is all of their file system.
+  /// Writes files and their folder through to the disk; for more than `fewFiles` the whole file
+  /// system.
   package static func syncFiles(
     _ names: [FilePath.Component], in folder: FilePath
   ) throws(SystemCallError) {
@@ -153,8 +160,9 @@ extension Files {
     return true
   }
 
-  /// Has the system begin to write a part of a file to the disk; `.notSupported` where it only
-  /// does so by itself.
+  /// Starts to write a part of a file to the disk, without waiting for it.
+  ///
+  /// - Throws: `SystemCallError`, with `.notSupported` where this is not possible.
   package static func beginWriteback(
     _ descriptor: FileDescriptor, from offset: Int64, count: Int64
   ) throws(SystemCallError) {
@@ -163,22 +171,23 @@ extension Files {
       path: nil)
   }
 
-  /// Opens a file for writing whole blocks past the page cache; nil where the file system or the
-  /// platform does not offer it.
+  /// Opens a file for writing whole blocks past the page cache; nil where this is not possible.
   package static func openDirect(_ path: FilePath) throws(SystemCallError) -> FileDescriptor? {
     let code = path.withPlatformString { csystem_open_direct($0) }
     if [.invalidArgument, .notSupported].contains(Errno(rawValue: -code)) { return nil }
     return FileDescriptor(rawValue: try check(code, operation: .open, path: path))
   }
 
-  /// Gives a file its blocks before it is written; `.notSupported` where that is not possible.
+  /// Allocates the blocks of a file, whose size grows to `bytes`.
+  ///
+  /// - Throws: `SystemCallError`, with `.notSupported` where this is not possible.
   package static func reserve(
     _ descriptor: FileDescriptor, bytes: Int64
   ) throws(SystemCallError) {
     try check(csystem_reserve(descriptor.rawValue, bytes), operation: .reserve, path: nil)
   }
 
-  /// Returns when the names in the folder are on the disk.
+  /// Writes the names in a folder through to the disk.
   package static func syncDirectory(_ path: FilePath) throws(SystemCallError) {
     try sync(path, options: [.directory, .closeOnExec])
   }

@@ -4,18 +4,18 @@ import SystemPackage
 
 /// The memory of this process, in bytes.
 package struct MemoryUse: Hashable, Sendable {
-  /// What the process alone needs, in memory or swapped out: neither its code nor mapped files.
+  /// Memory of the process alone, resident or swapped out: without code and mapped files.
   package var occupied: UInt64
-  /// The most that was ever resident at once, code and mapped files included.
+  /// The largest resident set so far, including code and mapped files.
   package var residentPeak: UInt64
 
-  /// What the system tells now; nil where it does not.
+  /// The present numbers, nil where the system has no `/proc/self/status`.
   package static func current() -> MemoryUse? {
     guard let bytes = try? Files.readFile("/proc/self/status", limit: 65_536) else { return nil }
     return MemoryUse(parsing: bytes)
   }
 
-  // Bytes, and no text for each line: this is asked while rows wait.
+  // Parses bytes, without a string for each line: workers sample while they migrate rows.
   init?(parsing status: [UInt8]) {
     var kilobytes: [String: UInt64] = [:]
     for line in status.split(separator: UInt8(ascii: "\n")) {
@@ -36,8 +36,8 @@ package struct MemoryUse: Hashable, Sendable {
 }
 
 extension UnsafeMutableRawPointer {
-  /// Memory for buffers that the disk reads: where the system can, in pages of two mebibytes, of
-  /// which each write has to look up and pin hundreds less.
+  /// Allocates a buffer for input and output, in pages of 2 MiB where possible: each write then
+  /// pins far fewer pages.
   package static func allocateLarge(byteCount: Int) -> UnsafeMutableRawPointer {
     let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 2 << 20)
     // A hint: small pages do as well, only slower.
@@ -58,16 +58,17 @@ extension UInt64 {
   }
 }
 
-/// The most memory this process occupied at any time someone asked.
+/// The largest memory use of this process among all samples.
 package final class PeakMemory: Sendable {
   private let bytes = Atomic<UInt64>(0)
 
+  /// Starts without a sample.
   package init() {}
 
-  /// The peak so far.
+  /// The largest sample so far, in bytes; 0 before the first.
   package var peak: UInt64 { bytes.load(ordering: .relaxed) }
 
-  /// Looks now, and tells the peak so far.
+  /// Takes a sample, and returns the largest so far.
   @discardableResult
   package func sample() -> UInt64 {
     let now = MemoryUse.current()?.occupied ?? 0

@@ -11,10 +11,10 @@ package import SystemPackage
 
 /// Calls on this process and on others.
 package enum Processes {
-  /// Has the thread wait.
+  /// Suspends the thread.
   package static func sleep(microseconds: UInt32) { _ = usleep(microseconds) }
 
-  /// Tells the calling thread from all others that run.
+  /// Identifies the calling thread among those that are running.
   package static var currentThread: UInt {
     #if os(Linux)
       pthread_self()
@@ -23,30 +23,30 @@ package enum Processes {
     #endif
   }
 
-  /// The number of this process.
+  /// The identifier of this process.
   package static var own: Int32 { getpid() }
 
-  /// When the process started, in ticks since the machine did; nil when there is none of that
-  /// number.
+  /// The start of a process in clock ticks since the system started, nil if there is no such
+  /// process.
   ///
-  /// Number and start together name one process for ever: numbers are used again.
+  /// Identifiers are used again; together with the start they name one process for good.
   package static func startTime(of process: Int32) -> UInt64? {
     stat(of: process)?.startTime
   }
 
-  /// What this process sees of another one.
+  /// What this process can see of another one.
   package enum Presence: Hashable, Sendable {
+    /// The process exists and is not stopped.
     case running
     /// A signal or a debugger has stopped it.
     case stopped
+    /// No process has the identifier and the start time.
     case gone
-    /// Some process has the number, and the system does not show which.
+    /// A process has the identifier, and the system does not show its start time.
     case hidden
   }
 
-  /// What is to be seen of that very process.
-  ///
-  /// One that has ended and waits for its parent is gone.
+  /// What can be seen of the process with this identifier and start time; a zombie is gone.
   package static func presence(_ process: Int32, startTime: UInt64) -> Presence {
     guard process > 0 else { return .gone }
     guard let stat = stat(of: process) else {
@@ -57,12 +57,12 @@ package enum Processes {
     return "Tt".utf8.contains(stat.state) ? .stopped : .running
   }
 
-  /// Whether that very process runs, stopped or not.
+  /// Whether the process with this identifier and start time exists, stopped or not.
   package static func isAlive(_ process: Int32, startTime: UInt64) -> Bool {
     [.running, .stopped].contains(presence(process, startTime: startTime))
   }
 
-  /// Changes with each start of the machine; nil where the system does not tell.
+  /// Identifies the start of the system, 16 bytes; nil where it has no `boot_id`.
   package static var bootID: [UInt8]? {
     let path: FilePath = "/proc/sys/kernel/random/boot_id"
     guard let bytes = try? Files.readFile(path, limit: 64) else { return nil }
@@ -74,21 +74,23 @@ package enum Processes {
     return stride(from: 0, to: 32, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 
-  /// Ends this process with its parent, by `signal`; throws `.noSuchProcess` when that is gone.
+  /// Has the system send `signal` to this process when its parent ends; to be called first in a
+  /// child.
   ///
-  /// The first thing a child does: `parent` is the number that the parent told it.
+  /// - Parameter parent: the identifier of the parent, as the parent passed it on. - Throws:
+  ///   `SystemCallError`, with `.noSuchProcess` if the parent has ended already.
   package static func dieWithParent(
     _ parent: Int32, signal: Int32 = SIGKILL
   ) throws(SystemCallError) {
     try check(csystem_die_with_parent(signal, parent), operation: .dieWithParent, path: nil)
   }
 
-  /// Makes a write to a closed pipe fail instead of ending this process.
+  /// Makes a write to a closed pipe fail instead of killing the process with SIGPIPE.
   package static func ignoreBrokenPipes() throws(SystemCallError) {
     try check(csystem_ignore_signal(SIGPIPE), operation: .ignoreSignal, path: nil)
   }
 
-  /// Allows as many open descriptors as the system lets this process have, and tells the number.
+  /// Raises the limit of open descriptors to the hard limit, and returns it.
   @discardableResult
   package static func raiseDescriptorLimit() throws(SystemCallError) -> UInt64 {
     var limit: UInt64 = 0
@@ -96,7 +98,7 @@ package enum Processes {
     return limit
   }
 
-  /// The columns of a terminal; nil when the descriptor is none, 80 when it does not tell.
+  /// The columns of a terminal, 80 if unknown; nil if the descriptor is not a terminal.
   package static func terminalWidth(of descriptor: FileDescriptor) -> Int? {
     let width = csystem_terminal_width(descriptor.rawValue)
     return width < 0 ? nil : width == 0 ? 80 : Int(width)
@@ -107,7 +109,7 @@ package enum Processes {
     var startTime: UInt64
   }
 
-  /// The fields 3 and 22 of `/proc/PID/stat`, proc_pid_stat(5).
+  /// Fields 3 and 22 of `/proc/PID/stat`, proc_pid_stat(5).
   private static func stat(of process: Int32) -> Stat? {
     let path = FilePath("/proc/\(process)/stat")
     guard process > 0, let bytes = try? Files.readFile(path, limit: 16_384),
@@ -122,7 +124,7 @@ package enum Processes {
   }
 }
 
-/// The clock that people and other processes read.
+/// The clock of the system, which can be set.
 package enum WallClock {
   /// Nanoseconds since 1970.
   package static func now() -> Int64 {

@@ -1,12 +1,14 @@
 import CSystemShims
 package import SystemPackage
 
-/// A lock of a run of bytes of a file, held until the value is gone or its process ends.
+/// A lock on a range of bytes of a file, held until the object or the process ends.
 ///
-/// It meets the locks that other programs take of the same bytes, SQLite's among them.
+/// It conflicts with the locks of other programs on the same bytes, such as SQLite's.
 package final class RegionLock: Sendable {
+  /// Whether other locks on the bytes are possible.
   package enum Kind: Sendable { case shared, exclusive }
 
+  /// The path of the locked file.
   package let path: FilePath
   private let descriptor: FileDescriptor
 
@@ -19,7 +21,7 @@ package final class RegionLock: Sendable {
     try? descriptor.close()  // closing releases, and cannot be tried again
   }
 
-  /// Locks the bytes of an existing file without waiting; nil when another process is in the way.
+  /// Locks bytes of an existing file without waiting; nil if another lock conflicts.
   package static func acquire(
     _ path: FilePath, kind: Kind, bytes: Range<Int64>
   ) throws(SystemCallError) -> RegionLock? {

@@ -9,9 +9,7 @@ import Dispatch
 #endif
 
 extension Processes {
-  /// The signals that ask this process to stop, SIGINT and SIGTERM, instead of ending it.
-  ///
-  /// From the call on they have no other effect.
+  /// A stream of SIGINT and SIGTERM, which from now on do not end the process.
   package static func stopSignals() -> AsyncStream<Int32> {
     AsyncStream { continuation in
       let sources = [SIGINT, SIGTERM].map { number in
@@ -33,7 +31,7 @@ extension Processes {
     of number: Int32, to continuation: AsyncStream<Int32>.Continuation
   ) -> Source {
     let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-    // `@Sendable` keeps the actor of whoever called out of the handler, which runs on a queue.
+    // `@Sendable` keeps the handler, which runs on a queue, from inheriting the caller's actor.
     source.setEventHandler { @Sendable in continuation.yield(number) }
     source.resume()
     return Source(source: source)

@@ -1,17 +1,25 @@
 package import SystemPackage
 
-/// What was asked of the system, of which file, and what it answered.
+/// A system call that failed.
 package struct SystemCallError: Error, Hashable, Sendable {
+  /// What was attempted; several system calls may belong to one operation.
   package enum Operation: String, Sendable {
+    /// On contents and names of files.
     case open, read, write, reserve, synchronize, lock, rename, link, exchange, remove, copy
+    /// On attributes, folders and file systems.
     case status, setAttributes, listDirectory, createDirectory, freeSpace, fileSystemKind
+    /// On the process itself.
     case memoryFile, descriptorLimit, ignoreSignal, dieWithParent
   }
 
+  /// What was attempted.
   package var operation: Operation
+  /// The file concerned, nil where none or only its descriptor is known.
   package var path: FilePath?
+  /// The error number of the system.
   package var errno: Errno
 
+  /// Creates the error of an operation.
   package init(operation: Operation, path: FilePath?, errno: Errno) {
     self.operation = operation
     self.path = path
@@ -19,7 +27,7 @@ package struct SystemCallError: Error, Hashable, Sendable {
   }
 }
 
-/// Turns the answer of a shim, the result or `-errno`, into the result or an error.
+/// Returns the result of a shim, or throws the error that a negative one stands for.
 @discardableResult
 func check<Code: SignedInteger>(
   _ code: Code, operation: SystemCallError.Operation, path: FilePath?
@@ -30,7 +38,8 @@ func check<Code: SignedInteger>(
   return code
 }
 
-/// Runs calls of SystemPackage, which throw a bare `Errno`, or several of this module.
+/// Runs calls of SystemPackage, which throw a bare `Errno`, or of this module, and names the
+/// operation and the path.
 func calling<Result>(
   _ operation: SystemCallError.Operation, path: FilePath?, body: () throws -> Result
 ) throws(SystemCallError) -> Result {

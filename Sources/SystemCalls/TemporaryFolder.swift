@@ -1,11 +1,12 @@
 import Foundation
 package import SystemPackage
 
-/// A folder for files that nobody needs when the value is gone, readable by this user alone.
+/// A folder that is removed with the object, accessible to this user only.
 package final class TemporaryFolder: Sendable {
+  /// The path of the folder.
   package let path: FilePath
 
-  /// Makes the folder where the system keeps temporary files.
+  /// Creates the folder among the system's temporary files.
   package init() throws(SystemCallError) {
     path = FilePath(NSTemporaryDirectory()).appending("godwit-\(UUID().uuidString)")
     guard try Files.createDirectory(path, mode: .ownerReadWriteExecute) else {
@@ -14,8 +15,8 @@ package final class TemporaryFolder: Sendable {
   }
 
   deinit {
-    // Nobody else may write here, so all files are those of this process. What cannot be removed
-    // lies where the system clears up by itself.
+    // Only this user can write here, so all files are of this process. What cannot be removed lies
+    // where the system removes it in time.
     for name in (try? Files.listDirectory(path)) ?? [] {
       _ = try? Files.removeRegularFile(path.appending(name))
     }
