@@ -3,37 +3,47 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-/// One database file with its tables, opened at most once per process.
+/// An LMDB database in a single file with its tables, opened at most once per process.
 ///
-/// Changes outlive the process at once, but a power cut only since the last `sync`: the file is for
-/// what may be lost. It must lie on a file system of this machine.
+/// Commits survive the process at once, but a power cut only after `sync`: the file is for data
+/// that may be lost. It has to lie on a file system of this machine.
 package final class LMDBEnvironment: @unchecked Sendable {
   // @unchecked: threads may share an open environment, and the stored properties never change.
 
+  /// What the environment is opened for.
   package enum Access: Hashable, Sendable {
-    /// Makes the file and its tables if missing. The size is a limit, not what the file takes, and
-    /// is fixed: processes that let it grow damage the file.
+    /// Creates the file and missing tables.
+    ///
+    /// The size in bytes is fixed and a limit: the file grows as needed, and a process with another
+    /// size would damage it.
     case create(mapSize: Int)
+    /// Writes to a file that exists.
     case write
+    /// Reads a file that exists, whether or not this user may write its lock file.
     case readOnly
   }
 
-  /// How this process keeps out of the way of writers.
+  /// How this process is protected from writers.
   package enum Locking: Hashable, Sendable {
-    /// As a reader that writers know of, or as a writer.
+    /// By the lock file, as a reader or a writer.
     case shared
-    /// Not at all, since the lock file may not be written: a read counts only if nothing was
-    /// committed meanwhile.
+    /// Not at all, since the lock file is not writable: a read counts only if nothing was committed
+    /// meanwhile.
     case none
   }
 
+  /// The path of the file; its lock file has the suffix `-lock`.
   package let path: FilePath
+  /// How reads are protected from writers.
   package let locking: Locking
   let handle: OpaquePointer
   private let tables: [String: LMDBTable]
   private let identities: Set<OpenFiles.Identity>
   private let writer = Atomic<UInt>(0)
 
+  /// Opens the file and its tables, of which there are at most 8.
+  ///
+  /// - Throws: `LMDBError`, with `alreadyOpen` if this process has the file open.
   package init(
     path: FilePath, tables names: [String], access: Access
   ) throws(LMDBError) {
@@ -62,16 +72,18 @@ package final class LMDBEnvironment: @unchecked Sendable {
   private static let mostTables = 8
   private static let mostReaders: UInt32 = 1024
 
-  /// The table, one of those named when the file was opened.
+  /// A table that was named when the file was opened.
   package func table(name: String) -> LMDBTable {
     guard let table = tables[name] else { preconditionFailure("\(name) was not opened") }
     return table
   }
 
-  /// Runs `body` in a transaction that no other process or thread writes beside, and commits.
+  /// Runs `body` in a write transaction and commits it; if `body` throws, nothing has changed.
   ///
-  /// Other writers wait meanwhile, without a limit: nothing but reads and writes of tables belongs
-  /// into `body`. When it throws, nothing has changed.
+  /// All other writers wait for it without a limit, so `body` should do nothing but read and write
+  /// tables.
+  ///
+  /// The corresponding C functions are `mdb_txn_begin` and `mdb_txn_commit`.
   package func write<Result>(
     _ body: (borrowing WriteTransaction) throws(LMDBError) -> Result
   ) throws(LMDBError) -> Result {
@@ -93,9 +105,9 @@ package final class LMDBEnvironment: @unchecked Sendable {
     return result
   }
 
-  /// Runs `body` on a state of the tables that does not change meanwhile, and copies results out.
+  /// Runs `body` in a read transaction, on one state of the tables; `body` copies what it returns.
   ///
-  /// Without a lock it is run again until nothing was committed meanwhile: a writer overwrites
+  /// Without a lock it runs again until nothing was committed meanwhile: a writer overwrites the
   /// pages of a state after two more commits at the earliest.
   package func read<Result>(
     _ body: (borrowing ReadTransaction) throws(LMDBError) -> Result
@@ -107,7 +119,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
       do throws(LMDBError) {
         result = try readOnce(body)
       } catch {
-        // What was being overwritten may look like anything.
+        // Pages that are being overwritten may cause any error.
         if lastTransaction == before { throw error }
         result = nil
       }
@@ -134,12 +146,16 @@ package final class LMDBEnvironment: @unchecked Sendable {
     return begun
   }
 
-  /// Returns when all that was committed is on the disk.
+  /// Writes all commits through to the disk.
+  ///
+  /// The corresponding C function is `mdb_env_sync`.
   package func sync() throws(LMDBError) {
     try check(mdb_env_sync(handle, 1), operation: .synchronize, path: path)
   }
 
-  /// Frees what killed readers still hold, which keeps the file from growing; tells their number.
+  /// Clears the slots of killed readers, which let the file grow, and returns their number.
+  ///
+  /// The corresponding C function is `mdb_reader_check`.
   @discardableResult
   package func clearDeadReaders() throws(LMDBError) -> Int {
     var dead: Int32 = 0
@@ -147,7 +163,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
     return Int(dead)
   }
 
-  /// Grows with each transaction committed by any process.
+  /// The number of the last commit by any process.
   package var lastTransaction: UInt64 {
     var info = MDB_envinfo()
     let code = mdb_env_info(handle, &info)
@@ -159,7 +175,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
 // MARK: - Opening
 
 extension LMDBEnvironment {
-  /// Opens an environment, again where another process opens or closes it at the same time.
+  /// Opens an environment, and tries again if another process opens or closes it meanwhile.
   private static func openRetrying(
     _ path: FilePath, access: Access, locking: Locking
   ) throws(LMDBError) -> OpaquePointer {
@@ -180,7 +196,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// A reader locks where it may and where there is a lock file: it leaves none behind.
+  /// Readers lock only where a lock file exists and is writable, and never create one.
   private static func locking(ofReader path: FilePath) -> Locking {
     Files.isReadableAndWritable(FilePath(path.string + "-lock")) ? .shared : .none
   }
@@ -219,15 +235,16 @@ extension LMDBEnvironment {
     }
   }
 
-  /// A power cut may leave a file shorter than its header says: reading its end would end the
-  /// process.
+  /// Checks that the file is as long as its header says.
+  ///
+  /// A power cut may leave it shorter; reading beyond its end would kill the process.
   private static func checkLength(
     _ handle: OpaquePointer, path: FilePath
   ) throws(LMDBError) {
     var (info, pages) = (MDB_envinfo(), MDB_stat())
     try check(mdb_env_info(handle, &info), operation: .open, path: path)
     try check(mdb_env_stat(handle, &pages), operation: .open, path: path)
-    // A file that was removed meanwhile is all there.
+    // The open file of a removed name is complete.
     guard let status = try? Files.fileStatus(path) else { return }
     let (last, size) = (UInt64(info.me_last_pgno), UInt64(pages.ms_psize))
     let (needed, overflow) = size.multipliedReportingOverflow(by: last &+ 1)
@@ -236,7 +253,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Opens all tables in one transaction: LMDB forbids opening them in several at once.
+  /// Opens all tables in one transaction, since LMDB forbids opening them in several at once.
   private static func openTables(
     _ names: [String], handle: OpaquePointer, path: FilePath, access: Access
   ) throws(LMDBError) -> [String: LMDBTable] {

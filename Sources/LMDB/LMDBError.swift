@@ -1,29 +1,40 @@
 import CLMDB
 package import SystemPackage
 
-/// What was asked of a database file, and what went wrong.
+/// Which operation on a database file failed, and why.
 package struct LMDBError: Error, Hashable, Sendable {
+  /// The operations that can fail.
   package enum Operation: String, Sendable {
+    /// As the C functions `mdb_env_open`, `mdb_dbi_open`, `mdb_txn_begin`, `mdb_get`, `mdb_put`,
+    /// `mdb_del`, `mdb_cursor_get`, `mdb_txn_commit`, `mdb_env_sync` and `mdb_reader_check`.
     case open, openTable, begin, get, put, delete, iterate, commit, synchronize, clearDeadReaders
   }
 
+  /// Why an operation failed.
   package enum Problem: Hashable, Sendable {
-    /// This process has the file open, and a second time would break its locks.
+    /// This process has the file open; opening it twice would break its locks.
     case alreadyOpen
-    /// The file ends before the last page that it counts.
+    /// The file is shorter than its header says.
     case truncated
+    /// The file has no table of this name.
     case missingTable(String)
+    /// The file has reached its maximum size (`MDB_MAP_FULL`).
     case mapFull
+    /// All reader slots are taken (`MDB_READERS_FULL`).
     case readersFull
-    /// Writers left no moment in which to read without a lock.
+    /// Writers committed during every attempt to read without a lock.
     case busy
+    /// A system call failed.
     case system(Errno)
     /// Another of LMDB's own codes, see `message`.
     case library(code: Int32)
   }
 
+  /// The operation that failed.
   package var operation: Operation
+  /// The path of the database file.
   package var path: FilePath
+  /// Why it failed.
   package var problem: Problem
 
   init(operation: Operation, path: FilePath, problem: Problem) {
@@ -43,7 +54,7 @@ package struct LMDBError: Error, Hashable, Sendable {
     self.init(operation: operation, path: path, problem: problem)
   }
 
-  /// The library's own words for one of its codes.
+  /// LMDB's description of one of its codes.
   package static func message(of code: Int32) -> String {
     String(cString: mdb_strerror(code))
   }

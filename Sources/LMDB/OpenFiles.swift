@@ -5,15 +5,16 @@ import SystemPackage
 
 /// The database files that this process has open.
 ///
-/// LMDB's locks are those of fcntl, which a process loses when any of its descriptors of the file
-/// is closed; lmdb.h: "Do not have open an LMDB database twice in the same process at the same
-/// time." LMDB itself does not notice.
+/// LMDB uses fcntl locks, which a process loses when it closes any descriptor of the file; lmdb.h:
+/// "Do not have open an LMDB database twice in the same process at the same time." LMDB itself does
+/// not notice.
 enum OpenFiles {
+  /// Identifies a file regardless of its path.
   struct Identity: Hashable {
     var device: UInt64
     var inode: UInt64
 
-    /// Asks by name: opening the file to ask would itself break the locks.
+    /// Looks up the path; opening the file for that would itself break the locks.
     init?(_ path: String) {
       guard let status = try? Files.fileStatus(FilePath(path)) else { return nil }
       device = status.device
@@ -23,7 +24,7 @@ enum OpenFiles {
 
   private static let open = Mutex<Set<Identity>>([])
 
-  /// Runs `body`, which opens the file, unless the file or its lock file is open already.
+  /// Runs `body`, which opens the file, unless this process has the file or its lock file open.
   static func opening(
     _ path: FilePath, body: () throws(LMDBError) -> OpaquePointer
   ) throws(LMDBError) -> (OpaquePointer, Set<Identity>) {
@@ -43,6 +44,7 @@ enum OpenFiles {
     return try result.get()
   }
 
+  /// Closes an environment and allows its files to be opened again.
   static func close(_ handle: OpaquePointer, identities: Set<Identity>) {
     open.withLock { open in
       mdb_env_close(handle)

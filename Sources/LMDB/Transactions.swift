@@ -1,24 +1,26 @@
 import CLMDB
 import SystemPackage
 
-/// A named table of an environment.
+/// A named table of an environment, `MDB_dbi`.
 package struct LMDBTable: Sendable {
   let handle: MDB_dbi
 }
 
-/// A state of the tables; given to a closure, and over with it.
+/// One state of the tables, valid during the closure that receives it.
 package struct ReadTransaction: ~Copyable {
   let handle: OpaquePointer
   let path: FilePath
 
-  /// A copy of the value: the page belongs to the transaction.
+  /// A copy of the value, because its page belongs to the transaction; nil if the key is not there.
+  ///
+  /// The corresponding C function is `mdb_get`.
   package borrowing func value(
     at key: [UInt8], in table: LMDBTable
   ) throws(LMDBError) -> [UInt8]? {
     try get(key, table: table, transaction: handle, path: path)
   }
 
-  /// Copies of all keys and values, ordered by the bytes of the key.
+  /// Copies of all keys and values, sorted by the bytes of the keys.
   package borrowing func entries(
     of table: LMDBTable
   ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
@@ -26,25 +28,31 @@ package struct ReadTransaction: ~Copyable {
   }
 }
 
-/// A change of the tables; given to a closure, committed when it returns, undone when it throws.
+/// A change of the tables, committed when the closure that receives it returns, undone if it
+/// throws.
 ///
-/// Belongs to the thread that began it, so it can neither be copied nor cross an `await`.
+/// It belongs to its thread, so it can neither be copied nor cross an `await`.
 package struct WriteTransaction: ~Copyable {
   let handle: OpaquePointer
   let path: FilePath
 
+  /// A copy of the value, with the changes made so far; nil if the key is not there.
   package borrowing func value(
     at key: [UInt8], in table: LMDBTable
   ) throws(LMDBError) -> [UInt8]? {
     try get(key, table: table, transaction: handle, path: path)
   }
 
+  /// Copies of all keys and values, with the changes made so far, sorted by the bytes of the keys.
   package borrowing func entries(
     of table: LMDBTable
   ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
     try copyEntries(table, transaction: handle, path: path)
   }
 
+  /// Sets the value of a key.
+  ///
+  /// The corresponding C function is `mdb_put`.
   package borrowing func put(
     _ value: [UInt8], at key: [UInt8], in table: LMDBTable
   ) throws(LMDBError) {
@@ -54,7 +62,9 @@ package struct WriteTransaction: ~Copyable {
     try check(code, operation: .put, path: path)
   }
 
-  /// Removes the key; false when it was not there.
+  /// Removes a key; returns false if it was not there.
+  ///
+  /// The corresponding C function is `mdb_del`.
   @discardableResult
   package borrowing func delete(
     _ key: [UInt8], in table: LMDBTable
@@ -96,7 +106,7 @@ private func copy(_ value: MDB_val) -> [UInt8] {
   [UInt8](UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
 }
 
-/// Lends bytes to LMDB, which takes mutable pointers but writes to none of them here.
+/// Passes bytes to LMDB, whose pointers are mutable though it writes to none of these.
 private func withValue(_ bytes: [UInt8], body: (inout MDB_val) -> Int32) -> Int32 {
   bytes.withUnsafeBytes { bytes in
     var value = MDB_val(
