@@ -1,11 +1,11 @@
-// A part of an archive that nobody understands is carried from one archive to another as it is: the
-// object with everything that it leads to, as an archive of its own.
+// Objects of unknown classes move from one archive to another unchanged: an object with everything
+// that it refers to, as an archive of its own.
 
 extension KeyedArchive {
-  /// The object and all that it leads to, as an archive of its own.
+  /// The object with everything that it refers to, as an archive of its own.
   ///
-  /// nil where that is damaged or too much, or where it leads to an object of one of the classes:
-  /// whatever refers to the rest of its archive means nothing without it.
+  /// nil if that is damaged or larger than 50,000 values, or if it refers to an object of one of
+  /// the given classes, which has no meaning outside its archive.
   package func extracted(_ id: ID, notTo classes: Set<String>) -> [UInt8]? {
     var extract = ArchiveExtract(archive: self, barred: classes)
     guard let objects = extract.objects(from: id.rawValue) else { return nil }
@@ -19,10 +19,10 @@ extension KeyedArchive {
 private struct ArchiveExtract {
   let archive: KeyedArchive
   let barred: Set<String>
-  /// The number in the extract of each object of the archive.
+  /// The number in the extract, by the number in the archive.
   private var numbers: [Int: Int] = [0: 0]
   private var open: [Int] = []
-  /// Values that may still come along.
+  /// How many more values may be extracted.
   private var budget = 50_000
 
   init(archive: KeyedArchive, barred: Set<String>) {
@@ -87,7 +87,8 @@ private struct ArchiveExtract {
 }
 
 extension PropertyList {
-  /// The tree with every reference to an object moved on; what names none of them becomes nil.
+  /// The tree with `distance` added to every object number; numbers from `limit` on become those of
+  /// `$null`.
   func shifted(by distance: Int, limit: Int) -> PropertyList {
     switch self {
     case .uid(let value): .uid(value == 0 || value >= limit ? 0 : value + distance)

@@ -1,34 +1,55 @@
 /// A binary property list as its flat table of objects, which refer to each other by number.
 ///
-/// Neither reading nor writing recurses, so no depth and no cycle can hurt.
+/// Neither reading nor writing recurses, so depth and cycles do no harm.
 package struct BinaryPropertyList: Hashable, Sendable {
-  /// One object of the table; the members of a collection are numbers of other objects.
+  /// One object of the table; members of collections are numbers of other objects.
+  ///
+  /// The markers are those of CFBinaryPList.c.
   package enum Object: Hashable, Sendable {
+    /// The marker 0x00.
     case null
+    /// The markers 0x08 for false and 0x09 for true.
     case boolean(Bool)
+    /// A number of 1, 2 or 4 bytes without a sign, or of 8 bytes with one: the markers 0x10 to
+    /// 0x13.
     case integer(Int64)
-    /// A number beyond `Int64`.
+    /// A number beyond `Int64`, in 16 bytes: the marker 0x14.
     case unsigned(UInt64)
+    /// A number of 4 or 8 bytes: the markers 0x22 and 0x23.
     case real(Double)
     /// Seconds since 2001-01-01 00:00:00 UTC.
     case date(Double)
+    /// Bytes; their count is in the marker 0x4n or after 0x4f.
     case data([UInt8])
+    /// A text, stored as ASCII (0x5n) or UTF-16 (0x6n).
     case string(String)
+    /// The number of an object in a keyed archive: the marker 0x8n.
     case uid(Int)
+    /// The numbers of the members: the marker 0xan.
     case array([Int])
+    /// The numbers of the members: the marker 0xcn, or 0xbn for an ordered set.
     case set([Int])
+    /// The numbers of keys and values, as many of one as of the other: the marker 0xdn.
     case dictionary(keys: [Int], values: [Int])
   }
 
+  /// The table; numbers of objects are indexes in it.
   package var objects: [Object]
+  /// The number of the top object.
   package var top: Int
 
+  /// Creates a table to be encoded.
+  ///
+  /// - Precondition: all numbers in it are indexes of the table.
   package init(objects: [Object], top: Int) {
     self.objects = objects
     self.top = top
   }
 
-  /// Reads the table; `maximumObjects` bounds the memory that a file can ask for.
+  /// Reads the table and checks that all numbers in it are valid.
+  ///
+  /// - Parameter maximumObjects: bounds the memory that a file can claim. - Throws:
+  ///   `PropertyListError`.
   package init(
     decoding bytes: [UInt8], maximumObjects: Int = 2_000_000
   ) throws(PropertyListError) {
@@ -45,12 +66,12 @@ private struct BinaryPropertyListReader {
   private let count: Int
   private let offsetSize: Int
   private let referenceSize: Int
-  /// Where the offset table begins and the objects end.
+  /// The offset at which the offset table begins and the objects end.
   private let table: Int
-  /// Bytes that objects may still claim.
+  /// Bytes that further objects may have.
   ///
-  /// Two objects of a sound file never share bytes; without this limit a small file whose offsets
-  /// all name one big array would ask for gigabytes.
+  /// Objects of an intact file never share bytes; without this limit a small file with many offsets
+  /// of one large array would claim gigabytes.
   private var budget: Int
 
   init(bytes: [UInt8], maximumObjects: Int) throws(PropertyListError) {
@@ -136,7 +157,7 @@ private struct BinaryPropertyListReader {
     }
   }
 
-  /// One, two and four bytes are unsigned, eight are signed, sixteen hold what is beyond.
+  /// Integers of 1, 2 and 4 bytes are unsigned, those of 8 signed; 16 bytes hold larger ones.
   private mutating func integer(
     size: Int, at start: Int
   ) throws(PropertyListError) -> BinaryPropertyList.Object {
@@ -164,7 +185,7 @@ private struct BinaryPropertyListReader {
       }, as: UTF16.self)
   }
 
-  /// The low half of the marker, or where that is 15 an integer object that follows it.
+  /// The low half of the marker, or the integer object after the marker if that is 15.
   private mutating func length(
     low: Int, position: inout Int
   ) throws(PropertyListError) -> Int {

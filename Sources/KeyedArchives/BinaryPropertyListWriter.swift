@@ -1,5 +1,5 @@
 extension BinaryPropertyList {
-  /// The bytes of the table, its objects in their order.
+  /// The table in the format `bplist00`, with the objects in their order.
   package func encoded() -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     let referenceSize = Self.size(of: UInt64(max(objects.count - 1, 0)))
@@ -71,7 +71,7 @@ extension BinaryPropertyList {
   }
 
   private static func append(integer value: Int64, to bytes: inout [UInt8]) {
-    // Only eight bytes are read as signed.
+    // Readers take eight bytes as signed, fewer as unsigned.
     let size = value < 0 ? 8 : size(of: UInt64(value))
     bytes.append(0x10 | UInt8(size.trailingZeroBitCount))
     append(UInt64(bitPattern: value), size: size, to: &bytes)
@@ -92,7 +92,7 @@ extension BinaryPropertyList {
     }
   }
 
-  /// The smallest of 1, 2, 4 and 8 bytes that hold the number.
+  /// The smallest of 1, 2, 4 and 8 bytes that can hold the number.
   private static func size(of value: UInt64) -> Int {
     switch value {
     case 0...0xff: 1

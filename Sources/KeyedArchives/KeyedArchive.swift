@@ -1,20 +1,25 @@
-/// A keyed archive: objects that refer to each other by number, looked at key by key.
+/// An archive of `NSKeyedArchiver`: objects that refer to each other by number, read key by key.
 ///
-/// Nothing is instantiated, so nothing follows a cycle unless its caller does. A key that is absent
-/// or nil answers nil; a key that holds something of another kind throws.
+/// No class is instantiated, and no reference followed unless the caller does. A key that is absent
+/// or refers to `$null` is nil; a key with a value of another kind throws.
 package struct KeyedArchive: Hashable, Sendable {
   /// The number of an object in the archive.
   package struct ID: RawRepresentable, Hashable, Sendable {
+    /// The index in `$objects`, from 1; 0 is `$null`.
     package var rawValue: Int
+    /// Takes an index, which the archive does not check.
     package init(rawValue: Int) { self.rawValue = rawValue }
   }
 
-  /// The object under `root`.
+  /// The object under `root` in `$top`.
   package let root: ID
   let list: BinaryPropertyList
-  /// Where in the list each archived object lies; object 0 is `$null`.
+  /// The position in `list` of each archived object; object 0 is `$null`.
   let table: [Int]
 
+  /// Reads an archive in the binary format.
+  ///
+  /// - Throws: `KeyedArchiveError`, also if it has no root object.
   package init(decoding bytes: [UInt8]) throws(KeyedArchiveError) {
     let list: BinaryPropertyList
     do {
@@ -33,13 +38,13 @@ package struct KeyedArchive: Hashable, Sendable {
     self.root = ID(rawValue: root)
   }
 
-  /// How many objects there are, `$null` among them.
+  /// The number of objects, including `$null`.
   package var count: Int { table.count }
 
-  /// The object as the property list holds it: a scalar, or the dictionary of its keys.
+  /// The object in the property list: a scalar, or the dictionary of its keys.
   package func object(id: ID) -> BinaryPropertyList.Object { list.objects[table[id.rawValue]] }
 
-  /// The object's keys with what they hold, class and all.
+  /// The keys of an object with their values, including `$class`; empty for a scalar.
   package func members(id: ID) -> [(key: String, value: BinaryPropertyList.Object)] {
     guard case .dictionary(let keys, let values) = object(id: id) else { return [] }
     return zip(keys, values).compactMap { key, value in
@@ -48,12 +53,12 @@ package struct KeyedArchive: Hashable, Sendable {
     }
   }
 
-  /// The members of an array that an object holds inline.
+  /// The members of an array inside an object.
   package func resolve(_ indexes: [Int]) -> [BinaryPropertyList.Object] {
     indexes.map { list.objects[$0] }
   }
 
-  /// The name of the object's class, or nil for a scalar.
+  /// The name of the object's class, nil for a scalar.
   package func className(id: ID) throws(KeyedArchiveError) -> String? {
     guard let description = try reference("$class", of: id) else { return nil }
     guard let name = inline("$classname", of: description), case .string(let name) = name else {
@@ -62,13 +67,14 @@ package struct KeyedArchive: Hashable, Sendable {
     return name
   }
 
-  /// The object under a key; nil where the key is absent or names `$null`.
+  /// The object that a key refers to, nil if the key is absent or refers to `$null`.
   package func reference(_ key: String, of id: ID) throws(KeyedArchiveError) -> ID? {
     guard let value = inline(key, of: id) else { return nil }
     guard case .uid(let uid) = value else { throw wrongKind(key, id: id) }
     return try existing(uid, key: key, id: id)
   }
 
+  /// The integer under a key, with booleans as 0 and 1; nil if the key is absent.
   package func integer(key: String, of id: ID) throws(KeyedArchiveError) -> Int64? {
     guard let value = inline(key, of: id) else { return nil }
     switch value {
@@ -78,7 +84,7 @@ package struct KeyedArchive: Hashable, Sendable {
     }
   }
 
-  /// A flag: absent means false.
+  /// The boolean under a key, false if the key is absent.
   package func bool(key: String, of id: ID) throws(KeyedArchiveError) -> Bool {
     switch inline(key, of: id) {
     case nil: return false
@@ -88,6 +94,7 @@ package struct KeyedArchive: Hashable, Sendable {
     }
   }
 
+  /// The number under a key, nil if the key is absent.
   package func real(_ key: String, of id: ID) throws(KeyedArchiveError) -> Double? {
     switch inline(key, of: id) {
     case nil: return nil
@@ -97,21 +104,21 @@ package struct KeyedArchive: Hashable, Sendable {
     }
   }
 
-  /// Bytes that an object holds inline.
+  /// The bytes under a key, inside the object; nil if the key is absent.
   package func data(key: String, of id: ID) throws(KeyedArchiveError) -> [UInt8]? {
     guard let value = inline(key, of: id) else { return nil }
     guard case .data(let bytes) = value else { throw wrongKind(key, id: id) }
     return bytes
   }
 
-  /// The text under a key: a string, or an `NSMutableString`.
+  /// The text of the string or `NSMutableString` that a key refers to, nil if the key is absent.
   package func string(key: String, of id: ID) throws(KeyedArchiveError) -> String? {
     guard let reference = try reference(key, of: id) else { return nil }
     guard let text = string(id: reference) else { throw wrongKind(key, id: id) }
     return text
   }
 
-  /// The text that an object is, or nil where it is none.
+  /// The text of a string or `NSMutableString`, nil for any other object.
   package func string(id: ID) -> String? {
     switch object(id: id) {
     case .string(let text): return text
@@ -126,21 +133,22 @@ package struct KeyedArchive: Hashable, Sendable {
     }
   }
 
-  /// The members of an array or set under a key, nil ones among them as nil.
+  /// The members of the array or set that a key refers to, nil for `$null` members; nil if the key
+  /// is absent.
   package func elements(key: String, of id: ID) throws(KeyedArchiveError) -> [ID?]? {
     guard let reference = try reference(key, of: id) else { return nil }
     return try elements(id: reference)
   }
 
-  /// The members of an archived array or set.
+  /// The members of an array or set, nil for `$null` members.
   package func elements(id: ID) throws(KeyedArchiveError) -> [ID?] {
     try references("NS.objects", of: id)
   }
 
-  /// The entries of an archived dictionary, whose keys must be strings.
+  /// The entries of a dictionary, whose keys have to be strings.
   ///
-  /// `NSKnownKeysDictionary1` is one too: keys in a mapping that several dictionaries may share,
-  /// values beside it, and a token where a dictionary lacks a key.
+  /// `NSKnownKeysDictionary1` is a dictionary too: it has its keys in a mapping that several
+  /// dictionaries may share, its values beside it, and a token in the place of a missing value.
   package func entries(id: ID) throws(KeyedArchiveError) -> [(key: String, value: ID)] {
     let known = try className(id: id) == "NSKnownKeysDictionary1"
     let keys: [ID?]
@@ -165,7 +173,7 @@ package struct KeyedArchive: Hashable, Sendable {
     return result
   }
 
-  /// What `NSKnownKeysDictionary1` puts where it has no value.
+  /// The token of `NSKnownKeysDictionary1` for a missing value.
   package static let emptySlot = "__empty_slot_token_4c24_98dc_ac1e_b773__"
 
   private func references(_ key: String, of id: ID) throws(KeyedArchiveError) -> [ID?] {
@@ -207,18 +215,26 @@ package struct KeyedArchive: Hashable, Sendable {
   }
 }
 
-/// Why an archive cannot be read, and at which object.
+/// Why an archive cannot be read, and which object is concerned.
 package struct KeyedArchiveError: Error, Hashable, Sendable {
+  /// What is wrong with the archive.
   package enum Problem: Hashable, Sendable {
+    /// The bytes are not a binary property list.
     case propertyList(PropertyListError)
+    /// The property list has no `$objects`, or no root in `$top`.
     case notAKeyedArchive
+    /// The key refers to a number beyond the last object.
     case objectMissing(key: String)
+    /// The key has a value of another kind than expected, or none where one is required.
     case wrongKind(key: String)
   }
 
+  /// What is wrong.
   package var problem: Problem
+  /// The number of the object, 0 for the archive as a whole.
   package var object: Int
 
+  /// Creates an error about an object.
   package init(_ problem: Problem, object: Int = 0) {
     self.problem = problem
     self.object = object

@@ -1,26 +1,35 @@
 /// Builds a keyed archive object by object; equal strings become one object.
 package struct KeyedArchiveWriter: Sendable {
+  /// The number of an object in the archive.
   package typealias ID = KeyedArchive.ID
 
-  /// The class of an archived object, with its superclasses up to `NSObject`.
+  /// The class of an archived object, for `$classname` and `$classes`.
   package struct Class: Hashable, Sendable {
+    /// The name of the class and those of its superclasses, up to `NSObject`.
     package var chain: [String]
 
+    /// Takes the names from the class itself to `NSObject`.
     package init(_ chain: String...) {
       precondition(!chain.isEmpty, "a class has a name")
       self.chain = chain
     }
   }
 
-  /// What an object holds under a key.
+  /// The value of a key of an object.
   package enum Field: Sendable {
+    /// Another object, nil for `$null`.
     case reference(ID?)
+    /// An array of other objects, inside the object.
     case references([ID])
+    /// A boolean inside the object.
     case boolean(Bool)
+    /// An integer inside the object.
     case integer(Int64)
+    /// A number inside the object.
     case real(Double)
+    /// Bytes inside the object.
     case data([UInt8])
-    /// A string inside the object, not beside it.
+    /// A string inside the object, not an object of its own.
     case string(String)
   }
 
@@ -37,12 +46,13 @@ package struct KeyedArchiveWriter: Sendable {
   private var scalars: [BinaryPropertyList.Object: ID] = [:]
   private var classes: [Class: ID] = [:]
 
+  /// Starts an archive with only `$null`.
   package init() {}
 
-  /// A number for an object that is described later, so that others can refer to it before.
+  /// A number for an object that is described later, so that others can already refer to it.
   package mutating func reserve() -> ID { append(.reserved) }
 
-  /// Describes a reserved object.
+  /// Describes a reserved object, once.
   package mutating func set(
     _ id: ID, kind: Class, fields: [(key: String, value: Field)]
   ) {
@@ -52,21 +62,26 @@ package struct KeyedArchiveWriter: Sendable {
     entries[id.rawValue] = .object(fields, description(of: kind))
   }
 
-  /// Adds an object.
+  /// Adds an object with its keys.
   package mutating func add(_ kind: Class, fields: [(key: String, value: Field)]) -> ID {
     let id = reserve()
     set(id, kind: kind, fields: fields)
     return id
   }
 
+  /// Adds a string, or returns an equal one.
   package mutating func add(_ string: String) -> ID { scalar(object: .string(string)) }
+  /// Adds an integer, or returns an equal one.
   package mutating func add(_ integer: Int64) -> ID { scalar(object: .integer(integer)) }
+  /// Adds a boolean, or returns an equal one.
   package mutating func add(_ boolean: Bool) -> ID { scalar(object: .boolean(boolean)) }
+  /// Adds a number.
   package mutating func add(_ real: Double) -> ID { append(.scalar(.real(real))) }
+  /// Adds bytes, or returns equal ones.
   package mutating func add(_ data: [UInt8]) -> ID { scalar(object: .data(data)) }
 
-  /// Adds the root of another archive with everything that it leads to, as it is; nil where the
-  /// bytes are no archive.
+  /// Adds all objects of another archive unchanged, and returns its root; nil if the bytes are not
+  /// an archive.
   package mutating func add(archive bytes: [UInt8]) -> ID? {
     guard let list = try? PropertyList(decoding: bytes).dictionaryValue,
       case .array(let objects)? = list["$objects"],
@@ -81,12 +96,12 @@ package struct KeyedArchiveWriter: Sendable {
     return ID(rawValue: root + base)
   }
 
-  /// Adds an array or set of that class.
+  /// Adds an array or a set of this class.
   package mutating func add(_ kind: Class, of members: [ID]) -> ID {
     add(kind, fields: [("NS.objects", .references(members))])
   }
 
-  /// Adds a dictionary of that class.
+  /// Adds a dictionary of this class.
   package mutating func add(_ kind: Class, of members: [(key: String, value: ID)]) -> ID {
     let id = reserve()
     let keys = members.map { add($0.key) }
@@ -96,7 +111,9 @@ package struct KeyedArchiveWriter: Sendable {
     return id
   }
 
-  /// The bytes of the archive whose root is that object; every reserved object must be described.
+  /// The archive with this root object, in the binary format.
+  ///
+  /// - Precondition: every reserved object is described.
   package func encoded(root: ID) -> [UInt8] {
     var table = FlatTable()
     let archiver = table.shared(.string("NSKeyedArchiver"))
@@ -196,7 +213,7 @@ package struct KeyedArchiveWriter: Sendable {
   }
 }
 
-/// The objects of the list that is being written; equal scalars become one.
+/// The objects of the property list that is being written; equal scalars are stored once.
 private struct FlatTable {
   var objects: [BinaryPropertyList.Object] = []
   private var scalars: [BinaryPropertyList.Object: Int] = [:]

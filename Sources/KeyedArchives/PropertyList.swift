@@ -1,33 +1,46 @@
 /// A property list as a tree of values, such as the metadata of a store.
 package indirect enum PropertyList: Hashable, Sendable {
+  /// Null, which only binary property lists can have.
   case null
+  /// `NSNumber` of a boolean.
   case boolean(Bool)
+  /// `NSNumber` of an integer.
   case integer(Int64)
-  /// A number beyond `Int64`.
+  /// `NSNumber` of an integer beyond `Int64`.
   case unsigned(UInt64)
+  /// `NSNumber` of a number with a fraction.
   case real(Double)
-  /// Seconds since 2001-01-01 00:00:00 UTC.
+  /// `NSDate`, in seconds since 2001-01-01 00:00:00 UTC.
   case date(Double)
+  /// `NSData`.
   case data([UInt8])
+  /// `NSString`.
   case string(String)
+  /// The number of an object in a keyed archive.
   case uid(Int)
+  /// `NSArray`.
   case array([PropertyList])
+  /// `NSSet`, in the order of the file.
   case set([PropertyList])
+  /// `NSDictionary`, with strings as keys.
   case dictionary([String: PropertyList])
 
-  /// How deep collections may nest.
+  /// The deepest nesting of collections that is read.
   package static let maximumDepth = 200
-  /// How many values a tree may have: shared objects can blow a small file up.
+  /// The most values of a tree that are read: objects that are referred to repeatedly can make a
+  /// large tree of a small file.
   package static let maximumValues = 1_000_000
 
-  /// Reads a binary property list; refuses cycles, depth and size that no sound file has.
+  /// Reads a binary property list.
+  ///
+  /// - Throws: `PropertyListError`, also for cycles and for more depth or values than allowed.
   package init(decoding bytes: [UInt8]) throws(PropertyListError) {
     let table = try BinaryPropertyList(decoding: bytes)
     var builder = TreeBuilder(table: table)
     self = try builder.value(index: table.top, depth: 0)
   }
 
-  /// The bytes of a binary property list; equal strings and scalars are stored once.
+  /// The tree as a binary property list, with sorted keys and equal scalars stored once.
   package func encoded() -> [UInt8] {
     var flattener = Flattener()
     let top = flattener.add(self)
@@ -136,12 +149,17 @@ extension PropertyList {
 }
 
 extension PropertyList {
+  /// The text of a string, nil for any other value.
   package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  /// The number of an integer within `Int64`, nil for any other value.
   package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
+  /// The bytes of data, nil for any other value.
   package var dataValue: [UInt8]? { if case .data(let value) = self { value } else { nil } }
+  /// The members of an array, nil for any other value.
   package var arrayValue: [PropertyList]? {
     if case .array(let value) = self { value } else { nil }
   }
+  /// The members of a dictionary, nil for any other value.
   package var dictionaryValue: [String: PropertyList]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
