@@ -1,7 +1,7 @@
 import Expressions
 import ObjectModel
 
-/// Takes out of a model what an archive of it cannot have, and keeps what that was.
+/// Removes from a model what an archive of it cannot contain, and lists what that was.
 struct ArchivableParts {
   private let source: ManagedObjectModel
   private(set) var leftOut: [ModelFileError] = []
@@ -9,7 +9,7 @@ struct ArchivableParts {
   init(_ model: ManagedObjectModel) { source = model }
 
   /// The model without fetched properties, templates and indexes whose predicate or expression
-  /// cannot be archived: without it they would mean something else.
+  /// cannot be archived, and which would have another meaning without it.
   ///
   /// No version hash covers them.
   mutating func model() throws(ModelFileError) -> ManagedObjectModel {
@@ -55,7 +55,8 @@ struct ArchivableParts {
     return result
   }
 
-  /// Parts that could not be read and that nothing carries; validation is in no archive anyway.
+  /// Lists parts that could not be read and whose archived form was not kept either; validation
+  /// rules are in no archive.
   private mutating func noteUnread() {
     for (entity, property, part) in source.unreadParts {
       switch part.part {

@@ -1,7 +1,12 @@
 package import KeyedArchives
 
-/// The archive's questions with this module's error.
+/// Access to an archive with the errors of this module.
+///
+/// - Throws: `ModelFileError` with `damagedArchive`, for a value of another kind.
 extension KeyedArchive {
+  /// The name of the object's class.
+  ///
+  /// - Throws: `ModelFileError` with `notAModelArchive`, for a scalar.
   package func `class`(of id: ID) throws(ModelFileError) -> String {
     guard let name = try damaged({ () throws(KeyedArchiveError) in try className(id: id) }) else {
       throw ModelFileError(.notAModelArchive)
@@ -9,14 +14,17 @@ extension KeyedArchive {
     return name
   }
 
+  /// The object that a key refers to, nil if the key is absent or refers to `$null`.
   package func target(key: String, of id: ID) throws(ModelFileError) -> ID? {
     try damaged { () throws(KeyedArchiveError) in try reference(key, of: id) }
   }
 
+  /// The string under a key, nil if the key is absent.
   package func text(key: String, of id: ID) throws(ModelFileError) -> String? {
     try damaged { () throws(KeyedArchiveError) in try string(key: key, of: id) }
   }
 
+  /// The string under a key that must not be absent.
   package func requiredText(_ key: String, of id: ID) throws(ModelFileError) -> String {
     guard let text = try text(key: key, of: id) else {
       throw ModelFileError(
@@ -25,35 +33,41 @@ extension KeyedArchive {
     return text
   }
 
-  /// The text under a key, where there is any.
+  /// The string under a key, nil for anything else.
   func nameIfAny(_ key: String, of id: ID) -> String? { (try? string(key: key, of: id)) ?? nil }
 
+  /// The integer under a key, nil if the key is absent.
   package func number(key: String, of id: ID) throws(ModelFileError) -> Int64? {
     try damaged { () throws(KeyedArchiveError) in try integer(key: key, of: id) }
   }
 
+  /// The boolean under a key, false if the key is absent.
   package func flag(key: String, of id: ID) throws(ModelFileError) -> Bool {
     try damaged { () throws(KeyedArchiveError) in try bool(key: key, of: id) }
   }
 
+  /// The number under a key, nil if the key is absent.
   package func fraction(key: String, of id: ID) throws(ModelFileError) -> Double? {
     try damaged { () throws(KeyedArchiveError) in try real(key, of: id) }
   }
 
+  /// The bytes under a key, nil if the key is absent.
   package func bytes(key: String, of id: ID) throws(ModelFileError) -> [UInt8]? {
     try damaged { () throws(KeyedArchiveError) in try data(key: key, of: id) }
   }
 
-  /// The members of an array or set without nil ones.
+  /// The members of the array or set under a key, without `$null`; nil if the key is absent.
   package func members(key: String, of id: ID) throws(ModelFileError) -> [ID]? {
     try damaged { () throws(KeyedArchiveError) in try elements(key: key, of: id)?.compactMap { $0 }
     }
   }
 
+  /// The members of an array or set, without `$null`.
   package func members(of id: ID) throws(ModelFileError) -> [ID] {
     try damaged { () throws(KeyedArchiveError) in try elements(id: id).compactMap { $0 } }
   }
 
+  /// The entries of the dictionary under a key, nil if the key is absent.
   package func dictionary(key: String, of id: ID) throws(ModelFileError) -> [(
     key: String, value: ID
   )]? {

@@ -1,6 +1,6 @@
 import KeyedArchives
 
-/// The classes that archives of models name.
+/// The classes in archives of models, with their superclasses.
 enum ArchivedClass {
   typealias Class = KeyedArchiveWriter.Class
 

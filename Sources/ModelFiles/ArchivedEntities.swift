@@ -6,9 +6,10 @@ import ObjectModel
 struct ArchivedEntities {
   let archive: KeyedArchive
   var expressions: ArchivedExpressions
-  /// Entities of a damaged archive may all share one big collection; this bounds what comes of it.
+  /// How many more properties and entries may be read; entities of a damaged archive may all share
+  /// one large collection.
   private var budget = 1_000_000
-  /// Composites within composites.
+  /// The depth of composite attributes within composite attributes.
   private var elementDepth = 0
 
   init(_ archive: KeyedArchive) {
@@ -151,7 +152,7 @@ struct ArchivedEntities {
     return attribute
   }
 
-  /// A default of a class that is not known is carried as it is.
+  /// Reads a default value; one of an unknown class is kept in its archived form.
   private mutating func readDefault(
     of id: KeyedArchive.ID, into attribute: inout Attribute
   ) throws(ModelFileError) {
@@ -169,7 +170,7 @@ struct ArchivedEntities {
     }
   }
 
-  /// The elements of a composite attribute, in declared order.
+  /// Reads the elements of a composite attribute, in their declared order.
   private mutating func readElements(
     of id: KeyedArchive.ID, into attribute: inout Attribute
   ) throws(ModelFileError) {
@@ -188,7 +189,8 @@ struct ArchivedEntities {
     }
   }
 
-  /// What refers to one of these belongs to its model and cannot be carried to another.
+  /// Classes of the model itself; an archived value that refers to one cannot be moved to another
+  /// archive.
   private static let modelClasses: Set<String> = [
     "NSManagedObjectModel", "NSEntityDescription", "NSAttributeDescription",
     "NSDerivedAttributeDescription", "NSCompositeAttributeDescription",
@@ -196,7 +198,7 @@ struct ArchivedEntities {
     "_NSPropertyDescriptionProxy",
   ]
 
-  /// A predicate, and what it was archived as where it could not be written again.
+  /// The predicate, and its archived form if it cannot be archived anew.
   private mutating func predicate(
     key: String, of id: KeyedArchive.ID, part: UnreadPart.Part, name: String?,
     noting unread: inout [UnreadPart]
@@ -315,7 +317,7 @@ struct ArchivedEntities {
     return index
   }
 
-  /// Arrays of property names, or of properties.
+  /// Arrays of property names, or of properties, as names.
   private mutating func propertyNames(
     key: String, of id: KeyedArchive.ID
   ) throws(ModelFileError) -> [[String]] {
@@ -336,7 +338,7 @@ struct ArchivedEntities {
     return result
   }
 
-  /// Text is kept as such, any other value as the archive that it came in.
+  /// Reads user info: strings as such, other values in their archived form.
   private mutating func readUserInfo(
     of id: KeyedArchive.ID, into texts: inout [String: String],
     others: inout [String: [UInt8]], unread: inout [UnreadPart]

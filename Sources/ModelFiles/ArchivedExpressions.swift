@@ -1,15 +1,20 @@
 package import Expressions
 package import KeyedArchives
 
-/// Reads archived expressions, predicates and values of one archive.
+/// Reads the expressions, predicates and values of one archive.
 package struct ArchivedExpressions {
   private let archive: KeyedArchive
-  /// Shared objects can blow a small archive up, cycles without end: this bounds both.
+  /// How many more expressions may be read, which bounds cycles and objects that are referred to
+  /// repeatedly.
   private var budget = 200_000
   private var depth = 0
 
+  /// Reads from this archive.
   package init(_ archive: KeyedArchive) { self.archive = archive }
 
+  /// Reads an `NSExpression`.
+  ///
+  /// - Throws: `ModelFileError`, with `unknownClass` or `expressionTooComplex` among others.
   package mutating func expression(
     id: KeyedArchive.ID
   ) throws(ModelFileError) -> ValueExpression {
@@ -56,7 +61,7 @@ package struct ArchivedExpressions {
     return .keyPath(operand: try expression(id: operand), path)
   }
 
-  /// Built-in functions are called on the class that Foundation keeps them in.
+  /// Built-in functions have as operand the class in which Foundation implements them.
   private mutating func function(_ id: KeyedArchive.ID) throws(ModelFileError) -> ValueExpression {
     let selector = try archive.requiredText("NSSelectorName", of: id)
     let arguments = try expressions(key: "NSArguments", of: id)
@@ -83,6 +88,8 @@ package struct ArchivedExpressions {
     return result
   }
 
+  /// Reads an `NSPredicate`, or a string in the predicate format; what cannot be understood becomes
+  /// `unparsed`.
   package mutating func predicate(
     id: KeyedArchive.ID
   ) throws(ModelFileError) -> ValuePredicate {
@@ -131,7 +138,9 @@ package struct ArchivedExpressions {
       caseInsensitive: options & 1 != 0, diacriticInsensitive: options & 2 != 0)
   }
 
-  /// An archived value by what it is: a scalar, a date, a number, bytes.
+  /// Reads a scalar, or an object of one of the classes of attribute values.
+  ///
+  /// - Throws: `ModelFileError` with `unknownClass`, for another class.
   package func value(id: KeyedArchive.ID) throws(ModelFileError) -> AttributeValue {
     switch archive.object(id: id) {
     case .boolean(let value): return .boolean(value)
@@ -173,8 +182,8 @@ package struct ArchivedExpressions {
   }
 }
 
-/// `NSDecimalNumber`: a mantissa of up to eight 16-bit parts, lowest first, in the byte order that
-/// `NS.mantissa.bo` names (1 is little-endian), times a power of ten.
+/// Reads `NSDecimalNumber`: a mantissa of up to eight 16-bit parts, lowest first, in the byte order
+/// that `NS.mantissa.bo` gives (1 is little-endian), times a power of ten.
 enum ArchivedDecimal {
   static func text(
     id: KeyedArchive.ID, in archive: KeyedArchive

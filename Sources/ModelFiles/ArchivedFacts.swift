@@ -1,6 +1,6 @@
 import ObjectModel
 
-/// What attributes, relationships and fetched properties have in common.
+/// What attributes, relationships and fetched properties have in common in an archive.
 struct PropertyFacts {
   var isOptional: Bool
   var isTransient: Bool
@@ -15,7 +15,7 @@ struct PropertyFacts {
 
   var hasUserInfo: Bool { !userInfo.isEmpty || !opaqueUserInfo.isEmpty }
 
-  /// The bit field `_P`; the upper four bits of its low byte tell what a property lacks.
+  /// The bit field `_P`; the upper four bits of its low byte are set for what a property lacks.
   var bits: Int64 {
     1 | (isOptional ? 0x02 : 0) | (isReadOnly ? 0x04 : 0) | (isTransient ? 0x08 : 0) | 0x30
       | (hasUserInfo ? 0 : 0x40) | (versionHashModifier == nil ? 0x80 : 0)
@@ -30,7 +30,7 @@ extension ManagedObjectModel {
     return lineage(of: entity).flatMap(\.fetchedProperties).filter { seen.insert($0.name).inserted }
   }
 
-  /// Every index of the entity's own: of indexed attributes, compound ones, and those with a name.
+  /// All indexes that the entity declares: of indexed attributes, compound ones and fetch indexes.
   func archivedIndexes(of entity: Entity) -> [FetchIndex] {
     let attributes = entity.attributes.filter(\.isIndexed).map(\.name).sorted()
     let derived = (attributes.map { [$0] } + entity.compoundIndexes).map { names in
@@ -40,7 +40,8 @@ extension ManagedObjectModel {
     return derived.filter { !taken.contains($0.name) } + entity.fetchIndexes
   }
 
-  /// The property names of each index of several attributes; one on a relationship does not count.
+  /// The property names of each index of several attributes; indexes with a relationship are left
+  /// out.
   func archivedCompounds(of entity: Entity, indexes: [FetchIndex]) -> [[String]] {
     let attributes = Set(allAttributes(of: entity).map(\.name))
     return indexes.map { $0.elements.compactMap(\.propertyName) }.filter {

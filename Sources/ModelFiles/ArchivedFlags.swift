@@ -27,7 +27,7 @@ extension FetchRequest {
 }
 
 extension AttributeValue {
-  /// The value as an attribute of that type holds it: archives keep a flag as 0, a float as 0.
+  /// The value in the type of its attribute: archives may have 0 for a boolean or a float.
   func converted(to type: AttributeType) -> AttributeValue {
     switch (type, self) {
     case (.boolean, .integer(let value)): .boolean(value != 0)
@@ -47,7 +47,8 @@ extension AttributeValue {
 }
 
 extension Attribute.ValidationLimits {
-  /// Sorts a predicate of a compiled model into the bounds that a model source can state.
+  /// Adds a validation predicate of a compiled model, as one of the limits of a model source if it
+  /// has such a form.
   mutating func add(_ predicate: ValuePredicate, for type: AttributeType) {
     guard
       case .comparison(let left, let comparison, .constant(let value), .direct, false, false) =

@@ -1,14 +1,16 @@
 import Expressions
 import KeyedArchives
 
-/// Writes values, expressions and predicates in the forms that real archives show, no others.
+/// Writes values, expressions and predicates in the forms found in real archives, and rejects all
+/// others.
 struct ArchivedValueWriter {
   typealias ID = KeyedArchive.ID
   typealias Class = KeyedArchiveWriter.Class
 
-  /// The archive that they go to, and everything else of it too.
+  /// The archive to which they are added.
   var writer = KeyedArchiveWriter()
 
+  /// Adds a value, nil for null.
   mutating func value(_ value: AttributeValue) throws(ModelFileError) -> ID? {
     switch value {
     case .null: return nil
@@ -113,7 +115,7 @@ struct ArchivedValueWriter {
       ])
     var members: [ID] = []
     for argument in arguments { members.append(try expression(argument)) }
-    // What the compiler makes of `@count` has an immutable array, what it reads as a call another.
+    // The model compiler writes an immutable array for `@count`, a mutable one for written calls.
     let list = name == "count:" ? ArchivedClass.array : ArchivedClass.mutableArray
     return writer.add(
       Class("NSFunctionExpression", "NSExpression", "NSObject"),

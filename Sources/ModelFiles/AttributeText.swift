@@ -1,9 +1,9 @@
 package import Expressions
 package import ObjectModel
 
-/// Reads the values that a model source writes as text.
+/// Reads the values that model sources write as text.
 package enum AttributeText {
-  /// The value of that text for an attribute of that type, or nil where it is none.
+  /// The value of a text for an attribute of this type, nil if the text has another form.
   package static func value(text: String, for type: AttributeType) -> AttributeValue? {
     switch type {
     case .boolean: flag(text: text).map { .boolean($0) }
@@ -46,9 +46,9 @@ package enum AttributeText {
   }
 }
 
-/// A decimal number as digits and an exponent, as `NSDecimalNumber` has it.
+/// A decimal number as digits and an exponent, like `NSDecimalNumber`.
 struct DecimalText: Hashable, Sendable {
-  /// At most 38 decimal digits, without leading zeros; empty for zero.
+  /// At most 38 decimal digits without leading zeros; empty for zero.
   var digits: String
   var exponent: Int
   var isNegative: Bool
@@ -75,7 +75,7 @@ struct DecimalText: Hashable, Sendable {
       digits: String(whole + fraction), exponent: -fraction.count, isNegative: negative)
   }
 
-  /// Plain digits with as many decimal places as the exponent asks for.
+  /// The number in plain digits, with as many decimal places as the exponent requires.
   var text: String {
     let sign = isNegative && !digits.isEmpty ? "-" : ""
     if exponent >= 0 {

@@ -2,9 +2,11 @@ import Expressions
 import KeyedArchives
 package import ObjectModel
 
-/// Reads archived models: the `.mom` files of a bundle, and the model caches of stores.
+/// Reads archived models: `.mom` files, and the model caches of stores.
 package enum CompiledModel {
-  /// The model of an archive; properties that an entity inherits are not among its own.
+  /// Reads the model of an archive; entities have only the properties that they declare themselves.
+  ///
+  /// - Throws: `ModelFileError`, if the archive is damaged or not of a model.
   package static func model(
     decoding bytes: [UInt8]
   ) throws(ModelFileError) -> ManagedObjectModel {
@@ -65,9 +67,9 @@ package enum CompiledModel {
     }
   }
 
-  /// Model caches list the properties of an entity again, as full copies, in every entity below it.
+  /// Removes inherited properties, which model caches repeat in full in every subentity.
   ///
-  /// A copy equals what the superentity lists, whether that is its own or a copy too.
+  /// A repeated property equals that of the superentity, whether that declares or inherits it.
   private static func withoutInherited(_ entities: [Entity]) -> [Entity] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
     return entities.map { entity in
@@ -92,8 +94,8 @@ extension Entity {
   }
 }
 
-// Archives of one thing may differ in the order of its parts, so they do not tell copies apart; nor
-// does the flag of an index, which a subentity may have on a property that it inherits.
+// Two archives of equal objects may differ in the order of members, so archived forms are not
+// compared; nor is the index flag, which a subentity may have on a property that it inherits.
 
 extension Attribute {
   fileprivate var bare: Attribute {

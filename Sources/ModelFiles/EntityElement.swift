@@ -1,11 +1,11 @@
 import Expressions
 import ObjectModel
 
-/// Reads an `entity` element.
+/// Reads an `entity` element of a model source.
 struct EntityElement {
   private let element: XMLTree.Element
   private let tree: XMLTree
-  /// The composite attributes that the model defines, by name.
+  /// The composite attributes of the model, by name.
   private let composites: [String: XMLTree.Element]
 
   init(
@@ -104,9 +104,9 @@ struct EntityElement {
     }
   }
 
-  /// The only key of a derivation that a known file shows is its expression.
+  /// The derivation of an attribute, whose only key in known files is the expression.
   ///
-  /// Any other is kept as a filter that cannot be understood, so that the entity's hash counts as
+  /// Any other key is kept as a filter that cannot be parsed, so that the entity's hash counts as
   /// unknown.
   private func derivation(
     element: XMLTree.Element, noting unread: inout [UnreadPart]
@@ -170,7 +170,7 @@ struct EntityElement {
       relationship.isIndexedBySpotlight = try element.flag(attribute: "spotlightIndexingEnabled")
       relationship.minCount = try element.integer(attribute: "minCount") ?? 0
       relationship.maxCount = try element.integer(attribute: "maxCount") ?? (toMany ? 0 : 1)
-      // Core Data itself has no other mark of a to-one than this.
+      // Core Data itself distinguishes to-one relationships only by this count.
       relationship.isToMany = relationship.maxCount != 1
       let rule = try UnreadPart.attempt(.deleteRule, noting: &relationship.unread) {
         () throws(ModelFileError) in try deleteRule(element: element)

@@ -1,19 +1,18 @@
 import ObjectModel
 
-// Sources, compiled models and model caches say the same of indexes in different words. This is the
-// form that all readers produce, so that models from different files can be compared:
+// Sources, compiled models and model caches describe equal indexes differently. All readers produce
+// this form, so that models from different files can be compared:
 //
 // - Properties are sorted by name; archives keep them in hash order.
-// - An attribute is indexed where it has the flag or is the only element of a fetch index: the
-// model
+// - An attribute is indexed if it has the flag or is the only element of a fetch index: the model
 //   compiler sets the flag for those.
-// - `fetchIndexes` holds those that the model names itself. What the framework derives from the
-// flag
-//   (`name`) or from a compound index (`one_two`) is left out, and so are compound indexes that the
-//   compiler derives from fetch indexes.
+// - `fetchIndexes` has those that the model names itself. Indexes that the framework derives from
+//   the flag (`name`) or from a compound index (`one_two`) are left out, and so are the compound
+//   indexes that the compiler derives from fetch indexes.
 //
 // The evidence is in docs/model-format.md, "Indexes".
 extension Entity {
+  /// Brings properties and indexes into the form described above.
   mutating func normalize() {
     attributes.sort { $0.name < $1.name }
     relationships.sort { $0.name < $1.name }
@@ -37,7 +36,7 @@ extension Entity {
     for index in fetchIndexes {
       let names = index.elements.compactMap(\.propertyName)
       if index.isPlain && index.name == names.joined(separator: "_") {
-        // The flag stands for one of a single attribute.
+        // The attribute's flag already says so for a single one.
         if names.count > 1 { compound.append(names) }
       } else {
         named.append(index)
@@ -53,22 +52,23 @@ extension Entity {
 }
 
 extension FetchIndex {
-  /// Whether it is a plain ascending index of properties, as older models could ask for.
+  /// Whether it is an ascending index of properties without a predicate, as older models could
+  /// have.
   fileprivate var isPlain: Bool {
     partialPredicate == nil
       && elements.allSatisfy { $0.propertyName != nil && $0.kind == .binary && $0.isAscending }
   }
 }
 
-/// The class names that archives spell out though models need not.
+/// Class names that archives have and model sources may leave out.
 enum ClassNames {
-  /// The class that an entity names itself, or nil for the default.
+  /// The class of an entity, nil for `NSManagedObject`.
   static func own(_ name: String?) -> String? {
     guard let name, !name.isEmpty, name != "NSManagedObject" else { return nil }
     return name
   }
 
-  /// The class of the values of an attribute whose model names none.
+  /// The default class of attribute values of a type, nil if it has none.
   static func ofValues(_ type: AttributeType) -> String? {
     switch type {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"

@@ -1,11 +1,13 @@
 package import SystemPackage
 
-/// Reads whole files of bounded size.
+/// Reads whole files of limited size.
 package enum FileBytes {
-  /// No model or version file comes near this; the largest known has some 50 KB.
+  /// The largest file that is read, in bytes; the largest model known has some 50 KB.
   package static let limit = 64 << 20
 
-  /// The bytes of a file; an error names the file and whether it is missing or unreadable.
+  /// The bytes of a file.
+  ///
+  /// - Throws: `ModelFileError` with the file, and with `notFound`, `unreadable` or `tooLarge`.
   package static func read(_ file: FilePath) throws(ModelFileError) -> [UInt8] {
     do {
       let descriptor = try FileDescriptor.open(file, .readOnly, options: .closeOnExec)

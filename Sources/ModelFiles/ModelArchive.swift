@@ -2,22 +2,24 @@ import Expressions
 import KeyedArchives
 package import ObjectModel
 
-/// Writes models as the archives that stores keep of their own model (`Z_MODELCACHE`).
+/// Writes models in the form of the model caches of stores (`Z_MODELCACHE`).
 ///
-/// The form is the one that the newest frameworks leave after a migration: no class names and no
-/// validation, inherited properties listed again in each subentity, indexes spelled out. The tables
-/// with the evidence are in docs/model-format.md, "Model caches".
+/// The form is that of the newest frameworks after a migration: no class names and no validation,
+/// inherited properties repeated in each subentity, indexes listed one by one.
+/// docs/model-format.md, "Model caches", has the evidence.
 package enum ModelArchive {
-  /// The bytes of an archive, and the parts of the model that it lacks.
+  /// An archive, and the parts of the model that it lacks.
   package struct Encoded: Sendable {
+    /// The archive, not compressed.
     package var bytes: [UInt8]
+    /// One error for each part that it lacks, with its entity and property.
     package var leftOut: [ModelFileError]
   }
 
-  /// The archive of a model, without the parts that no real file shows how to archive.
+  /// Archives a model, without the parts for which no known archive shows a form.
   ///
-  /// Throws where a version hash covers such a part: a cache that contradicts the store's hashes is
-  /// worse than none.
+  /// - Throws: `ModelFileError`, if a version hash covers such a part: a cache that contradicts the
+  ///   store's hashes is worse than none.
   package static func encode(_ model: ManagedObjectModel) throws(ModelFileError) -> Encoded {
     var parts = ArchivableParts(model)
     var writer = ModelArchiveWriter(try parts.model())
@@ -34,7 +36,7 @@ private struct ModelArchiveWriter {
   private var values = ArchivedValueWriter()
   private let root: ID
   private var entities: [String: ID] = [:]
-  /// The object of each property in each entity that has it, inherited or not.
+  /// The object of each property in each entity that has or inherits it.
   private var properties: [String: [String: ID]] = [:]
   private let noUserInfo: ID
   private(set) var leftOut: [ModelFileError] = []
@@ -352,7 +354,7 @@ private struct ModelArchiveWriter {
 
   private mutating func text(_ text: String?) -> ID? { text.map { values.writer.add($0) } }
 
-  /// A predicate as it came where it came from an archive and cannot be written anew.
+  /// The predicate, in its original archived form if there is one.
   private mutating func predicate(
     _ predicate: ValuePredicate?, opaque: [UInt8]?
   ) throws(ModelFileError) -> ID? {

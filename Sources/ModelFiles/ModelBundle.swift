@@ -5,17 +5,20 @@ package import SystemPackage
 
 /// One version of a model, in a file of its own.
 package struct ModelVersion: Hashable, Sendable {
-  /// The name of its file without extension, which Xcode calls the version's name.
+  /// The name of the file without extension, as Xcode names versions.
   package var name: String
   /// An `.xcdatamodel` folder or a `.mom` file.
   package var path: FilePath
 
+  /// Names a version; the file is read by `model`.
   package init(name: String, path: FilePath) {
     self.name = name
     self.path = path
   }
 
   /// Reads the file.
+  ///
+  /// - Throws: `ModelFileError`.
   package func model() throws(ModelFileError) -> ManagedObjectModel {
     let file = path.extension == "xcdatamodel" ? path.appending("contents") : path
     do throws(ModelFileError) {
@@ -41,17 +44,21 @@ package struct ModelVersion: Hashable, Sendable {
   }
 }
 
-/// The versions of a model: a source or compiled bundle, or a single file.
+/// The versions of a model, from a source or compiled bundle or a single file.
 package struct ModelBundle: Hashable, Sendable {
+  /// The path of the bundle or the file; for a folder that of the model in it.
   package let path: FilePath
-  /// Sorted by name, numbers by their value.
+  /// The versions by name, with numbers in their order; at least one.
   package let versions: [ModelVersion]
-  /// The name of the current version, as far as the bundle says one or has no other.
+  /// The name of the current version, nil if there are several and the bundle names none.
   private let currentName: String?
-  /// Why the version file cannot say which version is current; the versions are there all the same.
+  /// Why the version file could not be read; the versions can be used all the same.
   private let currentProblem: ModelFileError?
 
-  /// Opens an `.xcdatamodeld`, `.momd`, `.xcdatamodel` or `.mom`, or a folder that holds just one.
+  /// Opens an `.xcdatamodeld`, `.momd`, `.xcdatamodel` or `.mom`, or a folder that contains exactly
+  /// one.
+  ///
+  /// - Throws: `ModelFileError`, for no model or several.
   package init(_ path: FilePath) throws(ModelFileError) {
     guard let folder = Folder.kind(of: path) else { throw ModelFileError(.notFound, file: path) }
     switch (path.extension, folder) {
@@ -99,7 +106,7 @@ package struct ModelBundle: Hashable, Sendable {
     }
   }
 
-  /// The bundle in which a version lies, where it lies in one; its other versions belong to it.
+  /// The bundle that contains a version, or the path itself.
   package static func enclosing(_ path: FilePath) -> FilePath {
     let path = path.lexicallyNormalized()
     let parent = path.removingLastComponent()
@@ -114,6 +121,8 @@ package struct ModelBundle: Hashable, Sendable {
   }
 
   /// The version that new stores get.
+  ///
+  /// - Throws: `ModelFileError`, if the bundle does not say which, or does not have it.
   package func current() throws(ModelFileError) -> ModelVersion {
     guard let currentName else {
       throw currentProblem ?? ModelFileError(.noCurrentVersion, file: path)
@@ -124,7 +133,9 @@ package struct ModelBundle: Hashable, Sendable {
     return version
   }
 
-  /// The version of that name, with or without its extension.
+  /// The version of this name, with or without its extension.
+  ///
+  /// - Throws: `ModelFileError` with `versionMissing`.
   package func version(named name: String) throws(ModelFileError) -> ModelVersion {
     let matching = versions.first { $0.name == name || $0.path.lastComponent?.string == name }
     guard let matching else {
@@ -136,7 +147,7 @@ package struct ModelBundle: Hashable, Sendable {
   private static func currentOfSources(_ bundle: FilePath) throws(ModelFileError) -> String? {
     let file = bundle.appending(".xccurrentversion")
     guard let list = try versionFile(file: file) else { return nil }
-    // Xcode leaves an empty dictionary where no version was ever made current.
+    // Xcode writes an empty dictionary if no version was ever selected.
     guard let value = list["_XCCurrentVersionName"] else { return nil }
     guard let name = value.stringValue else {
       throw ModelFileError(.damagedPropertyList, file: file)
@@ -171,9 +182,9 @@ package struct ModelBundle: Hashable, Sendable {
   }
 }
 
-/// Looks at folders.
+/// Searches folders for models.
 private enum Folder {
-  /// Whether there is a folder, or nil where there is nothing.
+  /// Whether the path is that of a folder, nil if it does not exist.
   static func kind(of path: FilePath) -> Bool? {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path.string, isDirectory: &isFolder) else {
@@ -195,10 +206,10 @@ private enum Folder {
 
   private static let modelExtensions: Set<String> = ["xcdatamodeld", "momd", "xcdatamodel", "mom"]
 
-  /// The models below a folder, not looking into models themselves.
+  /// The models below a folder, without those inside other models.
   ///
-  /// An application keeps its model a few folders deep; the limits keep a wrong path, such as the
-  /// root of the file system, from being searched whole.
+  /// Applications have their model a few folders deep; the limits keep a wrong path, such as the
+  /// root of the file system, from being searched completely.
   static func models(in folder: FilePath) throws(ModelFileError) -> [FilePath] {
     var found: [FilePath] = []
     var seen = 0
@@ -221,7 +232,8 @@ private enum Folder {
     return found
   }
 
-  /// Build products and repositories hide in folders with a dot, copies of the model among them.
+  /// Folders whose names begin with a dot have build products and repositories, with copies of the
+  /// model.
   private static func isWorthSearching(_ path: FilePath) -> Bool {
     guard kind(of: path) == true, path.lastComponent?.string.hasPrefix(".") == false else {
       return false
@@ -231,7 +243,7 @@ private enum Folder {
   }
 }
 
-/// The order in which people name versions: `Model 2` before `Model 10`.
+/// The order of names with numbers: `Model 2` before `Model 10`.
 private enum NaturalOrder {
   static func before(_ first: String, _ second: String) -> Bool {
     let (one, other) = (pieces(text: first), pieces(text: second))

@@ -3,7 +3,9 @@ package import ObjectModel
 
 /// Reads the source of a model, the file `contents` in an `.xcdatamodel` folder.
 package enum ModelDocument {
-  /// The model that the document describes.
+  /// Reads the model of a document; parts that cannot be read are listed in it.
+  ///
+  /// - Throws: `ModelFileError`, if the document is damaged or not of a model.
   package static func model(
     decoding bytes: [UInt8]
   ) throws(ModelFileError) -> ManagedObjectModel {
@@ -11,6 +13,7 @@ package enum ModelDocument {
     guard tree.root.name == "model" else { throw ModelFileError(.notAModelDocument) }
     var parts = ModelParts(tree)
     for child in tree.children(of: tree.root) {
+      /// Parts outside of entities that could not be read.
       var unread: [UnreadPart] = []
       let name = child.attributes["name"]
       _ = try UnreadPart.attempt(ModelParts.part(element: child.name), name: name, noting: &unread)
@@ -88,7 +91,8 @@ extension XMLTree.Element {
     return value
   }
 
-  /// A flag; absent means the default, which is NO for all but the settings of fetch requests.
+  /// A YES or NO; absent it has the default, which is NO except for some settings of fetch
+  /// requests.
   func flag(attribute: String, default standard: Bool = false) throws(ModelFileError) -> Bool {
     guard let text = attributes[attribute] else { return standard }
     guard let value = AttributeText.flag(text: text) else { throw bad(attribute, value: text) }
@@ -105,7 +109,7 @@ extension XMLTree.Element {
     ModelFileError(.badValue(key: key, value: value))
   }
 
-  /// The renaming identifier, which is called the element's own name where there is none.
+  /// The renaming identifier; an absent one is the element's own name.
   func renamingIdentifier(of name: String) -> String? {
     attributes["elementID"].flatMap { $0 == name || $0.isEmpty ? nil : $0 }
   }
@@ -116,8 +120,8 @@ extension XMLTree.Element {
 }
 
 extension FetchRequest {
-  /// The settings of a `fetchRequest` element as the model compiler understands them: a request for
-  /// object identifiers fetches no values, one for dictionaries sees no pending changes
+  /// Reads the settings of a `fetchRequest` element like the model compiler: a request for object
+  /// identifiers fetches no values, one for dictionaries does not include pending changes
   /// (docs/model-format.md, "Fetch requests").
   init(_ element: XMLTree.Element) throws(ModelFileError) {
     self.init(

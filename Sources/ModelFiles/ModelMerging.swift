@@ -1,9 +1,9 @@
 package import ObjectModel
 
 extension ManagedObjectModel {
-  /// One model of several, as an application merges those of its frameworks.
+  /// Merges models, as an application does with those of its frameworks.
   ///
-  /// An entity that several define alike counts once; one that they define differently is an error.
+  /// - Throws: `ModelFileError` with `conflictingEntity`, if two define an entity differently.
   package static func merged(
     _ models: [ManagedObjectModel]
   ) throws(ModelFileError) -> ManagedObjectModel {
@@ -26,12 +26,13 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// The entities of one configuration, by which a store of that configuration is stamped.
+  /// The entities of one configuration, which a store of that configuration has.
   ///
-  /// A superentity or a destination outside of the configuration comes along: without it the
-  /// entities would not be what their hashes say. Whether Core Data numbers the entities of such a
-  /// store within the configuration or within the whole model is not settled by any known file, so
-  /// nothing here says which numbers they get.
+  /// Superentities and destinations outside of the configuration are included, because version
+  /// hashes depend on them. Whether Core Data numbers the entities within the configuration or
+  /// within the whole model is not shown by any known file, so nothing is said about numbers here.
+  ///
+  /// - Throws: `ModelFileError` with `configurationMissing`.
   package func restricted(
     toConfiguration name: String
   ) throws(ModelFileError) -> ManagedObjectModel {

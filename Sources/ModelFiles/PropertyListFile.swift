@@ -1,8 +1,8 @@
 import KeyedArchives
 
-/// Reads the small property lists beside models, whichever of the three forms they have.
+/// Reads the small property lists beside models, in any of the three formats.
 enum PropertyListFile {
-  /// The dictionary that the file holds, or nil where it is damaged.
+  /// The dictionary in the file, nil if it is damaged.
   static func dictionary(decoding bytes: [UInt8]) -> [String: PropertyList]? {
     if bytes.starts(with: "bplist".utf8) {
       return (try? PropertyList(decoding: bytes))?.dictionaryValue
@@ -51,9 +51,9 @@ enum PropertyListFile {
   }
 }
 
-/// The outermost entries of a property list in OpenStep text, as other tools write version files.
+/// The outermost entries of a property list in OpenStep format, as other tools write version files.
 ///
-/// Only entries whose value is a string are kept; anything nested is skipped by its brackets.
+/// Entries with a string are kept; anything nested is skipped by its brackets.
 private struct OpenStepText {
   private(set) var entries: [String: String] = [:]
   private var rest: Substring

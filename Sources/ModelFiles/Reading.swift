@@ -3,9 +3,9 @@ import KeyedArchives
 import ObjectModel
 
 extension UnreadPart {
-  /// What the part yields; one that cannot be read is noted, and the rest goes on without it.
+  /// The result of `body`, or nil after an error, which is added to `unread`.
   ///
-  /// A limit that keeps a damaged file from growing without end ends the reading as a whole.
+  /// - Throws: `ModelFileError` with `tooLarge`, which bounds what a damaged file can claim.
   static func attempt<Result>(
     _ part: Part, name: String? = nil, noting unread: inout [UnreadPart],
     body: () throws(ModelFileError) -> Result
@@ -21,7 +21,7 @@ extension UnreadPart {
 }
 
 extension ModelFileError {
-  /// What stands in the place of what was expected: a class, a value, a text.
+  /// What was found in the file: a class, a value or a text.
   var form: String {
     switch problem {
     case .unknownClass(let name), .unknownElement(let name): name
@@ -37,7 +37,7 @@ extension ModelFileError {
 }
 
 extension ValuePredicate {
-  /// The text or class of a part that could not be read as a predicate; nil where all of it could.
+  /// The text or class of the first part that could not be parsed, nil if there is none.
   var unparsedForm: String? {
     switch self {
     case .unparsed(let text): text
@@ -47,7 +47,7 @@ extension ValuePredicate {
     }
   }
 
-  /// Whether an archive of it can be written as real ones show.
+  /// Whether known archives show a form for the predicate.
   var isArchivable: Bool {
     var writer = ArchivedValueWriter()
     return (try? writer.predicate(self)) != nil
@@ -55,7 +55,7 @@ extension ValuePredicate {
 }
 
 extension [Entity] {
-  /// The entities without what leads to entities that are not there, which is noted.
+  /// The entities without references to missing entities, which are added to `unread`.
   var withoutLooseEnds: [Entity] {
     let names = Set(map(\.name))
     return map { entity in

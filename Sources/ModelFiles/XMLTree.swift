@@ -3,24 +3,31 @@ import FoundationXML
 
 /// An XML document as a flat table of elements.
 ///
-/// Model sources, property lists and mapping sources are read this way: the parser never recurses
-/// over the document's depth, and whoever walks the table chooses how deep to go.
+/// The parser does not recurse with the depth of the document; callers that do limit the depth
+/// themselves.
 package struct XMLTree: Sendable {
+  /// An element with its attributes.
   package struct Element: Sendable {
+    /// The name of the element, with its prefix.
     package var name: String
+    /// The values of the attributes, by name.
     package var attributes: [String: String]
-    /// The numbers of the elements inside.
+    /// The numbers of the elements directly inside.
     package var children: [Int] = []
-    /// The text of the element itself.
+    /// The text directly inside the element.
     package var text = ""
   }
 
-  /// Element 0 is the document's root.
+  /// All elements in the order of their start; number 0 is the root.
   package private(set) var elements: [Element] = []
 
+  /// The root element.
   package var root: Element { elements[0] }
 
-  /// Entity declarations are refused: the parser would drop what they stand for without a word.
+  /// Parses a document in UTF-8.
+  ///
+  /// - Throws: `ModelFileError`, also for entity declarations: the parser would drop the text that
+  ///   entities stand for.
   package init(parsing bytes: [UInt8], maximumElements: Int = 500_000) throws(ModelFileError) {
     try Self.checkPrologue(bytes)
     let parser = XMLParser(data: Data(bytes))
@@ -36,8 +43,10 @@ package struct XMLTree: Sendable {
     elements = builder.elements
   }
 
-  /// The parser expands entities in attributes and tells nobody, so their declaration is searched
-  /// for in the bytes; that takes an encoding in which it has but one spelling.
+  /// Checks the encoding and that no entities are declared.
+  ///
+  /// The parser expands entities in attributes without calling its delegate, so their declaration
+  /// is searched for in the bytes; that requires an encoding with a single spelling of it.
   private static func checkPrologue(_ bytes: [UInt8]) throws(ModelFileError) {
     let start = String(decoding: bytes.prefix(200), as: UTF8.self).lowercased()
     if start.hasPrefix("<?xml"), let declaration = start.firstRange(of: "encoding=") {
@@ -55,11 +64,12 @@ package struct XMLTree: Sendable {
     }
   }
 
+  /// The elements directly inside.
   package func children(of element: Element) -> [Element] {
     element.children.map { elements[$0] }
   }
 
-  /// The elements of that name directly inside.
+  /// The elements of this name directly inside.
   package func children(of element: Element, named name: String) -> [Element] {
     children(of: element).filter { $0.name == name }
   }
@@ -70,7 +80,7 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
   var problem: ModelFileError.Problem?
   private var open: [Int] = []
 
-  /// Whether every element that began has ended under its name.
+  /// Whether every element that started has ended under its name.
   var isClosed: Bool { open.isEmpty && !elements.isEmpty }
 
   private let maximumElements: Int
