@@ -4,16 +4,18 @@ package import Mapping
 import ModelFiles
 import ObjectModel
 
-/// Reads compiled mapping models, the `.cdm` files of an application.
+/// Reads compiled mapping models, `.cdm` files.
 package enum CompiledMapping {
-  /// The mapping model of an archive.
+  /// Reads the mapping model of an archive.
+  ///
+  /// - Throws: `MappingFileError` with the entity mapping and the property.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
     try read(bytes) { reader, members throws(ModelFileError) in
       try reader.mappings(members: members)
     }
   }
 
-  /// The entity mappings of an archive without their properties and expressions.
+  /// Reads the entity mappings of an archive, without their properties and expressions.
   static func outline(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
     try read(bytes) { reader, members throws(ModelFileError) in try reader.outlines(members) }
   }
@@ -43,13 +45,14 @@ package enum CompiledMapping {
   }
 }
 
-/// Reads the entity mappings of one archive, and knows at which it is.
+/// Reads the entity mappings of one archive, and remembers the present one for errors.
 private struct ArchivedMappings {
   let archive: KeyedArchive
   private(set) var mapping: String?
   private(set) var property: String?
   private var expressions: ArchivedExpressions
-  /// Mappings of a damaged archive may all share one big collection; this bounds what comes of it.
+  /// How many more properties and entries may be read; mappings of a damaged archive may all share
+  /// one large collection.
   private var budget = 1_000_000
 
   init(_ archive: KeyedArchive) {
@@ -70,7 +73,8 @@ private struct ArchivedMappings {
     return result
   }
 
-  /// What tells for which versions the mappings are, and nothing else.
+  /// Names, entities and version hashes only, by which the versions of a mapping model are
+  /// identified.
   func outlines(_ members: [KeyedArchive.ID]) throws(ModelFileError) -> [EntityMapping] {
     var result: [EntityMapping] = []
     for id in members {
@@ -111,7 +115,7 @@ private struct ArchivedMappings {
     return result
   }
 
-  /// The kind under the number of `NSEntityMappingType`; 0 leaves it open.
+  /// The kind by its number in `NSEntityMappingType`; 0 is undefined, and follows from the rest.
   private static func kind(
     number: Int64, source: String?, destination: String?, policy: String?
   ) -> EntityMapping.Kind? {
@@ -167,7 +171,7 @@ private struct ArchivedMappings {
   }
 }
 
-/// User info that holds text, numbers, dates and bytes; Xcode's editor offers no more than text.
+/// Reads user info with texts, numbers, dates and bytes; Xcode's editor offers only texts.
 enum ArchivedUserInfo {
   static func values(
     entries: [(key: String, value: KeyedArchive.ID)], expressions: ArchivedExpressions

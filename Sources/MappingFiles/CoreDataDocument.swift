@@ -1,12 +1,14 @@
 import Foundation
 import ModelFiles
 
-/// An XML store of Core Data, as which Xcode keeps a mapping model: objects with their references.
+/// An XML store of Core Data, in which Xcode saves a mapping model: objects with attributes and
+/// references.
 struct CoreDataDocument {
+  /// One object of the store.
   struct Object {
     var type: String
     var attributes: [String: String] = [:]
-    /// The identifiers of the objects at the other end.
+    /// The identifiers of the objects that each relationship refers to.
     var relationships: [String: [String]] = [:]
   }
 
@@ -49,7 +51,10 @@ struct CoreDataDocument {
     return value
   }
 
-  /// The objects of a type at the other end of a relationship; any other object is an error.
+  /// The objects that a relationship refers to.
+  ///
+  /// - Throws: `MappingFileError` with `danglingReference`, for a missing object or one of another
+  ///   type.
   func targets(
     relationship: String, of object: Object, id: String, type: String
   ) throws(MappingFileError) -> [(id: String, object: Object)] {
@@ -65,13 +70,13 @@ struct CoreDataDocument {
 }
 
 extension CoreDataDocument.Object {
-  /// A text that is not empty: an empty one means the same as none, such as the policy's name that
-  /// the editor leaves behind where it was cleared.
+  /// A text that is not empty; the editor leaves empty ones, such as the name of a policy that was
+  /// removed.
   func text(name: String) -> String? {
     attributes[name].flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// The bytes of a binary attribute.
+  /// The bytes of a binary attribute, nil if it is absent.
   func bytes(name: String) throws(MappingFileError) -> [UInt8]? {
     guard let text = text(name: name) else { return nil }
     guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
@@ -86,7 +91,7 @@ extension CoreDataDocument.Object {
     return value
   }
 
-  /// A flag; absent means true, as the flags of these objects do.
+  /// A flag, true if it is absent, as the defaults of these objects are.
   func flag(name: String) throws(MappingFileError) -> Bool {
     guard let text = text(name: name) else { return true }
     switch text {
@@ -97,7 +102,7 @@ extension CoreDataDocument.Object {
   }
 }
 
-/// Text as an XML store writes it: `\uXXXX` for a UTF-16 unit, its two bytes swapped.
+/// Text of an XML store: `\uXXXX` for a UTF-16 unit with its two bytes swapped.
 ///
 /// `messageID \u3c00 10000` means `messageID < 10000` (docs/mapping-file.md, "Mapping documents").
 enum XMLStoreText {

@@ -3,10 +3,12 @@ import KeyedArchives
 package import ModelFiles
 package import ObjectModel
 
-/// Reads the models that Xcode embeds in a mapping document: archives of its model editor's own
-/// classes, in which every fact hangs on a stereotype under a name of its own.
+/// Reads the models that Xcode embeds in a mapping document: archives of the model editor's own
+/// classes, in which each property of an element is a named value of a stereotype.
 package enum XDPMModel {
-  /// The model of an archive.
+  /// Reads the model of an archive.
+  ///
+  /// - Throws: `ModelFileError`, if the archive is damaged or not of such a model.
   package static func model(decoding bytes: [UInt8]) throws(ModelFileError) -> ManagedObjectModel {
     let archive: KeyedArchive
     do {
@@ -35,7 +37,7 @@ package enum XDPMModel {
 
 private struct EditorArchive {
   let archive: KeyedArchive
-  /// Objects of a damaged archive may share big collections; this bounds what comes of it.
+  /// How many more objects may be read; those of a damaged archive may share large collections.
   private var budget = 1_000_000
 
   init(_ archive: KeyedArchive) { self.archive = archive }
@@ -107,7 +109,7 @@ private struct EditorArchive {
         entity.attributes.append(try attribute(name: name, facts: try facts(of: id)))
       case "XDPMRelationship":
         entity.relationships.append(try relationship(name, facts: try facts(of: id)))
-      // Nothing of a fetched property counts for versions or mappings.
+      // Neither version hashes nor mappings depend on fetched properties.
       case "XDPMFetchedProperty": break
       default: throw ModelFileError(.unknownClass(kind))
       }
@@ -173,7 +175,7 @@ private struct EditorArchive {
     return relationship
   }
 
-  /// What the stereotypes of an element say; a name whose value is nil is there as nil.
+  /// The named values of an element; a value of nil is `$null`.
   private struct Facts {
     let archive: KeyedArchive
     var values: [String: KeyedArchive.ID?] = [:]
@@ -196,7 +198,7 @@ private struct EditorArchive {
 
     func flag(key: String) throws(ModelFileError) -> Bool { try number(key: key) ?? 0 != 0 }
 
-    /// A fact under a name that no real file has shown may count for the hash: it must not be set.
+    /// Checks that no unknown name has a value, because the version hash might depend on it.
     func requireKnown() throws(ModelFileError) {
       for (key, value) in values where !Self.known.contains(key) {
         guard let value else { continue }

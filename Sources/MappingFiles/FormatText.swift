@@ -1,6 +1,6 @@
 import Expressions
 
-/// Expressions and predicates as the strings of a mapping file.
+/// Reads and writes expressions and predicates as strings of a mapping file.
 enum FormatText {
   static func text(of expression: ValueExpression) throws(MappingFileError) -> String {
     let text = expression.description

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A JSON value that knows its line, and the order in which an object's keys are written.
+/// A JSON value with its line and with the order of keys.
 struct JSONTree {
   enum Content {
     case null
@@ -15,7 +15,9 @@ struct JSONTree {
   var content: Content
   var line: Int
 
-  /// Reads a whole text; duplicate keys are errors, since one of the two would be lost.
+  /// Parses a whole text.
+  ///
+  /// - Throws: `MappingFileError`, also for duplicate keys, of which one would be lost.
   init(parsing bytes: [UInt8]) throws(MappingFileError) {
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw MappingFileError(.notJSON(reason: "it is not UTF-8"))
@@ -29,7 +31,7 @@ struct JSONTree {
     self.line = line
   }
 
-  /// The name of the value's kind, for errors.
+  /// The kind of the value, in words for an error.
   var kind: String {
     switch content {
     case .null: "null"
@@ -48,7 +50,7 @@ private struct JSONParser {
   private var line = 1
   private var lineStart = 0
   private var depth = 0
-  /// Mapping files nest five deep.
+  /// The deepest nesting that is read; mapping files have five levels.
   private static let maximumDepth = 32
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -204,7 +206,7 @@ private struct JSONParser {
   }
 }
 
-/// Writes JSON in the one layout that mapping files have, so that two of them can be compared.
+/// Writes JSON in the single layout of mapping files, so that two of them can be compared.
 struct JSONText {
   private(set) var text = ""
   private var indent = 0

@@ -6,26 +6,33 @@ package import ObjectModel
 
 /// Reads the source of a mapping model, `xcmapping.xml` in an `.xcmappingmodel` folder.
 ///
-/// Types, automatic expressions and hashes are not in it; they are made here as Xcode's compiler
-/// makes them (docs/mapping-file.md, "Mapping documents").
+/// It has no types, automatic expressions and hashes; these are derived as Xcode's compiler does
+/// (docs/mapping-file.md, "Mapping documents").
 package struct MappingDocument: Sendable {
-  /// The two models that the mapping was made for, as far as the document embeds them readably.
+  /// The two models of the mapping, as far as the document embeds them and they can be read.
   package struct Models: Sendable {
+    /// The model before the migration, nil if it cannot be read.
     package var source: ManagedObjectModel?
+    /// The model after the migration, nil if it cannot be read.
     package var destination: ManagedObjectModel?
-    /// Why one of them could not be read, if so.
+    /// Why embedded models could not be read, one error for each.
     package var problems: [MappingFileError] = []
-    /// Where the document says that the models lie, relative to the project.
+    /// The path of the source model in the document, relative to the project; nil if it has none.
     package var sourcePath: String?
+    /// The path of the destination model in the document, relative to the project; nil if it has
+    /// none.
     package var destinationPath: String?
   }
 
+  /// The embedded models.
   package private(set) var models = Models()
   private let document: CoreDataDocument
   private let root: CoreDataDocument.Object
   private let rootID: String
 
-  /// Takes the document apart, and reads the models embedded in it.
+  /// Parses the document and reads the models embedded in it.
+  ///
+  /// - Throws: `MappingFileError`, but not for a model that cannot be read.
   package init(decoding bytes: [UInt8]) throws(MappingFileError) {
     document = try CoreDataDocument(decoding: bytes)
     let roots = document.objects.filter { $0.value.type == ObjectType.mappingModel }
@@ -55,7 +62,9 @@ package struct MappingDocument: Sendable {
     }
   }
 
-  /// The mapping model for the two models, which are the embedded ones if those can be read.
+  /// The mapping model between two models, usually the embedded ones.
+  ///
+  /// - Throws: `MappingFileError` with the entity mapping and the property.
   package func mapping(
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(MappingFileError) -> MappingModel {
@@ -87,7 +96,7 @@ package struct MappingDocument: Sendable {
     return MappingModel(entityMappings: result)
   }
 
-  /// The entity mappings without their properties and expressions.
+  /// The entity mappings, without their properties and expressions.
   func outline(
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(MappingFileError) -> MappingModel {
@@ -171,7 +180,7 @@ package struct MappingDocument: Sendable {
     return result
   }
 
-  /// The property mappings in the order of their names, as the compiler writes them.
+  /// The property mappings by name, in which order the compiler writes them.
   private func properties(
     key: String, type: String, entry: Entry, implicit: (String) -> ValueExpression?
   ) throws(MappingFileError) -> [PropertyMapping] {

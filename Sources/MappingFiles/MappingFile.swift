@@ -3,39 +3,49 @@ import ModelFiles
 package import ObjectModel
 package import SystemPackage
 
-/// A mapping model with what its file tells of the models that it belongs to.
+/// A mapping model with the models that its file contains or names.
 package struct MappingFile: Sendable {
+  /// The three forms of mapping models.
   package enum Form: String, Hashable, Sendable {
-    /// `.cdm`
+    /// Xcode's compiled form, `.cdm`.
     case compiled
-    /// `.xcmappingmodel`
+    /// Xcode's source, `.xcmappingmodel`.
     case document
     /// The JSON of docs/mapping-file.md.
     case json
   }
 
-  /// Where a model that a mapping was made for was read from.
+  /// Where a model of the mapping was read from.
   package enum ModelOrigin: Hashable, Sendable {
-    /// The mapping document embeds it.
+    /// From the mapping document.
     case embedded
-    /// The document's own copy could not be read, so the model at the path that it names stands in;
-    /// that model may have changed since.
+    /// From this path, which the document names, because its own copy could not be read; the model
+    /// may have changed since.
     case namedPath(FilePath)
   }
 
+  /// A model of the mapping.
   package struct Model: Sendable {
+    /// The model itself.
     package var model: ManagedObjectModel
+    /// Where it was read from.
     package var origin: ModelOrigin
   }
 
+  /// The path of the mapping model.
   package var path: FilePath
+  /// The form of the file, by its extension.
   package var form: Form
+  /// The mapping model itself.
   package var mapping: MappingModel
-  /// The models that the mapping was made for; only documents bring them along.
+  /// The model before the migration; nil unless the file is a document.
   package var source: Model?
+  /// The model after the migration; nil unless the file is a document.
   package var destination: Model?
 
   /// Reads a mapping model in any of the three forms.
+  ///
+  /// - Throws: `MappingFileError` with the file.
   package static func read(_ path: FilePath) throws(MappingFileError) -> MappingFile {
     do throws(MappingFileError) {
       switch path.extension {
@@ -56,16 +66,16 @@ package struct MappingFile: Sendable {
     }
   }
 
-  /// Whether a file says of itself that it is a mapping model in JSON.
+  /// Whether a JSON file says that it is a mapping model; others may lie beside a model too.
   package static func claimsToBeMapping(_ path: FilePath) -> Bool {
     guard let bytes = try? bytes(file: path) else { return false }
     return String(decoding: bytes, as: UTF8.self).contains(MappingText.format)
   }
 
-  /// For which versions a mapping model is that cannot be read otherwise: its entity mappings
-  /// without their properties.
+  /// Reads only the entity mappings of a file that cannot be read otherwise, to find the versions
+  /// that it is for.
   ///
-  /// nil where not even that can be read.
+  /// nil if not even that can be read.
   package static func outline(path: FilePath) -> MappingFile? {
     switch path.extension {
     case "cdm":
@@ -112,7 +122,9 @@ package struct MappingFile: Sendable {
       source: source, destination: destination)
   }
 
-  /// The embedded model, else the one at the named path, else why there is none.
+  /// The embedded model, or else the one at the path in the document.
+  ///
+  /// - Throws: why the embedded model could not be read, if there is neither.
   private static func model(
     side: MappingSide, embedded: ManagedObjectModel?, named: String?,
     models: MappingDocument.Models, beside path: FilePath
@@ -120,7 +132,7 @@ package struct MappingFile: Sendable {
     if let embedded { return Model(model: embedded, origin: .embedded) }
     let relative = FilePath(named ?? "")
     for folder in folders(above: path) where !relative.isEmpty && relative.isRelative {
-      // The path is the project's; a copy of a part of the project lacks its first folders.
+      // The path is relative to the project; a copy of a part of it may lack the first folders.
       var tail = relative
       while !tail.isEmpty {
         let candidate = folder.appending(tail.components)

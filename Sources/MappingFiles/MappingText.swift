@@ -2,12 +2,14 @@ import Expressions
 package import Mapping
 import ObjectModel
 
-/// Writes a mapping model as the JSON file that docs/mapping-file.md describes.
+/// Writes mapping models as JSON (docs/mapping-file.md).
 package enum MappingText {
   static let format = "godwit mapping model"
   static let version = "1"
 
-  /// The text of the file; throws where a value has no text in the format language.
+  /// The mapping model as JSON, ending in a newline.
+  ///
+  /// - Throws: `MappingFileError` with `noText`, if a value has no text in the predicate format.
   package static func text(mapping: MappingModel) throws(MappingFileError) -> String {
     var entries: [(inout JSONText) -> Void] = []
     for entityMapping in mapping.entityMappings {
@@ -55,8 +57,8 @@ package enum MappingText {
     return result
   }
 
-  /// All objects of the source entity need no word, a predicate is a filter, and anything else
-  /// stands as the expression that it is.
+  /// The key for the source objects: none for all objects, `filter` for a predicate,
+  /// `sourceExpression` for anything else.
   private static func source(of mapping: EntityMapping) throws(MappingFileError) -> Member? {
     let isMapped = mapping.sourceEntityName != nil && mapping.destinationEntityName != nil
     guard let expression = mapping.sourceExpression else {
@@ -113,7 +115,7 @@ package enum MappingText {
       case .real(let number) where number.isFinite: members.append((key, { $0.raw("\(number)") }))
       case .string(let text): members.append((key, { $0.string(value: text) }))
       default:
-        // What JSON has no literal for stands as a constant of the format language.
+        // JSON has no literal for the rest, which are written as constants of the predicate format.
         let text = try FormatText.text(of: .constant(value))
         members.append((key, { $0.object([("constant", { $0.string(value: text) })]) }))
       }

@@ -2,9 +2,11 @@ import Expressions
 package import Mapping
 import ObjectModel
 
-/// Reads the JSON file that docs/mapping-file.md describes.
+/// Reads mapping models from JSON (docs/mapping-file.md).
 package enum MappingTextReader {
-  /// The mapping model; an error names mapping, property, line, and the column in an expression.
+  /// Reads a mapping model.
+  ///
+  /// - Throws: `MappingFileError` with mapping, property and line, and the column in an expression.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
     let tree = try JSONTree(parsing: bytes)
     var root = try JSONObject(tree: tree, key: "the file")
@@ -180,7 +182,7 @@ private enum UserInfoText {
   }
 }
 
-/// The members of a JSON object, each of which is taken once; what is left at the end is unknown.
+/// The members of a JSON object, which are taken one by one; those that remain are unknown keys.
 private struct JSONObject {
   private var members: [(key: String, value: JSONTree)]
 
@@ -223,7 +225,9 @@ extension JSONTree {
     return text
   }
 
-  /// The meaning of a string that must be one of a kind.
+  /// The value that a string stands for.
+  ///
+  /// - Throws: `MappingFileError` with `badValue`, for any other string.
   fileprivate func word<Value>(
     key: String, meaning: (String) -> Value?
   ) throws(MappingFileError) -> Value {
