@@ -2,7 +2,7 @@ import Expressions
 import ObjectModel
 import Schema
 
-/// Works out how the values of a derived attribute come about.
+/// Finds out how to compute derived attributes.
 struct Derivations {
   let schema: StoreSchema
 
@@ -14,7 +14,7 @@ struct Derivations {
     case expression(String)
   }
 
-  /// The plan for a derived attribute of a table, or nil where there is none.
+  /// How to compute a derived attribute of a table, nil if its expression is not supported.
   func plan(derivation: Attribute.Derivation, of entity: String, in table: EntityTable) -> Plan? {
     guard derivation.filter == nil, let entity = model.entity(name: entity) else { return nil }
     switch derivation.expression {
@@ -69,7 +69,7 @@ struct Derivations {
     return nil
   }
 
-  /// An attribute of the object itself, or of the object of a to-one relationship.
+  /// An attribute of the object itself, or of the object of a to-one relationship, as SQL.
   private func value(path: String, of entity: Entity, in table: EntityTable) -> String? {
     let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if parts.count == 1, attribute(name: path, of: entity) != nil {
@@ -89,7 +89,7 @@ struct Derivations {
       + "WHERE other.Z_PK = \(SQL.identifier(name: table.name)).\(SQL.identifier(name: link.name)))"
   }
 
-  /// The stored attribute of that name that is not derived itself.
+  /// The stored attribute of this name, unless it is itself derived.
   private func attribute(name: String, of entity: Entity) -> Attribute? {
     model.allAttributes(of: entity).first {
       $0.name == name && $0.derivation == nil && !$0.isTransient

@@ -1,13 +1,14 @@
-/// Gives each child one owner, by formula: the two sides of a one-to-many relationship.
+/// Assigns each child at most one owner: the two sides of a one-to-many relationship.
 ///
-/// The place of a child in the shuffled order decides on owner and rank, so that ranks of one owner
-/// never agree and owners need not be remembered.
+/// The position of a child in a shuffled order determines owner and rank, so that ranks of one
+/// owner are distinct and nothing is stored.
 struct Distribution: Sendable {
   struct Limits: Sendable {
-    /// An owner has at least so many children, where there are enough.
+    /// The fewest children of an owner, if there are enough children.
     var minimum: Int64 = 0
     var maximum: Int64?
-    /// Rather no owner than more children than the maximum, even for a mandatory relationship.
+    /// Whether a child rather has no owner than one with more than the maximum, even if it must
+    /// have one.
     var isStrict = false
   }
 
@@ -19,8 +20,8 @@ struct Distribution: Sendable {
   private let childOrder: Permutation
   private let ownerOrder: Permutation
 
-  /// Without limits some owners have no children and some have many: of every four owners in the
-  /// shuffled order one has none, the others have these.
+  /// The distribution without limits: of each four owners in the shuffled order the first has no
+  /// children, the others have these.
   private static let places: [(owner: Int64, rank: Int64)] = [
     (1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2), (3, 3), (3, 4),
   ]
@@ -37,7 +38,7 @@ struct Distribution: Sendable {
     ownerOrder = Permutation(count: owners, salt: Mixing.mix(salt, 2))
   }
 
-  /// Whether mandatory children exceed what the maximum allows.
+  /// Whether children that must have an owner are more than the maximum allows.
   var exceedsMaximum: Bool {
     guard let maximum = limits.maximum, !isOptional, owners > 0 else { return false }
     return (childOrder.count + owners - 1) / owners > maximum
@@ -66,7 +67,7 @@ struct Distribution: Sendable {
   }
 }
 
-/// Pairs objects one to one, by formula; both sides see the same pairs.
+/// Pairs objects of two populations one to one; both sides compute the same pairs.
 struct Matching: Sendable {
   private let pairs: Int64
   private let isOptional: Bool
@@ -74,7 +75,7 @@ struct Matching: Sendable {
   private let firstOrder: Permutation
   private let secondOrder: Permutation
 
-  /// `isOptional` says that both sides may be without a partner.
+  /// Pairs as many objects as possible; `isOptional` leaves some of both sides without a partner.
   init(first: Int64, second: Int64, isOptional: Bool, salt: UInt64) {
     pairs = min(first, second)
     self.isOptional = isOptional
@@ -98,7 +99,8 @@ struct Matching: Sendable {
   }
 }
 
-/// Pairs the objects of one population with each other: a relationship that is its own inverse.
+/// Pairs the objects of one population with each other, for a to-one relationship that is its own
+/// inverse.
 struct Involution: Sendable {
   private let isOptional: Bool
   private let salt: UInt64
@@ -112,7 +114,7 @@ struct Involution: Sendable {
 
   func partner(of object: Int64) -> Int64? {
     let place = order.preimage(object)
-    // The last of an odd number has nobody but itself.
+    // The last object of an uneven number can only be its own partner.
     guard place ^ 1 < order.count else { return isOptional ? nil : object }
     if isOptional, Mixing.mix(salt, UInt64(bitPattern: place >> 1)) % 8 == 0 { return nil }
     return order.image(place: place ^ 1)

@@ -2,18 +2,18 @@ import Schema
 import SystemCalls
 import SystemPackage
 
-/// Values that lie in files of their own.
+/// Sizes and tags of values in files of their own.
 enum ExternalValue {
   static let inlineTag = ExternalTag.inline
   static let fileTag = ExternalTag.file
-  /// Above 128 KiB, from where on Core Data itself prefers a file.
+  /// The smallest external value, beyond the 128 KiB from which Core Data prefers a file.
   static let leastSize = 131_073
   static let sizeSpread = 32_767
 }
 
-/// The folder of a store's external files, made when the first one is.
+/// The folder of a store's external binary data, created with the first file.
 struct ExternalFiles {
-  /// Such as `.Shop_SUPPORT`, under a name of its own until the store is complete.
+  /// Such as `.Shop_SUPPORT`, under a temporary name until the store is complete.
   let folder: FilePath
   private(set) var count: Int64 = 0
   private(set) var bytes: Int64 = 0
@@ -47,7 +47,7 @@ struct ExternalFiles {
     bytes += Int64(content.count)
   }
 
-  /// Returns when the names of all files are on the disk.
+  /// Writes the names of all files through to the disk.
   func synchronize() throws(SystemCallError) {
     guard count > 0 else { return }
     try Files.syncDirectory(data)

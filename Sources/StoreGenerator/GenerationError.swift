@@ -2,28 +2,40 @@ package import ObjectModel
 package import Schema
 package import SystemPackage
 
-/// Why a store could not be generated, and where.
+/// Why a store could not be generated.
 package struct GenerationError: Error, Sendable {
+  /// What is wrong.
   package enum Problem: Hashable, Sendable {
+    /// The number of objects is negative, or larger than 2^40.
     case rowsOutOfRange(Int64)
+    /// The model has no configuration of this name.
     case configurationUnknown(String)
-    /// All entities are abstract, so there is nothing to make objects of.
+    /// All entities are abstract, so there can be no objects.
     case noConcreteEntity
+    /// A version hash of the model is not known.
     case hashUnknown(UnknownVersionHash)
+    /// The tables of the model are not known.
     case schemaNotSupported(SchemaError)
-    /// A uniqueness constraint over values of which there are too few, none of them optional.
+    /// A uniqueness constraint covers too few different values, none of them optional.
     case constraintCannotHold(index: String)
+    /// A file or folder has the path of the output, or of what belongs to it.
     case outputExists
+    /// The folder of the output does not exist.
     case folderMissing
+    /// The system or SQLite failed to write, see `cause`.
     case writeFailed
-    /// The caller's progress closure threw.
+    /// The `progress` closure threw, see `cause`.
     case interrupted
   }
 
+  /// What is wrong.
   package var problem: Problem
+  /// The file or folder concerned, nil for a fault of the model.
   package var place: FilePath?
+  /// The error behind it, nil if there is none.
   package var cause: (any Error)?
 
+  /// Creates an error.
   package init(_ problem: Problem, at place: FilePath? = nil, cause: (any Error)? = nil) {
     self.problem = problem
     self.place = place
@@ -33,41 +45,51 @@ package struct GenerationError: Error, Sendable {
 
 /// What was generated.
 package struct GenerationReport: Hashable, Sendable {
+  /// The rows of one entity or join table.
   package struct Count: Hashable, Sendable {
+    /// The entity or the join table.
     package var name: String
+    /// How many rows it has.
     package var rows: Int64
   }
 
-  /// Where a store is less than its model asks for.
+  /// A property whose values are not what the model asks for.
   package struct Note: Hashable, Sendable {
+    /// What its values lack.
     package enum Reason: Hashable, Sendable {
-      /// The derivation has no form here; the attribute is NULL.
+      /// The derivation is not supported; the attribute is NULL.
       case derivationNotComputed
-      /// A pattern or a predicate that values are not made for; the default value stands in for a
-      /// pattern.
+      /// A pattern or predicate is not evaluated; in place of a pattern there is the default value.
       case validationNotHonoured
-      /// Mandatory, but equal shares leave too few objects on the other side.
+      /// A mandatory relationship is empty, because the other side has too few objects.
       case mandatoryLeftEmpty
-      /// More objects than the largest number that the inverse allows.
+      /// The inverse has more objects than its maximum.
       case maximumExceeded
-      /// NULL or without a second use of an object, because a uniqueness constraint holds otherwise
-      /// not.
+      /// Values are NULL, or no object is referred to twice, to satisfy a uniqueness constraint.
       case limitedByConstraint
     }
 
+    /// The entity that declares the property.
     package var entity: String
+    /// The attribute or relationship.
     package var property: String
+    /// What its values lack.
     package var reason: Reason
   }
 
-  /// The concrete entities, in the order of their numbers.
+  /// The concrete entities by entity number.
   package var entities: [Count] = []
+  /// The join tables, in the order of the schema.
   package var joinTables: [Count] = []
+  /// How many external binary data files the store has.
   package var externalFiles: Int64 = 0
+  /// The bytes of these files.
   package var externalBytes: Int64 = 0
-  /// The size of the store without its external files.
+  /// The size of the store without external files.
   package var storeBytes: Int64 = 0
+  /// The properties whose values are not what the model asks for.
   package var notes: [Note] = []
 
+  /// The objects of all entities.
   package var rows: Int64 { entities.reduce(0) { $0 + $1.rows } }
 }

@@ -3,17 +3,17 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// The files of a store in the making: they get their names when all of them are complete.
+/// The files of a store that is being generated, which get their final names when all are complete.
 struct GenerationOutput {
   /// Such as `/data/Shop.sqlite`.
   let store: FilePath
   /// Such as `/data/.Shop_SUPPORT`.
   let support: FilePath
-  /// The store and the folder of its external files under their names until then.
+  /// The temporary path of the store, and below that of its external files.
   let partialStore: FilePath
   let partialSupport: FilePath
 
-  /// Takes a path at which there is no store yet, in a folder that is there.
+  /// Takes a path that is free, in a folder that exists.
   init(_ store: FilePath) throws(GenerationError) {
     guard let stem = store.lastComponent?.stem else {
       throw GenerationError(.folderMissing, at: store)
@@ -21,7 +21,7 @@ struct GenerationOutput {
     let folder = Files.parent(of: store)
     self.store = store
     support = folder.appending(".\(stem)_SUPPORT")
-    // Nobody else can have used a name that nobody could know.
+    // A new UUID makes the temporary names free.
     let id = UUID().uuidString
     partialStore = FilePath("\(store.string).partial-\(id)")
     partialSupport = FilePath("\(support.string).partial-\(id)")
@@ -42,7 +42,7 @@ struct GenerationOutput {
     }
   }
 
-  /// Gives the files their names, external ones first: a store never refers to what is not there.
+  /// Renames the files, external ones first: a store must never refer to missing files.
   func publish(_ files: ExternalFiles) throws(GenerationError) {
     var isSupportNamed = false
     do throws(SystemCallError) {
@@ -54,7 +54,7 @@ struct GenerationOutput {
       }
       try Files.renameNoReplace(partialStore, to: store)
     } catch {
-      // The failure that counts is the first.
+      // Report the first failure.
       if isSupportNamed { try? ExternalDataFolder.remove(support: support) }
       let taken = isSupportNamed || files.count == 0 ? store : support
       throw GenerationError(
@@ -69,7 +69,7 @@ struct GenerationOutput {
     }
   }
 
-  /// Removes what was made; what cannot be removed has a name that says what it is.
+  /// Removes what was written; what cannot be removed remains under its temporary name.
   func discard() {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       _ = try? Files.remove(FilePath("\(partialStore.string)\(suffix)"))

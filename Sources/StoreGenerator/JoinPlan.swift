@@ -1,11 +1,11 @@
 import ObjectModel
 import Schema
 
-/// The pairs of a many-to-many relationship, about two for each object, by formula.
+/// The pairs of a many-to-many relationship, about two for each object.
 ///
-/// Objects of the first end take the places of a ring in a shuffled order, lap after lap; the n-th
+/// Objects of the first end are placed on a ring in a shuffled order, lap after lap; the n-th
 /// partner of each is the object n steps further on the ring, which is the second end in another
-/// shuffled order. So no pair comes twice, and step and lap give ranks on the other side.
+/// shuffled order. So no pair occurs twice, and step and lap give the ranks on the other side.
 struct JoinPlan: Sendable {
   struct Pair {
     var first: Int64
@@ -21,14 +21,14 @@ struct JoinPlan: Sendable {
   private let isReflexive: Bool
   private let least: (first: Int64, second: Int64)
   private let most: (first: Int64, second: Int64)
-  /// Whether partners are whole laps apart, so that they reach every second object.
+  /// Whether partners are whole laps apart, so that every second object gets one.
   private let covers: Bool
   private let partners: Int64
   private let salt: UInt64
   private let firstOrder: Permutation
   private let secondOrder: Permutation
 
-  /// The most partners that a minimum can force on each object: shares are not made for more.
+  /// The most partners per object that a minimum enforces.
   private static let mostForced: Int64 = 64
 
   init?(table: JoinTable, linker: Linker) {
@@ -64,7 +64,7 @@ struct JoinPlan: Sendable {
     secondOrder = Permutation(count: second.count, salt: Mixing.mix(salt, 2))
   }
 
-  /// The pairs whose first object has that ordinal.
+  /// The pairs whose first object has this number.
   func forEachPair(of object: Int64, body: (Pair) throws -> Void) rethrows {
     guard first.count > 0, second.count > 0 else { return }
     if isReflexive { return try forEachReflexivePair(of: object, body: body) }
@@ -85,7 +85,7 @@ struct JoinPlan: Sendable {
     }
   }
 
-  /// Neighbours on a ring of all objects: whoever has a neighbour is that one's neighbour.
+  /// Pairs of neighbours on a ring of all objects, in both directions.
   private func forEachReflexivePair(
     of object: Int64, body: (Pair) throws -> Void
   ) rethrows {
@@ -105,7 +105,7 @@ struct JoinPlan: Sendable {
     }
   }
 
-  /// Steps that lead from every place to two others, both ways.
+  /// Distances on the ring at which each object has two different neighbours.
   private func steps(to reach: Int64) -> ClosedRange<Int64> {
     1...max(1, min(reach, (first.count - 1) / 2))
   }

@@ -1,11 +1,12 @@
 import ObjectModel
 import Schema
 
-/// How many objects each concrete entity has, and under which keys.
+/// How many objects each concrete entity has, and their primary keys.
 ///
-/// Everything is a formula: the store of a billion objects takes no more memory than an empty one.
+/// Everything is computed on demand: a store of a billion objects takes no more memory than an
+/// empty one.
 struct KeyAllocation: Sendable {
-  /// The largest number of objects; far more than a file can hold.
+  /// The largest number of objects, far more than a file can have.
   static let maximumRows: Int64 = 1 << 40
 
   struct Concrete: Sendable {
@@ -13,12 +14,12 @@ struct KeyAllocation: Sendable {
     let number: Int64
     /// The index of its table in the schema.
     let table: Int
-    /// Its place among the concrete entities of the table.
+    /// Its position among the concrete entities of the table.
     let slot: Int
     let count: Int64
   }
 
-  /// In the order of their numbers.
+  /// The concrete entities by entity number.
   let concretes: [Concrete]
   /// One for each table of the schema.
   let tables: [TableKeys]
@@ -58,10 +59,11 @@ struct KeyAllocation: Sendable {
   }
 }
 
-/// The keys of one table: entities take turns, in an order that changes from block to block.
+/// The primary keys of one table: entities take turns, in an order that changes from block to
+/// block.
 ///
-/// Objects that exceed the equal shares belong to the first entities by number, so the last block
-/// holds the first `widthOfLast` of them.
+/// Objects beyond equal shares belong to the first entities by number, so the last block has the
+/// first `widthOfLast` of them.
 struct TableKeys: Sendable {
   let width: Int64
   let widthOfLast: Int64
@@ -71,7 +73,7 @@ struct TableKeys: Sendable {
   var rows: Int64 { width * base + widthOfLast }
   var maximumKey: Int64 { rows == 0 ? 0 : key(atPosition: rows - 1) }
 
-  /// One key in a hundred is left out, as by objects that were deleted.
+  /// Leaves out one key in a hundred, as if objects had been deleted.
   private func key(atPosition position: Int64) -> Int64 {
     position + 1 + (position + Int64(salt % 99)) / 99
   }
@@ -81,13 +83,13 @@ struct TableKeys: Sendable {
     return (Int64(Mixing.mix(salt, UInt64(block)) % UInt64(width)), width)
   }
 
-  /// The key of an entity's object number `index`.
+  /// The primary key of an entity's object number `index`.
   func key(slot: Int, index: Int64) -> Int64 {
     let turn = turn(index)
     return key(atPosition: index * width + (Int64(slot) + turn.offset) % turn.width)
   }
 
-  /// The object at a place in key order.
+  /// The object at a position in key order.
   func object(atPosition position: Int64) -> (slot: Int, index: Int64, key: Int64) {
     let block = position / width
     let turn = turn(block)
@@ -103,7 +105,7 @@ struct Population: Sendable {
   private let numbers: [Int64]
   let count: Int64
 
-  /// Takes the concrete entities in the order of their numbers.
+  /// Takes the concrete entities by entity number.
   init(members: [KeyAllocation.Concrete], in allocation: KeyAllocation) {
     table =
       members.first.map { allocation.tables[$0.table] }
@@ -113,7 +115,7 @@ struct Population: Sendable {
     count = members.reduce(0) { $0 + $1.count }
   }
 
-  /// The key and entity number of an object.
+  /// The primary key and the entity number of an object.
   func object(ordinal: Int64) -> (key: Int64, number: Int64) {
     // Members with one object more come first, so counting across the members leaves no gap.
     let member = Int(ordinal % Int64(slots.count))
@@ -121,7 +123,7 @@ struct Population: Sendable {
     return (table.key(slot: slots[member], index: index), numbers[member])
   }
 
-  /// The place of an entity among the members, or nil.
+  /// The position of an entity among the members, nil if it is not one.
   func member(slot: Int) -> Int? { slots.firstIndex(of: slot) }
 
   func ordinal(member: Int, index: Int64) -> Int64 { index * Int64(slots.count) + Int64(member) }

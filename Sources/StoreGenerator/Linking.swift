@@ -40,8 +40,8 @@ struct Link: Sendable {
   }
 }
 
-/// Values of order columns: real ones start at 2048 and step by 1024 (docs/store-format.md,
-/// "Order").
+/// Values of order columns, which in real stores start at 2048 and step by 1024
+/// (docs/store-format.md, "Order").
 enum OrderValue {
   static func of(rank: Int64) -> Int64 { 2048 + 1024 * rank }
 }
@@ -61,7 +61,7 @@ struct Linker {
     self.seed = seed
   }
 
-  /// The concrete entities below `family` (and below `within`) that have the property from `owner`.
+  /// The concrete entities in `family` (and in `within`) that inherit the property from `owner`.
   func population(
     family: String, property: String? = nil, of owner: String? = nil, within: String? = nil
   ) -> Population {
@@ -75,7 +75,7 @@ struct Linker {
     return Population(members: members, in: allocation)
   }
 
-  /// The rule of a to-one relationship; `isUnique` lets no two objects refer to the same.
+  /// The rule of a to-one relationship; if `isUnique`, no two objects refer to the same one.
   mutating func toOne(entity: String, name: String, isUnique: Bool) -> Link? {
     guard let relationship = model.relationship(name, of: entity) else { return nil }
     let inverse = model.inverseWithOwner(of: relationship)
@@ -131,7 +131,7 @@ struct Linker {
     if !relationship.isOptional, sources.count > targets.count {
       note(entity, property: name, reason: .mandatoryLeftEmpty)
     }
-    // Both sides must come to one rule, whichever is asked first.
+    // Both sides have to compute the same pairs.
     let isFirst = (entity, name) < (inverse.entity.name, other.name)
     let salt =
       isFirst
@@ -157,7 +157,7 @@ struct Linker {
 }
 
 extension Relationship {
-  /// How many objects a valid to-many has at least: a mandatory one is not empty.
+  /// The fewest objects of a valid to-many relationship: a mandatory one is not empty.
   var leastCount: Int64 { max(minCount, isOptional ? 0 : 1) }
 }
 
@@ -166,7 +166,7 @@ extension ManagedObjectModel {
     self.entity(name: entity)?.relationships.first { $0.name == name }
   }
 
-  /// The entity of the lineage whose declaration of a property counts, or nil.
+  /// The nearest entity of the lineage that declares a property, nil if none does.
   func declarer(of property: String, in entity: String) -> String? {
     guard let entity = self.entity(name: entity) else { return nil }
     return lineage(of: entity).first { level in

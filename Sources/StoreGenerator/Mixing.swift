@@ -1,6 +1,8 @@
-/// Pseudo-random numbers as a function of what they are for, so that no order of work changes them.
+/// Pseudo-random numbers as a function of their purpose, so that they do not depend on the order of
+/// work.
 ///
-/// The stir is the output function of SplitMix64, whose single bits all depend on all bits put in.
+/// The function is the output function of SplitMix64, in which every bit depends on all bits of the
+/// input.
 enum Mixing {
   static let increment: UInt64 = 0x9E37_79B9_7F4A_7C15
 
@@ -14,7 +16,7 @@ enum Mixing {
     return bits ^ (bits >> 31)
   }
 
-  /// A number for a name; the same in every process, unlike a `Hasher`'s.
+  /// A number for names, the same in every process, unlike a hash of `Hasher`.
   static func salt(_ seed: UInt64, parts: String...) -> UInt64 {
     var result = seed
     for part in parts {
@@ -25,7 +27,7 @@ enum Mixing {
   }
 }
 
-/// A sequence of numbers that follows from its start (SplitMix64).
+/// A sequence of pseudo-random numbers that its start determines (SplitMix64).
 struct Draw {
   private var state: UInt64
 

@@ -1,9 +1,9 @@
 /// A shuffled order of the numbers below `count`, computed in both directions instead of stored.
 ///
-/// Multiplying by an odd number, adding and folding the upper half onto the lower one can each be
-/// undone on numbers of a fixed width. Values at or above `count` are stepped on until one is
-/// below: still one to one, and on average fewer than two steps since the width is the least that
-/// holds `count`.
+/// Multiplying by an uneven number, adding, and folding the upper half onto the lower one can each
+/// be reversed on numbers of a fixed width. Values from `count` on are mapped again until one is
+/// below: still one to one, and on average in fewer than two steps, since the width is the smallest
+/// for `count`.
 struct Permutation: Sendable {
   let count: Int64
   private let mask: UInt64
@@ -23,7 +23,7 @@ struct Permutation: Sendable {
     inverses = (Self.inverse(multipliers.0), Self.inverse(multipliers.1))
   }
 
-  /// The number at that place of the shuffled order.
+  /// The number at a position of the shuffled order.
   func image(place: Int64) -> Int64 {
     var bits = UInt64(bitPattern: place)
     repeat {
@@ -35,7 +35,7 @@ struct Permutation: Sendable {
     return Int64(bitPattern: bits)
   }
 
-  /// The place of that number in the shuffled order.
+  /// The position of a number in the shuffled order.
   func preimage(_ number: Int64) -> Int64 {
     var bits = UInt64(bitPattern: number)
     repeat {
@@ -47,9 +47,9 @@ struct Permutation: Sendable {
     return Int64(bitPattern: bits)
   }
 
-  /// The number that undoes a multiplication by an odd one, modulo 2⁶⁴ (Newton's iteration).
+  /// The inverse of an uneven number modulo 2⁶⁴ (Newton's iteration).
   private static func inverse(_ odd: UInt64) -> UInt64 {
-    var result = odd  // right in three bits; each step doubles them
+    var result = odd  // correct in three bits; each step doubles them
     for _ in 0..<5 { result = result &* (2 &- odd &* result) }
     return result
   }

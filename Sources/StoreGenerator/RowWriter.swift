@@ -4,7 +4,7 @@ import Schema
 
 /// An INSERT statement whose values are bound one after the other.
 ///
-/// Straight to SQLite: a layer between costs several times what SQLite itself does here.
+/// It calls SQLite directly: GRDB's statements cost several times what SQLite itself does here.
 struct Insertion {
   private let statement: Statement
   private let handle: OpaquePointer
@@ -14,6 +14,7 @@ struct Insertion {
 
   /// `SQLITE_TRANSIENT`, with which SQLite copies what it is given.
   // Swift does not import it. The cast is safe: SQLite compares this pointer and never calls it.
+  /// `SQLITE_TRANSIENT`, with which SQLite copies what it is given.
   private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
   init(sql: String, in db: Database) throws {
@@ -57,7 +58,7 @@ struct Insertion {
     }
   }
 
-  /// Inserts the row, and starts the next.
+  /// Inserts the row and starts the next one.
   mutating func run() throws {
     if code == SQLITE_OK {
       code = sqlite3_step(handle)
@@ -82,7 +83,7 @@ struct RowWriter {
   private let plan: TablePlan
   private var maker: ValueMaker
   private var insertion: Insertion
-  /// What the links of the row lead to.
+  /// The objects that the links of the row refer to.
   private var references: [Link.Reference?]
 
   init(plan: TablePlan, pool: ValuePool, in db: Database) throws {
@@ -92,7 +93,7 @@ struct RowWriter {
     references = plan.links.map { _ in nil }
   }
 
-  /// Writes the row at a place in key order.
+  /// Writes the row at a position in key order.
   mutating func write(position: Int64, files: inout ExternalFiles) throws {
     let (slot, index, key) = plan.keys.object(atPosition: position)
     let entity = plan.entities[slot]

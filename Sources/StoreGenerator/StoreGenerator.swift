@@ -6,16 +6,17 @@ import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-/// Makes a store of any managed object model, with objects in equal shares over its concrete
-/// entities.
+/// Generates a store of any managed object model, with as many objects of each concrete entity.
 ///
-/// Every value is a function of seed, entity, key and property, so that one seed makes the same
-/// bytes on every run, and nothing is kept in memory that grows with the number of objects.
+/// Every value is a function of seed, entity, key and property, so one seed gives the same bytes on
+/// every run, and memory does not grow with the number of objects.
 package struct StoreGenerator: Sendable {
-  /// How the header says that the store is journaled.
+  /// The journal mode in the header of the store.
   package enum JournalMode: String, Hashable, Sendable, CaseIterable { case delete, wal }
 
+  /// The model of the store.
   package let model: ManagedObjectModel
+  /// The number of objects, of all entities together.
   package let rows: Int64
   private let seed: UInt64
   private let schema: StoreSchema
@@ -25,12 +26,14 @@ package struct StoreGenerator: Sendable {
   private let joins: [JoinPlan]
   private let notes: [GenerationReport.Note]
 
-  /// The framework version of generated stores: in the range of real ones that write a checksum
-  /// (from 1333 on) and no later additions (docs/store-format.md, "Metadata").
+  /// The framework version of generated stores: among those of real stores that have a checksum
+  /// (from 1333 on) and none of the later additions (docs/store-format.md, "Metadata").
   private static let frameworkVersion: Int64 = 1345
   private static let cacheBytes: Int64 = 32 << 20
 
-  /// Plans a store of `rows` objects of the entities of a configuration, or of all.
+  /// Plans a store of `rows` objects of the entities of a configuration, nil for all entities.
+  ///
+  /// - Throws: `GenerationError`, for a model or a number of objects that is not supported.
   package init(
     model: ManagedObjectModel, rows: Int64, seed: UInt64, configuration: String? = nil
   ) throws(GenerationError) {
@@ -78,10 +81,12 @@ package struct StoreGenerator: Sendable {
     return blank.restated(hashes: hashes, versionIdentifiers: identifiers)
   }
 
-  /// Makes the store; it appears, with its external files, only when it is complete.
+  /// Writes the store, which appears with its external files once it is complete.
   ///
-  /// `modelCache` is the archive of the model for `Z_MODELCACHE`. `progress` hears of the objects
-  /// written and to be written, and may throw to give up.
+  /// - Parameters:
+  ///   - modelCache: the archived model for `Z_MODELCACHE`, not compressed; nil leaves it empty.
+  ///   - progress: receives the objects written so far and in all, and may throw to stop.
+  /// - Throws: `GenerationError`.
   package func generate(
     to output: FilePath, journalMode: JournalMode = .delete, modelCache: [UInt8]? = nil,
     progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
@@ -113,7 +118,7 @@ package struct StoreGenerator: Sendable {
       let connection = try StoreConnection.scratch(
         output.partialStore, cacheBytes: Self.cacheBytes)
       try connection.run { db in
-        // Freed parts of a page would keep what was in memory, which no seed decides.
+        // Freed parts of pages would otherwise have bytes that do not depend on the seed.
         try db.execute(sql: "PRAGMA secure_delete = ON")
         try db.inTransaction(.immediate) {
           try StoreWriter.createTables(schema, in: db)
@@ -162,7 +167,7 @@ package struct StoreGenerator: Sendable {
     }
   }
 
-  /// Writes what a store says of itself.
+  /// Writes `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
   private func writeFrame(in db: Database, modelCache: [UInt8]?) throws {
     let maxima = tables.map { ($0.table.rootName, $0.keys.maximumKey) }
     try StoreWriter.writePrimaryKeys(
@@ -174,8 +179,7 @@ package struct StoreGenerator: Sendable {
     do { try progress(done, rows) } catch { throw GenerationError(.interrupted, cause: error) }
   }
 
-  /// Sets the two versions of the header, 2 for a write-ahead log and 1 without, without making
-  /// one.
+  /// Sets the read and write versions in the header, without creating a log.
   private func setJournalMode(
     _ mode: JournalMode, of store: FilePath
   ) throws(GenerationError) {

@@ -3,13 +3,14 @@ import Schema
 
 /// Everything that is needed to write the rows of one table.
 struct TablePlan: Sendable {
-  /// Where the value of one column comes from, for one entity.
+  /// The origin of a column's value, for one entity.
   enum Cell: Sendable {
     case null
     case key
     case entityNumber
     case optimisticLock
-    /// The column's place in the table; every so many-th object has an external file, 0 for none.
+    /// The index of the column in the table; one object in `fileEvery` has an external file, none
+    /// if that is 0.
     case attribute(Int, fileEvery: Int64)
     case linkKey(Int)
     case linkNumber(Int)
@@ -19,18 +20,18 @@ struct TablePlan: Sendable {
   struct EntityPlan: Sendable {
     var number: Int64
     var cells: [Cell]
-    /// The links that the entity has, and its place among the sources of each.
+    /// The links that the entity has, and its position among the sources of each.
     var links: [(link: Int, member: Int)]
   }
 
   let table: EntityTable
   let keys: TableKeys
   let salt: UInt64
-  /// By the place of their column in the table; `nil` for other columns.
+  /// By the index of the column in the table; nil for other columns.
   var attributes: [AttributeColumn?]
   var links: [Link] = []
   var entities: [EntityPlan] = []
-  /// Statements that fill columns which are computed from other rows.
+  /// Statements that fill columns computed from other rows.
   var updates: [String] = []
 
   var insertStatement: String {
@@ -47,10 +48,10 @@ struct TablePlanner {
   let seed: UInt64
   private(set) var notes: [GenerationReport.Note] = []
   private var linker: Linker
-  /// External files that may still be planned, over all tables.
+  /// External files that may still be planned for each column.
   private var filesPerColumn: Int64
 
-  /// With the largest size of a file, this keeps all of them together under 20 MB.
+  /// The most external files, which together stay below 20 MB.
   private static let mostFiles: Int64 = 120
   private static let leastRowsPerFile: Int64 = 50
 
@@ -143,7 +144,7 @@ struct TablePlanner {
       + " WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
   }
 
-  /// The link of each to-one or owner column; their number and order columns share it.
+  /// The link of each to-one or owner column, which its entity and order columns share.
   private mutating func planLinks(
     of table: EntityTable, uniqueness: Uniqueness, plan: inout TablePlan
   ) -> [Column.Role: Int] {

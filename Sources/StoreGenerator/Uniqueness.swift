@@ -1,17 +1,17 @@
 import ObjectModel
 import Schema
 
-/// Decides how the uniqueness constraints of a table hold.
+/// Decides how values satisfy the uniqueness constraints of a table.
 ///
-/// The index of a constraint spans all rows of the table, so what must differ is made from the key:
-/// one column takes it whole where it can, else several take a digit each.
+/// The index of a constraint covers all rows of the table, so values are made unique by the primary
+/// key: in one column if it has enough values, otherwise as digits in several.
 struct Uniqueness {
   private let model: ManagedObjectModel
   private let rows: UInt64
   private(set) var digits: [String: KeyDigit] = [:]
-  /// Columns that stay NULL, which no unique index minds.
+  /// Columns that stay NULL, which a unique index allows.
   private(set) var emptied: Set<String> = []
-  /// To-one columns in which no object may appear twice.
+  /// To-one columns in which no object may occur twice.
   private(set) var unshared: Set<String> = []
   private(set) var notes: [GenerationReport.Note] = []
 

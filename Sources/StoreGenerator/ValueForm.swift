@@ -1,30 +1,30 @@
 import Expressions
 import ObjectModel
 
-/// What the values of an attribute look like.
+/// The form of an attribute's values.
 enum ValueForm: Sendable {
   /// Always NULL.
   case empty
   case integer(ClosedRange<Int64>)
-  /// Without a range, numbers of all sizes; `isSingle` keeps to what a `Float` holds.
+  /// Without a range, numbers of all magnitudes; `isSingle` restricts them to those of `Float`.
   case real(ClosedRange<Double>?, isSingle: Bool)
-  /// Hundredths.
+  /// In hundredths.
   case decimal(ClosedRange<Int64>)
   case date(ClosedRange<Double>)
-  /// Lengths in UTF-16 code units, which is how Core Data counts.
+  /// The length in UTF-16 code units, which Core Data counts.
   case text(ClosedRange<Int>)
   case constant([UInt8])
   case uuid
   case uri
-  /// `isTagged` where the attribute allows external storage.
+  /// `isTagged` if the attribute allows external storage.
   case blob(isTagged: Bool)
   case now
-  /// The canonical form of another attribute's text, named by its column's place in the table.
+  /// The canonical form of another attribute's text; the index of its column in the table.
   case canonical(of: Int)
 }
 
 extension ValueForm {
-  /// Lengths and sizes of ordinary and of long values; the latter fill overflow pages.
+  /// Lengths of ordinary and of long values; the latter fill overflow pages.
   enum Size {
     static let text = 80
     static let longText = 5_000
@@ -32,15 +32,15 @@ extension ValueForm {
     static let blob = 300
     static let longBlob = 5_000
     static let longBlobSpread: UInt64 = 35_000
-    /// No minimum length forces a longer text.
+    /// The longest text that a minimum length enforces.
     static let forcedText: Int64 = 100_000
   }
 
   private static let dates = -1.0e9...1.0e9
-  /// Fifteen digits: what a number of SQLite keeps of a decimal for certain.
+  /// Fifteen digits, as many as a REAL keeps of every decimal number.
   private static let hundredths: ClosedRange<Int64> = -999_999_999_999_999...999_999_999_999_999
 
-  /// The form of a stored attribute that is not derived.
+  /// The form for a stored attribute that is not derived.
   init(_ attribute: Attribute) {
     let limits = attribute.limits
     let (least, greatest) = (limits.minimum?.number, limits.maximum?.number)
@@ -99,7 +99,7 @@ extension ValueForm {
     return .text(least...max(least, greatest))
   }
 
-  /// How many values of this form can be told apart by a number that is put into them.
+  /// How many different values a number can be encoded in.
   var capacity: UInt64 {
     switch self {
     case .empty, .constant, .now, .canonical: 1
@@ -114,7 +114,7 @@ extension ValueForm {
     }
   }
 
-  /// A half of the numbers of a range that floating point can tell apart near its larger end.
+  /// Half of the numbers that floating point distinguishes near the larger end of a range.
   private static func steps(_ range: ClosedRange<Double>, isSingle: Bool) -> UInt64 {
     let largest = max(abs(range.lowerBound), abs(range.upperBound))
     let unit = isSingle ? Double(Float(largest).ulp) : largest.ulp
@@ -122,14 +122,14 @@ extension ValueForm {
     return steps >= 1 ? UInt64(min(steps, Double(1 << 40))) : 1
   }
 
-  /// How many words of letters and digits have at most that length.
+  /// How many words of letters and digits have at most this length.
   private static func words(length: Int) -> UInt64 {
     (0..<min(length, 11)).reduce(1) { count, _ in count * 36 }
   }
 }
 
 extension AttributeValue {
-  /// The value as a number, if it is one.
+  /// The value as a finite number, nil if it is not one.
   fileprivate var number: Double? {
     switch self {
     case .integer(let number): Double(number)
@@ -141,18 +141,18 @@ extension AttributeValue {
     }
   }
 
-  /// The nearest whole number on one side; nil where the value is none or beyond 64 bits.
+  /// The value rounded to a whole number, nil if it is not a number or beyond 64 bits.
   fileprivate func integer(rule: FloatingPointRoundingRule) -> Int64? {
     if case .integer(let number) = self { return number }
     return number.flatMap { Int64(exactly: $0.rounded(rule)) }
   }
 }
 
-/// A number that makes a value differ from others: a digit of the row's key in a mixed radix.
+/// A digit of the primary key in a mixed radix, which makes a value unique.
 struct KeyDigit: Hashable, Sendable {
   let divisor: UInt64
   let modulus: UInt64
-  /// How many letters and digits tell all values apart.
+  /// How many letters and digits are needed for all its values.
   let width: Int
 
   init(divisor: UInt64, modulus: UInt64) {

@@ -2,12 +2,12 @@ import Foundation
 
 /// Makes values, each as a function of the row and the column.
 struct ValueMaker {
-  /// A value, or where it is to be found.
+  /// A value, or where its bytes are.
   enum Value {
     case null
     case integer(Int64)
     case real(Double)
-    /// Memory that stays as it is for as long as the pool lives.
+    /// In memory that stays valid as long as the pool.
     case pooledText(UnsafeRawBufferPointer)
     case pooledBlob(UnsafeRawBufferPointer)
     /// In `scratch`, until the next value is made.
@@ -16,12 +16,12 @@ struct ValueMaker {
   }
 
   let pool: ValuePool
-  /// The bytes of a value that is not a piece of the pool.
+  /// The bytes of a value that is not part of the pool.
   private(set) var scratch: [UInt8] = []
 
   init(pool: ValuePool) { self.pool = pool }
 
-  /// The value of a column in a row; `row` is the row's own random number.
+  /// The value of a column in a row, whose own random number is `row`.
   mutating func value(
     column: AttributeColumn, row: UInt64, key: Int64, in plan: TablePlan
   ) -> Value {
@@ -56,7 +56,7 @@ struct ValueMaker {
     }
   }
 
-  /// The moment that every derived `now()` tells: one seed makes one store, at any time.
+  /// The value of every derived `now()`, fixed so that one seed always gives the same store.
   private static let now = 788_918_400.0
 
   // MARK: Numbers
@@ -160,7 +160,7 @@ struct ValueMaker {
     Array($0.utf8)
   }
 
-  /// Appends the last `width` digits of a number to the base 36.
+  /// Appends the last `width` digits of a number in base 36.
   private mutating func append(_ number: UInt64, width: Int) {
     let start = scratch.count
     for _ in 0..<width { scratch.append(UInt8(ascii: "0")) }
@@ -172,7 +172,7 @@ struct ValueMaker {
     }
   }
 
-  /// The text of another column without case and accents, as Core Data's `canonical:` makes it.
+  /// The text of another column without case and accents, like Core Data's `canonical:`.
   private mutating func canonical(
     _ source: AttributeColumn?, row: UInt64, key: Int64, in plan: TablePlan
   ) -> Value {
@@ -210,7 +210,7 @@ struct ValueMaker {
     return .blob
   }
 
-  /// Appends sixteen bytes in the form of a random UUID, version 4.
+  /// Appends the 16 bytes of a random UUID, version 4.
   private mutating func appendUUID(digit: UInt64?, draw: inout Draw) {
     let (high, low) = UUIDBits.random(&draw, digit: digit)
     append(bigEndian: high)
@@ -225,7 +225,7 @@ struct ValueMaker {
 
   // MARK: External storage
 
-  /// A value that names a file, and what the file is to hold.
+  /// A value that refers to a file, and the contents of that file.
   mutating func external(
     column: AttributeColumn, row: UInt64
   ) -> (name: String, content: UnsafeRawBufferPointer) {
@@ -247,7 +247,7 @@ enum UUIDBits {
     return (high & ~0xF000 | 0x4000, low & (.max >> 2) | 1 << 63)
   }
 
-  /// The usual form, in capitals.
+  /// The usual text, in upper case.
   static func text(bits: (high: UInt64, low: UInt64)) -> String {
     let digits = Array("0123456789ABCDEF")
     var result = ""

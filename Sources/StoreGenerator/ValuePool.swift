@@ -1,14 +1,15 @@
-/// Text and bytes of which values are pieces, so that a value costs a place and a length.
+/// Text and bytes that values are parts of, so that a value is only a position and a length.
 ///
-/// The memory stays where it is as long as the pool lives: SQLite reads values from it directly.
+/// The memory stays in place as long as the pool, and SQLite reads values from it directly.
 final class ValuePool {
   static let bytes = 262_144
-  /// The pieces of text that are kept: more than the longest value has.
+  /// The characters of text, more than the longest value has.
   private static let characters = 24_576
 
   private let memory: UnsafeMutableRawBufferPointer
   private let text: UnsafeMutableRawBufferPointer
-  /// Where each character starts, in bytes and in UTF-16 code units; one more than there are.
+  /// The start of each character in bytes, and below in UTF-16 code units; one more than there are
+  /// characters.
   private let byteOffsets: [Int]
   private let unitOffsets: [Int]
 
@@ -46,7 +47,7 @@ final class ValuePool {
     text.deallocate()
   }
 
-  /// Some text of at most that length, and of nearly that length.
+  /// A part of the text, of at most this length and nearly as long.
   func text(units: Int, draw: inout Draw) -> (bytes: UnsafeRawBufferPointer, units: Int) {
     let last = byteOffsets.count - 1
     let start = draw.below(last)
@@ -61,7 +62,7 @@ final class ValuePool {
     )
   }
 
-  /// Some bytes.
+  /// A part of the bytes.
   func bytes(count: Int, draw: inout Draw) -> UnsafeRawBufferPointer {
     precondition(count <= Self.bytes, "no value is larger than the pool")
     let start = draw.below(Self.bytes - count + 1)
