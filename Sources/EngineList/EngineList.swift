@@ -5,32 +5,34 @@ package import Planning
 import SQLEngine
 import Survey
 
-/// All engines; adding one takes a line here.
+/// The engines and the choice among them; a new engine is added to `all`.
 package enum EngineList {
   private static let all: [any MigrationEngine.Type] = [
     SQLEngine.self, PageEngine.self, ObjectEngine.self,
   ]
 
-  /// The engine of a name; nil where no engine has it.
+  /// The engine with a name, nil if there is none.
   package static func engine(named name: EngineName) -> (any MigrationEngine.Type)? {
     all.first { $0.name == name }
   }
 
-  /// Stores below that size are migrated by SQL: pages gain less than the start of a process takes.
+  /// The size of a store from which pages are worth it; below, starting processes takes longer than
+  /// pages save.
   private static let worthwhileBytes: Int64 = 8 << 20
 
-  /// The engine that makes a stage.
+  /// The engine for a stage, and why.
   package struct Choice: Sendable {
+    /// The type of the engine.
     package var engine: any MigrationEngine.Type
-    /// Why this one, as the end of a sentence.
+    /// Why it was chosen, as the end of a sentence.
     package var reason: String
-    /// Why it is not the one that was wished for; nil where it is.
+    /// Why the page engine was not used although it was asked for, nil otherwise.
     package var refusal: String?
   }
 
   /// Chooses the engine of a stage.
   ///
-  /// - Parameter wish: the engine to take wherever it can; nil leaves the choice to the size of the
+  /// - Parameter wish: the engine to prefer if it covers the stage; nil decides by the size of the
   ///   store.
   package static func choose(for stage: StageInput, wish: EngineName?) -> Choice {
     if case .objects = stage.work {
@@ -57,7 +59,7 @@ package enum EngineList {
     }
   }
 
-  /// What the shards of a stage take, in tenths of the source, before the stage can be looked at.
+  /// The size of a stage's shards in tenths of the source, estimated before the stage is assessed.
   package static func shardTenths(byRows: Bool, sourceBytes: Int64, wish: EngineName?) -> Int64 {
     let isLarge =
       wish == PageEngine.name || (wish != SQLEngine.name && sourceBytes >= worthwhileBytes)

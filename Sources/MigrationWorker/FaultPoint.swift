@@ -6,8 +6,8 @@ import Planning
 #endif
 
 extension FaultPoint {
-  /// Slows a worker down, and has it die by SIGKILL after that many flushes where the environment
-  /// names such a point: in the first attempt at work order 1 only.
+  /// Slows a worker down or kills it with SIGKILL after a number of flushes, if the environment
+  /// says so, in the first attempt at work order 1 only; nothing in release builds.
   static func afterFlush(_ number: Int, isLast: Bool, order: Int, attempt: Int) {
     #if FAULT_INJECTION
       let environment = ProcessInfo.processInfo.environment

@@ -11,16 +11,21 @@ import SystemPackage
 // (2) A shard counts once its manifest has its name: the file is synced first.
 // (3) Nothing that happens to the status file stops the work.
 
-/// Carries out one work order.
+/// Executes one work order.
 package struct Worker {
   private let document: WorkOrderDocument
   private let status: StatusFile?
   private let policies: PolicyFactories
 
-  /// Puts a failure into the words that the status file tells.
+  /// Describes a failure for the status file.
   private let words: @Sendable (any Error) -> String
 
-  /// Takes the status file to tell progress to, where there is one.
+  /// Creates a worker.
+  ///
+  /// - Parameters:
+  ///   - status: the status file for the progress, nil for none.
+  ///   - policies: creates the policies that mapping models name.
+  ///   - words: describes a failure for the status file.
   package init(
     document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
     words: @escaping @Sendable (any Error) -> String = { "\($0)" }
@@ -31,7 +36,9 @@ package struct Worker {
     self.words = words
   }
 
-  /// Reads a work order, as the coordinator hands it over.
+  /// Reads a work order from the bytes that the coordinator passes on standard input.
+  ///
+  /// - Throws: `ShardError` with `orderUnreadable`.
   package static func decode(_ bytes: [UInt8]) throws(ShardError) -> WorkOrderDocument {
     do {
       return try WorkOrderDocument(decoding: bytes)
@@ -40,7 +47,9 @@ package struct Worker {
     }
   }
 
-  /// Makes the shard, then its manifest.
+  /// Makes the shard, then its manifest, and returns that.
+  ///
+  /// - Throws: `ShardError`, `StoreError` and the errors of mappings and policies.
   @discardableResult
   package func run() throws -> ShardManifest {
     let started = ContinuousClock.now
@@ -84,8 +93,8 @@ package struct Worker {
     }
   }
 
-  /// What SQLite finds damaged while it reads the source and writes a new file is the source,
-  /// though it tells of the file that it has open.
+  /// Blames the source for damage that SQLite finds while it reads the source and writes a new
+  /// file, since its error names the open file.
   private func placed(_ error: any Error) -> any Error {
     let source = FilePath(document.store ?? document.source)
     switch error {
@@ -116,7 +125,7 @@ package struct Worker {
   }
 }
 
-/// Publishes the progress of a shard to the status file, and samples memory now and then.
+/// Publishes the progress of a shard to the status file, and samples the memory from time to time.
 private final class FlushedProgress: ShardProgress {
   private let flusher: PartFlusher?
   private let memory: PeakMemory

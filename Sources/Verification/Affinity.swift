@@ -2,9 +2,9 @@ import Schema
 import StoreFormat
 import SystemPackage
 
-/// What SQLite makes of a value that goes into a column of a declared type.
+/// Applies a column's type affinity to values.
 ///
-/// SQLite itself is asked, in a table in memory: a whole real in a `TIMESTAMP` becomes an integer,
+/// SQLite itself does it, in a table in memory: a whole REAL in a `TIMESTAMP` becomes an INTEGER,
 /// `-0.0` in a `FLOAT` becomes `0.0`, and so on.
 final class Affinity {
   private let store: RawStore

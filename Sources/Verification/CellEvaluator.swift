@@ -2,11 +2,11 @@ import ObjectModel
 import Schema
 import SystemPackage
 
-/// What a cell should hold.
+/// The value that a cell should have.
 struct ExpectedCell {
-  /// nil where nothing can be said.
+  /// nil if nothing can be said.
   var value: RawValue?
-  /// What it may hold instead.
+  /// Another value that is allowed too.
   var alternative: RawValue?
 
   init(_ value: RawValue?, or alternative: RawValue? = nil) {
@@ -15,14 +15,14 @@ struct ExpectedCell {
   }
 }
 
-/// Carries rules out on the rows of a source.
+/// Applies rules to the rows of a source.
 final class CellEvaluator {
   private let source: RawStore
   private let affinity: Affinity
   private let files: ExternalFolders
   private var entityLookUps: [String: RawStatement] = [:]
   private var ownerLookUps: [String: RawStatement] = [:]
-  /// The external files that a value should come from and that are missing.
+  /// How many values would come from external files that are missing.
   private(set) var missingFiles: Int64 = 0
 
   init(source: RawStore, affinity: Affinity, files: ExternalFolders) {
@@ -58,7 +58,7 @@ final class CellEvaluator {
 
   // MARK: Attributes
 
-  /// A real loses its fraction toward zero, and what is not zero is true.
+  /// Truncates a real towards zero; everything but zero is true.
   private func number(value: RawValue, as type: AttributeType) throws -> RawValue {
     switch (value, type.numberKind) {
     case (.null, _): return .null
@@ -93,7 +93,7 @@ final class CellEvaluator {
 
   // MARK: Relationships
 
-  /// The entity number of the object of a key; nil where there is no such object.
+  /// The entity number of the row with a primary key, nil if there is none.
   func entityNumber(of key: RawValue, in table: String) throws -> Int64? {
     guard key.integer != nil else { return nil }
     let statement: RawStatement
@@ -107,7 +107,7 @@ final class CellEvaluator {
     return try statement.row(values: [key])?.first?.integer
   }
 
-  /// The value that goes with a reference: its key, or its place.
+  /// The value that belongs to a reference: its key, or its position in the order.
   private func key(
     reference: Reference, row: RawStatement, value: RawValue
   ) throws -> ExpectedCell {
@@ -156,6 +156,6 @@ final class CellEvaluator {
 }
 
 extension RawValue {
-  /// The value, or the other where it is missing.
+  /// The value, or the other one if it is NULL.
   fileprivate func or(_ other: RawValue) -> RawValue { self == .null ? other : self }
 }

@@ -2,36 +2,37 @@ import Expressions
 import ObjectModel
 import Schema
 
-/// What a cell of a row should hold, told by the row that it comes from.
+/// The value that a cell should have, in terms of the source row.
 ///
-/// Places count the columns of the source table.
+/// Numbers are indexes of columns in the source table.
 indirect enum CellRule {
   case constant(RawValue)
-  /// The value as it is; another one where it is missing.
+  /// The value unchanged, or another one in place of NULL.
   case copy(Int, ifNull: RawValue)
-  /// A number of one type as a number of another.
+  /// A number converted from one type to another.
   case number(Int, as: AttributeType, ifNull: RawValue)
-  /// Bytes that may lie in a file from now on, or may no longer.
+  /// Bytes of an attribute that allows external storage from now on, and below of one that no
+  /// longer does.
   case tagged(Int, ifNull: RawValue)
   case untagged(Int, ifNull: RawValue)
-  /// The key of an object; nil where the object has no place any more.
+  /// The primary key of an object, NULL if the destination has no place for it.
   case key(Reference)
   /// The entity number of that object.
   case entity(Reference)
-  /// The row's place among those that lead to that object.
+  /// The position of the row among those that refer to that object.
   case place(Reference, Int)
-  /// The lowest key of the rows that lead here.
+  /// The lowest primary key of the rows that refer to this one.
   case firstOwner(table: String, column: String, entities: [Int64])
-  /// Of a property that the row's entity has not: nothing, or what stood there before.
+  /// For a property that the row's entity lacks: NULL, or the value of the source column.
   case stray(Int?)
-  /// Judged elsewhere, or not at all.
+  /// Compared elsewhere, or not at all.
   case free
 }
 
-/// A to-one relationship as a source row keeps it.
+/// A to-one relationship in a source row.
 struct Reference {
   var key: Int
-  /// Where the row tells the entity of the object too.
+  /// The column of the object's entity number, if there is one.
   var entity: Int?
   var family: StepReading.Family
 }
@@ -40,18 +41,18 @@ struct Reference {
 struct TableRules {
   let sourceTable: EntityTable
   let table: EntityTable
-  /// By the entity number in the source.
+  /// By entity number in the source.
   private(set) var entities: [Int64: EntityRules] = [:]
-  /// Order columns that the source had none for.
+  /// Order columns that the source does not have.
   private(set) var newOrders: [NewOrder] = []
 
   struct EntityRules {
     var number: Int64
-    /// One for each column of the destination table; of the first three none is looked at.
+    /// One for each column of the destination table; those of the first three are not used.
     var cells: [CellRule]
   }
 
-  /// A column in which places are given anew, by key, among the rows of each owner.
+  /// A column whose positions are assigned anew, by primary key among the rows of each owner.
   struct NewOrder {
     var table: String
     var ownerColumn: String
@@ -59,7 +60,7 @@ struct TableRules {
     var orderColumn: String
   }
 
-  /// nil where no entity of the source has objects in the table.
+  /// Returns nil if no entity of the source has objects in the table.
   init?(table: EntityTable, reading: StepReading, affinity: Affinity) throws {
     let pairs = table.entityNames.compactMap { name -> (old: Entity, new: Entity)? in
       guard let new = reading.destination.model.entity(name: name), !new.isAbstract,
@@ -145,7 +146,7 @@ private struct RuleBuilder {
     destination.model.lineage(of: entity).contains { $0.name == name }
   }
 
-  /// The lowest entity of a lineage that declares an attribute, whose column holds the value.
+  /// The nearest entity of the lineage that declares an attribute, whose column has the value.
   private func declares(_ entity: Entity, attribute: String) -> String? {
     destination.model.lineage(of: entity).first {
       $0.attributes.contains { $0.name == attribute }
@@ -168,7 +169,7 @@ private struct RuleBuilder {
     return attributePlace(name: origin, of: old)
   }
 
-  /// The column that means the same in a source of the same model.
+  /// The column of the same role in a source with the same model.
   private func samePlace(_ role: Column.Role) -> Int? { place(role: role) }
 
   private func attributePlace(name: String, of entity: Entity) -> Int? {
@@ -199,7 +200,7 @@ private struct RuleBuilder {
       ? .copy(place, ifNull: ifNull) : .number(place, as: attribute.type, ifNull: ifNull)
   }
 
-  /// A default value as an attribute of that kind is kept, before the column's affinity.
+  /// A default value as stored for an attribute of this kind, before the column's affinity.
   private static func stored(_ value: AttributeValue, attribute: Attribute) -> RawValue {
     switch value {
     case .null: .null
@@ -228,7 +229,7 @@ private struct RuleBuilder {
     if let origin = reading.match.origin(of: name, in: new.name) {
       return sameRow(role, name: origin, old: old, within: relationship.destinationEntityName)
     }
-    // What a new relationship holds follows from its inverse, if that was there before.
+    // The values of a new relationship follow from its inverse, if the source has that.
     guard let (owner, inverse) = destination.model.inverseWithOwner(of: relationship),
       let pairs = reading.pairs(of: inverse.name, declaredBy: owner.name)
     else { return .constant(.null) }
@@ -256,7 +257,7 @@ private struct RuleBuilder {
     return .constant(.null)
   }
 
-  /// The owner of a row, where the pairs are those of a relationship that leads to it.
+  /// The owner of a row, if the pairs are those of a relationship that refers to it.
   private func following(_ role: Column.Role, pairs: StepReading.Pairs) -> CellRule {
     let isOrder: Bool
     switch role {

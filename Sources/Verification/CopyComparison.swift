@@ -3,7 +3,7 @@ import ObjectModel
 import Schema
 import StoreFormat
 
-/// Compares two stores of one version as what they are: copies of each other.
+/// Compares two stores of one version, which should be copies of each other.
 extension VerificationRun {
   func compareCopies() throws {
     publish("reading the schema", fraction: 0)
@@ -95,14 +95,14 @@ extension VerificationRun {
   }
 }
 
-/// What differences between copies are called.
+/// The kinds of differences between copies.
 private struct CopyKinds {
   let schema: StoreSchema?
   private var columns: [String: [String: Difference.Kind]] = [:]
   private var joins: Set<String> = []
 
   init(model: ManagedObjectModel?, catalog: RawCatalog) throws {
-    // A store whose tables are not known is compared all the same.
+    // Without a schema, columns are compared as plain values.
     schema = model.flatMap { try? StoreSchema($0) }
     columns["Z_PRIMARYKEY"] = ["Z_MAX": .highestKey]
     for table in schema?.tables ?? [] {
@@ -170,7 +170,7 @@ extension RawCatalog.Entry {
 }
 
 extension RawValue {
-  /// Whether one list of keys comes before another one, as SQLite sorts them.
+  /// Whether one list of keys precedes another one in SQLite's order.
   static func precedes(_ first: [RawValue], _ second: [RawValue]) -> Bool {
     for (a, b) in zip(first, second) where a != b { return a.isBefore(b) }
     return false

@@ -1,10 +1,10 @@
 import Schema
 import StoreFormat
 
-/// The rows that a destination table should have, in key order, with where they come from.
+/// The rows that a destination table should have, in key order, with their source rows.
 struct ExpectedRows {
   let rules: TableRules
-  /// At the source row of the present one.
+  /// The statement, at the source row of the present one.
   let row: RawStatement
   private(set) var key: Int64 = 0
   private(set) var entity = TableRules.EntityRules(number: 0, cells: [])
@@ -17,7 +17,7 @@ struct ExpectedRows {
         + "ORDER BY Z_PK")
   }
 
-  /// Goes to the next row that has a place in the table.
+  /// Advances to the next source row that the destination has a place for.
   mutating func next() throws(StoreError) -> Bool {
     while try row.step() {
       guard let number = row.integer(column: 1), let found = rules.entities[number] else {
@@ -39,7 +39,7 @@ struct ExpectedRows {
     }
   }
 
-  /// The source column that a cell should equal to the byte, if there is one.
+  /// The source column that a cell should equal to the byte, nil if there is none.
   func sameColumn(_ place: Int) -> Int? {
     if place == 2 { return 2 }
     guard place > 2 else { return nil }
@@ -52,15 +52,15 @@ struct ExpectedRows {
   }
 }
 
-/// The pairs that a destination join table should have, in the order of their keys.
+/// The pairs that a destination join table should have, in key order.
 struct ExpectedPairs {
   struct Pair {
     var first: Int64
     var second: Int64
-    /// nil where the source has no such order.
+    /// nil if the source has no such order column.
     var firstOrder: RawValue?
     var secondOrder: RawValue?
-    /// Of an object that is not there; such a pair may be missing.
+    /// Whether one of its objects does not exist, so that the pair may be missing.
     var isOptional = false
   }
 
@@ -68,7 +68,7 @@ struct ExpectedPairs {
   private let isFlipped: Bool
   private let statement: RawStatement
 
-  /// nil where the pairs are new.
+  /// Returns nil if the relationship is new.
   init?(table: JoinTable, reading: StepReading, in source: RawStore) throws(StoreError) {
     if let found = reading.pairs(
       of: table.first.relationshipName, declaredBy: table.first.entityName)
@@ -121,7 +121,7 @@ struct ExpectedPairs {
     return nil
   }
 
-  /// Whether an end of the present pair has a place in the destination.
+  /// Whether the destination has a place for one end of the present pair.
   private func lives(
     _ key: Int64, family: StepReading.Family, isOwnRow: Bool, evaluator: CellEvaluator,
     isOptional: inout Bool

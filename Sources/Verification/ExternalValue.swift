@@ -2,14 +2,14 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// A value of an attribute that allows external storage: a tag, then the bytes or a file's name
-/// (docs/store-format.md, "External binary data").
+/// A value of an attribute that allows external storage: a tag, then the bytes or the name of a
+/// file (docs/store-format.md, "External binary data").
 enum ExternalValue {
   static let inlineTag: UInt8 = 1
   static let fileTag: UInt8 = 2
   private static let nameLength = 36
 
-  /// The file's name in the value of an attribute; nil where the bytes are in the value.
+  /// The name of the file, nil if the value has the bytes itself.
   static func fileName(in bytes: [UInt8]) -> FilePath.Component? {
     guard bytes.count > nameLength, bytes[0] == fileTag,
       let name = FilePath.Component(
@@ -19,11 +19,11 @@ enum ExternalValue {
   }
 }
 
-/// The folders in which the external files of a store may lie.
+/// The folders that may contain the external files of a store.
 struct ExternalFolders: Sendable {
   private let folders: [FilePath]
 
-  /// Takes the support folders, those of the store itself first.
+  /// Takes the support folders, that of the store itself first.
   init(_ folders: [FilePath]) { self.folders = folders }
 
   /// `.Shop_SUPPORT` beside `Shop.sqlite`.
@@ -32,7 +32,7 @@ struct ExternalFolders: Sendable {
     return store.removingLastComponent().appending(".\(stem)_SUPPORT")
   }
 
-  /// Where a file of that name lies; nil where there is none.
+  /// The path of a file, nil if no folder contains it.
   func path(of name: FilePath.Component) throws -> FilePath? {
     for folder in folders {
       let path = folder.appending("_EXTERNAL_DATA").appending(name)
@@ -42,7 +42,7 @@ struct ExternalFolders: Sendable {
   }
 }
 
-/// Compares files, or reads them.
+/// Reads and compares whole files.
 enum FileBytes {
   private static let chunk = 1 << 20
 
@@ -76,7 +76,7 @@ enum FileBytes {
     return try file.closeAfter { try read(file, wanted: count) }
   }
 
-  /// So many bytes, or fewer at the end of the file only.
+  /// Reads `wanted` bytes, fewer only at the end of the file.
   private static func read(_ file: FileDescriptor, wanted: Int = chunk) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: wanted)
     var done = 0

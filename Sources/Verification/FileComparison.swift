@@ -5,14 +5,14 @@ import SystemCalls
 import SystemPackage
 
 extension VerificationOrder {
-  /// Where external files of the old store may lie: after a migration in place both stores share
-  /// the folder of the new one.
+  /// The folders of the old store's external files: after a migration in place both stores share
+  /// that of the new one.
   var oldFolders: [FilePath] {
     [ExternalFolders.support(of: old.path), ExternalFolders.support(of: new.path)]
   }
 }
 
-/// Looks at the file itself, and at what lies beside it.
+/// Compares the header, the pages and the files beside a store.
 extension VerificationRun {
   func compareFiles(_ found: FoundSchema) throws {
     try compareHeader()
@@ -133,7 +133,8 @@ extension VerificationRun {
 
   // MARK: Pages
 
-  /// Has SQLite read every page and hold every index against its table.
+  /// Runs SQLite's `integrity_check`, which reads every page and compares every index with its
+  /// table.
   func checkPages() throws {
     try judge(nil) {
       for row in try new.rows(sql: "PRAGMA integrity_check(100)") {
@@ -150,7 +151,7 @@ extension VerificationRun {
 }
 
 extension StoreSchema {
-  /// Whether the values of a column may be in files.
+  /// Whether values of a column may be in files.
   func isExternal(_ column: Column) -> Bool {
     guard case .attribute(let entity, let name) = column.role else { return false }
     return model.entity(name: entity)?.attributes.first { $0.name == name }?

@@ -1,7 +1,7 @@
 import Schema
 import StoreFormat
 
-/// Walks the pairs that a join table should have and those that it has, side by side.
+/// Compares the pairs of a join table with the expected ones, side by side.
 extension VerificationRun {
   func compareJoin(
     _ canonical: JoinTable, join: JoinTable, reading: StepReading, source: RawStore,
@@ -55,7 +55,8 @@ extension VerificationRun {
 
   private struct PairWalk {
     var join: JoinTable
-    /// Which places the source has, so that they are compared as they are.
+    /// Whether the source has the order column, so that positions are compared as they are; below
+    /// for the other one.
     var ordersFirst: Bool
     var ordersSecond: Bool
   }

@@ -2,9 +2,9 @@ import ObjectModel
 import Schema
 import StoreFormat
 
-/// What of the old store has no place in the new one.
+/// Lists data of the old store that the new one has no place for.
 extension VerificationRun {
-  /// Names the rows of the old store that belong to no entity of its model.
+  /// Adds the rows of the old store that belong to no entity of its model as differences.
   func noteLostRows() throws {
     let schema = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
     for table in schema.tables {
@@ -97,7 +97,7 @@ extension VerificationRun {
     }
   }
 
-  /// Whether the other end of a relationship goes on, which keeps what this end held.
+  /// Whether the inverse of a relationship continues, which keeps the same pairs.
   private func continues(inverseOf relationship: Relationship, reading: StepReading) -> Bool {
     let (model, after) = (reading.source.model, reading.destination.model)
     guard let (owner, inverse) = model.inverseWithOwner(of: relationship) else { return false }

@@ -4,7 +4,7 @@ import ObjectModel
 import Schema
 import StoreFormat
 
-/// Compares what a store says of itself.
+/// Compares Core Data's own tables.
 extension VerificationRun {
   // MARK: Z_PRIMARYKEY
 
@@ -54,7 +54,7 @@ extension VerificationRun {
     var plist: [String: PropertyList]
   }
 
-  /// The metadata of a store; nil where they cannot be read.
+  /// The contents of `Z_METADATA`, nil if they cannot be decoded.
   func metadata(of store: RawStore) throws -> Metadata? {
     let rows = try store.rows(sql: "SELECT Z_VERSION, Z_UUID, Z_PLIST FROM Z_METADATA")
     guard rows.count == 1, case .blob(let bytes) = rows[0][2],
@@ -101,14 +101,14 @@ extension VerificationRun {
         kind, table: "Z_METADATA", column: column, expected: "\(expected)", actual: "\(actual)"))
   }
 
-  /// The keys that tell of the model, whose values a migration changes.
+  /// The keys that describe the model, whose values a migration changes.
   private static let modelKeys: Set<String> = [
     StoreMetadata.Key.hashesVersion, StoreMetadata.Key.hashesDigest, StoreMetadata.Key.checksum,
     StoreMetadata.Key.identifiers, StoreMetadata.Key.type, StoreMetadata.Key.autoVacuum,
     StoreMetadata.Key.deferredMigration,
   ]
 
-  /// What the old store's property list becomes under the new version.
+  /// The property list that the old store should have under the new version.
   private func restated(_ plist: [String: PropertyList]) -> [String: PropertyList] {
     var result = plist
     result[StoreMetadata.Key.hashes] = .dictionary(order.hashes.mapValues { .data($0.bytes) })
@@ -138,7 +138,7 @@ extension VerificationRun {
     }
   }
 
-  /// The bytes of a value, in which no two texts that look alike are the same.
+  /// The bytes of a value, in which texts that only look alike differ.
   private static func bytes(value: PropertyList?) -> [UInt8]? { value?.encoded() }
 
   private static func text(value: PropertyList?) -> String {
@@ -190,7 +190,7 @@ extension VerificationRun {
     compareDefaults(cached, model: model, differs: differs)
   }
 
-  /// Default values are no part of hashes.
+  /// Compares default values, which version hashes do not cover.
   private func compareDefaults(
     _ cached: ManagedObjectModel, model: ManagedObjectModel,
     differs: (String, String, String?) -> Void

@@ -3,11 +3,11 @@ import Mapping
 import ObjectModel
 import Schema
 
-/// Holds what objects made of values that a mapping model merely copies against the values
-/// themselves, byte by byte, and puts the values in their place where they differ.
+/// Compares values that a mapping model copies with those of the source, to the byte, and restores
+/// those that an object-by-object migration has changed.
 ///
-/// Whatever carries objects along must not change such values, so what it makes of them is not
-/// taken at its word either. Values that a policy may have set are left alone.
+/// Such values must not change, so the verification does not rely on its own objects here either.
+/// Values that a policy may have set are left alone.
 struct PlainCopies {
   let step: VerificationOrder.Step
   let source: RawStore
@@ -28,7 +28,7 @@ struct PlainCopies {
     }
   }
 
-  /// One mapping with the columns that it copies.
+  /// One entity mapping with the columns that it copies.
   private struct Place {
     var old: Entity
     var from: EntityTable
@@ -72,7 +72,7 @@ struct PlainCopies {
     }
   }
 
-  /// Whether a row of the table has the key of the one row that it comes from.
+  /// Whether each row of the table has the primary key of the one source row that it comes from.
   private func keepsKeys(_ place: Place, mappings: [EntityMapping]) -> Bool {
     let sharing = mappings.filter { mapping in
       mapping.destinationEntityName.flatMap { destination.model.entity(name: $0) }
@@ -97,7 +97,7 @@ struct PlainCopies {
         "UPDATE \(SQL.identifier(name: place.to.name)) SET \(SQL.identifier(name: $0.destination)) = ? "
           + "WHERE Z_PK = ?")
     }
-    // Rows are changed once all have been looked at.
+    // Updates wait until the statement that reads the rows is reset.
     var changes: [(column: Int, value: RawValue, key: RawValue)] = []
     var hasBefore = try before.step()
     while hasBefore, try after.step() {
@@ -114,7 +114,7 @@ struct PlainCopies {
     for change in changes { try updates[change.column].run([change.value, change.key]) }
   }
 
-  /// Values that objects change are rare: so many are enough to tell that they do.
+  /// The most values that are restored; more are not needed to show that values change.
   private static let changesKept = 10_000
 
   private func query(_ table: String, columns: [String], number: Int64) -> String {

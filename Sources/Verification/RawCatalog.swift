@@ -1,7 +1,7 @@
 import Schema
 import StoreFormat
 
-/// The tables, indexes, triggers and views of a store, as its schema has them.
+/// The entries of a store's `sqlite_schema`, and the columns of its tables.
 struct RawCatalog {
   struct Entry: Hashable {
     var type: String
@@ -13,7 +13,7 @@ struct RawCatalog {
   struct TableColumn: Hashable {
     var name: String
     var type: String
-    /// The place in the primary key, from 1; 0 where it is no part of it.
+    /// The position in the primary key from 1, 0 if the column is not part of it.
     var keyPlace: Int64
   }
 
@@ -52,7 +52,7 @@ struct RawCatalog {
     columns[table]?.contains { $0.name == column } ?? false
   }
 
-  /// The tables by the names of their columns.
+  /// The names of columns, by table.
   var names: Catalog {
     Catalog(tables: columns.mapValues { Set($0.map(\.name)) })
   }
@@ -62,15 +62,15 @@ extension RawStore {
   func catalog() throws(StoreError) -> Catalog { try RawCatalog(self).names }
 }
 
-/// The tables of a schema under the names that a store really uses.
+/// The tables of a schema under the names that they have in the store.
 struct FoundSchema {
   var schema: StoreSchema
-  /// Those that are there.
+  /// The tables that exist.
   var tables: [EntityTable] = []
   var missing: [String] = []
-  /// The join tables that are there, under their own names.
+  /// The join tables that exist, under the names of the schema and of the store.
   var joins: [(canonical: JoinTable, found: JoinTable)] = []
-  /// The canonical indexes, those of join tables under the names of the tables.
+  /// The indexes, with those of join tables under the names in the store.
   var indexes: [Index] = []
 }
 
@@ -109,7 +109,7 @@ extension StoreSchema {
 }
 
 extension JoinTable {
-  /// Whether both are of the same pair of relationships.
+  /// Whether both belong to the same pair of relationships.
   func isOf(_ other: JoinTable) -> Bool {
     first.entityName == other.first.entityName
       && first.relationshipName == other.first.relationshipName

@@ -2,19 +2,19 @@ import GRDBSQLite
 import StoreFormat
 import SystemPackage
 
-/// One SQLite file as its bytes are: values go in and out without any conversion.
+/// A direct connection to an SQLite file, which converts no values.
 final class RawStore {
   let path: FilePath
   private let handle: OpaquePointer
 
-  /// Opens a file that nobody changes; nothing is left beside it.
+  /// Opens a file that is not written meanwhile, and creates nothing beside it.
   init(reading path: FilePath) throws(StoreError) {
     self.path = path
     handle = try Self.open(
       StoreConnection.uri(path: path) + "?immutable=1", flags: SQLITE_OPEN_READONLY, path: path)
   }
 
-  /// Makes a file that is thrown away in the end.
+  /// Opens or creates a temporary file.
   init(making path: FilePath, encoding: String) throws(StoreError) {
     self.path = path
     handle = try Self.open(
@@ -28,7 +28,7 @@ final class RawStore {
     }
   }
 
-  /// Opens a database in memory.
+  /// Opens a database in memory; `path` is its name in errors.
   init(inMemory path: FilePath) throws(StoreError) {
     self.path = path
     handle = try Self.open(
@@ -80,7 +80,7 @@ final class RawStore {
     guard code == SQLITE_OK else { throw failure(code: code) }
   }
 
-  /// All rows of a query that has few.
+  /// All rows of a query with few.
   func rows(sql: String, bindings: [RawValue] = []) throws(StoreError) -> [[RawValue]] {
     let statement = try prepare(sql)
     statement.bind(bindings)
@@ -89,13 +89,13 @@ final class RawStore {
     return rows
   }
 
-  /// The only number of a query.
+  /// The number that a query returns, 0 if it returns none.
   func number(sql: String) throws(StoreError) -> Int64 {
     try rows(sql: sql).first?.first?.integer ?? 0
   }
 }
 
-/// What SQLite says of a failure.
+/// SQLite's code and message for a failure.
 struct SQLiteMessage: Error, CustomStringConvertible {
   var code: Int32
   var text: String
@@ -103,7 +103,7 @@ struct SQLiteMessage: Error, CustomStringConvertible {
   var description: String { "SQLite error \(code): \(text)" }
 }
 
-/// One prepared statement; columns and parameters count from 0.
+/// A prepared statement; columns and parameters count from 0.
 final class RawStatement {
   private let handle: OpaquePointer
   private let store: RawStore
@@ -115,7 +115,7 @@ final class RawStatement {
 
   deinit { sqlite3_finalize(handle) }
 
-  /// Goes to the next row; false where there is none.
+  /// Advances to the next row; false if there is none.
   func step() throws(StoreError) -> Bool {
     switch sqlite3_step(handle) {
     case SQLITE_ROW: return true
@@ -150,7 +150,7 @@ final class RawStatement {
       UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
   }
 
-  /// The integer of a column; nil where it holds none.
+  /// The INTEGER in a column, nil for any other value.
   func integer(column: Int) -> Int64? {
     let column = Int32(column)
     guard sqlite3_column_type(handle, column) == SQLITE_INTEGER else { return nil }
@@ -161,7 +161,7 @@ final class RawStatement {
     sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL
   }
 
-  /// Whether two columns hold the same value to the byte; texts of files of one encoding.
+  /// Whether two columns have the same value to the byte; texts in the encoding of their files.
   func isSame(_ column: Int, as other: RawStatement, otherColumn: Int) -> Bool {
     let (mine, theirs) = (Int32(column), Int32(otherColumn))
     let type = sqlite3_column_type(handle, mine)
@@ -173,7 +173,7 @@ final class RawStatement {
       return sqlite3_column_double(handle, mine).bitPattern
         == sqlite3_column_double(other.handle, theirs).bitPattern
     case SQLITE_TEXT, SQLITE_BLOB:
-      // Of a text these are the bytes that the file holds, whatever its encoding.
+      // For TEXT these are the bytes in the file, in its own encoding.
       let (first, second) = (
         sqlite3_column_blob(handle, mine), sqlite3_column_blob(other.handle, theirs)
       )
@@ -219,14 +219,14 @@ final class RawStatement {
     }
   }
 
-  /// Runs the statement once with these values.
+  /// Executes the statement once with these values.
   func run(_ values: [RawValue]) throws(StoreError) {
     bind(values)
     defer { reset() }
     _ = try step()
   }
 
-  /// The first row of the statement with these values, or nil.
+  /// The first row of the statement with these values, nil if there is none.
   func row(values: [RawValue]) throws(StoreError) -> [RawValue]? {
     bind(values)
     defer { reset() }

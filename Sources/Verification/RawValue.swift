@@ -1,25 +1,28 @@
-/// One value exactly as a row holds it.
+/// A value of a row with its storage class, to the byte.
 package enum RawValue: Hashable, Sendable {
+  /// NULL.
   case null
+  /// An INTEGER.
   case integer(Int64)
-  /// By its bits, since `-0.0 == 0.0` and no NaN equals another.
+  /// A REAL by its bits, since `-0.0 == 0.0` and no NaN equals another.
   case real(UInt64)
-  /// The bytes of a text, which may hold anything, a NUL included.
+  /// The bytes of a TEXT, which need not be valid and may include NUL.
   case text([UInt8])
+  /// The bytes of a BLOB.
   case blob([UInt8])
 
   static func double(number: Double) -> Self { .real(number.bitPattern) }
   static func text(_ text: String) -> Self { .text(Array(text.utf8)) }
 
-  /// The number, of an integer.
+  /// The number of an INTEGER, nil for any other value.
   var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
 }
 
 extension RawValue: CustomStringConvertible {
-  /// How many bytes of a text or a blob are told.
+  /// How many bytes of a TEXT or BLOB the description has.
   private static let reportedBytes = 60
 
-  /// The value on one line without control characters, with the type where it could be mistaken.
+  /// The value on one line without control characters, in a form that shows its storage class.
   package var description: String {
     switch self {
     case .null: "NULL"
@@ -46,8 +49,8 @@ extension RawValue: CustomStringConvertible {
     return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 
-  /// Printable characters of ASCII as they are, all others by their numbers: two texts that look
-  /// alike and are not are told apart, and nothing is an order to a terminal.
+  /// Printable ASCII characters as they are, all others by their numbers: texts that only look
+  /// alike differ, and no sequence controls a terminal.
   static func escaped(_ bytes: some Sequence<UInt8>) -> String {
     let bytes = Array(bytes)
     guard let text = String(validating: bytes, as: UTF8.self) else {

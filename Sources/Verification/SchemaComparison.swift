@@ -1,9 +1,9 @@
 import Schema
 import StoreFormat
 
-/// Compares tables, columns, indexes and triggers with those that the model asks for.
+/// Compares tables, columns, indexes and triggers with those that the model requires.
 extension VerificationRun {
-  /// The columns of the tables that every store has besides those of its entities.
+  /// The columns of Core Data's own tables.
   static let ownTables: [String: [RawCatalog.TableColumn]] = [
     "Z_PRIMARYKEY": [
       .init(name: "Z_ENT", type: "INTEGER", keyPlace: 1),
@@ -53,7 +53,7 @@ extension VerificationRun {
     try compareIndexes(found)
   }
 
-  /// What a table of Core Data's never says.
+  /// Keywords that Core Data's tables never have.
   private static let foreignWords = [
     "WITHOUT", "STRICT", "CHECK", "DEFAULT", "NOT NULL", "COLLATE", "REFERENCES", "GENERATED",
     "UNIQUE", "VIRTUAL", "AUTOINCREMENT",
@@ -91,7 +91,7 @@ extension VerificationRun {
     }
   }
 
-  /// The words of a statement without the names in quotes, each after a space.
+  /// The words of a statement outside of quoted names, separated by spaces.
   private static func outsideNames(_ sql: String) -> String {
     var result = ""
     var quote: Character?
@@ -105,7 +105,7 @@ extension VerificationRun {
       }
     }
     let words = result.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }
-    // Whole words, so that the name of a column is none of them.
+    // Compare whole words; names of Core Data's columns begin with Z.
     return words.dropFirst(3).filter { !$0.hasPrefix("Z") }.joined(separator: " ")
   }
 
@@ -172,7 +172,7 @@ extension VerificationRun {
     }
   }
 
-  /// What follows the columns of an index: the condition of a partial one.
+  /// The condition of a partial index, which follows the list of columns.
   private static func condition(sql: String) -> String? {
     let squeezed = squeezed(sql)
     // The condition begins after the first list in parentheses, in which none nest.
@@ -188,8 +188,8 @@ extension VerificationRun {
 }
 
 extension Index {
-  /// Whether another index says the same: archives of models list an index of several properties
-  /// twice, once in the form of older frameworks and without its directions.
+  /// Whether another index covers the same properties: archives of models list an index of several
+  /// properties twice, once in an older form without directions.
   fileprivate func isSaid(by others: [Index]) -> Bool {
     !isUnique && condition == nil && parts.count > 1 && parts.allSatisfy(\.isAscending)
       && others.contains { other in

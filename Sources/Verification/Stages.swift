@@ -6,23 +6,23 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// Carries the steps of a route out one by one, each into a file of its own, to know what the new
-/// store should hold.
+/// Executes the steps of a route one by one, each into a file of its own, to find the expected
+/// contents of the new store.
 ///
-/// Inferred steps are read plainly, row by row; steps with mapping models run object by object.
-/// Neither knows the programs by which a migration makes rows or pages.
+/// Inferred steps are applied row by row, steps with mapping models object by object. Neither uses
+/// the programs by which a migration makes rows or pages.
 final class Stages {
   private let order: VerificationOrder
   private let affinity: Affinity
-  /// The store that the next step begins with.
+  /// The store with which the next step begins.
   private(set) var store: RawStore
   private(set) var schema: StoreSchema
   private(set) var maxima: [String: Int64]
   private(set) var notJudged: [String] = []
-  /// What each step began with, the first step first.
+  /// What each step began with, in their order.
   private(set) var history: [Stage] = []
 
-  /// What a step began with, and by what its entities continue those before.
+  /// The store with which a step began, and the origins of its entities.
   struct Stage {
     var store: RawStore
     var schema: StoreSchema
@@ -40,7 +40,7 @@ final class Stages {
     maxima = try Self.maxima(store: old, schema: schema)
   }
 
-  /// Keys are never given twice: the highest one is what the store tells, or what a row has.
+  /// The larger of `Z_MAX` and the highest key in use: primary keys are never assigned twice.
   private static func maxima(
     store: RawStore, schema: StoreSchema
   ) throws -> [String: Int64] {
@@ -69,7 +69,7 @@ final class Stages {
       source: schema, destination: try StoreSchema(step.destination), match: StepMatch(inference))
   }
 
-  /// The highest keys that the root entities of a destination have given.
+  /// The highest primary keys ever assigned, by root entity of the destination.
   func maxima(after reading: StepReading) -> [String: Int64] {
     var result: [String: Int64] = [:]
     for table in reading.destination.tables {
@@ -83,7 +83,8 @@ final class Stages {
     return result
   }
 
-  /// `inspect` sees how an inferred step is read, while the store that it begins with is there.
+  /// Executes a step; `inspect` receives the reading of an inferred one while its source is still
+  /// there.
   func carryOut(
     _ step: VerificationOrder.Step, inspect: (StepReading) throws -> Void
   ) throws {
@@ -126,10 +127,10 @@ final class Stages {
       mappings: step.mappings, result: path, work: order.scratch, metadata: metadata,
       now: order.now)
     work.support = ExternalFolders.support(of: order.old.path)
-    // SQLite joins no two files of different encodings.
+    // SQLite cannot attach a file of another encoding.
     work.textEncoding = try StoreHeader(of: store.path).textEncoding
     work.maxima = maxima
-    // What a migration refuses or tells is none of this comparison's business.
+    // The migration has validated the objects already.
     work.validation = .off
     work.memory = order.memory
     work.policies = order.policies
@@ -137,14 +138,14 @@ final class Stages {
   }
 }
 
-/// Which source entity and properties a destination entity's objects come from, by any mapping.
+/// The source entities and properties of destination entities, by any mapping.
 struct Origins {
   /// By destination entity.
   private var entities: [String: [Origin]] = [:]
 
   struct Origin {
     var entity: String
-    /// Source properties by destination properties, as far as they are plain.
+    /// Source properties by destination property, as far as they are copied.
     var properties: [String: String]
   }
 
@@ -171,7 +172,7 @@ struct Origins {
   subscript(_ entity: String) -> [Origin] { entities[entity] ?? [] }
 }
 
-/// Writes what an inferred step makes of a store.
+/// Writes the store that an inferred step makes of another one.
 struct Materialization {
   let reading: StepReading
   let source: RawStore
@@ -194,7 +195,7 @@ struct Materialization {
       try made.execute(join.createStatement)
       try fill(join, newOrders: &newOrders)
     }
-    // The next step looks for the rows that lead to one.
+    // The next step searches for rows that refer to another one.
     for index in reading.destination.indexes where !index.isExplicit {
       try made.execute(index.createStatement)
     }
@@ -211,7 +212,7 @@ struct Materialization {
       try insert.run(
         table.columns.indices.map { place in
           let cell = try rows.cell(place: place, evaluator: evaluator)
-          // What stood in a cell of another entity's may stay there.
+          // A cell of another entity's property may keep its value.
           if case .null? = cell.value, case .stray = rows.entity.cells[place] {
             return cell.alternative ?? .null
           }
@@ -243,7 +244,7 @@ struct Materialization {
     }
   }
 
-  /// Gives places by key among the rows of each owner.
+  /// Assigns positions by primary key among the rows of each owner.
   private func number(order: TableRules.NewOrder) throws {
     let table = SQL.identifier(name: order.table)
     let owner = SQL.identifier(name: order.ownerColumn)
@@ -268,6 +269,6 @@ struct Materialization {
 
 /// Why stores cannot be compared at all.
 package enum VerificationError: Error, Sendable {
-  /// The step that is taken to be inferred is none; the places of the refusals.
+  /// A step without mapping models cannot be inferred; the entities and properties of the refusals.
   case notInferable([String])
 }

@@ -1,15 +1,15 @@
 import Mapping
 import ObjectModel
 
-/// Which entity and property of a source each one of a destination continues.
+/// The source entity and property that each one of a destination continues.
 struct StepMatch {
-  /// Source names by destination names.
+  /// Source entities by destination entity.
   private(set) var entities: [String: String] = [:]
-  /// By destination entity: source names by destination names.
+  /// Source properties by destination property, by destination entity.
   private var properties: [String: [String: String]] = [:]
   private var destinations: [String: String] = [:]
 
-  /// Takes the names that inference pairs; what becomes of values is none of its business here.
+  /// Takes the names that inference pairs, without the conversions of values.
   init(_ inference: MappingInference) {
     for mapping in inference.mapping.entityMappings {
       guard let old = mapping.sourceEntityName, let new = mapping.destinationEntityName else {
@@ -26,7 +26,7 @@ struct StepMatch {
     }
   }
 
-  /// Each entity and each property continues itself.
+  /// Pairs each entity and each property with itself.
   init(identityOf model: ManagedObjectModel) {
     for entity in model.entities {
       pair(old: entity.name, entity.name)

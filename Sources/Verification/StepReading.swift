@@ -2,22 +2,21 @@ import Mapping
 import ObjectModel
 import Schema
 
-/// A plain reading of what one inferred step makes of a store: for each place in the destination,
-/// the place in the source that it comes from.
+/// A plain description of one inferred step: the origin of each destination column in the source.
 ///
-/// It knows nothing of how the engines go about it, and is written to be read.
+/// It is independent of the engines, and written to be read.
 struct StepReading {
   let source: StoreSchema
   let destination: StoreSchema
   let match: StepMatch
 
-  /// Objects of a source hierarchy: in which table they are, and which of them have a place in some
-  /// hierarchy of the destination.
+  /// Objects of a source hierarchy: their table, and which of them a hierarchy of the destination
+  /// has a place for.
   struct Family {
     var table: String
-    /// Destination numbers by source numbers.
+    /// Destination entity numbers by source entity number.
     var kept: [Int64: Int64]
-    /// Whether objects of some entity have no place.
+    /// Whether the destination has no place for the objects of some entity.
     var mayLose: Bool
   }
 
@@ -40,24 +39,24 @@ struct StepReading {
     return family
   }
 
-  /// Where the source keeps the pairs of a relationship: owner and target on one row each.
+  /// The place of a relationship's pairs in the source: owner and target in one row each.
   struct Pairs {
-    /// Whose rows hold the pairs.
+    /// Which rows contain the pairs.
     enum Form { case ownerRows, targetRows, joinTable }
 
     var form: Form
     var table: String
     var ownerColumn: String
     var targetColumn: String
-    /// The owner's place in the target's inverse, and the target's place in the relationship.
+    /// The column of the owner's position in the inverse, and below that of the target's in the
+    /// relationship.
     var ownerOrder: String?
     var targetOrder: String?
     var owners: Family
     var targets: Family
   }
 
-  /// The pairs that a to-one or to-many relationship of the destination continues; nil where it is
-  /// new.
+  /// The pairs that a relationship of the destination continues, nil if it is new.
   func pairs(of name: String, declaredBy entityName: String) -> Pairs? {
     guard let entity = destination.model.entity(name: entityName),
       let relationship = destination.model.allRelationships(of: entity).first(where: {

@@ -4,26 +4,32 @@ package import ObjectModel
 import StoreFormat
 package import SystemPackage
 
-/// What is to be compared, and how the old store should have become the new one.
+/// Which stores to compare, and how the old one should have become the new one.
 package struct VerificationOrder: Sendable {
-  /// A store, and a file with every committed change that nobody writes.
+  /// A store, and the file to read it from.
   package struct Store: Sendable {
+    /// The path of the store, beside which its external files are.
     package var path: FilePath
+    /// The store itself or a copy, with every committed change and not written meanwhile.
     package var readable: FilePath
 
+    /// Names a store and the file to read.
     package init(path: FilePath, readable: FilePath) {
       self.path = path
       self.readable = readable
     }
   }
 
-  /// One step; without mapping models it is inferred.
+  /// One step of the route.
   package struct Step: Sendable {
+    /// The model before the step.
     package var source: ManagedObjectModel
+    /// The model after the step.
     package var destination: ManagedObjectModel
-    /// In running order.
+    /// The mapping models in the order of their execution; empty if the step is inferred.
     package var mappings: [MappingModel]
 
+    /// Creates a step between two models.
     package init(
       source: ManagedObjectModel, destination: ManagedObjectModel, mappings: [MappingModel]
     ) {
@@ -33,32 +39,38 @@ package struct VerificationOrder: Sendable {
     }
   }
 
+  /// The store before the migration.
   package var old: Store
+  /// The store after the migration.
   package var new: Store
-  /// None where both are of one version: the new store is then a copy of the old one.
+  /// The steps of the route; empty if both stores are of one version, so that the new one is a
+  /// copy.
   package var steps: [Step]
-  /// What the new store should say of its version.
+  /// The version hashes that the new store should have.
   package var hashes: [String: VersionHash]
+  /// The version identifiers that the new store should have.
   package var versionIdentifiers: [String]
-  /// Whether the new store keeps a write-ahead log; nil has it as the old one does.
+  /// Whether the new store should be in WAL mode, nil for the mode of the old one.
   package var usesWAL: Bool?
-  /// A folder for what is needed while the verification runs, and thrown away by whoever made it.
+  /// A folder for temporary files, which the caller removes.
   package var scratch: FilePath
-  /// How many differences are kept.
+  /// How many differences the report keeps.
   package var limit = 100
+  /// The memory for executing steps object by object, in bytes.
   package var memory: Int64 = 128 << 20
-  /// What of the old store cannot be judged, in words.
+  /// Features of the old store that cannot be compared, in words.
   package var unsupported: [String] = []
-  /// Whether the last model is the one that the new store carries, which may leave indexes out that
-  /// no archive is known to hold.
+  /// Whether the last model comes from the new store itself, where it may lack indexes that model
+  /// caches cannot contain.
   package var takesNewAtItsWord = false
-  /// The model of both stores where they are of one version.
+  /// The model of both stores if they are of one version, nil if it is not known.
   package var copyModel: ManagedObjectModel?
-  /// Makes the policy of a class name.
+  /// Creates migration policies, by class name.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
-  /// Seconds since 2001, for `now()`.
+  /// The value of `now()`, in seconds since 2001.
   package var now: Double = 0
 
+  /// Creates an order with defaults for everything else.
   package init(
     old: Store, new: Store, steps: [Step], hashes: [String: VersionHash],
     versionIdentifiers: [String], scratch: FilePath
@@ -72,16 +84,20 @@ package struct VerificationOrder: Sendable {
   }
 }
 
-/// How far a verification is.
+/// The progress of a verification.
 package struct VerificationProgress: Sendable {
+  /// What is being done, in words.
   package var what: String
-  /// From 0 to 1.
+  /// The completed share, 0...1, which never falls.
   package var fraction: Double
 }
 
-/// Compares a store with what another one should have become, and leaves both as they are.
+/// Compares a store with what another one should have become, and changes neither.
 package enum StoreComparison {
-  /// Throws where the old store cannot be read; what is wrong with the new one is a difference.
+  /// Compares the stores.
+  ///
+  /// - Throws: `StoreError` or `VerificationError`, if the old store cannot be read or a step not
+  ///   be executed. Faults of the new store are differences.
   package static func run(
     _ order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void = { _ in }
   ) throws -> VerificationReport {

@@ -1,7 +1,7 @@
 import Schema
 import StoreFormat
 
-/// Walks the rows that a table should have and those that it has, side by side in key order.
+/// Compares the rows of a table with the expected ones, side by side in key order.
 extension VerificationRun {
   func compareTable(
     _ table: EntityTable, reading: StepReading, source: RawStore,
@@ -41,13 +41,13 @@ extension VerificationRun {
     if isCopy { try compareOrders(of: table, in: source) }
   }
 
-  /// What stays the same for all rows of a table.
+  /// What is the same for all rows of a table.
   private struct TableWalk {
     var table: EntityTable
     var present: [Bool]
     var evaluator: CellEvaluator
     var tolerance: Tolerance?
-    /// Whether places are compared by the sequence that they give alone.
+    /// Whether only the sequence of positions is compared, not their values.
     var skipsOrders: Bool
   }
 
@@ -83,7 +83,7 @@ extension VerificationRun {
     }
   }
 
-  /// Whether a value is another one as a column of that type keeps it.
+  /// Whether a value equals another one after a column's type affinity was applied.
   func isAlike(_ found: RawValue, expected: RawValue, type: DeclaredType) throws -> Bool {
     if found == expected { return true }
     return try affinity.applied(expected, type: type) == found
@@ -91,7 +91,7 @@ extension VerificationRun {
 
   // MARK: Places in ordered relationships
 
-  /// Places that are given anew rise with the keys of each owner's rows.
+  /// Checks that new positions rise with the primary keys of each owner's rows.
   private func compareNewOrder(_ order: TableRules.NewOrder) throws {
     guard catalog.hasColumn(order.orderColumn, in: order.table),
       catalog.hasColumn(order.ownerColumn, in: order.table)
@@ -121,7 +121,7 @@ extension VerificationRun {
         orderColumn: column))
   }
 
-  /// The rows of an owner stand in the sequence in which they stand in the other store.
+  /// Checks that the rows of each owner have the same sequence as in the other store.
   private func compareOrders(of table: EntityTable, in source: RawStore) throws {
     for column in table.columns where catalog.hasColumn(column.name, in: table.name) {
       let ownerRole: Column.Role
@@ -156,7 +156,7 @@ extension VerificationRun {
     var rising = RisingPlaces()
     while try rows.step() {
       let (owner, key) = (rows.value(column: 0), rows.value(column: 1))
-      // What is not there, or belongs to another owner, is named by the comparison of rows.
+      // Missing rows and other owners are differences found by the comparison of rows.
       guard let place = try actual.row(values: [owner, key])?.first else { continue }
       if rising.accepts(place, of: owner) { continue }
       note(
@@ -167,12 +167,12 @@ extension VerificationRun {
   }
 }
 
-/// Holds the places of each owner's rows against the place before.
+/// Checks that the positions of each owner's rows rise.
 private struct RisingPlaces {
   private var owner: RawValue?
   private var last: Int64?
 
-  /// What the place that was refused should have been.
+  /// The position that would have been accepted, in words.
   private(set) var wanted = ""
 
   mutating func accepts(_ place: RawValue, of owner: RawValue) -> Bool {
@@ -196,7 +196,7 @@ extension Column {
     }
   }
 
-  /// What a difference in the column is called.
+  /// The kind of a difference in the column.
   fileprivate var kind: Difference.Kind {
     switch role {
     case .primaryKey, .attribute: .value

@@ -1,11 +1,11 @@
 import ObjectModel
 import Schema
 
-/// What a migration by mapping models may leave in a cell besides what the objects make of it.
+/// Values that a migration by mapping models may have in place of the expected ones.
 ///
-/// Objects are saved anew, and have nothing but their own properties; rows that are carried along
-/// keep how often they were saved, what stands in cells of other entities, and references to
-/// objects that are not there.
+/// Objects that are created anew have only their own properties; rows that are migrated by programs
+/// keep their `Z_OPT`, values in columns of other entities, and references to objects that do not
+/// exist.
 struct Tolerance {
   private let history: [Stages.Stage]
 
@@ -24,12 +24,12 @@ struct Tolerance {
     return false
   }
 
-  /// A property of an entity's objects, or how often they were saved.
+  /// A property of an entity's objects, or their `Z_OPT`.
   private struct Place {
     var entity: String
     var role: Column.Role
 
-    /// The same in the store that a step began with.
+    /// The same in the store with which a step began.
     func before(_ stage: Stages.Stage) -> [Place] {
       stage.origins[entity].compactMap { origin in
         switch role {
@@ -77,7 +77,7 @@ struct Tolerance {
       }
     }
 
-    /// Whether the row's own entity has no such property.
+    /// Whether the row's own entity lacks the property.
     private func isStray(_ column: Column, number: Int64?, stage: Stages.Stage) -> Bool {
       let model = stage.schema.model
       guard case .attribute(let declaring, _) = column.role,
@@ -87,7 +87,7 @@ struct Tolerance {
       return !model.lineage(of: own).contains { $0.name == declaring }
     }
 
-    /// Whether a key leads to no row.
+    /// Whether a key refers to no row.
     private func isDangling(
       _ key: RawValue, column: Column, stage: Stages.Stage
     ) throws -> Bool {

@@ -4,7 +4,7 @@ import Schema
 import StoreFormat
 import SystemPackage
 
-/// One verification while it runs.
+/// The state of one verification.
 final class VerificationRun {
   let order: VerificationOrder
   let old: RawStore
@@ -28,7 +28,7 @@ final class VerificationRun {
     catalog = try RawCatalog(new)
   }
 
-  /// Does a part that reads the new store; what cannot be read of it is a difference.
+  /// Runs a part that reads the new store; a failure to read it is a difference.
   func judge(_ table: String?, body: () throws -> Void) throws {
     do {
       try body()
@@ -82,7 +82,7 @@ final class VerificationRun {
     }
   }
 
-  /// Compares all rows; gives the highest keys that the new store should know of.
+  /// Compares all rows, and returns the highest primary keys that the new store should record.
   private func compareObjects(_ found: FoundSchema) throws -> [String: Int64] {
     let source = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
     let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
@@ -132,7 +132,7 @@ final class VerificationRun {
     }
   }
 
-  /// What cannot be counted is named by the comparison itself.
+  /// The rows of all tables that can be counted; other tables are differences already.
   private func rowCount(found: FoundSchema) -> Int64 {
     (found.tables.map(\.name) + found.joins.map(\.found.name)).reduce(0) { sum, name in
       sum + ((try? new.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: name))")) ?? 0)
