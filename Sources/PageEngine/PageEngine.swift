@@ -48,7 +48,9 @@ package struct PageEngine: MigrationEngine {
       }
     }
     plan.program = plan.program.placing()
-    let layout = PageLayout(schema: schema, moves: moves, source: stage.survey.access.readable)
+    let layout = PageLayout(
+      schema: schema, moves: moves, source: stage.survey.access.readable,
+      metadataBytes: stage.survey.metadata.encoded.count)
     return (PageEngine(layout: layout), plan)
   }
 

@@ -37,6 +37,9 @@ package struct StoreMetadata: Hashable, Sendable {
       "NSPersistentStoreDeferredLightweightMigrationOptionKey"
   }
 
+  /// The bytes of `Z_METADATA.Z_PLIST`, a binary property list.
+  package var encoded: [UInt8] { PropertyList.dictionary(plist).encoded() }
+
   /// The version hash of each entity of the model with which the store was last opened.
   ///
   /// Entries that are not hashes are left out.

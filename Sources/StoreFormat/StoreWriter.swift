@@ -1,6 +1,5 @@
 import Foundation
 package import GRDB
-import KeyedArchives
 import ObjectModel
 package import Schema
 
@@ -52,9 +51,8 @@ package enum StoreWriter {
   package static func writeMetadata(
     _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database
   ) throws {
-    let plist = Data(PropertyList.dictionary(metadata.plist).encoded())
     try db.execute(
-      sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)", arguments: [metadata.uuid, plist])
+      sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)", arguments: [metadata.uuid, Data(metadata.encoded)])
     if let modelCache {
       try db.execute(
         sql: "INSERT INTO Z_MODELCACHE VALUES (?)",

@@ -1,5 +1,7 @@
 import Expressions
+import Foundation
 import GRDB
+import KeyedArchives
 import ObjectModel
 import Planning
 import StoreFormat
@@ -94,6 +96,20 @@ import Testing
       UPDATE ZBOOK SET Z_PK = 9223372036854775807 WHERE Z_PK = 4;
       DELETE FROM Z_1TAGS WHERE rowid % 5 = 0;
       """)
+    #expect(try await moved(given) == ["ZBOOK", "ZPERSON", "Z_1TAGS"])
+  }
+
+  @Test func `metadata of any size have their room`() async throws {
+    let given = try given()
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      let reader = try StoreReader(immutable: given.store)
+      var metadata = try reader.metadata()
+      metadata.plist["notes"] = .data(Array(repeating: 7, count: 6 << 20))
+      try db.execute(
+        sql: "UPDATE Z_METADATA SET Z_PLIST = ?", arguments: [Data(metadata.encoded)])
+    }
+    try connection.queue.close()
     #expect(try await moved(given) == ["ZBOOK", "ZPERSON", "Z_1TAGS"])
   }
 

@@ -19,7 +19,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Where they are.
   var source: String
 
-  init(schema: StoreSchema, moves: TreeMoves?, source: FilePath) {
+  /// Leaves room for the schema, and for metadata of so many bytes with the archive of the model.
+  init(schema: StoreSchema, moves: TreeMoves?, source: FilePath, metadataBytes: Int) {
     self.moves = moves
     self.source = source.string
     let statements =
@@ -27,8 +28,9 @@ struct PageLayout: Hashable, Codable, Sendable {
       + schema.indexes.map(\.createStatement)
     let text = statements.reduce(0) { $0 + $1.utf8.count + 200 }
     let roots = statements.count + schema.joinTables.count + 8
-    // Metadata and the archive of the model: far more than real models take.
-    let others = 256 + statements.count * 4
+    // The archive of the model takes far less than this for real models; metadata hold whatever an
+    // app puts there.
+    let others = 256 + statements.count * 4 + metadataBytes / 2048
     firstPage = UInt32(clamping: roots + text / 1024 + others)
     boot = Processes.bootID
     while PageGeometry.isReserved(firstPage) { firstPage += 1 }
