@@ -85,7 +85,7 @@ public struct MigrationProgress: Hashable, Sendable {
   public var bytesDone: UInt64
   /// The process that coordinates the migration.
   public var coordinator: Int32
-  /// The peak resident memory of the coordinator so far, in bytes.
+  /// The peak private memory of the coordinator so far, in bytes.
   public var peakMemory: UInt64
   /// The number of work orders.
   public var workOrderCount: Int

@@ -60,7 +60,7 @@ extension StoreMigration {
     public var extraTables: [String] { core.extraTables }
     /// Seconds spent in each phase, by its name.
     public var seconds: [String: Double] { core.seconds }
-    /// The peak resident memory of the coordinator, in bytes.
+    /// The peak private memory of the coordinator, in bytes.
     public var peakMemory: Int64 { core.peakMemory }
 
     /// Everything notable about the result, one sentence each: what was lost, left out, or assumed

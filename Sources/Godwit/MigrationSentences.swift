@@ -91,7 +91,6 @@ extension MigrationFailure {
   fileprivate init(
     store: FilePath, gaps: [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool
   ) {
-    /// The rest of a sentence that begins with the folder.
     var sentences = ["\(store): no way leads from its version to the target's:"]
     for gap in gaps {
       sentences.append(

@@ -3,14 +3,17 @@
 /// "Database File Format" on sqlite.org, section 1.6: a header of 8 bytes on leaves and 12 on
 /// interior pages, then two bytes for each cell with the offset of the cell on the page.
 package enum PageField {
-  /// The number of cells.
+  /// The offset of the first free block between cells, 0 if there is none.
   @inlinable package static var firstFreeBlock: Int { 1 }
+  /// The number of cells.
   @inlinable package static var cellCount: Int { 3 }
   /// The offset of the first byte of cell content; 0 stands for 65536.
   @inlinable package static var contentStart: Int { 5 }
-  /// Bytes of the header of an interior page.
+  /// On interior pages: the child with all keys above those of the cells.
   @inlinable package static var rightmostChild: Int { 8 }
+  /// Bytes of the header of a leaf.
   @inlinable package static var leafHeaderSize: Int { 8 }
+  /// Bytes of the header of an interior page.
   @inlinable package static var interiorHeaderSize: Int { 12 }
 
   /// The offset of a cell's pointer on a leaf; for the number of cells, the end of the pointers.
@@ -25,10 +28,13 @@ package enum PageField {
 
 /// The first byte of a b-tree page.
 package enum PageType {
-  /// A leaf of a table b-tree.
+  /// An interior page of an index b-tree.
   @inlinable package static var interiorIndex: UInt8 { 2 }
+  /// An interior page of a table b-tree.
   @inlinable package static var interiorTable: UInt8 { 5 }
+  /// A leaf of an index b-tree.
   @inlinable package static var leafIndex: UInt8 { 10 }
+  /// A leaf of a table b-tree.
   @inlinable package static var leafTable: UInt8 { 13 }
 }
 
