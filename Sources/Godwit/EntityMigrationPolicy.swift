@@ -2,29 +2,29 @@ import Expressions
 import Mapping
 package import ObjectMigration
 
-/// What happens to the objects of an entity mapping, as in `NSEntityMigrationPolicy`.
+/// Customizes how an entity mapping migrates objects, like `NSEntityMigrationPolicy`.
 ///
 /// Override what should differ; `super` does what Core Data does without a policy. One policy
-/// serves its mapping through all three passes, in a worker process of its own. What a hook throws
-/// ends the migration, and the source stays as it is.
+/// serves its mapping through all three passes, in a worker process of its own. An error thrown by
+/// any method ends the migration and leaves the source unchanged.
 open class EntityMigrationPolicy {
-  /// Creates a policy; each worker that needs one makes its own.
+  /// Creates a policy; each worker that needs one creates its own.
   public init() {}
 
-  /// Whether each object is made of its source object alone, false unless it is overridden.
+  /// Whether each object depends on its source object alone; false unless overridden.
   ///
-  /// The objects of such a policy are split over workers and made as they pass, without a pass of
-  /// their own. It makes exactly one object of each source object; it may read the source store,
-  /// and of the destination store that object only. Its relationships follow the mapping model:
-  /// of the hooks only `begin`, `createDestinationInstances` and `value(ofFunction:)` are called.
+  /// The objects of such a policy are divided among workers and migrated as their rows are read,
+  /// without a pass of their own. The policy makes exactly one object of each source object; it may
+  /// read the source store, and of the destination store that object only. Relationships follow the
+  /// mapping model: of the methods only `begin`, `createDestinationInstances` and
+  /// `value(ofFunction:)` are called.
   open var objectsAreIndependent: Bool { false }
 
-  /// Is called before the first object of the mapping; in every worker if objects are independent.
-  ///
-  /// - Throws: what ends the migration, as what every hook throws does.
+  /// Prepares for the first object of the mapping; called in every worker if objects are
+  /// independent.
   open func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {}
 
-  /// Makes destination objects of a source object, sets their attributes, and associates them.
+  /// Creates destination objects from a source object, sets their attributes, and associates them.
   ///
   /// ```swift
   /// let car = try manager.insertNewObject(forEntityName: "Car")
@@ -37,12 +37,12 @@ open class EntityMigrationPolicy {
     _ = try manager.core.createDestination(of: source.core, mapping: mapping.core)
   }
 
-  /// Is called after the last object of the mapping has been made.
+  /// Ends the first pass, after the last object of the mapping has been created.
   open func endInstanceCreation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
 
-  /// Relates an object that the first pass made.
+  /// Sets the relationships of an object that the first pass created.
   open func createRelationships(
     forDestination destination: MigrationObject, in mapping: EntityMapping,
     manager: MigrationManager
@@ -50,39 +50,39 @@ open class EntityMigrationPolicy {
     try manager.core.createRelationships(of: destination.core, mapping: mapping.core)
   }
 
-  /// Is called after the last object of the mapping has been related.
+  /// Ends the second pass, after the relationships of the last object have been set.
   open func endRelationshipCreation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
 
-  /// Checks what the model's own rules do not say.
+  /// Validates rules that the model does not express.
   open func performCustomValidation(
     forMapping mapping: EntityMapping, manager: MigrationManager
   ) throws {}
 
-  /// Is called after everything else.
+  /// Cleans up after all passes of the mapping.
   open func end(_ mapping: EntityMapping, manager: MigrationManager) throws {}
 
-  /// Answers `FUNCTION($entityPolicy, "selector:", …)` of the mapping's value expressions.
+  /// Evaluates `FUNCTION($entityPolicy, "selector:", …)` in the mapping's value expressions.
   ///
   /// - Parameters:
   ///   - selector: the name of the function, with a colon for each argument.
-  ///   - arguments: what the expression hands over.
+  ///   - arguments: the values of the arguments.
   ///   - manager: the migration.
-  /// - Returns: nil where there is no such function, which ends the migration.
+  /// - Returns: nil if there is no such function, which ends the migration.
   open func value(
     ofFunction selector: String, arguments: [FunctionValue], manager: MigrationManager
   ) throws -> FunctionValue? { nil }
 }
 
-/// The policies of an application, under the class names that its mapping models hold.
+/// The policies of an application, by the class names in its mapping models.
 public struct MigrationPolicies: Sendable {
   private var makers: [String: @Sendable () -> EntityMigrationPolicy] = [:]
 
-  /// No policies.
+  /// Creates a set without policies.
   public init() {}
 
-  /// Registers a policy under the exact text in the mapping model, module and all:
+  /// Registers a policy under the exact class name in the mapping model, including its module:
   /// `Shop.CarPolicy`.
   public mutating func register(
     _ className: String, _ make: @escaping @Sendable () -> EntityMigrationPolicy
@@ -90,16 +90,18 @@ public struct MigrationPolicies: Sendable {
     makers[className] = make
   }
 
+  /// Creates policies for the migration, by class name.
   package var factories: [String: @Sendable () -> any MigrationPolicy] {
     makers.mapValues { make in { PolicyAdapter(make()) } }
   }
 }
 
-/// Lets the machinery call a public policy.
+/// Adapts a public policy to the internal protocol.
 private final class PolicyAdapter: MigrationPolicy {
   private let policy: EntityMigrationPolicy
   private var known: MigrationManager?
-  /// What the hook that runs for every object was given last.
+  /// The public mapping of the last call, since `createDestinationInstances` is called for every
+  /// object.
   private var knownMapping: EntityMapping?
 
   init(_ policy: EntityMigrationPolicy) { self.policy = policy }

@@ -11,9 +11,9 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// What an error says beside its sentences.
+/// What an error says besides its sentences.
 struct FailureFacts {
-  /// nil where the exit status says it.
+  /// nil if the exit status determines it.
   var kind: MigrationFailure.Kind?
   var file: FilePath?
   var reasons: [MigrationFailure.Reason] = []

@@ -1,9 +1,9 @@
 import Foundation
 
 extension MigrationFailure {
-  /// One of the reasons why something failed.
+  /// One of the reasons for a failure.
   public struct Reason: Hashable, Sendable, CustomStringConvertible {
-    /// What is in the way.
+    /// What prevents the migration.
     public enum Cause: Hashable, Sendable {
       /// The types of an attribute before and after cannot be converted.
       case incompatibleTypes(source: String, destination: String)
@@ -13,21 +13,21 @@ extension MigrationFailure {
       case relationshipBecameAttribute
       /// A to-many relationship became to-one.
       case toManyBecameToOne
-      /// A relationship leads to another entity.
+      /// A relationship refers to another entity than before.
       case destinationEntityChanged(source: String, destination: String)
       /// Two hierarchies would share one table.
       case hierarchiesMerged(roots: [String])
       /// A new derived attribute would have to be computed.
       case derivationNotComputed
-      /// One renaming identifier joins several names.
+      /// One renaming identifier connects several names.
       case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
       /// An attribute has no known stored form.
       case storedFormUnknown(String)
-      /// A relationship is kept in a form from which the new one cannot be made.
+      /// A relationship's columns in the source cannot become those of the destination.
       case relationshipForm
-      /// A new attribute is mandatory, has no default, and there are objects.
+      /// A new attribute is mandatory and has no default value, and there are objects.
       case mandatoryWithoutDefault
-      /// A default value is of a form that cannot be put into rows.
+      /// A default value has a form that cannot be stored in rows.
       case defaultNotStorable(String)
       /// An entity is abstract now, and there are objects of it.
       case entityBecameAbstract
@@ -35,25 +35,25 @@ extension MigrationFailure {
       case valuesMissing
       /// Values do not fit the new type.
       case valuesDoNotFit(type: String)
-      /// Objects agree in what a uniqueness constraint tells apart.
+      /// Objects have equal values where a uniqueness constraint requires different ones.
       case notUnique(properties: [String])
-      /// Several objects share one that may have one owner now.
+      /// Several objects refer to one that may have only one owner now.
       case ownerShared(relationship: String)
       /// The external file of a value is missing.
       case externalFileMissing(String)
-      /// The store has what cannot be carried over.
+      /// The store has a feature that cannot be migrated.
       case unsupported(Feature)
       /// Data would be lost.
       case loss(StoreMigration.Loss)
-      /// An object of the result breaks a rule of the model.
+      /// An object of the result violates a validation rule of the model.
       case violation(StoreMigration.Violation)
-      /// A file system has too little room, in bytes.
+      /// A file system has too little free space, in bytes.
       case diskShortage(needed: Int64, available: Int64)
-      /// A mapping model does not fit the models, or names what there is not.
+      /// A mapping model does not fit the models, or refers to what does not exist.
       case mapping
     }
 
-    /// What a store may have that cannot be carried over.
+    /// A feature of a store that cannot be migrated.
     public enum Feature: String, Hashable, Sendable, CaseIterable {
       /// Persistent history.
       case persistentHistory
@@ -63,25 +63,25 @@ extension MigrationFailure {
       case cloudKitMirroring
     }
 
-    /// What is in the way.
+    /// What prevents the migration.
     public var cause: Cause
-    /// The entity, where one is concerned.
+    /// The entity concerned, nil if there is none.
     public var entity: String?
-    /// The property, where one is concerned.
+    /// The property concerned, nil if there is none.
     public var property: String?
-    /// How many objects are concerned, where they were counted.
+    /// How many objects are concerned, nil if they were not counted.
     public var count: Int64?
-    /// Some keys (`Z_PK`) of theirs, the lowest first.
+    /// Some of the lowest primary keys (`Z_PK`) of these objects.
     public var keys: [Int64] = []
-    /// Core Data's code for it, where it has one.
+    /// The code with which Core Data fails in the same case, nil if it has none.
     public var coreDataCode: Int?
-    /// One sentence, which says what to do.
+    /// One sentence that also says what to do.
     public var description: String
   }
 }
 
 extension MigrationFailure.Reason {
-  /// The keys that Core Data's errors have.
+  /// The entries of Core Data's error `userInfo`.
   var userInfo: [String: Any] {
     var info: [String: Any] = ["reason": description]
     if let entity { info["entity"] = entity }

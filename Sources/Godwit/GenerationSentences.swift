@@ -1,7 +1,7 @@
 package import StoreGenerator
 
 extension MigrationFailure {
-  /// Puts a failure of the generator into a sentence.
+  /// Describes a failure of the generator.
   package init(generating error: GenerationError) {
     let file = error.place.map { "\($0)" } ?? "the output"
     switch error.problem {
@@ -36,6 +36,7 @@ extension MigrationFailure {
 }
 
 extension GenerationReport.Note {
+  /// The property and what its values lack, as a sentence.
   package var sentence: String {
     let place = "\(entity).\(property)"
     switch reason {

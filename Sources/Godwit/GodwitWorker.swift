@@ -9,12 +9,12 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 
-/// The worker side of a process that is started for one work order.
+/// The entry point of worker processes.
 public enum GodwitWorker {
-  /// Carries out the work order on standard input and ends the process, if it was started for that.
+  /// Executes the work order on standard input and ends the process, if it was started as a worker.
   ///
-  /// Otherwise it returns at once. `policies` are those that migrations of this executable name:
-  /// workers make them here. What policies print comes out on standard error.
+  /// In any other process it returns at once. `policies` are those that mapping models name;
+  /// workers create them here. What policies print goes to standard error.
   ///
   /// ```swift
   /// @main struct App {
@@ -25,8 +25,8 @@ public enum GodwitWorker {
   /// }
   /// ```
   ///
-  /// A program that forgets it would run itself again as each of its workers;
-  /// ``StoreMigration/run(progress:)`` refuses to start any then.
+  /// Without this call a program would run itself again as each of its workers;
+  /// ``StoreMigration/run(progress:)`` then refuses to start any.
   public static func runIfRequested(policies: MigrationPolicies = MigrationPolicies()) {
     FaultPoint.answerEnvironment()
     guard let coordinator = WorkerDispatch.coordinator else {
@@ -36,17 +36,17 @@ public enum GodwitWorker {
     exit(run(coordinator: coordinator, policies: policies))
   }
 
-  /// The exit status: 0 once the manifest is in place.
+  /// Executes the work order, and returns the exit status: 0 once the manifest is in place.
   private static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
     var answers = FileDescriptor.standardOutput
     do {
-      // Standard output is the coordinator's, whatever a policy prints.
+      // Standard output belongs to the coordinator; what policies print goes to standard error.
       answers = try FileDescriptor.standardOutput.duplicate()
       _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
       try Processes.ignoreBrokenPipes()
       try Processes.dieWithParent(coordinator)
       let order = try Worker.decode(Files.readToEnd(.standardInput, limit: 1 << 30))
-      // The status file is a courtesy: without it the work goes on untold.
+      // Without the status file the work goes on, and only its progress is not published.
       let status = order.status.flatMap { try? StatusFile.openForWriting(FilePath($0)) }
       try Worker(document: order, status: status, policies: policies.factories) {
         MigrationFailure($0).description
@@ -59,8 +59,8 @@ public enum GodwitWorker {
     }
   }
 
-  /// A failure in words, and whether another attempt may end otherwise: where the system lacked
-  /// something that comes and goes.
+  /// Describes a failure for the coordinator; a lack of system resources may pass until another
+  /// attempt.
   private static func failure(error: any Error) -> WorkerFailure {
     let failure = MigrationFailure(error)
     return WorkerFailure(
@@ -68,7 +68,7 @@ public enum GodwitWorker {
       coreDataCode: failure.coreDataCode, isPassing: failure.exitStatus == .system)
   }
 
-  /// Hands over a failure as facts, of which the coordinator makes the same error.
+  /// Sends an error as facts, from which the coordinator restores it.
   private static func send(_ error: ObjectMigrationError, answers: FileDescriptor) -> Int32 {
     do {
       send(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers: answers)
@@ -89,30 +89,34 @@ public enum GodwitWorker {
   }
 
   private static func send(_ sentence: String, answers: FileDescriptor) {
-    // Nobody is left to hear of a closed pipe.
+    // If the pipe is closed, the coordinator is gone.
     _ = try? answers.writeAll(Array(sentence.utf8))
   }
 }
 
-/// Whether this process may coordinate workers of its own executable.
+/// Whether this process may start workers of its own executable.
 enum WorkerDispatch {
-  /// Whether `main` has asked for the work of a worker, and there was none.
+  /// Whether `runIfRequested` was called in a process that is not a worker.
   static let wasAsked = Atomic(false)
 
-  /// The process that started this one as a worker; nil in any other process.
+  /// The process that started this one as a worker, nil in any other process.
   static var coordinator: Int32? {
     let arguments = CommandLine.arguments
     guard arguments.count == 3, arguments[1] == WorkerProtocol.argument else { return nil }
     return Int32(arguments[2])
   }
 
-  /// Throws in a process that was started as a worker and went on with something else.
+  /// Checks that this process was not started as a worker.
+  ///
+  /// - Throws: `MigrationFailure`.
   static func requireNoWorker() throws {
     guard let coordinator else { return }
     throw MigrationFailure(workerOf: coordinator)
   }
 
-  /// Throws where processes of this executable would not know that they are workers.
+  /// Checks that workers of this executable would behave as workers.
+  ///
+  /// - Throws: `MigrationFailure`.
   static func requireCoordinator(workers executable: FilePath?) throws {
     try requireNoWorker()
     guard executable == nil, !wasAsked.load(ordering: .relaxed) else { return }

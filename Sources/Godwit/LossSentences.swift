@@ -4,7 +4,7 @@ import ObjectModel
 import SystemPackage
 
 extension MigrationFailure {
-  /// Why losses keep a migration from being done, and what would allow them.
+  /// Describes the losses that prevent a migration, and how to accept them.
   init(store: FilePath, refusal: LossRefusal) {
     let refused = Set(refusal.refused)
     let what =
@@ -28,7 +28,7 @@ extension MigrationFailure {
     self.init(.impossible, sentences)
   }
 
-  /// A consent that names what there is not.
+  /// Describes a consent that names what does not exist.
   init(unknown names: [String], known: [String]) {
     self.init(
       .usage,
@@ -36,7 +36,7 @@ extension MigrationFailure {
         + "there \(known.count == 1 ? "is" : "are") \(known.joined(separator: ", ")).")
   }
 
-  /// Accounts that do not add up.
+  /// Describes accounts that do not add up.
   init(_ mismatches: [AccountMismatch]) {
     self.init(
       .bug,
@@ -44,7 +44,8 @@ extension MigrationFailure {
         + mismatches.map(\.sentence))
   }
 
-  /// The hashes of both sides, one entity a line, as Core Data prints them.
+  /// Describes models without a common entity, with the version hashes of both, one per line as
+  /// Core Data prints them.
   init(
     store: FilePath, hashes: [String: VersionHash], target: [FilePath],
     others: [String: VersionHash]
@@ -65,6 +66,7 @@ extension MigrationFailure {
 }
 
 extension Loss {
+  /// The loss and its cause, as a sentence.
   package var sentence: String {
     let some = keys.isEmpty ? "" : " (Z_PK \(keyList))"
     switch kind {
@@ -117,6 +119,7 @@ extension Loss {
 }
 
 extension AccountMismatch {
+  /// The two counts, as a sentence.
   package var sentence: String {
     switch side {
     case .table: "\(name): \(expected) rows in the store, \(found) read."
@@ -128,7 +131,7 @@ extension AccountMismatch {
 }
 
 extension StageAccounts.OfEntity {
-  /// What went in and what became of it.
+  /// The objects of the entity, those migrated and those dropped, as a sentence.
   package var sentence: String {
     let drops = dropped.map { "\($0.objects) \($0.cause.words)" }
     return "\(entity): \(rowsIn) objects in, \(rowsOut) kept"
@@ -137,7 +140,7 @@ extension StageAccounts.OfEntity {
 }
 
 extension LossCause {
-  /// What happened to objects, after their number.
+  /// What happened to objects, to follow their number.
   fileprivate var words: String {
     switch self {
     case .filter: "taken by no filter"

@@ -6,7 +6,7 @@ import ObjectModel
 import SystemCalls
 public import SystemPackage
 
-/// A mapping model: read from Apple's files or ours, inferred, written, split and checked.
+/// A mapping model that can be read, inferred, written, split and checked.
 ///
 /// ```swift
 /// let mapping = try MappingModelFile(contentsOf: "Shop3to4.xcmappingmodel")
@@ -15,19 +15,19 @@ public import SystemPackage
 public struct MappingModelFile: Sendable {
   /// A side of a mapping model.
   public enum Side: String, Hashable, Sendable, CaseIterable {
-    /// What is migrated.
+    /// The model before the migration.
     case source
-    /// What it becomes.
+    /// The model after the migration.
     case destination
 
     var core: MappingSide { self == .source ? .source : .destination }
   }
 
-  /// The file, or nil of a mapping model that was inferred or split off.
+  /// The path of the file, nil if the mapping model was inferred or split off.
   public let path: FilePath?
-  /// What is to be done, in the order in which it is done.
+  /// The entity mappings, in the order of their execution.
   public var entityMappings: [EntityMapping] { mapping.entityMappings.map { EntityMapping($0) } }
-  /// Why something could not be inferred, where the mapping model was inferred.
+  /// What could not be inferred and why; empty unless the mapping model was inferred.
   public let refusals: [MigrationFailure.Reason]
 
   let mapping: MappingModel
@@ -35,7 +35,7 @@ public struct MappingModelFile: Sendable {
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
   ///
-  /// - Throws: `MigrationFailure` where it cannot be read.
+  /// - Throws: `MigrationFailure`, if it cannot be read.
   public init(contentsOf path: FilePath) throws {
     let file = try MigrationFailure.catching { try MappingFile.read(path) }
     (self.path, self.file, mapping, refusals) = (path, file, file.mapping, [])
@@ -43,14 +43,15 @@ public struct MappingModelFile: Sendable {
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
   ///
-  /// - Throws: `MigrationFailure` where it cannot be read.
+  /// - Throws: `MigrationFailure`, if it cannot be read.
   public init(contentsOf file: URL) throws { try self.init(contentsOf: FilePath(file)) }
 
-  /// Infers a mapping model from the current versions of two models: a start for one of your own.
+  /// Infers a mapping model between the current versions of two models, as a start for one of your
+  /// own.
   ///
-  /// What cannot be inferred is left out, and ``refusals`` tell why.
+  /// What cannot be inferred is left out and listed in ``refusals``.
   ///
-  /// - Throws: `MigrationFailure` where a model cannot be read.
+  /// - Throws: `MigrationFailure`, if a model cannot be read.
   public init(inferredFrom source: FilePath, to destination: FilePath) throws {
     let (inference, mapping) = try MigrationFailure.catching {
       let source = try TargetModel.model(at: source)
@@ -64,9 +65,10 @@ public struct MappingModelFile: Sendable {
     self.init(mapping, refusals: inference.refusals.map { .init($0) })
   }
 
-  /// Infers a mapping model from the current versions of two models: a start for one of your own.
+  /// Infers a mapping model between the current versions of two models, as a start for one of your
+  /// own.
   ///
-  /// - Throws: `MigrationFailure` where a model cannot be read.
+  /// - Throws: `MigrationFailure`, if a model cannot be read.
   public init(inferredFrom source: URL, to destination: URL) throws {
     try self.init(inferredFrom: FilePath(source), to: FilePath(destination))
   }
@@ -75,11 +77,12 @@ public struct MappingModelFile: Sendable {
     (path, file, self.mapping, self.refusals) = (nil, nil, mapping, refusals)
   }
 
-  /// Whether the file brings the model of that side along.
+  /// Whether the file contains the model of this side.
   public func embedsModel(_ side: Side) -> Bool { own(side) != nil }
 
-  /// The file from which the model of that side was read although the mapping model should embed
-  /// it; that model may have changed since.
+  /// The path from which the model of this side was read, because the embedded one could not be.
+  ///
+  /// That model may have changed since. nil if the embedded model was read, or there is none.
   public func modelPath(_ side: Side) -> FilePath? {
     if case .namedPath(let path)? = own(side)?.origin { path } else { nil }
   }
@@ -90,16 +93,16 @@ public struct MappingModelFile: Sendable {
 
   // MARK: Writing
 
-  /// The mapping model in JSON, as docs/mapping-file.md describes it.
+  /// The mapping model as JSON (docs/mapping-file.md).
   ///
-  /// - Throws: `MigrationFailure` where something in it has no text.
+  /// - Throws: `MigrationFailure`, if a value in it has no text.
   public func text() throws -> String {
     try MigrationFailure.catching { try MappingText.text(mapping: mapping) }
   }
 
-  /// Writes the mapping model in JSON where there is nothing yet, or an earlier one.
+  /// Writes the mapping model as JSON to a new file or over an earlier one.
   ///
-  /// - Throws: `MigrationFailure` where something else has the name, or where it cannot be written.
+  /// - Throws: `MigrationFailure`, if the path is that of something else, or cannot be written.
   public func write(to path: FilePath) throws {
     let text = try text()
     try MigrationFailure.catching {
@@ -117,18 +120,18 @@ public struct MappingModelFile: Sendable {
     }
   }
 
-  /// Writes the mapping model in JSON where there is nothing yet, or an earlier one.
+  /// Writes the mapping model as JSON to a new file or over an earlier one.
   ///
-  /// - Throws: `MigrationFailure` where something else has the name, or where it cannot be written.
+  /// - Throws: `MigrationFailure`, if the path is that of something else, or cannot be written.
   public func write(to file: URL) throws { try write(to: FilePath(file)) }
 
   // MARK: Splitting
 
   /// A mapping model in independent parts.
   public struct Parts: Sendable {
-    /// The parts, which may be migrated by at once or one after the other.
+    /// The parts, which can be used in one migration or one after the other.
     public let files: [MappingModelFile]
-    /// What ties entity mappings together, a sentence each, by the name of the mapping.
+    /// What connects entity mappings within a part, one sentence each, by the name of the mapping.
     public let links: [(mapping: String, sentence: String)]
   }
 
@@ -137,7 +140,7 @@ public struct MappingModelFile: Sendable {
   /// - Parameters:
   ///   - source: the model to migrate from; nil takes the one that the file embeds.
   ///   - destination: the model to migrate to; nil takes the one that the file embeds.
-  /// - Throws: `MigrationFailure` where everything in it is related, or where a model is missing.
+  /// - Throws: `MigrationFailure`, if everything in it is connected, or a model is missing.
   public func split(from source: FilePath? = nil, to destination: FilePath? = nil) throws -> Parts {
     try MigrationFailure.catching {
       let split = MappingSplit(
@@ -154,9 +157,9 @@ public struct MappingModelFile: Sendable {
 
   // MARK: Checking
 
-  /// Throws where the mapping model was made for other versions than these.
+  /// Checks that the mapping model was made for this version.
   ///
-  /// - Throws: `MigrationFailure` with a reason for each entity that does not fit.
+  /// - Throws: `MigrationFailure`, with a reason for each entity that does not fit.
   public func requireFit(_ model: FilePath, as side: Side) throws {
     try MigrationFailure.catching {
       let mismatches = mapping.mismatches(
@@ -167,21 +170,21 @@ public struct MappingModelFile: Sendable {
     }
   }
 
-  /// What a check of several mapping models finds that are one migration together.
+  /// The findings on several mapping models that can be used in one migration.
   public struct SetReport: Hashable, Sendable {
-    /// Objects that none of them takes, a sentence each.
+    /// Objects that none of them migrates, one sentence each.
     public let leftOut: [String]
-    /// Relationships that are kept by stored keys only, a sentence each.
+    /// Relationships that are set by stored keys only, one sentence each.
     public let storedKeyLinks: [String]
   }
 
-  /// Checks that mapping models make one migration together.
+  /// Checks that mapping models can be used in one migration.
   ///
   /// - Parameters:
   ///   - files: the mapping models.
   ///   - source: the model to migrate from; nil takes the one that the first file embeds.
   ///   - destination: the model to migrate to; nil takes the one that the first file embeds.
-  /// - Throws: `MigrationFailure` with a reason for each contradiction.
+  /// - Throws: `MigrationFailure`, with a reason for each contradiction.
   public static func check(
     _ files: [MappingModelFile], from source: FilePath? = nil, to destination: FilePath? = nil
   ) throws -> SetReport {
@@ -198,7 +201,7 @@ public struct MappingModelFile: Sendable {
     }
   }
 
-  /// The model that is named, or the one that the file embeds.
+  /// The model at the path, or the one that the file embeds.
   private func model(side: Side, at path: FilePath?) throws -> ManagedObjectModel {
     if let path { return try TargetModel.model(at: path) }
     guard let own = own(side) else { throw MigrationFailure(modelMissing: side, path: self.path) }

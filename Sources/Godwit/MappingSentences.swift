@@ -59,7 +59,7 @@ extension MigrationFailure {
 }
 
 extension MappingProblem {
-  /// What is named and not there, as a sentence.
+  /// What a mapping refers to and does not exist, as a sentence.
   package var sentence: String {
     let place = [mapping, property].compactMap(\.self).joined(separator: ".")
     return "\(place): \(text)"
@@ -82,7 +82,7 @@ extension MappingProblem {
 }
 
 extension MappingMismatch {
-  /// What does not fit, as a sentence.
+  /// What does not fit the version, as a sentence.
   package var sentence: String {
     switch reason {
     case .entityMissing: "\(mapping): the \(side.rawValue) model has no entity \(entity)."
@@ -127,7 +127,7 @@ extension EntityDifference {
 }
 
 extension MappingLink {
-  /// What ties two mappings, as a sentence.
+  /// What connects two mappings, as a sentence.
   package var sentence: String {
     switch cause {
     case .association: "\(mapping).\(property ?? "") asks for what \(other) made."
@@ -139,7 +139,7 @@ extension MappingLink {
 }
 
 extension MappingSetProblem {
-  /// What must be repaired, as a sentence.
+  /// What contradicts, and how to repair it, as a sentence.
   package var sentence: String {
     let piece = piece.map { "\($0): " } ?? ""
     switch reason {
@@ -158,7 +158,7 @@ extension MappingSetProblem {
   }
 }
 
-// What becomes of mapping models as files.
+// Failures of commands on files of mapping models.
 extension MigrationFailure {
   init(foreign path: FilePath) {
     self.init(

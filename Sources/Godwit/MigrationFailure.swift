@@ -26,27 +26,27 @@ public import SystemPackage
 ///
 /// As an `NSError` it has Core Data's domain (`NSCocoaErrorDomain`) and codes.
 public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
-  /// What failed, for programs that go on by it; more kinds may follow.
+  /// The kinds of failures, for programs that react to them; more kinds may be added.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
-    /// What was asked for contradicts itself or names what there is not.
+    /// The request contradicts itself or names what does not exist.
     case invalidRequest
-    /// The store, a model or a mapping model is not there.
+    /// The store, a model or a mapping model does not exist.
     case fileNotFound
-    /// A file is damaged, or none of the kind that was asked for.
+    /// A file is damaged, or of another kind than expected.
     case fileDamaged
-    /// Something has the name of what is to be written.
+    /// The path of a new file is taken.
     case fileExists
     /// A permission is missing.
     case noPermission
     /// A file cannot be written.
     case cannotWrite
-    /// A disk is full or too small.
+    /// A disk is full, or has too little free space.
     case diskFull
-    /// Somebody else has the store, or migrates it.
+    /// Another process uses or migrates the store.
     case inUse
     /// The system has too little memory, or too few processes or open files.
     case systemResources
-    /// Nobody has the model that the store was made with (Core Data's 134130).
+    /// The store's own model was not found (Core Data's 134130).
     case sourceModelMissing
     /// No mapping model leads to the target, and none can be inferred (134140, 134190).
     case mappingModelMissing
@@ -54,43 +54,44 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case mappingModelUnusable
     /// The two models have no entity in common (134100).
     case modelsUnrelated
-    /// The store holds what cannot be carried over.
+    /// The store has features that cannot be migrated.
     case storeUnsupported
     /// The store cannot be migrated, for the reasons in ``MigrationFailure/reasons``.
     case notMigratable
-    /// Data would be lost that nobody has allowed to be lost.
+    /// Data would be lost without consent.
     case lossRefused
-    /// Objects of the result break rules of the model (1560), or are equal where a uniqueness
-    /// constraint tells them apart (134111).
+    /// Objects of the result violate validation rules of the model (1560) or a uniqueness
+    /// constraint (134111).
     case objectsInvalid
-    /// A policy failed, or ended the migration (134170, 134120).
+    /// A policy failed, or cancelled the migration (134170, 134120).
     case policyFailed
-    /// Two stores differ, or could not be compared in full.
+    /// Two stores differ, or could not be compared completely.
     case storesDiffer
-    /// The migration was interrupted; the next run goes on (134120).
+    /// The migration was interrupted; the next run resumes it (134120).
     case interrupted
-    /// The program is not prepared to be its own worker.
+    /// The program does not call `GodwitWorker.runIfRequested`.
     case workerForgotten
     /// A fault of Godwit itself.
     case fault
   }
 
-  /// One sentence; for an impossible migration one per reason, after a first one that says so.
+  /// One sentence; for a migration that is refused, one that says so and then one per reason.
   public let sentences: [String]
-  /// What failed.
+  /// The kind of the failure.
   public private(set) var kind: Kind
-  /// The exit status that `godwit` ends with.
+  /// The exit status with which `godwit` ends.
   public let exitStatus: ExitStatus
-  /// The code that Core Data has for this failure, if it has one.
+  /// The code with which Core Data fails in the same case, nil if it has none.
   public let coreDataCode: Int?
-  /// The file that it is about, where it is about one.
+  /// The file concerned, nil if there is none.
   public private(set) var file: FilePath?
-  /// All reasons, where there is more to say than the kind: of each the place and the code.
+  /// All reasons, with their places and codes; empty if the kind says everything.
   public private(set) var reasons: [Reason] = []
 
-  /// All sentences, a line each.
+  /// All sentences, one per line.
   public var description: String { sentences.joined(separator: "\n") }
 
+  /// Creates a failure of several sentences; its kind follows from the exit status unless given.
   package init(
     _ exitStatus: ExitStatus, kind: Kind? = nil, _ sentences: [String], code: Int? = nil
   ) {
@@ -100,14 +101,15 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     coreDataCode = code
   }
 
+  /// Creates a failure of one sentence; its kind follows from the exit status unless given.
   package init(
     _ exitStatus: ExitStatus, kind: Kind? = nil, _ sentence: String, code: Int? = nil
   ) {
     self.init(exitStatus, kind: kind, [sentence], code: code)
   }
 
-  /// The failure that an error stands for: of `CancellationError` an interruption, of an error that
-  /// is none of Godwit's a fault.
+  /// Describes any error: a `CancellationError` as an interruption, an unknown error as a fault of
+  /// Godwit.
   public init(_ error: any Error) {
     if let failure = error as? MigrationFailure {
       self = failure
@@ -159,23 +161,23 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
 }
 
 extension MigrationFailure: LocalizedError, CustomNSError {
-  /// All sentences, a line each; `localizedDescription` is the same.
+  /// All sentences, one per line, like `localizedDescription`.
   public var errorDescription: String? { description }
 
-  /// The reasons, a line each, where there are any.
+  /// The reasons, one per line; nil if there are none.
   public var failureReason: String? {
     reasons.isEmpty ? nil : reasons.map(\.description).joined(separator: "\n")
   }
 
-  /// Core Data's: `NSCocoaErrorDomain`.
+  /// Core Data's domain, `NSCocoaErrorDomain`.
   public static var errorDomain: String { NSCocoaErrorDomain }
 
-  /// Core Data's code where it has one, else Foundation's for the file, else that of any failed
-  /// migration, 134110.
+  /// Core Data's code if it has one, otherwise Foundation's for the file, otherwise 134110 for any
+  /// failed migration.
   public var errorCode: Int { coreDataCode ?? kind.cocoaCode }
 
-  /// What Core Data puts there: `reason`, `entity` and `property` of the first reason, and all of
-  /// them as errors under `NSDetailedErrors`; the path of the file under `NSFilePath`.
+  /// The entries of Core Data: `reason`, `entity` and `property` of the first reason, all reasons
+  /// as errors under `NSDetailedErrors`, the path of the file under `NSFilePath`.
   public var errorUserInfo: [String: Any] {
     var info: [String: Any] = [NSLocalizedDescriptionKey: description]
     if let failureReason { info[NSLocalizedFailureReasonErrorKey] = failureReason }
@@ -190,7 +192,7 @@ extension MigrationFailure: LocalizedError, CustomNSError {
 }
 
 extension MigrationFailure.Kind {
-  /// What an exit status says by itself.
+  /// The kind that an exit status implies.
   init(_ status: ExitStatus) {
     self =
       switch status {
@@ -207,7 +209,7 @@ extension MigrationFailure.Kind {
       }
   }
 
-  /// The code of a failure for which Core Data has no special one.
+  /// The code for a failure to which Core Data assigns no special one.
   fileprivate var cocoaCode: Int {
     switch self {
     case .fileNotFound: CocoaError.Code.fileReadNoSuchFile.rawValue

@@ -2,7 +2,7 @@ import Mapping
 import MigrationCoordinator
 
 extension StoreMigration {
-  /// Data of a store that have no place in the result.
+  /// Data of a store that the result will not have.
   public struct Loss: Hashable, Sendable, Codable, CustomStringConvertible {
     /// What is lost.
     public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
@@ -12,35 +12,35 @@ extension StoreMigration {
       case attribute
       /// References of a relationship.
       case relationship
-      /// Rows that stand for nothing that the model knows.
+      /// Rows whose entity or keys the model does not know.
       case row
     }
 
     /// Why it is lost.
     public enum Cause: String, Hashable, Sendable, Codable, CaseIterable {
-      /// The new model has no such entity or property any more.
+      /// The new model does not have the entity or property.
       case removed
-      /// No mapping's filter takes the objects.
+      /// No mapping's filter predicate accepts the objects.
       case filter
-      /// A policy makes nothing of the objects.
+      /// A policy makes no object from them.
       case policy
-      /// The new model has the entity, and no mapping takes its objects.
+      /// The new model has the entity, and no mapping migrates its objects.
       case unmappedEntity
       /// The new model has the property, and no mapping reads it.
       case unmappedProperty
-      /// The values become others that are less.
+      /// Values change in the new type.
       case conversion
-      /// The rows are of no entity of the store's model.
+      /// The rows belong to no entity of the store's model.
       case unknownEntity
       /// The rows of a join table lack one of their two keys.
       case missingKey
-      /// The new model removes everything that the store holds.
+      /// The new model removes everything that the store contains.
       case allObjects
-      /// A version on the way lacks what both ends of the way have.
+      /// A version on the way lacks what the versions at both ends have.
       case detour
       /// An older version lacks what the store has.
       case downgrade
-      /// The new model removes it, and the store that has it is removed as well.
+      /// The new model removes it, and the store that has it is removed too.
       case lastCopy
     }
 
@@ -48,19 +48,19 @@ extension StoreMigration {
     public var kind: Kind
     /// Why it is lost.
     public var cause: Cause
-    /// The entity, by the name that it has in the store.
+    /// The entity, by its name in the store.
     public var entity: String
-    /// The property, unless whole objects or rows are lost.
+    /// The property, nil if whole objects or rows are lost.
     public var property: String?
-    /// How many objects, values, references or rows.
+    /// How many objects, values, references or rows are lost.
     public var count: Int64
-    /// Some keys (`Z_PK`) of what is lost, the lowest first, where they are known.
+    /// Some of the lowest primary keys (`Z_PK`) of what is lost; empty where they are not known.
     public var keys: [Int64]
 
-    /// What `AllowedLoss.some` calls it: `Entity` or `Entity.property`.
+    /// The name in `AllowedLoss.some`: `Entity` or `Entity.property`.
     public var name: String { property.map { "\(entity).\($0)" } ?? entity }
 
-    /// One sentence for people.
+    /// The loss and its cause, as a sentence.
     public var description: String { core.sentence }
 
     init(_ core: MigrationCoordinator.Loss) {
@@ -77,17 +77,17 @@ extension StoreMigration {
     }
   }
 
-  /// Where the objects of one source entity went; those in are those out and those dropped.
+  /// The objects of one source entity; `objectsIn` is `objectsOut` plus all of `dropped`.
   public struct Account: Hashable, Sendable {
-    /// The entity, by the name that it has in the store.
+    /// The entity, by its name in the store.
     public var entity: String
-    /// Objects that the store had.
+    /// Objects in the store.
     public var objectsIn: Int64
-    /// Of those, the ones of which something was made.
+    /// Those from which at least one object of the result was made.
     public var objectsOut: Int64
-    /// Objects dropped, by cause.
+    /// The others, by cause.
     public var dropped: [Loss.Cause: Int64]
-    /// Which stage of the migration it is of, from 1, where the store goes over others.
+    /// The number of the stage, from 1.
     public var stage: Int
   }
 }

@@ -2,27 +2,27 @@ import Expressions
 import Mapping
 import ObjectMigration
 
-/// What a mapping model says of one entity, as `NSEntityMapping` does.
+/// An entity mapping, like `NSEntityMapping`.
 public struct EntityMapping: Sendable {
   let core: Mapping.EntityMapping
 
   init(_ core: Mapping.EntityMapping) { self.core = core }
 
-  /// The name of the mapping, by which others refer to it.
+  /// The name of the mapping, unique in its mapping model.
   public var name: String { core.name }
-  /// The entity whose objects it takes, if it takes any.
+  /// The entity whose objects it migrates, nil if it only creates objects.
   public var sourceEntityName: String? { core.sourceEntityName }
-  /// The entity whose objects it makes, if it makes any.
+  /// The entity whose objects it creates, nil if it removes objects.
   public var destinationEntityName: String? { core.destinationEntityName }
-  /// The class name of its policy, if it has one.
+  /// The class name of its policy, nil if it has none.
   public var entityMigrationPolicyClassName: String? { core.migrationPolicyClassName }
-  /// What the mapping model's author left for the policy.
+  /// The user info of the mapping, for its policy.
   public var userInfo: [String: PropertyValue] { core.userInfo.mapValues { PropertyValue($0) } }
 }
 
-/// A running migration as its policies see it, as `NSMigrationManager` does.
+/// A running migration, as its policies see it, like `NSMigrationManager`.
 ///
-/// Each mapping model has one of its own, and so its own associations and `userInfo`.
+/// Each mapping model has a manager of its own, with its own associations and `userInfo`.
 public final class MigrationManager {
   let core: any PolicyManager
 
@@ -32,28 +32,28 @@ public final class MigrationManager {
   public enum Store: Hashable, Sendable {
     /// The store that is migrated, which cannot be changed.
     case source
-    /// The store that is made.
+    /// The store that is being made.
     case destination
   }
 
-  /// Whatever policies want to share, such as look-ups of objects that several need.
+  /// Values that policies share, such as tables of objects that several need.
   public var userInfo: [String: Any] {
     get { core.userInfo }
     set { core.userInfo = newValue }
   }
 
-  /// The mapping that is being processed.
+  /// The mapping that is being executed, nil between mappings.
   public var currentEntityMapping: EntityMapping? { core.currentMapping.map { EntityMapping($0) } }
-  /// How far the migration is, from 0 to 1.
+  /// The completed share of the migration, 0...1.
   public var migrationProgress: Double { core.progress }
-  /// All mappings of the mapping model, in processing order.
+  /// All mappings of the mapping model, in the order of their execution.
   public var entityMappings: [EntityMapping] {
     core.mappingModel.entityMappings.map { EntityMapping($0) }
   }
 
-  /// Says that the destination object was made of the source object.
+  /// Records that the destination object was made from the source object.
   ///
-  /// - Throws: where one of them is of the other store.
+  /// - Throws: if one of them belongs to the other store.
   public func associate(
     sourceInstance source: MigrationObject, withDestinationInstance destination: MigrationObject,
     for mapping: EntityMapping
@@ -61,19 +61,19 @@ public final class MigrationManager {
     try core.associate(source.core, with: destination.core, for: mapping.core)
   }
 
-  /// A new object of the destination store.
+  /// Creates an object in the destination store.
   ///
-  /// The first one that `createDestinationInstances` makes of the mapping's own entity takes the
-  /// source object's key, where the table keeps keys.
+  /// The first object of the mapping's own entity that `createDestinationInstances` creates gets
+  /// the source object's primary key, if the table keeps keys.
   ///
-  /// - Throws: where the entity is not there, or abstract.
+  /// - Throws: if there is no such entity, or it is abstract.
   public func insertNewObject(forEntityName name: String) throws -> MigrationObject {
     MigrationObject(try core.insert(name))
   }
 
-  /// What a mapping made of these source objects; of nil, all that it made.
+  /// The objects that a mapping made from these source objects; for nil, all that it made.
   ///
-  /// - Throws: where there is no mapping of that name.
+  /// - Throws: if there is no such mapping.
   public func destinationInstances(
     forEntityMappingName name: String, sourceInstances: [MigrationObject]?
   ) throws -> [MigrationObject] {
@@ -82,9 +82,10 @@ public final class MigrationManager {
     }
   }
 
-  /// What a mapping made these destination objects of; of nil, all that it read.
+  /// The objects from which a mapping made these destination objects; for nil, all that it
+  /// migrated.
   ///
-  /// - Throws: where there is no mapping of that name.
+  /// - Throws: if there is no such mapping.
   public func sourceInstances(
     forEntityMappingName name: String, destinationInstances: [MigrationObject]?
   ) throws -> [MigrationObject] {
@@ -93,13 +94,14 @@ public final class MigrationManager {
     }
   }
 
-  /// The objects of an entity that satisfy a predicate of the format language, by ascending key.
+  /// The objects of an entity that satisfy a predicate in the predicate format, by ascending
+  /// primary key.
   ///
   /// ```swift
   /// let makers = try manager.fetch("Maker", where: "name BEGINSWITH 'F'", limit: 1)
   /// ```
   ///
-  /// - Throws: where the predicate cannot be read, or names what there is not.
+  /// - Throws: if the predicate cannot be parsed, or refers to what does not exist.
   public func fetch(
     _ entityName: String, where predicate: String? = nil, in store: Store = .destination,
     includesSubentities: Bool = true, limit: Int = .max
@@ -111,9 +113,9 @@ public final class MigrationManager {
     ).map { MigrationObject($0) }
   }
 
-  /// The objects of an entity whose attribute has that value, by ascending key.
+  /// The objects of an entity whose attribute has this value, by ascending primary key.
   ///
-  /// - Throws: where there is no such entity or attribute.
+  /// - Throws: if there is no such entity or attribute.
   public func fetch(
     _ entityName: String, where attribute: String, equals value: PropertyValue,
     in store: Store = .destination, limit: Int = .max
@@ -127,6 +129,6 @@ public final class MigrationManager {
     ).map { MigrationObject($0) }
   }
 
-  /// Ends the migration with that error as soon as the running hook returns.
+  /// Ends the migration with this error as soon as the running method of the policy returns.
   public func cancelMigrationWithError(_ error: any Error) { core.cancel(error) }
 }

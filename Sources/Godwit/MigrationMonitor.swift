@@ -2,7 +2,7 @@ public import Foundation
 import MigrationStatus
 public import SystemPackage
 
-/// Watches a migration that another process runs, or tells what became of the last one.
+/// Watches a migration that runs in another process, or shows the outcome of the last one.
 ///
 /// ```swift
 /// for try await status in MigrationMonitor("Shop.sqlite").updates() {
@@ -10,60 +10,60 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A process that runs a migration itself has its progress from ``StoreMigration/start()``; the
-/// status file may not be opened twice in one process.
+/// A process that runs a migration itself gets its progress from ``StoreMigration/start()``; it
+/// must not open the status file a second time.
 public struct MigrationMonitor: Sendable {
   /// The store being migrated, its output, or the work folder.
   public let path: FilePath
 
-  /// Creates a monitor of the migration of a store, which may be named by the store, by its output
-  /// or by the work folder.
+  /// Creates a monitor for the migration of a store, by the path of the store, its output or the
+  /// work folder.
   public init(_ path: FilePath) { self.path = path }
 
-  /// Creates a monitor of the migration of a store, which may be named by the store, by its output
-  /// or by the work folder.
+  /// Creates a monitor for the migration of a store, by the URL of the store, its output or the
+  /// work folder.
   public init(_ file: URL) { self.init(FilePath(file)) }
 
-  /// What has become of a migration.
+  /// The states of a migration.
   public enum State: String, Hashable, Sendable, CaseIterable {
-    /// It goes on.
+    /// It is running.
     case running
-    /// Its process is there and does not go on.
+    /// Its process exists, and is stopped or has been silent for 3 s.
     case paused
-    /// It was asked to stop, and the next run goes on.
+    /// It was asked to stop; the next run resumes it.
     case interrupted
-    /// Its process is gone without a word; the next run goes on.
+    /// Its process is gone and recorded no end; the next run resumes it.
     case dead
     /// It failed.
     case failed
     /// The store cannot be migrated in this way.
     case refused
-    /// It is done.
+    /// It has ended with a result.
     case done
 
-    /// Whether something may still change without anybody starting it again.
+    /// Whether the state may still change by itself.
     public var isOpen: Bool { self == .running || self == .paused }
   }
 
-  /// The state of a migration, with all that is known of it.
+  /// The state of a migration, with everything known about it.
   public struct Status: Sendable, Encodable {
     /// Why a migration is paused or dead.
     public enum Reason: Hashable, Sendable {
       /// A signal or a debugger has stopped the process.
       case stopped
-      /// The process is there and has been silent for so long.
+      /// The process exists and has published nothing for this long.
       case silent(Duration)
-      /// The process is gone.
+      /// The process does not exist.
       case gone
-      /// The machine was started anew since.
+      /// The machine has been restarted since.
       case machineRestarted
     }
 
     let core: StatusReport
 
-    /// What has become of the migration.
+    /// The state.
     public var state: State { State(rawValue: core.decision.state.rawValue) ?? .failed }
-    /// Why it is paused or dead.
+    /// Why it is paused or dead, nil in any other state.
     public var reason: Reason? {
       switch core.decision.reason {
       case .stopped: .stopped
@@ -73,70 +73,71 @@ public struct MigrationMonitor: Sendable {
       case nil: nil
       }
     }
-    /// The exit status that `godwit status` ends with.
+    /// The exit status of `godwit status`.
     public var exitStatus: Int32 { core.decision.exitStatus }
-    /// How far it is, where its status file is there.
+    /// The progress in the status file, nil if there is none.
     public var progress: MigrationProgress? { core.snapshot.map { MigrationProgress($0) } }
     /// Why it failed, or what it made.
     public var sentences: [String] { core.sentences }
     /// What was lost, one sentence each.
     public var losses: [String] { core.record?.losses ?? [] }
-    /// Rows of the new store.
+    /// Rows of the new store, nil until it is finished.
     public var rows: Int64? { core.record?.rows }
-    /// The process that coordinates it, or did.
+    /// The process of the coordinator, which may have ended; nil if it is not known.
     public var process: Int32? { core.snapshot?.coordinator ?? core.record?.process }
-    /// The store that is migrated.
+    /// The store that is migrated, nil without a record.
     public var source: FilePath? { core.record.map { FilePath($0.source) } }
-    /// Where the new store goes.
+    /// Where the new store is written, nil without a record.
     public var destination: FilePath? { core.record.map { FilePath($0.destination) } }
-    /// When it ended.
+    /// When it ended, nil while it is running.
     public var ended: Date? {
       guard let ended = core.record?.ended, (0..<1e11).contains(ended) else { return nil }
       return Date(timeIntervalSince1970: ended)
     }
 
-    /// Encodes what `godwit status --json` prints.
+    /// Encodes the output of `godwit status --json`.
     public func encode(to encoder: any Encoder) throws { try core.encode(to: encoder) }
   }
 
-  /// What is known now; nil where nothing is.
+  /// The present state, nil if nothing is known.
   ///
-  /// It takes a second where the process is not to be seen and has not been silent for long.
+  /// It takes a second if the process cannot be seen but published something just now.
   ///
-  /// - Throws: `MigrationFailure` where there is something and it cannot be read.
+  /// - Throws: `MigrationFailure`, if there is a status file or a record, and it cannot be read.
   public func status() async throws -> Status? {
     var iterator = Updates(path: path, interval: .zero, wait: .zero).makeAsyncIterator()
     return try await iterator.next()
   }
 
-  /// What is known again and again, until the migration ends.
+  /// The state at intervals, until the migration ends.
   ///
   /// - Parameters:
-  ///   - interval: how long to wait between two looks.
-  ///   - wait: how long to wait for a migration to begin where none is known; the sequence is empty
-  ///     if none does.
+  ///   - interval: the time between two elements.
+  ///   - wait: how long to wait for a migration to begin if none is known; if none does, the
+  ///     sequence is empty.
   public func updates(
     every interval: Duration = .seconds(1), waitingToBegin wait: Duration = .seconds(3)
   ) -> Updates {
     Updates(path: path, interval: interval, wait: wait)
   }
 
-  /// What is known of a migration, again and again; it ends with the last state that the migration
-  /// has, and throws `MigrationFailure` where what there is cannot be read.
+  /// The states of a migration at intervals, with the final one as the last element.
+  ///
+  /// Iterating throws `MigrationFailure` if the status file or the record cannot be read.
   public struct Updates: AsyncSequence, Sendable {
-    /// What is known of a migration.
+    /// The state of a migration.
     public typealias Element = Status
 
     let path: FilePath
     let interval: Duration
     let wait: Duration
 
-    /// Begins to look.
+    /// Starts to watch.
     public func makeAsyncIterator() -> AsyncIterator {
       AsyncIterator(sequence: self, watch: StatusWatch(path))
     }
 
-    /// Looks at a migration.
+    /// Watches a migration.
     public struct AsyncIterator: AsyncIteratorProtocol {
       let sequence: Updates
       let watch: StatusWatch
@@ -147,7 +148,7 @@ public struct MigrationMonitor: Sendable {
         self.watch = watch
       }
 
-      /// Waits for the time of the next look, and takes it.
+      /// Waits for the interval, and returns the state; nil after the final one.
       public mutating func next() async throws -> Status? {
         do {
           let report: StatusReport?
@@ -171,7 +172,7 @@ public struct MigrationMonitor: Sendable {
     }
   }
 
-  /// The failure of a command that shows what is known where nothing is.
+  /// The failure of a command for which there is neither a status file nor a record.
   package static func nothingKnown(of path: FilePath) -> MigrationFailure {
     MigrationFailure(
       .notFound,
@@ -179,7 +180,7 @@ public struct MigrationMonitor: Sendable {
         + "--no-record.")
   }
 
-  /// The first that is known of a migration.
+  /// The first state, nil if none appears in time.
   private static func begin(_ watch: StatusWatch, wait: Duration) async throws -> StatusReport? {
     let end = ContinuousClock.now + wait
     repeat {
@@ -190,7 +191,7 @@ public struct MigrationMonitor: Sendable {
     return nil
   }
 
-  /// Looks once more where a process is not to be seen and was not silent for long.
+  /// Looks once more after a second if the process cannot be seen but published something just now.
   private static func certain(
     _ report: StatusReport, watch: StatusWatch
   ) async throws -> StatusReport {
@@ -199,7 +200,7 @@ public struct MigrationMonitor: Sendable {
     return try await look(watch) ?? report
   }
 
-  /// A file that is just being made or removed may fail to open, and does not for long.
+  /// Looks up to five times: a file that is being created or removed may fail to open.
   private static func look(_ watch: StatusWatch) async throws -> StatusReport? {
     for _ in 0..<5 {
       if let report = try? watch.look() { return report }

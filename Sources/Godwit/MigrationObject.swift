@@ -1,10 +1,10 @@
 import Expressions
 import ObjectMigration
 
-/// An object of the source or the destination store, while a migration runs.
+/// An object of the source or the destination store during a migration.
 ///
-/// Two of them are equal if they are one object. A destination object may be kept and changed
-/// later, by any policy of the same mapping model.
+/// Two values are equal if they refer to the same object. A destination object may be kept and
+/// changed later, by any policy of the same mapping model.
 public struct MigrationObject: Hashable, @unchecked Sendable {
   // @unchecked: an object is there for the hooks of policies, which run one after the other on the
   // thread of the migration. A policy that used one on another thread would race with it.
@@ -17,60 +17,60 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
     self.core = core
   }
 
-  /// Whether both are one object.
+  /// Whether both refer to the same object.
   public static func == (a: Self, b: Self) -> Bool { a.core === b.core }
 
-  /// Hashes which object it is.
+  /// Hashes the identity of the object.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(core)) }
 
   /// The entity of the object.
   public var entityName: String { core.entityName }
-  /// Whether it is of the source store, and cannot be changed.
+  /// Whether it belongs to the source store, and cannot be changed.
   public var isSource: Bool { core.isSource }
-  /// The column `Z_PK`.
+  /// The primary key, in the column `Z_PK`.
   public var primaryKey: Int64 { core.primaryKey }
-  /// The names of its attributes, inherited ones included.
+  /// The names of its attributes, including inherited ones.
   public var attributeNames: [String] { core.attributeNames }
-  /// The names of its relationships, inherited ones included.
+  /// The names of its relationships, including inherited ones.
   public var relationshipNames: [String] { core.relationshipNames }
 
   /// The value of an attribute.
   ///
-  /// - Throws: where the entity has no such attribute.
+  /// - Throws: if the entity has no such attribute.
   public func value(_ attribute: String) throws -> PropertyValue {
     PropertyValue(try core.attribute(name: attribute))
   }
 
-  /// Sets an attribute; the value must be of its type, or a number where it is numeric.
+  /// Sets an attribute to a value of its type, or to a number if it is numeric.
   ///
-  /// - Throws: where it is not, or where the object is of the source store.
+  /// - Throws: for a value of another type, or if the object belongs to the source store.
   public func setValue(_ value: PropertyValue, for attribute: String) throws {
     try core.set(attribute, value: value.attributeValue)
   }
 
-  /// The object of a to-one relationship.
+  /// The object of a to-one relationship, nil if it has none.
   ///
-  /// - Throws: where the entity has no such relationship.
+  /// - Throws: if the entity has no such relationship.
   public func object(_ relationship: String) throws -> MigrationObject? {
     try core.object(name: relationship).map { MigrationObject($0) }
   }
 
-  /// The objects of a relationship, in its order or in that of their keys.
+  /// The objects of a relationship, in its order or by primary key.
   ///
-  /// - Throws: where the entity has no such relationship.
+  /// - Throws: if the entity has no such relationship.
   public func objects(_ relationship: String) throws -> [MigrationObject] {
     try core.objects(name: relationship).map { MigrationObject($0) }
   }
 
-  /// Sets a to-one relationship; the other end follows.
+  /// Sets a to-one relationship and its inverse.
   ///
-  /// - Throws: where the object is of another entity than the relationship's, or this one is of
+  /// - Throws: for an object of another entity than the relationship's, or if this one belongs to
   ///   the source store.
   public func setObject(_ object: MigrationObject?, for relationship: String) throws {
     try core.set(relationship, objects: object.map { [$0.core] } ?? [])
   }
 
-  /// Makes a to-many relationship hold these objects and no others; the other ends follow.
+  /// Sets the objects of a to-many relationship, and their inverses.
   public func setObjects(_ objects: [MigrationObject], for relationship: String) throws {
     try core.set(relationship, objects: objects.map(\.core))
   }
@@ -80,9 +80,9 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
     try core.add(objects.map(\.core), to: relationship)
   }
 
-  /// Copies every attribute that both objects have; their types must fit.
+  /// Copies every attribute that both objects have.
   ///
-  /// - Throws: where they do not.
+  /// - Throws: if types do not fit.
   public func copyAttributes(from other: MigrationObject) throws {
     let names = Set(attributeNames)
     for name in other.attributeNames where names.contains(name) {

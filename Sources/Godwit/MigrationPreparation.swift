@@ -7,14 +7,14 @@ import Survey
 public import SystemPackage
 
 extension StoreMigration {
-  /// Finds out what the migration would do, without writing anything beside the store.
+  /// Finds out what the migration would do, without writing beside the store.
   ///
-  /// A store whose latest changes are still in its `-wal` is copied to a temporary folder.
+  /// A store with changes in its `-wal` is copied to a temporary folder.
   ///
-  /// - Parameter target: the model to migrate to, where it was read before; nil reads it.
-  /// - Throws: `MigrationFailure` where that cannot be found out, such as for a store without its
-  ///   model or without a way to the target. What is found out and keeps the migration from being
-  ///   done is ``Preparation/refusal``.
+  /// - Parameter target: the model to migrate to, if it was read before; nil reads it. - Throws:
+  ///   `MigrationFailure`, if that cannot be found out, for example because the store's model or a
+  ///   route to the target is missing. What is found out and prevents the migration is
+  ///   ``Preparation/refusal``.
   public func prepare(for target: MigrationTarget? = nil) async throws -> Preparation {
     try WorkerDispatch.requireNoWorker()
     return try MigrationFailure.catching {
@@ -29,46 +29,50 @@ extension StoreMigration {
   public struct Preparation: Sendable {
     /// The store to migrate.
     public let store: FilePath
-    /// Whether the store's model is another one than the target's.
+    /// Whether the store's model differs from the target's.
     public let isNeeded: Bool
-    /// Whether nothing is known that would keep the migration from being done.
+    /// Whether nothing is known that would prevent the migration.
     public var isPossible: Bool { refusal == nil }
-    /// What would keep it from being done: the reasons, or the losses that nobody allowed.
+    /// What would prevent the migration: the reasons, or losses without consent; nil if nothing is
+    /// known.
     public let refusal: MigrationFailure?
     /// Objects of the store by entity, without those of subentities.
     public let objects: [String: Int64]
-    /// The names of the version that the store has; empty where it has none.
+    /// The names of the version that the store has; empty if it has none.
     public let from: [String]
     /// The names of the version that the store gets.
     public let to: [String]
-    /// The way from one to the other.
+    /// The steps from one version to the other.
     public let steps: [Step]
-    /// How many stages the steps make: each begins with a store of its own.
+    /// The number of stages, each of which begins with a store of its own.
     public let stageCount: Int
-    /// Steps that begin with stores which are not there yet: their rows could not be looked at.
+    /// Steps of later stages, whose stores do not exist yet and could not be surveyed.
     public let stepsNotSurveyed: Int
     /// Mapping models that were found and are not used.
     public let unusedMappings: [UnusedMapping]
-    /// What the first stage would lose, as far as it is known before policies run.
+    /// The losses of the first stage, as far as they are known before policies run.
     public let losses: [Loss]
-    /// Indexes that cannot be made.
+    /// Fetch indexes of the model that the new store will not have.
     public let omittedIndexes: [OmittedIndex]
-    /// What would write the rows of the first stage; nil where no migration is needed.
+    /// The engine of the first stage, nil if no migration is needed.
     public let engine: Engine?
-    /// Why that and nothing else, in words.
+    /// Why this engine was chosen, in words.
     public let engineReason: String?
-    /// Source rows of the first stage; 0 where it runs object by object.
+    /// Source rows of the first stage; 0 if it goes object by object.
     public let rows: Int64
-    /// Bytes that they take, estimated.
+    /// The estimated bytes of these rows.
     public let bytes: Int64
-    /// Bytes of disk at the peak, estimated; 0 where no migration is needed.
+    /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
-    /// How long the first stage would take on a fast disk, estimated; nil where it runs object by
-    /// object, which takes as long as its policies do, and where no migration is needed.
+    /// The estimated duration of the first stage on a fast disk.
+    ///
+    /// nil if it goes object by object, which takes as long as its policies do, and if no migration
+    /// is needed.
     public let expectedDuration: Duration?
-    /// Groups of tables that no relationship connects; empty where it runs object by object.
+    /// Groups of tables without relationships between them; empty if the stage goes object by
+    /// object.
     public let partitions: [Partition]
-    /// What worker processes would do, in the order in which they begin.
+    /// The work of the worker processes, in the order in which it starts.
     public let workOrders: [WorkOrder]
 
     let plan: MigrationPlan?
@@ -77,47 +81,47 @@ extension StoreMigration {
     private let coreUnusedMappings: [MigrationReport.UnusedMapping]
   }
 
-  /// Tables that no relationship connects with any other.
+  /// Tables that no relationship connects with any other table.
   public struct Partition: Hashable, Sendable {
-    /// From 1 up, the largest first.
+    /// The number of the partition from 1, the largest first.
     public var number: Int
     /// Tables of the new store.
     public var tables: [String]
-    /// Source rows.
+    /// Source rows of these tables.
     public var rows: Int64
-    /// Bytes that they take, estimated.
+    /// The estimated bytes of these rows.
     public var bytes: Int64
   }
 
   /// What one worker process does.
   public struct WorkOrder: Hashable, Sendable {
-    /// Rows of one table that are migrated without a break.
+    /// A range of rows of one table.
     public struct Piece: Hashable, Sendable {
       /// The table of the new store.
       public var table: String
-      /// Their keys (`Z_PK`); a bound that is that of `Int64` is none.
+      /// Their primary keys (`Z_PK`); a bound of `Int64` means that there is none.
       public var keys: ClosedRange<Int64>
     }
 
-    /// From 1 up, in the order in which workers begin with them.
+    /// The number of the work order from 1, in the order in which they start.
     public var number: Int
-    /// The partition that it is a part of.
+    /// The number of the partition from which its rows come.
     public var partition: Int
-    /// Source rows.
+    /// Source rows of the work order.
     public var rows: Int64
-    /// Bytes that they take, estimated.
+    /// The estimated bytes of these rows.
     public var bytes: Int64
-    /// The rows themselves.
+    /// The ranges of rows.
     public var pieces: [Piece]
   }
 
-  /// An index of the model that cannot be made.
+  /// A fetch index of the model that the new store will not have.
   public struct OmittedIndex: Hashable, Sendable {
-    /// The entity that has it.
+    /// The entity that declares it.
     public var entity: String
-    /// Its name.
+    /// The name of the index.
     public var index: String
-    /// Why, in words.
+    /// Why it is left out, in words.
     public var reason: String
   }
 }
@@ -155,7 +159,7 @@ extension StoreMigration.Preparation {
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
   }
 
-  /// Bytes of source per second and worker, as measured on two cores and a fast disk.
+  /// Source bytes per second and worker, measured on two cores and a fast disk.
   private static func pace(writingPages: Bool) -> Double { writingPages ? 800e6 : 40e6 }
 
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {
@@ -188,7 +192,7 @@ extension StoreMigration.Preparation: Encodable {
     case isNeeded, route, unusedMappings, plan, losses, rows, bytes, diskNeeded, secondsEstimated
   }
 
-  /// Encodes what `godwit plan --json` prints.
+  /// Encodes the output of `godwit plan --json`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(isNeeded, forKey: .isNeeded)

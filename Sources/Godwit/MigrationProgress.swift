@@ -1,95 +1,95 @@
 import MigrationStatus
 
-/// How far a running migration is.
+/// The progress of a running migration.
 public struct MigrationProgress: Hashable, Sendable {
-  /// What is being done, in the order in which phases follow each other.
+  /// The phases of a migration, in their order.
   public enum Phase: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
-    /// Reading what the store holds.
+    /// Reads models, tables and statistics of the store.
     case surveying
-    /// Cutting the work into work orders.
+    /// Divides the work into work orders.
     case planning
-    /// Copying the source.
+    /// Copies the source.
     case reading
-    /// Workers migrate their work orders.
+    /// Workers execute their work orders.
     case migrating
-    /// Putting the workers' shards together.
+    /// Merges the workers' shards.
     case merging
-    /// Relating what they made.
+    /// Checks and completes references between objects.
     case relinking
-    /// Making the indexes.
+    /// Builds the indexes.
     case indexing
-    /// Verifying the result.
+    /// Verifies the result.
     case verifying
-    /// Putting the result into its place.
+    /// Puts the result in its final place.
     case swapping
-    /// The result is in its place.
+    /// The result is in its final place.
     case done
-    /// There is no result.
+    /// The migration has ended without a result.
     case failed
 
     /// The name of the phase.
     public var description: String { rawValue }
   }
 
-  /// What one worker process does.
+  /// The progress of one work order.
   public struct WorkOrder: Hashable, Sendable {
-    /// How far a work order is.
+    /// The states of a work order.
     public enum State: String, Hashable, Sendable, CaseIterable {
-      /// No worker has begun with it.
+      /// No worker has started on it.
       case planned
-      /// A worker is at it.
+      /// A worker is executing it.
       case running
       /// Its rows are migrated.
       case done
-      /// Its worker ended without them.
+      /// Its last worker ended without migrating them.
       case failed
     }
 
-    /// From 1 up.
+    /// The number of the work order, from 1.
     public var number: Int
-    /// The partition that it is a part of, from 1 up.
+    /// The number of the partition from which its rows come, from 1.
     public var partition: Int
-    /// How far it is.
+    /// The state of the work order.
     public var state: State
-    /// The number of the attempt, from 1 up.
+    /// The number of the attempt, from 1; 0 before the first.
     public var attempt: Int
-    /// The process at work.
+    /// The process of its worker, 0 before the first.
     public var process: Int32
-    /// The table at work.
+    /// The table whose rows are being migrated.
     public var table: String
-    /// Source rows of the order.
+    /// Source rows of the work order.
     public var rowsTotal: UInt64
-    /// Source rows that are done.
+    /// Source rows that are migrated.
     public var rowsDone: UInt64
-    /// Source bytes of the order.
+    /// Source bytes of the work order.
     public var bytesTotal: UInt64
-    /// Source bytes that are done.
+    /// Source bytes that are migrated.
     public var bytesDone: UInt64
-    /// Whether it claims to run, yet its process is gone.
+    /// Whether it claims to be running, yet its process is gone.
     public var isStale: Bool
   }
 
-  /// From 0 to 1; it never falls.
+  /// The completed share, 0...1, which never falls.
   public var fraction: Double
-  /// What is being done.
+  /// The present phase.
   public var phase: Phase
-  /// Seconds left, or nil while too little is done to tell.
+  /// The estimated time remaining in seconds, nil until a hundredth is done.
   public var secondsRemaining: Double?
   /// Source rows of the migration.
   public var rowsTotal: UInt64
-  /// Source rows that are done.
+  /// Source rows that are migrated.
   public var rowsDone: UInt64
   /// Source bytes of the migration.
   public var bytesTotal: UInt64
-  /// Source bytes that are done.
+  /// Source bytes that are migrated.
   public var bytesDone: UInt64
   /// The process that coordinates the migration.
   public var coordinator: Int32
-  /// The most bytes of memory that the coordinator occupied so far.
+  /// The peak private memory of the coordinator so far, in bytes.
   public var peakMemory: UInt64
-  /// How many work orders there are.
+  /// The number of work orders.
   public var workOrderCount: Int
-  /// The work orders, as far as they are known.
+  /// The work orders by number; empty before the plan is made.
   public var workOrders: [WorkOrder]
 
   init(_ core: StatusSnapshot) {

@@ -4,7 +4,7 @@ import MigrationStatus
 import SystemCalls
 public import SystemPackage
 
-/// The file that a migration's report goes to, in JSON.
+/// The file for a migration's report, in JSON.
 ///
 /// ```swift
 /// let file = try MigrationReportFile("report.json", of: migration)
@@ -18,20 +18,20 @@ public struct MigrationReportFile: Sendable {
   private let path: FilePath
   private let request: MigrationRequest
 
-  /// Makes sure that the report can be written and takes nothing's place but an earlier report's,
-  /// before anything else is written.
+  /// Checks, before anything else is written, that the report can be written and replaces nothing
+  /// but an earlier report.
   ///
-  /// - Throws: `MigrationFailure` where it cannot.
+  /// - Throws: `MigrationFailure`, if it cannot.
   public init(_ path: FilePath, of migration: StoreMigration) throws {
     self.path = path
     request = migration.request
     try MigrationFailure.catching { try requireWritable() }
   }
 
-  /// Makes sure that the report can be written and takes nothing's place but an earlier report's,
-  /// before anything else is written.
+  /// Checks, before anything else is written, that the report can be written and replaces nothing
+  /// but an earlier report.
   ///
-  /// - Throws: `MigrationFailure` where it cannot.
+  /// - Throws: `MigrationFailure`, if it cannot.
   public init(_ file: URL, of migration: StoreMigration) throws {
     try self.init(FilePath(file), of: migration)
   }
@@ -54,13 +54,13 @@ public struct MigrationReportFile: Sendable {
     try Files.remove(probe)
   }
 
-  /// Whether something other than a file has the name, such as a pipe or a terminal.
+  /// Whether the path is that of a pipe, a terminal or the like.
   private var isStream: Bool {
     let kind = (try? Files.fileStatusIfPresent(path))?.kind
     return kind == .other
   }
 
-  /// Throws where the name is that of anything but an earlier report.
+  /// Checks that the path is free, or that of an earlier report.
   private func requireFree() throws {
     let taken = MigrationFailure(
       .cannotCreate,
@@ -78,7 +78,7 @@ public struct MigrationReportFile: Sendable {
     }
   }
 
-  /// Whether the file is empty or says of itself what a report says.
+  /// Whether the file is empty, or JSON with the keys of a report.
   private func isReport(_ size: Int64) throws -> Bool {
     if size == 0 { return true }
     guard size < 64 << 20, let bytes = try? Files.readFile(path, limit: 64 << 20),
@@ -87,7 +87,7 @@ public struct MigrationReportFile: Sendable {
     return ["outcome", "store", "destination"].allSatisfy { object[$0] is String }
   }
 
-  /// The file itself, also where a link leads to it.
+  /// The path of the file itself, to which a link may lead.
   private func resolved() throws -> FilePath {
     if try Files.fileStatusIfPresent(path) != nil { return try Files.resolved(path) }
     do {
@@ -101,12 +101,12 @@ public struct MigrationReportFile: Sendable {
 
   /// Writes the report of a migration that succeeded.
   ///
-  /// - Throws: `MigrationFailure` where it cannot be written.
+  /// - Throws: `MigrationFailure`, if it cannot be written.
   public func write(_ result: StoreMigration.Result) throws { try write(result.core) }
 
   /// Writes the report of a migration that has no result.
   ///
-  /// - Throws: `MigrationFailure` where it cannot be written.
+  /// - Throws: `MigrationFailure`, if it cannot be written.
   public func write(_ failure: MigrationFailure) throws {
     try write(.of(failure, request: request))
   }

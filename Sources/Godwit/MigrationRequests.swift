@@ -3,9 +3,9 @@ import MigrationCoordinator
 import ObjectMigration
 public import SystemPackage
 
-// What the coordinator is asked for, and nothing else of it.
+// The conversion of a public migration into the coordinator's request.
 extension StoreMigration {
-  /// What the coordinator is asked for.
+  /// The request for the coordinator.
   var request: MigrationRequest {
     var request = MigrationRequest(
       store: store, target: target, workers: max(1, workers), memory: max(64 << 20, memory))
@@ -59,7 +59,7 @@ public struct MigrationTarget: Sendable {
 
   /// Reads the current version of each bundle, or the model of a store, and merges them.
   ///
-  /// - Throws: `MigrationFailure` where a model cannot be read, or where two contradict each other.
+  /// - Throws: `MigrationFailure`, if a model cannot be read, or two contradict each other.
   public init(_ models: [FilePath], configuration: String? = nil) throws {
     core = try MigrationFailure.catching {
       try TargetModel(paths: models, configuration: configuration)
@@ -68,14 +68,14 @@ public struct MigrationTarget: Sendable {
 
   /// Reads the current version of each bundle, or the model of a store, and merges them.
   ///
-  /// - Throws: `MigrationFailure` where a model cannot be read, or where two contradict each other.
+  /// - Throws: `MigrationFailure`, if a model cannot be read, or two contradict each other.
   public init(_ models: [URL], configuration: String? = nil) throws {
     try self.init(models.map { FilePath($0) }, configuration: configuration)
   }
 }
 
 extension MigrationFailure {
-  /// Runs something whose errors leave the library as failures.
+  /// Runs a block whose errors leave the library as `MigrationFailure`.
   static func catching<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

@@ -5,17 +5,18 @@ public import SystemPackage
 extension StoreMigration {
   /// What a migration did.
   public struct Result: Sendable, Encodable {
-    /// How a migration ended that succeeded.
+    /// How a successful migration ended.
     public enum Outcome: String, Hashable, Sendable, CaseIterable {
       /// The store was migrated.
       case migrated
-      /// The store had the model already, and nothing was written.
+      /// The store had the target's model, and nothing was written.
       case alreadyCurrent
-      /// An earlier run had made the result and given it its name, and was cut off then.
+      /// An earlier run had renamed the result to the output and was killed then; this one cleaned
+      /// up.
       case finishedEarlier
-      /// The output is there, made of the same source in the same way.
+      /// The output exists, made of the same source with the same options.
       case alreadyThere
-      /// The store had the model already and was copied to the output.
+      /// The store had the target's model and was copied to the output.
       case copied
     }
 
@@ -25,72 +26,73 @@ extension StoreMigration {
 
     /// How it ended.
     public var outcome: Outcome { Outcome(rawValue: core.outcome.rawValue) ?? .migrated }
-    /// False where the store had the model already.
+    /// False if the store had the target's model.
     public var wasNeeded: Bool { ![.alreadyCurrent, .copied].contains(outcome) }
     /// The store that was migrated.
     public var store: FilePath { FilePath(core.store) }
-    /// Where the new store is.
+    /// The path of the new store.
     public var destination: FilePath { FilePath(core.destination) }
-    /// Where the old store is kept, if it is.
+    /// The path under which the old store was kept, nil if it was not.
     public var oldStore: FilePath? { core.oldStore.map { FilePath($0) } }
-    /// Rows of the new store, those of join tables included.
+    /// Rows of the new store, including those of join tables.
     public var rows: Int64 { core.rows }
     /// Whether work of an interrupted run was taken over.
     public var resumed: Bool { core.resumed }
-    /// The way from the store's version to the target's.
+    /// The steps from the store's version to the target's.
     public var steps: [Step] { core.steps.map { Step($0) } }
     /// Mapping models that were found and not used.
     public var unusedMappings: [UnusedMapping] { core.unusedMappings.map { UnusedMapping($0) } }
-    /// Where all objects went.
+    /// The numbers of objects migrated and dropped, by entity and stage.
     public var accounts: [Account] { [Account](core.accounts) }
     /// What was lost.
     public var losses: [Loss] { core.losses.map { Loss($0) } }
-    /// How many violations of the model's rules were found and let pass.
+    /// How many violations of validation rules were found and tolerated.
     public var violationCount: Int { core.violations }
     /// The first violations.
     public var violations: [Violation] { core.firstViolations.map { Violation($0) } }
-    /// What wrote the rows, or nil where there was nothing to do.
+    /// The engine of the last stage, nil if there was nothing to do.
     public var engine: Engine? { core.engine.flatMap { Engine(rawValue: $0.rawValue) } }
-    /// Why SQL wrote them although pages were asked for.
+    /// Why another engine was used than the one asked for, nil otherwise.
     public var engineReason: String? { core.engineDeclined }
-    /// External files that the store names and that are not there.
+    /// External binary data files that the store refers to and that do not exist.
     public var missingExternalFiles: [String] { core.missingExternalFiles }
-    /// Tables of the source that its model knows nothing of, and that stay behind.
+    /// Tables of the source that do not belong to its model, and were not migrated.
     public var extraTables: [String] { core.extraTables }
-    /// Seconds in each phase, by its name.
+    /// Seconds spent in each phase, by its name.
     public var seconds: [String: Double] { core.seconds }
-    /// The most bytes of memory that the coordinator occupied.
+    /// The peak private memory of the coordinator, in bytes.
     public var peakMemory: Int64 { core.peakMemory }
 
-    /// All that somebody should know of the result, one sentence each: what was lost, left out or
-    /// chosen although nothing proves it.
+    /// Everything notable about the result, one sentence each: what was lost, left out, or assumed
+    /// without proof.
     public var notes: [String] { core.notes }
 
     /// Encodes the report that `godwit migrate --report` writes.
     public func encode(to encoder: any Encoder) throws { try core.encode(to: encoder) }
   }
 
-  /// One step of the way from the store's version to the target's.
+  /// One step from the store's version to the target's.
   public struct Step: Hashable, Sendable {
-    /// Why a stage begins with a step, and with a store of its own.
+    /// Why a stage, with a store of its own, begins with a step.
     public enum Cut: String, Hashable, Sendable {
-      /// A mapping model computes values, splits or joins entities or names a policy.
+      /// A mapping model computes values, splits or joins entities, or names a policy.
       case mappingModel
-      /// What the step reads cannot be told from the store before.
+      /// The step cannot be expressed in terms of the rows before the previous steps.
       case notComposable
       /// It was asked for.
       case stepwise
     }
 
-    /// The names of all versions that hash like the one before, as far as they were looked for.
+    /// The names of all versions with the hashes before the step, as far as they were looked for.
     public var from: [String]
-    /// The names of all versions that hash like the one after.
+    /// The names of all versions with the hashes after the step.
     public var to: [String]
-    /// The paths of the mapping models in running order; none has the mapping inferred.
+    /// The paths of the mapping models in the order of their execution; empty if the step is
+    /// inferred.
     public var mappings: [FilePath]
-    /// The stage of the step, from 1; steps of one stage run over the data at once.
+    /// The number of the step's stage, from 1; steps of one stage run over the data at once.
     public var stage: Int
-    /// Why a stage begins with this step; nil for the first, and for steps that begin none.
+    /// Why a stage begins with this step; nil if none does, and for the first.
     public var cut: Cut?
 
     init(_ core: MigrationReport.Step) {
@@ -102,7 +104,7 @@ extension StoreMigration {
 
   /// A mapping model that was found and not used.
   public struct UnusedMapping: Hashable, Sendable {
-    /// Its file.
+    /// The path of its file.
     public var path: FilePath
     /// Whether the caller named it or its folder.
     public var wasNamed: Bool
@@ -114,47 +116,47 @@ extension StoreMigration {
     }
   }
 
-  /// A rule of the model that an object of the result breaks.
+  /// A validation rule of the model that an object of the result violates.
   public struct Violation: Hashable, Sendable, CustomStringConvertible {
-    /// The rule that is broken.
+    /// The validation rules.
     public enum Rule: String, Hashable, Sendable, CaseIterable {
       /// A mandatory property has no value.
       case mandatory
-      /// A relationship holds fewer objects than its least number.
+      /// A relationship has fewer objects than its minimum.
       case tooFew
-      /// A relationship holds more objects than its largest number.
+      /// A relationship has more objects than its maximum.
       case tooMany
-      /// A number is below its least value.
+      /// A number is below its minimum.
       case tooSmall
-      /// A number is above its largest value.
+      /// A number is above its maximum.
       case tooLarge
-      /// A date is before its earliest.
+      /// A date is before its minimum.
       case tooEarly
-      /// A date is after its latest.
+      /// A date is after its maximum.
       case tooLate
-      /// A text is shorter than its least length.
+      /// A text is shorter than its minimum length.
       case tooShort
-      /// A text is longer than its largest length.
+      /// A text is longer than its maximum length.
       case tooLong
-      /// A text does not match its pattern.
+      /// A text does not match its regular expression.
       case pattern
-      /// Another object has the same, where a uniqueness constraint allows one.
+      /// Another object has the same value, which a uniqueness constraint forbids.
       case notUnique
-      /// A policy refused the object.
+      /// A policy rejected the object.
       case custom
     }
 
     /// The entity of the object.
     public var entity: String
-    /// The key of the object (`Z_PK`).
+    /// The primary key of the object (`Z_PK`).
     public var key: Int64
-    /// The property that breaks the rule.
+    /// The property that violates the rule.
     public var property: String
     /// The rule.
     public var rule: Rule
-    /// Core Data's code for it, 1550 to 1680.
+    /// Core Data's code for the violation, 1550 to 1680.
     public var coreDataCode: Int
-    /// One sentence for people.
+    /// The violation as a sentence.
     public var description: String
 
     init(_ core: ObjectModel.Violation) {

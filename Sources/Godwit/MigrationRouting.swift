@@ -1,35 +1,36 @@
 public import SystemPackage
 
-/// By which mapping models and over which versions a store gets to the target.
+/// The mapping models and the versions by which a store gets to the target.
 public struct MigrationRouting: Sendable {
-  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to migrate by, of one step or several;
-  /// those for one pair of versions run in this order.
+  /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to use, of one step or several; those for
+  /// one pair of versions are executed in this order.
   public var mappings: [FilePath] = []
   /// Folders with mapping models, each of which is used where it fits; the folders of the models
-  /// are looked through as well.
+  /// are searched too.
   public var mappingFolders: [FilePath] = []
-  /// Whether to go version by version.
+  /// Whether to migrate through every version between the store's and the target's.
   public var isProgressive = false
-  /// Whether to use no mapping models and infer what becomes of the data.
+  /// Whether to ignore all mapping models and infer every step.
   public var infersOnly = false
-  /// Whether a step without a mapping model may be inferred.
+  /// Whether to infer steps for which there is no mapping model.
   public var infers = true
-  /// The names of the model's versions in the order in which they followed each other; empty where
-  /// their identifiers or names tell it.
+  /// The names of the model's versions, oldest first; empty orders them by their identifiers or
+  /// names.
   public var versionOrder: [String] = []
-  /// The relationships that name the tables which join their entities with themselves, each as
-  /// `Entity.relationship`, where Core Data has named them so.
+  /// For pairs of inverse relationships of an entity with itself: the one after which Core Data
+  /// named the join table, as `Entity.relationship`.
   public var joinTables: [String] = []
-  /// Whether to make a store of every version on the way, even where steps could run at once.
+  /// Whether to make a store of every version on the way, even if steps could be combined.
   public var isStepwise = false
 
-  /// The newest version at once, by mapping models where they fit and by inference elsewhere.
+  /// Migrates directly to the newest version, with mapping models where they fit and by inference
+  /// elsewhere.
   public init() {}
 }
 
-/// How a store keeps its journal.
+/// The journal mode of a store.
 public enum JournalMode: String, Hashable, Sendable, CaseIterable {
-  /// A write-ahead log, as Core Data has it.
+  /// A write-ahead log, Core Data's default.
   case wal
   /// A rollback journal that is deleted after each transaction.
   case delete

@@ -1,15 +1,15 @@
 import MigrationCoordinator
 
 extension StoreMigration {
-  /// Migrates the store; goes on where an interrupted run of the same migration was.
+  /// Migrates the store, and resumes an interrupted run of the same migration.
   ///
-  /// Cancelling the task interrupts the migration. It stops within seconds and the store is as it
-  /// was; what is done so far stays in the work folder, and the next `run()` takes it up
+  /// Cancelling the task interrupts the migration. It stops within seconds and leaves the store
+  /// unchanged; the work done so far remains in the work folder, and the next `run()` takes it over
   /// (``hasInterruptedRun``, ``Result/resumed``).
   ///
-  /// - Parameter progress: is called a few times a second, on any thread.
-  /// - Throws: `MigrationFailure`, or `CancellationError` where the task was cancelled. The store
-  ///   is as it was then.
+  /// - Parameter progress: is called about ten times a second, on any thread. - Throws:
+  ///   `MigrationFailure`, or `CancellationError` if the task was cancelled. The store is unchanged
+  ///   then.
   @discardableResult
   public func run(
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
@@ -29,7 +29,7 @@ extension StoreMigration {
     }
   }
 
-  /// Begins to migrate the store, and reports progress as a sequence.
+  /// Starts to migrate the store, and returns the progress as a sequence.
   ///
   /// ```swift
   /// let running = migration.start()
@@ -38,16 +38,16 @@ extension StoreMigration {
   /// ```
   public func start() -> RunningMigration { RunningMigration(self) }
 
-  /// Whether an interrupted run of this migration left a work folder from which the next one goes
-  /// on; true as well while one runs.
+  /// Whether an interrupted run of this migration left a work folder that the next one takes over;
+  /// also true while one runs.
   public var hasInterruptedRun: Bool { request.hasInterruptedRun }
 }
 
-/// A migration that has begun, in a task of its own.
+/// A migration that runs in a task of its own.
 public final class RunningMigration: Sendable {
-  /// How far the migration is, the latest news first; it ends when the migration does.
+  /// The progress of the migration, always the latest; it ends with the migration.
   ///
-  /// One consumer at a time may iterate it.
+  /// Only one consumer may iterate it at a time.
   public let progress: AsyncStream<MigrationProgress>
   private let task: Task<StoreMigration.Result, any Error>
 
@@ -63,9 +63,9 @@ public final class RunningMigration: Sendable {
 
   /// What the migration did, once it has ended.
   ///
-  /// Cancelling the task that waits cancels the migration.
+  /// Cancelling the waiting task cancels the migration.
   ///
-  /// - Throws: what ``StoreMigration/run(progress:)`` throws.
+  /// - Throws: as ``StoreMigration/run(progress:)``.
   public var result: StoreMigration.Result {
     get async throws {
       try await withTaskCancellationHandler {
@@ -76,6 +76,6 @@ public final class RunningMigration: Sendable {
     }
   }
 
-  /// Interrupts the migration; `result` throws `CancellationError` then, and a later run goes on.
+  /// Interrupts the migration: `result` throws `CancellationError`, and a later run resumes.
   public func cancel() { task.cancel() }
 }

@@ -72,7 +72,7 @@ extension MigrationFailure {
 }
 
 extension MigrationFailure {
-  /// What stands in the way of a migration or of a step.
+  /// Describes the reasons that rule out a migration or a step.
   fileprivate init(what: String, refusals: [Refusal]) {
     let count = refusals.count == 1 ? "one reason" : "\(refusals.count) reasons"
     self.init(
@@ -80,14 +80,14 @@ extension MigrationFailure {
       code: refusals.first?.code.rawValue)
   }
 
-  /// What is wrong with mapping models.
+  /// Describes what is wrong with mapping models.
   fileprivate init(mapping what: String, sentences: [String]) {
     self.init(
       .impossible, ["\(what):"] + sentences,
       code: CoreDataCode.migrationMissingMappingModel.rawValue)
   }
 
-  /// No way leads to the target.
+  /// Describes a missing route to the target.
   fileprivate init(
     store: FilePath, gaps: [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool
   ) {
@@ -126,12 +126,14 @@ extension WorkFolderFault {
   }
 }
 
-/// A version under all names that it has.
+/// A version by all its names.
 package struct VersionText: CustomStringConvertible {
   private let names: [String]
 
+  /// Takes the names; there may be none.
   package init(_ names: [String]) { self.names = names }
 
+  /// The names with equals signs between them.
   package var description: String {
     names.isEmpty ? "a version without a name" : names.joined(separator: " = ")
   }
@@ -152,7 +154,7 @@ extension UnsupportedFeature {
 }
 
 extension Refusal {
-  /// The place, the reason and what to do, and Core Data's code.
+  /// The place, the reason and what to do, and Core Data's code, as a sentence.
   package var sentence: String {
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
     return "\(place): \(text) [\(code.rawValue)]"
@@ -217,12 +219,14 @@ extension Refusal {
   }
 }
 
-/// A number of bytes as people read it.
+/// A number of bytes for people, such as `1.5 GiB`.
 package struct ByteText: CustomStringConvertible {
   private let bytes: Int64
 
+  /// Takes a number of bytes.
   package init(_ bytes: Int64) { self.bytes = bytes }
 
+  /// The number with one decimal and its binary unit.
   package var description: String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     var value = Double(bytes)

@@ -3,18 +3,17 @@ import MigrationCoordinator
 import ObjectModel
 public import SystemPackage
 
-/// A stage of a staged migration, as `NSLightweightMigrationStage` and `NSCustomMigrationStage`
-/// are.
+/// A stage of a staged migration, like `NSLightweightMigrationStage` and `NSCustomMigrationStage`.
 public struct MigrationStage: Sendable {
   /// Code of a stage, which may read and change its store by any means, such as SQLite.
   ///
-  /// Nobody else has that store; the one that is migrated is never handed out.
-  /// It may be called anew where a run was interrupted, with a store that nobody has changed yet.
+  /// The store is a copy for the stage alone, never the one that is migrated. After an interruption
+  /// the code may be called again, with a new copy.
   public typealias Handler = @Sendable (_ store: FilePath) async throws -> Void
 
-  /// The models that the stage goes over, in their order.
+  /// The models that the stage migrates through, in their order.
   public let versions: [FilePath]
-  /// What may be lost in the stage besides what its models themselves remove.
+  /// The losses to accept in the stage, beyond those that its models imply.
   public var allowedLoss = StoreMigration.AllowedLoss.none
   let willMigrate: Handler?
   let didMigrate: Handler?
@@ -31,23 +30,23 @@ public struct MigrationStage: Sendable {
     self.didMigrate = didMigrate
   }
 
-  /// A stage that goes over versions one by one, each by inference.
+  /// A stage that migrates through versions one by one, each by inference.
   public static func lightweight(_ versions: [FilePath]) -> MigrationStage {
     MigrationStage(versions: versions, isCustom: false)
   }
 
-  /// A stage that goes over versions one by one, each by inference.
+  /// A stage that migrates through versions one by one, each by inference.
   public static func lightweight(_ versions: [URL]) -> MigrationStage {
     lightweight(versions.map { FilePath($0) })
   }
 
-  /// A stage from one version to the next, by inference, with code before and after.
+  /// A stage from one version to the next by inference, with code before and after.
   ///
   /// - Parameters:
   ///   - current: the version that the store has before.
   ///   - next: the version that it gets.
   ///   - willMigrate: is called with a store of the current version.
-  ///   - didMigrate: is called with the store of the next version that was made of it.
+  ///   - didMigrate: is called with the store of the next version made from it.
   public static func custom(
     from current: FilePath, to next: FilePath, willMigrate: Handler? = nil,
     didMigrate: Handler? = nil
@@ -73,16 +72,19 @@ struct StagedStep {
   var to: FilePath
 }
 
-/// The migrations of all stages that a store has still to go through.
+/// The migrations that a store still has to go through, over all stages.
 struct StagedRoute {
-  /// In their order; none where the store is of the last version.
+  /// The migrations in their order; empty if the store has the last version.
   private(set) var steps: [StagedStep] = []
   /// The last version of all.
   private(set) var last: FilePath
-  /// The hashes of all versions in their order, by which a later run knows the stages again.
+  /// The hashes of all versions in their order, by which a later run recognizes the stages.
   private(set) var versions: [[String: String]] = []
 
-  /// Lays the stages behind each other, and finds the store's version among them.
+  /// Concatenates the stages, and finds the store's version among them.
+  ///
+  /// - Throws: `MigrationFailure`, if they do not connect, repeat a version, or do not include the
+  ///   store's.
   init(stages: [MigrationStage], store: FilePath) throws {
     var paths: [FilePath] = []
     var all: [StagedStep] = []

@@ -4,7 +4,7 @@ import ObjectModel
 import SystemCalls
 public import SystemPackage
 
-/// What a model bundle or a single version holds.
+/// The contents of a model bundle or a single version.
 public struct ModelInspection: Hashable, Sendable, Encodable {
   /// A version of the model.
   public struct Version: Hashable, Sendable, Encodable {
@@ -12,52 +12,53 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
     public struct Entity: Hashable, Sendable, Encodable {
       /// The name of the entity.
       public var name: String
-      /// The entity above it, if there is one.
+      /// The superentity, nil for a root entity.
       public var superentity: String?
-      /// Whether there are no objects of it.
+      /// Whether it has no objects of its own.
       public var isAbstract: Bool
-      /// The types of its own attributes, by name.
+      /// The types of the attributes that it declares, by name.
       public var attributes: [String: String]
-      /// What its own relationships lead to, in words, by name.
+      /// The destinations of the relationships that it declares, in words, by name.
       public var relationships: [String: String]
-      /// Its version hash in hexadecimal digits, as Core Data computes it.
+      /// Its version hash in hexadecimal digits; nil if it is not known how Core Data computes it.
       public var versionHash: String?
-      /// Why the hash is not known, where it is not.
+      /// Why the hash is not known, nil if it is.
       public var versionHashUnknown: String?
     }
 
     /// The name of the version.
     public var name: String
-    /// Whether it is the bundle's current one.
+    /// Whether it is the bundle's current version.
     public var isCurrent: Bool
     /// Its version identifiers.
     public var identifiers: [String] = []
-    /// Its checksum, as staged migrations of Core Data name it.
+    /// Its checksum, by which Core Data's staged migrations refer to versions; nil if it is not
+    /// known.
     public var checksum: String?
     /// Its entities.
     public var entities: [Entity] = []
-    /// Parts of the file that could not be read, a sentence each.
+    /// Parts of the file that could not be read, one sentence each.
     public var unread: [String] = []
-    /// Why the version cannot be read at all, where it cannot.
+    /// Why the version cannot be read at all, nil if it can.
     public var unreadable: String?
   }
 
   private var kind = "model"
-  /// The bundle or the version.
+  /// The path of the bundle or the version.
   public private(set) var path: String
   /// Its versions.
   public private(set) var versions: [Version]
 
-  /// Reads a model bundle, a single version, or a folder or app that holds one.
+  /// Reads a model bundle, a single version, or a folder or application that contains one.
   ///
-  /// - Throws: `MigrationFailure` where there is none, or none that can be read.
+  /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
   public init(of path: FilePath) throws {
     self = try MigrationFailure.catching { try ModelInspection(reading: path) }
   }
 
-  /// Reads a model bundle, a single version, or a folder or app that holds one.
+  /// Reads a model bundle, a single version, or a folder or application that contains one.
   ///
-  /// - Throws: `MigrationFailure` where there is none, or none that can be read.
+  /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
   public init(of model: URL) throws { try self.init(of: FilePath(model)) }
 
   /// Whether a path is that of a model, by its name or because it is a folder.
@@ -71,11 +72,11 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
     let current = try? bundle.current()
     self.path = "\(bundle.path)"
     versions = bundle.versions.map { Version(version: $0, isCurrent: $0 == current) }
-    // One version of several that cannot be read is told beside the others; one alone is an error.
+    // One unreadable version of several is listed with the others; a single one is an error.
     if versions.count == 1, versions[0].unreadable != nil { _ = try bundle.versions[0].model() }
   }
 
-  /// What `godwit inspect` prints.
+  /// The output of `godwit inspect`.
   public var summary: String {
     versions.map { version in
       let mark = version.isCurrent ? " (current)" : ""

@@ -58,7 +58,7 @@ extension MigrationFailure {
 }
 
 extension MigrationFailure {
-  /// No model that could be read has the store's hashes; those that could not be are named.
+  /// Describes a store without a model that matches its hashes, and models that could not be read.
   init(sourceModelOf store: FilePath, searched: [FilePath], unreadable: [ModelFileError]) {
     let places = searched.map { "\($0)" }.joined(separator: ", ")
     self.init(
@@ -81,7 +81,7 @@ extension MigrationFailure {
 }
 
 extension JoinContinuation.Choice {
-  /// How a join table was named although nothing proves it, as a note.
+  /// The assumed name of a join table, as a note.
   package var sentence: String {
     let why = reason == .kept ? "as in the source" : "as in most new stores"
     return "the table of \(entity).\(relationship) and \(entity).\(other) is named after "

@@ -21,7 +21,7 @@ extension MigrationFailure {
 }
 
 extension Violation {
-  /// The broken rule, as a sentence.
+  /// The violated rule, as a sentence.
   package var sentence: String { "\(entity) \(key), \(property): \(text) [\(code)]." }
 
   private var text: String {
@@ -50,7 +50,7 @@ extension ObjectMigrationError {
 
   /// Where it happened, as far as it is known.
   private var place: String {
-    // The violations tell their places themselves.
+    // The violations have places of their own.
     guard violations.isEmpty else { return "" }
     let parts = [
       mapping.map { "entity mapping \($0)" }, property.map { "property \($0)" },

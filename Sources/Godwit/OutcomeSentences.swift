@@ -1,7 +1,7 @@
 package import MigrationCoordinator
 
 extension OutcomeWords {
-  /// The sentences and exit statuses that the tool has for outcomes.
+  /// The sentences and exit statuses of the tool.
   package static let sentences = OutcomeWords(
     failure: { error in
       let failure = MigrationFailure(error)

@@ -3,9 +3,9 @@ import Foundation
 import KeyedArchives
 import ObjectModel
 
-// Parts of files, where nobody said of which file: those who know have errors of their own.
+// Errors in parts of files whose path is not known; readers that know it throw errors with it.
 extension MigrationFailure {
-  /// nil of any error that is none of these.
+  /// Describes an error in a part of a file; nil for any other error.
   init?(ofPart error: any Error) {
     switch error {
     case let error as ModelError:

@@ -7,7 +7,7 @@ public enum PropertyValue: Hashable, Sendable {
   case null
   /// A Boolean.
   case boolean(Bool)
-  /// A whole number of any width.
+  /// An integer of any width.
   case integer(Int64)
   /// A number of type Double or Float.
   case real(Double)
@@ -17,22 +17,22 @@ public enum PropertyValue: Hashable, Sendable {
   case string(String)
   /// A point in time.
   case date(Date)
-  /// Bytes of a binary attribute, or the archive that a transformable one keeps.
+  /// Bytes of a binary attribute, or the archive of a transformable one.
   case data(Data)
   /// A UUID.
   case uuid(UUID)
-  /// The text of a URI.
+  /// A URI as text.
   case uri(String)
 
   /// Whether there is no value.
   public var isNull: Bool { self == .null }
 
-  /// The text, or nil for any other value.
+  /// The text of a string, nil for any other value.
   public var stringValue: String? {
     if case .string(let text) = self { text } else { nil }
   }
 
-  /// The whole number, with a Boolean as 0 or 1; nil for any other value.
+  /// The integer, with a Boolean as 0 or 1; nil for any other value.
   public var integerValue: Int64? {
     switch self {
     case .integer(let number): number
@@ -41,7 +41,7 @@ public enum PropertyValue: Hashable, Sendable {
     }
   }
 
-  /// The number as a real one, rounded where it has more digits; nil for any other value.
+  /// The number as a Double, rounded if it has more digits; nil for any other value.
   public var realValue: Double? {
     switch self {
     case .real(let number): number
@@ -97,7 +97,7 @@ extension PropertyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral
   public init(nilLiteral: ()) { self = .null }
 }
 
-/// What a value expression hands to a policy's own function, and takes back.
+/// The arguments and results of a policy's own functions in value expressions.
 public enum FunctionValue: Hashable, Sendable {
   /// The value of an attribute, or a constant.
   case value(PropertyValue)
@@ -107,7 +107,7 @@ public enum FunctionValue: Hashable, Sendable {
   case object(MigrationObject)
   /// Several objects.
   case objects([MigrationObject])
-  /// `$manager`, `$entityMapping` and the like, which a function has at hand already.
+  /// `$manager`, `$entityMapping` and the like, which a policy has anyway.
   case other
 
   init(_ value: ObjectValue) {

@@ -6,14 +6,14 @@ extension MigrationReport {
   /// The most sentences on missing files, and on violations.
   private static let (mostFiles, mostViolations) = (5, 100)
 
-  /// What somebody should know of a result, a sentence each.
+  /// Everything notable about a result, one sentence each.
   var notes: [String] {
     var notes = unusedMappings.filter(\.wasNamed).map {
       "\($0.path) was not used: \($0.reason)."
     }
     notes += losses.map(\.sentence)
     for account in accounts.flatMap(\.entities)
-    // Where nothing is kept, the loss says it all.
+    // If no object is kept, the loss says so already.
     where account.rowsOut > 0 && account.rowsIn != account.rowsOut {
       notes.append(account.sentence)
     }

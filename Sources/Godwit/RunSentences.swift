@@ -3,7 +3,7 @@ import SystemCalls
 import SystemPackage
 
 extension MigrationFailure {
-  /// What is wrong with the places that a migration writes to.
+  /// Describes what is wrong with the places that a migration writes to.
   init(place error: MigrationError) {
     switch error {
     case .alreadyRunning(let store, _):
@@ -29,7 +29,7 @@ extension MigrationFailure {
     }
   }
 
-  /// What went wrong while workers and the assembler were at work.
+  /// Describes what went wrong in workers and in the assembly.
   init(work error: MigrationError) {
     switch error {
     case .workOrderFailed(let order, let attempts, let reason):
@@ -61,14 +61,14 @@ extension MigrationFailure {
 }
 
 extension MigrationFailure {
-  /// A program whose workers would be the program itself, all over again.
+  /// The failure of a program whose workers would run the program itself.
   static let forgottenWorker = MigrationFailure(
     .usage, kind: .workerForgotten,
     "this program never calls GodwitWorker.runIfRequested(), so that each of its workers would run "
       + "the program anew: make it the first call of main, or name another executable as "
       + "workerExecutable.")
 
-  /// A worker whose program does something else than a worker's work.
+  /// Describes a worker process whose program does something else.
   init(workerOf coordinator: Int32) {
     self.init(
       .usage, kind: .workerForgotten,

@@ -5,10 +5,10 @@ import ObjectModel
 import StoreGenerator
 public import SystemPackage
 
-/// A store with made-up objects of any model, for tests and measurements.
+/// A store with generated objects of any model, for tests and measurements.
 ///
-/// The same model, number of objects and seed give the same bytes. Values are random and may break
-/// rules such as a least number of objects; the notes of the report name those.
+/// The same model, number of objects and seed give the same bytes. Values are random and may
+/// violate rules such as a minimum number of objects; the notes of the report list these.
 ///
 /// ```swift
 /// var sample = SampleStore(of: "Shop.xcdatamodeld", objects: 100_000)
@@ -16,28 +16,28 @@ public import SystemPackage
 /// let report = try sample.write(to: "Test.sqlite")
 /// ```
 public struct SampleStore: Sendable {
-  /// A model bundle, a single version, or a folder or app with a model.
+  /// A model bundle, a single version, or a folder or application with a model.
   public var model: FilePath
-  /// The version of the bundle, or nil for its current one.
+  /// The version of the bundle, nil for its current one.
   public var version: String?
-  /// How many objects, in equal shares over the entities that can have any.
+  /// The number of objects, in equal shares over the entities that are not abstract.
   public var objects: Int64
-  /// Decides all values.
+  /// Determines all values.
   public var seed: UInt64 = 1
-  /// How the store keeps its journal.
+  /// The journal mode of the store.
   public var journalMode = JournalMode.delete
 
-  /// Describes a store of a model with so many objects.
+  /// Describes a store with this number of objects of a model.
   public init(of model: FilePath, objects: Int64) {
     (self.model, self.objects) = (model, objects)
   }
 
-  /// Describes a store of a model with so many objects.
+  /// Describes a store with this number of objects of a model.
   public init(of model: URL, objects: Int64) {
     self.init(of: FilePath(model), objects: objects)
   }
 
-  /// What was made.
+  /// What was generated.
   public struct Report: Hashable, Sendable {
     /// The name of the version.
     public var version: String
@@ -47,15 +47,15 @@ public struct SampleStore: Sendable {
     public var bytes: Int64
     /// How many external files were made.
     public var externalFiles: Int64
-    /// Where the store is less than its model asks for, a sentence each.
+    /// Properties whose values are not what the model asks for, one sentence each.
     public var notes: [String]
   }
 
-  /// Makes the store, which appears with its external files only when it is complete.
+  /// Writes the store, which appears with its external files once it is complete.
   ///
   /// - Parameters:
-  ///   - output: the file to write; there may be none of that name.
-  ///   - progress: hears of the objects written and to be written; what it throws ends the writing.
+  ///   - output: the path of the store, which has to be free.
+  ///   - progress: receives the objects written so far and in all, and may throw to stop.
   /// - Throws: `MigrationFailure`; nothing is left behind then.
   @discardableResult
   public func write(
@@ -79,13 +79,13 @@ public struct SampleStore: Sendable {
     }
   }
 
-  /// Makes the store, which appears with its external files only when it is complete.
+  /// Writes the store, which appears with its external files once it is complete.
   ///
   /// - Throws: `MigrationFailure`; nothing is left behind then.
   @discardableResult
   public func write(to output: URL) throws -> Report { try write(to: FilePath(output)) }
 
-  /// The archive of a model for the store to carry, and what it lacks.
+  /// The archived model for the store's cache, and notes on what it lacks.
   private static func archive(
     of model: ManagedObjectModel
   ) -> (bytes: [UInt8]?, notes: [String]) {

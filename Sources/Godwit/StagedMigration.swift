@@ -6,15 +6,15 @@ import Survey
 import SystemCalls
 public import SystemPackage
 
-// (1) The store that is migrated is only read. What handlers get is a store of the stage's own.
+// (1) The store that is migrated is only read. Handlers get a store of the stage's own.
 // (2) A stage is done once its number is in `stages.json`, which names the source and all versions;
-// what a stage left that is not done is made anew, so that a handler never sees its own work twice.
+// the stores of an unfinished stage are made anew, so that no handler meets its own changes.
 // (3) The output appears when all stages are done, at once.
 
-/// A migration in stages with code between them, as `NSStagedMigrationManager` does it.
+/// A migration in stages with code between them, like `NSStagedMigrationManager`.
 ///
 /// Each stage is a migration into a store of its own, in a folder beside the output; a run that was
-/// interrupted goes on with the first stage that is not done.
+/// interrupted resumes with the first stage that is not done.
 ///
 /// ```swift
 /// var migration = StoreMigration(store: "Shop.sqlite", to: "Shop 4.mom")
@@ -29,10 +29,11 @@ public import SystemPackage
 /// try await staged.run()
 /// ```
 public struct StagedMigration: Sendable {
-  /// The store, the output and how each stage runs; its target, its routing and its consent to
-  /// losses do not count, since each stage has its own.
+  /// The store, the output and the settings of each stage.
+  ///
+  /// Its target, routing and accepted losses are ignored, since each stage has its own.
   public var migration: StoreMigration
-  /// The stages in their order; the store begins behind the version that it has.
+  /// The stages in their order; the store starts after the version that it has.
   public var stages: [MigrationStage]
 
   /// Creates a migration of a store in stages, into an output.
@@ -41,32 +42,32 @@ public struct StagedMigration: Sendable {
     self.stages = stages
   }
 
-  /// How far a staged migration is.
+  /// The progress of a staged migration.
   public struct Progress: Hashable, Sendable {
-    /// The migration that runs, from 1; a lightweight stage of several versions has several.
+    /// The number of the running migration, from 1; a lightweight stage of several versions has
+    /// several.
     public var step: Int
-    /// How many migrations there are.
+    /// The number of migrations.
     public var stepCount: Int
-    /// How far the running one is.
+    /// The progress of the running migration.
     public var migration: MigrationProgress
   }
 
   /// What a staged migration did.
   public struct Result: Sendable {
-    /// What each migration did that this run did, in their order; those of earlier runs are not
-    /// among them.
+    /// The results of the migrations of this run, in their order, without those of earlier runs.
     public let steps: [StoreMigration.Result]
-    /// Where the new store is; the store itself where it had the last version already.
+    /// The path of the new store; the store itself if it had the last version.
     public let destination: FilePath
-    /// Whether an earlier run had done some of the stages.
+    /// Whether an earlier run had completed some of the stages.
     public let resumed: Bool
   }
 
   /// Migrates the store through all stages.
   ///
-  /// - Throws: `MigrationFailure`, `CancellationError` where the task was cancelled, or what a
-  ///   handler throws. The store is as it was, there is no output, and the next run goes on with
-  ///   the first stage that is not done.
+  /// - Throws: `MigrationFailure`, `CancellationError` if the task was cancelled, or the error of a
+  ///   handler. The store is unchanged then, there is no output, and the next run resumes with the
+  ///   first stage that is not done.
   @discardableResult
   public func run(
     progress: @escaping @Sendable (Progress) -> Void = { _ in }
@@ -135,14 +136,16 @@ public struct StagedMigration: Sendable {
     return single
   }
 
-  /// Copies a store with its external files and with what is still in its `-wal`.
+  /// Copies a store with its external files and with the changes in its `-wal`.
   private func copy(_ store: FilePath, of version: FilePath, to output: FilePath) async throws {
     var copying = single(store, to: version, output: output)
     copying.copiesIfCurrent = true
     try await copying.run()
   }
 
-  /// Gives the last store the name of the output, unless the source has changed since.
+  /// Copies the last store to the output, unless the source has changed since.
+  ///
+  /// - Throws: `MigrationFailure`.
   private func publish(
     _ made: FilePath, version: FilePath, output: FilePath
   ) async throws {

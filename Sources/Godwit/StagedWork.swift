@@ -5,7 +5,7 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// The folder of a staged migration, locked against others: `New.sqlite.godwit-stages`.
+/// The folder of a staged migration, locked against other runs: `New.sqlite.godwit-stages`.
 final class StagedWork {
   private let folder: FilePath
   private let lock: FileLock
@@ -18,13 +18,14 @@ final class StagedWork {
     var format = State.format
     var source: SourceFingerprint
     var versions: [[String: String]]
+    /// The number of completed steps.
     var done = 0
   }
 
   /// How many steps are done.
   var done: Int { state.done }
 
-  /// Makes the folder, or takes up what an interrupted run with the same stages left of the same
+  /// Creates the folder, or takes over that of an interrupted run with the same stages and the same
   /// source.
   init(output: FilePath, of store: FilePath, versions: [[String: String]]) throws {
     folder = Self.folder(output: output)
@@ -49,7 +50,7 @@ final class StagedWork {
     try write()
   }
 
-  /// Throws where there is anything but the lock: the folder is somebody else's then.
+  /// Checks that there is nothing but the lock: otherwise Godwit did not create the folder.
   private static func requireEmpty(_ folder: FilePath) throws {
     let foreign = try Files.listDirectory(folder).filter { $0.string != "stages.lock" }
     if let first = foreign.first {
@@ -64,7 +65,7 @@ final class StagedWork {
   private static func state(folder: FilePath) throws -> State? {
     let file = folder.appending("stages.json")
     guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else { return nil }
-    // One of another version is nobody's, and the folder is left alone.
+    // A state that cannot be decoded may be of another version, so the folder is left alone.
     return try? JSONDecoder().decode(State.self, from: Data(Files.readFile(file, limit: 1 << 24)))
   }
 
@@ -73,18 +74,18 @@ final class StagedWork {
       Array(JSONEncoder().encode(state)), to: folder.appending("stages.json"))
   }
 
-  /// Whether a store is as it was when the folder of an output was made for it.
+  /// Whether a store is unchanged since the folder of an output was created for it.
   static func isUnchanged(_ store: FilePath, since output: FilePath) throws -> Bool {
     try state(folder: folder(output: output))?.source == SourceFingerprint(of: store)
   }
 
-  /// The copy that the code before a step gets.
+  /// The copy for the code before a step.
   func before(_ number: Int) -> FilePath { folder.appending("before-\(number).sqlite") }
 
   /// The store that a step makes.
   func made(_ number: Int) -> FilePath { folder.appending("stage-\(number).sqlite") }
 
-  /// Notes that a step is done, and removes what only the step before needed.
+  /// Records that a step is done, and removes the stores that only it needed.
   func finish(_ number: Int) throws {
     try Files.syncDirectory(folder)
     state.done = number
@@ -93,7 +94,7 @@ final class StagedWork {
     if number > 1 { try removeStore(made(number - 1)) }
   }
 
-  /// Removes a store of the folder with all that belongs to it.
+  /// Removes a store of the folder with its logs and external files.
   func removeStore(_ store: FilePath) throws {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       try Files.removeRegularFile(FilePath(store.string + suffix))
@@ -107,7 +108,7 @@ final class StagedWork {
     try removeStore(made(number))
   }
 
-  /// Removes the folder; what handlers put there stays, and the folder with it.
+  /// Removes the folder; files that handlers created in it remain, and the folder with them.
   func remove(steps: Int) throws {
     for number in 1...steps { try removeStores(number) }
     try Files.removeRegularFile(folder.appending("stages.json"))

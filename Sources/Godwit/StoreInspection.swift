@@ -8,7 +8,7 @@ import Survey
 import SystemCalls
 public import SystemPackage
 
-/// What a store holds: its version, its objects, and what else is in it.
+/// The contents of a store: its version, its objects, and other tables.
 ///
 /// ```swift
 /// let store = try StoreInspection(of: "Shop.sqlite", models: ["Shop.momd"])
@@ -21,11 +21,11 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     public var name: String
     /// Its number in the store (`Z_ENT`).
     public var number: Int64
-    /// The entity above it, if there is one.
+    /// The superentity, nil for a root entity.
     public var superentity: String?
     /// Objects of this entity, without those of its subentities.
     public var rows: Int64
-    /// Its version hash in hexadecimal digits.
+    /// Its version hash in hexadecimal digits, nil if the metadata have none.
     public var versionHash: String?
   }
 
@@ -33,7 +33,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   public struct TableRows: Hashable, Sendable, Encodable {
     /// The name of the table.
     public var name: String
-    /// How many rows it has.
+    /// The number of its rows.
     public var rows: Int64
   }
 
@@ -43,55 +43,55 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     public var hashes: [String: String]
     /// The version identifiers in the store's metadata.
     public var identifiers: [String]
-    /// Whether the model that the hashes name was found.
+    /// Whether the model with these hashes was found.
     public var found: Bool
-    /// Parts of it that could not be read, a sentence each.
+    /// Parts of it that could not be read, one sentence each.
     public var unread: [String]
-    /// Why what the store carries cannot be read, where it cannot.
+    /// Why the model in the store cannot be read, nil if it can.
     public var unreadable: String?
   }
 
   private var kind = "store"
-  /// The store.
+  /// The path of the store.
   public private(set) var path: String
   /// The UUID of the store.
   public private(set) var uuid: String
-  /// The version of the framework that wrote it.
+  /// The version of Core Data that wrote the store last, nil if the metadata have none.
   public private(set) var frameworkVersion: Int64?
-  /// How it keeps its journal: `wal` or `delete`.
+  /// The journal mode, `wal` or `delete`.
   public private(set) var journalMode: String
-  /// Bytes of the `-wal` file.
+  /// The size of the `-wal` file in bytes.
   public private(set) var wal: Int64
-  /// The keys of its metadata.
+  /// The keys of its metadata, sorted.
   public private(set) var metadataKeys: [String]
   /// Its entities, by number.
   public private(set) var entities: [EntityRows]
   /// Its join tables.
   public private(set) var joinTables: [TableRows]
-  /// Tables that are none of the model's.
+  /// Tables that do not belong to its model.
   public private(set) var extraTables: [String]
-  /// Whether it has persistent history, which keeps it from being migrated.
+  /// Whether it has persistent history, which prevents a migration.
   public private(set) var hasHistory: Bool
-  /// Whether it has derived attributes with triggers, which keep it from being migrated.
+  /// Whether it has triggers of derived attributes, which prevent a migration.
   public private(set) var hasDerivedTriggers: Bool
-  /// Whether it is mirrored with CloudKit, which keeps it from being migrated.
+  /// Whether it is mirrored with CloudKit, which prevents a migration.
   public private(set) var hasCloudKitTables: Bool
   /// What is known of its model.
   public private(set) var model: Model
 
-  /// Reads a store; a log with anything in it is folded into a temporary copy first.
+  /// Reads a store; if its `-wal` has contents, a temporary copy is read.
   ///
   /// - Parameters:
-  ///   - path: the SQLite store, which is left as it is.
-  ///   - models: where the store's own model may be found, besides the store itself.
-  /// - Throws: `MigrationFailure` where it is no store that can be read.
+  ///   - path: the SQLite store, which is not changed.
+  ///   - models: places to search for the store's model, besides the store itself.
+  /// - Throws: `MigrationFailure`, if it is not a store that can be read.
   public init(of path: FilePath, models: [FilePath] = []) throws {
     self = try MigrationFailure.catching { try StoreInspection(reading: path, models: models) }
   }
 
-  /// Reads a store; a log with anything in it is folded into a temporary copy first.
+  /// Reads a store; if its `-wal` has contents, a temporary copy is read.
   ///
-  /// - Throws: `MigrationFailure` where it is no store that can be read.
+  /// - Throws: `MigrationFailure`, if it is not a store that can be read.
   public init(of store: URL, models: [URL] = []) throws {
     try self.init(of: FilePath(store), models: models.map { FilePath($0) })
   }
@@ -109,7 +109,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     } catch let error as StoreError where error.problem == .modelCacheUnreadable {
       unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
     }
-    // Attributes whose columns are not known leave the tables to be told by their names.
+    // Without a known schema, tables are classified by their names.
     let resolved = found.flatMap { try? StoreSchema($0).resolved(in: catalog) }
     self.path = "\(path)"
     uuid = metadata.uuid
@@ -131,7 +131,8 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       unreadable: unreadable)
   }
 
-  /// Counts by entity number; after a rename the model knows the name better than `Z_PRIMARYKEY`.
+  /// Counts rows by entity number; after a rename the model has the name, and `Z_PRIMARYKEY` may
+  /// not.
   private static func entities(
     reader: StoreReader, catalog: Catalog, schema: StoreSchema?, metadata: StoreMetadata
   ) throws -> [EntityRows] {
@@ -176,7 +177,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     }
   }
 
-  /// What `godwit inspect` prints.
+  /// The output of `godwit inspect`.
   public var summary: String {
     var lines = [
       path,

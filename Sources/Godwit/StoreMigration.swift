@@ -16,56 +16,60 @@ public import SystemPackage
 /// It runs in worker processes of the calling executable, so `GodwitWorker.runIfRequested()` has to
 /// be the first call of its `main`, unless `workerExecutable` names another one.
 public struct StoreMigration: Sendable {
-  /// The SQLite store to migrate; it is not written before the migration is complete.
+  /// The SQLite store to migrate, which is not changed before the migration is complete.
   public var store: FilePath
   /// Model bundles, single versions, folders or stores with the model to migrate to, merged.
   public var target: [FilePath]
-  /// The configuration of the model that the store is to have, or nil for all of it.
+  /// The configuration of the model to migrate to, nil for all entities.
   public var configuration: String?
-  /// Where the migrated store goes, or nil for the place of the store itself.
+  /// Where the new store is written, nil to replace the old one.
   public var output: FilePath?
-  /// Where else the store's own model may be found.
+  /// More places to search for the store's own model.
   public var models: [FilePath] = []
-  /// By which mapping models and over which versions the store gets to the target.
+  /// The mapping models and the versions by which the store gets to the target.
   public var routing = MigrationRouting()
-  /// The policies that the mapping models name; workers get theirs from
-  /// `GodwitWorker.runIfRequested(policies:)`, which has to register the same.
+  /// The policies that mapping models name.
+  ///
+  /// Workers create theirs from `GodwitWorker.runIfRequested(policies:)`, which has to register the
+  /// same.
   public var policies = MigrationPolicies()
-  /// What violations of the model's rules do after a migration by mapping models.
+  /// How a migration by mapping models treats objects that violate validation rules.
   public var validation = Validation.strict
-  /// How many workers run at a time; at least 1.
+  /// How many workers run at once, at least 1.
   public var workers = 2
-  /// Bytes of memory for all processes together; at least 64 MiB.
+  /// The memory for all processes together in bytes, at least 64 MiB.
   public var memory: Int64 = 256 << 20
-  /// Rows of the ranges that every table is cut into, or nil for a number that suits the store.
+  /// Cuts every table into ranges of this many rows, nil for a suitable number.
   public var rowsPerRange: Int64?
-  /// The folder below which the work folder is made, or nil for the one of the result.
+  /// The folder in which the work folder is created, nil for that of the result.
   public var workFolder: FilePath?
-  /// How the new store keeps its journal, or nil for the way of the old one.
+  /// The journal mode of the new store, nil for that of the old one.
   public var journalMode: JournalMode?
-  /// How the result is verified before it takes its place.
+  /// How the result is verified before it replaces the store.
   public var verification = Verification.quick
-  /// Whether nothing may be lost but what `allowedLoss` names, not even what goes with the model.
+  /// Whether every loss needs consent in `allowedLoss`, even those that the model implies.
   public var failsOnLoss = false
-  /// What may be lost besides what the model itself removes.
+  /// The losses to accept beyond those that the model implies.
   public var allowedLoss = AllowedLoss.none
-  /// Whether the old store is removed once the new one has taken its place.
+  /// Whether the old store is removed once the new one has replaced it.
   public var discardsOld = false
-  /// Whether a record of the outcome stays beside the store and the output, where
-  /// ``MigrationMonitor`` finds it.
+  /// Whether a record of the outcome remains beside the store and the output, for
+  /// ``MigrationMonitor``.
   public var keepsRecord = false
-  /// Whether a store that has the model already is copied to the output, which else stays away.
+  /// Whether a store that has the target's model is copied to the output; otherwise there is no
+  /// output.
   public var copiesIfCurrent = false
-  /// Whether the result names the versions on the way, which takes a look at all of them.
+  /// Whether the result names the versions on the way, which takes reading all of them.
   public var namesVersions = false
-  /// What writes the rows of the new store.
+  /// The engine that makes the rows of the new store.
   public var engine = Engine.automatic
-  /// Whether every SQL statement is printed with its plan and its time on standard error.
+  /// Whether SQL statements are printed to standard error, with their plans and times.
   public var logsSQL = false
-  /// Where warnings go, such as of a work order that is started again.
+  /// Receives warnings, for example about a work order that starts again.
   public var logger = Logger(label: "godwit")
-  /// The executable that workers are processes of, or nil for the running one; it has to call
-  /// `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
+  /// The executable of the workers, nil for the running one.
+  ///
+  /// It has to call `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
   public var workerExecutable: FilePath?
 
   /// Creates a migration of a store to the current version of a model.
@@ -90,49 +94,49 @@ public struct StoreMigration: Sendable {
     self.init(store: FilePath(store), toMerged: targets.map { FilePath($0) })
   }
 
-  /// What violations of the model's rules do.
+  /// How objects that violate validation rules of the model are treated.
   public enum Validation: String, Hashable, Sendable, CaseIterable {
     /// They end the migration.
     case strict
     /// They are reported, and the migration succeeds.
     case report
-    /// Nothing is checked.
+    /// They are not looked for.
     case off
   }
 
   /// How a result is verified.
   public enum Verification: String, Hashable, Sendable, CaseIterable {
-    /// Sums over all rows, and SQLite's quick check.
+    /// By digests of all rows and SQLite's `quick_check`.
     case quick
-    /// Every index as well.
+    /// By reading the finished store again, and SQLite's `integrity_check` of every index.
     case full
   }
 
-  /// What writes the rows of a result.
+  /// The engines that make the rows of a result.
   public enum Engine: String, Hashable, Sendable, CaseIterable {
-    /// Pages where that is known to work and pays, else SQL.
+    /// Pages if they cover the migration and the store is large enough, SQL otherwise.
     case automatic = "auto"
-    /// SQL always.
+    /// Always SQL.
     case sql
-    /// Pages wherever that is known to work.
+    /// Pages wherever they cover the migration.
     case pages
-    /// Mapping models object by object, even where rows would do.
+    /// Mapping models object by object, even if rows would do.
     case objects
   }
 
-  /// What may be lost.
+  /// Which losses are accepted.
   public enum AllowedLoss: Hashable, Sendable {
-    /// Nothing.
+    /// No loss beyond those that the model implies.
     case none
-    /// Anything.
+    /// Any loss.
     case all
-    /// Whatever is lost of these entities (`Entity`) and properties (`Entity.property`).
+    /// Any loss of these entities (`Entity`) and properties (`Entity.property`).
     case some(Set<String>)
   }
 }
 
 extension FilePath {
-  /// The path that a file URL names; any other URL is taken as a path that nobody has.
+  /// The path of a file URL; for any other URL a path that cannot exist.
   init(_ url: URL) {
     self.init(url.isFileURL ? url.path(percentEncoded: false) : url.absoluteString)
   }

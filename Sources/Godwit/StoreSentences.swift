@@ -60,7 +60,7 @@ extension MigrationFailure {
     }
   }
 
-  /// What keeps a store from being read or written.
+  /// Describes what prevents a store from being read or written.
   private init(access error: StoreError) {
     let file = "\(error.store)"
     switch error.problem {

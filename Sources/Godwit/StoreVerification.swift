@@ -9,9 +9,9 @@ import Verification
 
 /// A comparison of a migrated store with the old one, object by object.
 ///
-/// It works out what the old store should have become, by inference or by the mapping models that
-/// the migration used, and compares it with the new store to the last byte: rows, relationships,
-/// orders, keys, metadata, indexes, pages, external files. Both stores are left as they are.
+/// It computes what the old store should have become, by inference or by the mapping models of the
+/// migration, and compares it with the new store to the last byte: rows, relationships, orders,
+/// keys, metadata, indexes, pages, external files. Neither store is changed.
 ///
 /// ```swift
 /// let verification = StoreVerification(of: "New.sqlite", madeFrom: "Shop.sqlite")
@@ -21,46 +21,47 @@ import Verification
 public struct StoreVerification: Sendable {
   /// The store before the migration.
   public var old: FilePath
-  /// The store after it.
+  /// The store after the migration.
   public var new: FilePath
-  /// The models that the new store should have, merged; empty takes the new store at its word.
+  /// The models that the new store should have, merged; empty takes the model that its metadata
+  /// name.
   public var target: [FilePath] = []
-  /// The configuration of the model that the new store should have, or nil for all of it.
+  /// The configuration that the new store should have, nil for all entities.
   public var configuration: String?
-  /// Where the models of both stores, and mapping models beside them, may be found.
+  /// Places to search for the models of both stores, and for mapping models beside them.
   public var models: [FilePath] = []
-  /// By which mapping models and over which versions the migration went.
+  /// The mapping models and the versions by which the migration went.
   public var routing = MigrationRouting()
-  /// The policies that the mapping models name.
+  /// The policies that mapping models name.
   public var policies = MigrationPolicies()
-  /// How the new store should keep its journal, or nil for the way of the old one.
+  /// The journal mode that the new store should have, nil for that of the old one.
   public var journalMode: JournalMode?
-  /// How many differences are kept; the others are counted.
+  /// How many differences the report keeps; all are counted.
   public var limit = 100
 
-  /// Creates a comparison of a new store with the one that it was made from.
+  /// Creates a comparison of a new store with the one from which it was made.
   public init(of new: FilePath, madeFrom old: FilePath) {
     (self.old, self.new) = (old, new)
   }
 
-  /// Creates a comparison of a new store with the one that it was made from.
+  /// Creates a comparison of a new store with the one from which it was made.
   public init(of new: URL, madeFrom old: URL) {
     self.init(of: FilePath(new), madeFrom: FilePath(old))
   }
 
-  /// How far a verification is.
+  /// The progress of a verification.
   public struct Progress: Hashable, Sendable {
     /// What is being done, in words.
     public var phase: String
-    /// From 0 to 1; it never falls.
+    /// The completed share, 0...1, which never falls.
     public var fraction: Double
   }
 
   /// Compares the stores.
   ///
-  /// - Parameter progress: is called again and again, on the thread of the caller.
-  /// - Throws: `MigrationFailure` where the old store or a model cannot be read, or where nothing
-  ///   tells what should have become of it. What is wrong with the new store is a difference.
+  /// - Parameter progress: is called repeatedly, on the calling thread. - Throws:
+  ///   `MigrationFailure`, if the old store or a model cannot be read, or if no route is known.
+  ///   Faults of the new store are differences.
   public func run(progress: @escaping (Progress) -> Void = { _ in }) async throws -> Report {
     try MigrationFailure.catching {
       guard try Files.fileStatusIfPresent(new) != nil else {
@@ -97,7 +98,7 @@ public struct StoreVerification: Sendable {
         "\(new) cannot have come from \(old) by inference (\(places.joined(separator: ", "))): name "
           + "the mapping models with --mapping, or the versions between with --progressive.")
     } catch let error as VerificationInputs.Unreadable {
-      // A new store that cannot be opened at all differs as much as one can.
+      // A new store that cannot be opened is a single difference.
       var core = VerificationReport(limit: max(1, limit))
       core.note(
         Verification.Difference(
@@ -109,7 +110,7 @@ public struct StoreVerification: Sendable {
 }
 
 extension StoreError {
-  /// What a new store is called that cannot be opened at all.
+  /// The kind of difference for a new store that cannot be opened.
   fileprivate var kind: Verification.Difference.Kind {
     switch problem {
     case .metadataUnreadable, .hashVersionUnknown, .notCoreData: .metadata

@@ -7,7 +7,7 @@ import PageEngine
 import SystemCalls
 import SystemPackage
 
-// What the system answers, of which file.
+// Errors of system calls.
 extension MigrationFailure {
   init(_ error: SystemCallError) {
     self.init(errno: error.errno, operation: error.operation.rawValue, path: error.path)
@@ -53,7 +53,7 @@ extension MigrationFailure {
     [.permissionDenied, .readOnlyFileSystem, .notPermitted].contains(errno)
   }
 
-  /// A disk that became full while it was written.
+  /// Describes a disk that became full.
   init(diskOf path: FilePath?) {
     guard let path else {
       self.init(.cannotWrite, "a disk is full: free space and try again.")
@@ -68,7 +68,7 @@ extension MigrationFailure {
   }
 }
 
-// Pages, of which file and table.
+// Errors of the page engine.
 extension MigrationFailure {
   init(_ error: PageError) {
     let file = error.file.map { "\($0)" } ?? "the store"
@@ -115,7 +115,7 @@ extension MigrationFailure {
   }
 }
 
-// Workers and the status file.
+// Errors of workers and of the status file.
 extension MigrationFailure {
   init(_ error: ShardError) {
     let place = error.table.map { " in \($0)" } ?? ""
@@ -137,7 +137,7 @@ extension MigrationFailure {
     }
   }
 
-  /// What became of a work order that no further attempt is made at.
+  /// Describes a work order that failed for good.
   init(order: Int, attempts: Int, reason: WorkerLifecycle.Reason) {
     let tries = attempts == 1 ? "one attempt" : "\(attempts) attempts"
     let order = "work order \(order) failed after \(tries)"
@@ -190,7 +190,7 @@ extension MigrationFailure {
 extension DiskShortage {
   fileprivate var uses: String { purposes.joined(separator: ", ") }
 
-  /// Where too little room is, for what.
+  /// Where free space is missing and for what, as a sentence.
   package var sentence: String {
     "\(path) has \(ByteText(available)) free and \(ByteText(needed)) are needed (\(uses)): free space "
       + "there, or name another place with --work or --output."

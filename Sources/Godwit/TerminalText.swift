@@ -1,7 +1,7 @@
-/// Texts without the characters that terminals obey instead of showing them.
+/// Escapes characters that control a terminal.
 package enum TerminalText {
-  /// Writes control characters and those that turn the direction of a text as their numbers, as
-  /// Swift does: `\u{1B}`.
+  /// Writes control characters and those that change the direction of text as their numbers, like
+  /// Swift: `\u{1B}`; `kept` is left as it is.
   package static func escaped(_ text: String, keeping kept: Unicode.Scalar? = nil) -> String {
     guard text.unicodeScalars.contains(where: isObeyed) else { return text }
     var result = ""
@@ -24,7 +24,8 @@ package enum TerminalText {
     }
   }
 
-  /// The same for JSON, in which such characters stand in strings only; line ends stand between.
+  /// The same for JSON, where such characters occur only in strings; line ends are left as they
+  /// are.
   package static func escaped(json: String) -> String {
     guard json.unicodeScalars.contains(where: isObeyed) else { return json }
     var result = ""

@@ -10,9 +10,9 @@ import SystemCalls
 import SystemPackage
 import Verification
 
-/// What `verify` finds out before it compares anything.
+/// Everything that `verify` finds out before it compares rows.
 struct VerificationInputs {
-  /// The versions that the store went through; empty where both are of one version.
+  /// The steps of the route; empty if both stores are of one version.
   private(set) var steps: [MigrationRoute.Step] = []
   private let old: VerificationOrder.Store
   private let new: VerificationOrder.Store
@@ -23,23 +23,23 @@ struct VerificationInputs {
   private var copyModel: ManagedObjectModel?
   private var unsupported: [String] = []
   private let scratch: TemporaryFolder
-  /// Keep writers away, and copies for as long as they are read.
+  /// Excludes writers, and keeps copies while they are read.
   private let access: [SourceAccess]
 
-  /// What `verify` was asked for, besides the two stores.
+  /// What `verify` is asked for besides the two stores.
   struct Request {
     var migration: MigrationRequest
-    /// The model that the new store should have; empty takes it at its own word.
+    /// The models that the new store should have; empty takes the model that its metadata name.
     var target: [FilePath]
     var configuration: String?
   }
 
-  /// A new store that cannot be opened, or does not say what it is.
+  /// A new store that cannot be opened, or whose version is unknown.
   struct Unreadable: Error {
     var cause: StoreError
   }
 
-  /// Opens both stores in a way that leaves them as they are.
+  /// Opens both stores without changing them.
   init(old: FilePath, new: FilePath, request: Request) throws {
     let (old, new) = (try Self.resolved(old), try Self.resolved(new))
     let before = try SourceAccess.open(old)
@@ -92,7 +92,7 @@ struct VerificationInputs {
     }
   }
 
-  /// What is to be compared.
+  /// The order for the comparison.
   var order: VerificationOrder {
     var order = VerificationOrder(
       old: old, new: new,
@@ -116,28 +116,28 @@ struct VerificationInputs {
   }
 
   private static func resolved(_ path: FilePath) throws -> FilePath {
-    // What is not there fails when it is opened.
+    // A missing file fails when it is opened.
     try Files.fileStatusIfPresent(path) == nil ? path : Files.resolved(path)
   }
 
   private static func isBundle(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) == nil }
 }
 
-/// The version that a new store should be of.
+/// The version that a new store should have.
 private struct NewVersion {
-  /// nil where nobody knows it.
+  /// nil if it is not known.
   var model: ManagedObjectModel?
   var hashes: [String: VersionHash]
-  /// Whether the model is what the store itself carries.
+  /// Whether the model comes from the store's own cache.
   var isOwnWord = false
 
+  /// Takes the model that the caller named.
   init(_ target: TargetModel) {
     model = target.model
     hashes = target.hashes
   }
 
-  /// Takes a store at its word: the model with the hashes of its metadata, or, where there is none,
-  /// the one that it carries.
+  /// Takes the model with the hashes in the store's metadata, or else the one in its cache.
   init(
     reader: StoreReader, store: FilePath, before: [String: VersionHash],
     models: [FilePath]
@@ -145,11 +145,11 @@ private struct NewVersion {
     let metadata = try reader.metadata()
     hashes = metadata.versionHashes
     if hashes == before { return }
-    // A cache that cannot be read is named by the comparison, where the model is found elsewhere.
+    // An unreadable cache is a difference, if the model is found elsewhere.
     let cached = try? reader.cachedModel()
     let own = cached.flatMap { try? $0.versionHashes() }
     let found = try? OwnModel.find(hashes, in: models, reader: reader)
-    // A file tells more than a cache, but of versions that hash alike it may be another one.
+    // A file has more of the model than a cache, but may be another version with equal hashes.
     let tells = found.map { Set($0.versionIdentifiers) } == Set(metadata.versionIdentifiers)
     if let found, found != cached, tells || own != hashes {
       model = found

@@ -3,21 +3,21 @@ public import SystemPackage
 import Verification
 
 extension StoreVerification {
-  /// One way in which a new store is not what the old one should have become.
+  /// One difference between the new store and what the old one should have become.
   public struct Difference: Hashable, Sendable, Encodable, CustomStringConvertible {
-    /// What differs: `rowMissing`, `value`, `reference` and the like (docs/verification.md).
+    /// The kind: `rowMissing`, `value`, `reference` and so on (docs/verification.md).
     public var kind: String
-    /// The table, or the file.
+    /// The table or the file.
     public var table: String?
-    /// The key of the row, or the two keys of a pair.
+    /// The primary key of the row, or the two keys of a pair.
     public var key: String?
-    /// The column, or the name of whatever else it is.
+    /// The column, or the name of another part.
     public var column: String?
-    /// What should be there.
+    /// What should be there, nil for nothing.
     public var expected: String?
-    /// What is there.
+    /// What is there, nil for nothing.
     public var actual: String?
-    /// One line for people.
+    /// The difference on one line.
     public let description: String
 
     private enum CodingKeys: CodingKey { case kind, table, key, column, expected, actual }
@@ -31,9 +31,9 @@ extension StoreVerification {
 
   /// Something that the new version has no place for.
   public struct Removal: Hashable, Sendable, Encodable {
-    /// What it is: `entity`, `attribute`, `relationship`, `table` or `rows`.
+    /// Its kind: `entity`, `attribute`, `relationship`, `table` or `rows`.
     public var what: String
-    /// Its name.
+    /// `Entity`, `Entity.property`, or the name of the table.
     public var name: String
     /// How many objects, values, references or rows.
     public var count: Int64
@@ -43,13 +43,13 @@ extension StoreVerification {
     }
   }
 
-  /// One step of the way by which the store is judged.
+  /// One step of the route that the comparison assumes.
   public struct Step: Hashable, Sendable, Encodable {
-    /// The names of the version before.
+    /// The names of the version before the step.
     public var from: [String]
-    /// The names of the version after.
+    /// The names of the version after the step.
     public var to: [String]
-    /// The paths of the mapping models; none has the step judged by inference.
+    /// The paths of the mapping models; empty if the step is inferred.
     public var mappings: [String]
 
     fileprivate init(_ core: MigrationRoute.Step) {
@@ -57,7 +57,7 @@ extension StoreVerification {
       mappings = core.mappings.map(\.name)
     }
 
-    /// By what the step is judged.
+    /// The versions and the mapping models of the step, as a note.
     var sentence: String {
       let by = mappings.isEmpty ? "by inference" : "by \(mappings.joined(separator: ", then "))"
       let versions = [from, to].map { $0.first ?? "a version without a name" }
@@ -65,13 +65,13 @@ extension StoreVerification {
     }
   }
 
-  /// What a verification found.
+  /// The findings of a verification.
   public struct Report: Sendable {
     /// The store before the migration.
     public let old: FilePath
-    /// The store after it.
+    /// The store after the migration.
     public let new: FilePath
-    /// The way by which it was judged; empty where both stores are of one version.
+    /// The steps that the comparison assumes; empty if both stores are of one version.
     public let route: [Step]
     let core: VerificationReport
 
@@ -82,21 +82,21 @@ extension StoreVerification {
       route = steps.map { Step($0) }
     }
 
-    /// Whether everything was judged and nothing differs.
+    /// Whether everything was compared and nothing differs.
     public var isAlike: Bool { core.isAlike }
-    /// The rows and pairs that were compared.
+    /// How many rows and pairs were compared.
     public var rows: Int64 { core.rows }
     /// The first differences, up to the limit.
     public var differences: [Difference] { core.differences.map { Difference($0) } }
-    /// How many differences there are, of each kind.
+    /// The number of all differences, by kind.
     public var counts: [String: Int64] {
       Dictionary(core.counts.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: +)
     }
-    /// What could not be judged, in words.
+    /// What could not be compared, in words.
     public var notJudged: [String] { core.notJudged }
     /// What the new version has no place for.
     public var removed: [Removal] { core.removed.map { Removal($0) } }
-    /// The verdict as an error, for those who want no other store.
+    /// The verdict as an error, for callers that accept no difference.
     public var failure: MigrationFailure {
       MigrationFailure(.damaged, kind: .storesDiffer, verdict)
     }
@@ -109,7 +109,7 @@ extension StoreVerification.Report: Encodable {
     case removed, notes
   }
 
-  /// Encodes what `godwit verify --json` prints.
+  /// Encodes the output of `godwit verify --json`.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(old.string, forKey: .old)

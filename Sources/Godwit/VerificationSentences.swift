@@ -1,7 +1,7 @@
 import Verification
 
 extension StoreVerification.Report {
-  /// What was found, a line each: the differences, and what could not be judged.
+  /// The differences and what could not be compared, one line each.
   public var lines: [String] {
     var lines = core.differences.map(\.sentence)
     let hidden = core.total - Int64(core.differences.count)
@@ -12,8 +12,7 @@ extension StoreVerification.Report {
     return lines + core.notJudged.map { "not judged: \($0)" }
   }
 
-  /// By which way the new store was judged, what the way removes, and what is odd but no
-  /// difference.
+  /// The route that was assumed, what it removes, and what is unusual but not a difference.
   public var notes: [String] {
     let way =
       route.isEmpty
@@ -36,7 +35,7 @@ extension StoreVerification.Report {
 }
 
 extension VerificationReport {
-  /// The differences that are not among those kept, by kind.
+  /// The number of differences beyond those kept, by kind.
   var hidden: [(kind: Difference.Kind, count: Int64)] {
     let kept = Dictionary(grouping: differences, by: \.kind).mapValues { Int64($0.count) }
     return counts.map { ($0.key, $0.value - (kept[$0.key] ?? 0)) }.filter { $0.1 > 0 }
@@ -69,7 +68,7 @@ extension Difference {
 }
 
 extension VerificationReport.Removal {
-  /// What went, and how many of it.
+  /// What has no place, and how many of it.
   var sentence: String {
     switch what {
     case .entity: "\(count) objects of \(name)"

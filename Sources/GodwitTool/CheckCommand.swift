@@ -12,7 +12,7 @@ struct CheckCommand: AsyncParsableCommand {
       and all that do can be migrated.
       """)
 
-  /// What `--exit-status` tells of stores that need a migration and can be migrated.
+  /// The exit status with `--exit-status` for stores that need a migration and can be migrated.
   static let neededStatus: Int32 = 1
 
   @Argument(help: "The SQLite stores to check.")
@@ -32,10 +32,10 @@ struct CheckCommand: AsyncParsableCommand {
     var store: String
     var isNeeded: Bool?
     var isPossible: Bool
-    /// The names of the versions that the store has and gets; empty where they have none.
+    /// The names of the store's version and of the target; empty where they have none.
     var from: [String] = []
     var to: [String] = []
-    /// Steps that begin with stores which are not there yet: their rows could not be looked at.
+    /// Later steps of the route, whose stores do not exist yet: their rows could not be checked.
     var stepsNotLookedAt = 0
     var reasons: [String] = []
     var losses: [StoreMigration.Loss] = []

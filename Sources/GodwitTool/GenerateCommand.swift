@@ -26,7 +26,7 @@ struct GenerateCommand: ParsableCommand {
   @Option(help: "The journal mode of the store: delete or wal.")
   var journalMode = Journal.delete
 
-  /// The journal modes in the order in which help lists them.
+  /// The journal modes, in the order of the help text.
   enum Journal: String, ExpressibleByArgument, CaseIterable { case delete, wal }
 
   func run() throws {

@@ -40,7 +40,7 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  /// Ends the process: usage errors in the parser's words, everything else in ours.
+  /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.
   private static func end(_ error: any Error) -> Never {
     if error is ExitCode || error is ValidationError || error is CleanExit
       || exitCode(for: error) != .failure

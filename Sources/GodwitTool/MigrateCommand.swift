@@ -102,7 +102,7 @@ struct MigrateCommand: AsyncParsableCommand {
     }
   }
 
-  /// Migrates until it is done or a signal asks to stop.
+  /// Migrates the store; SIGINT and SIGTERM cancel the migration.
   private static func run(_ migration: StoreMigration) async throws -> StoreMigration.Result {
     let bar = ProgressBar()
     defer { bar.clear() }

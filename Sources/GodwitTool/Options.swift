@@ -2,7 +2,7 @@ public import ArgumentParser
 public import Godwit
 public import SystemPackage
 
-// Neither package will ever know the other one.
+// Neither package depends on the other one.
 // swift-format-ignore: AvoidRetroactiveConformances
 extension FilePath: @retroactive ExpressibleByArgument {
   /// Takes any text but an empty one.
@@ -61,7 +61,7 @@ struct ModelOptions: ParsableArguments {
   }
 }
 
-/// By which mapping models and over which versions a store gets to the target.
+/// The mapping models and the versions by which a store gets to the target.
 struct RouteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -126,7 +126,7 @@ struct VersionNames: ExpressibleByArgument {
   var defaultValueDescription: String { "" }
 }
 
-/// What may be lost.
+/// The losses that the user accepts.
 struct LossOptions: ParsableArguments {
   @Flag(
     help: "Refuse to lose anything but what --allow-loss names, even what goes with the model.")
@@ -139,11 +139,10 @@ struct LossOptions: ParsableArguments {
         + "name, anything. May be repeated.", valueName: "name"))
   var names: [String] = []
 
-  /// Stands for anything.
+  /// The name that accepts every loss.
   private static let anything = "*"
 
-  /// The arguments with a name behind every `--allow-loss` that has none: the parser knows no
-  /// option that may go without.
+  /// Adds `*` to every `--allow-loss` without a name: the parser knows no optional values.
   static func completed(_ arguments: [String]) -> [String] {
     arguments.enumerated().map { index, argument in
       let next = index + 1 < arguments.count ? arguments[index + 1] : "-"
@@ -164,7 +163,7 @@ struct LossOptions: ParsableArguments {
   }
 }
 
-/// How finely a migration is cut and how much it may take.
+/// The size of work orders, and the limits of workers and memory.
 struct WorkOptions: ParsableArguments {
   @Option(help: "How many workers run at a time.")
   var workers = 2

@@ -21,7 +21,7 @@ struct PlanCommand: AsyncParsableCommand {
     do {
       try await plan()
     } catch {
-      // What stands in the way is what was asked for.
+      // The obstacles are what the user asked for.
       let failure = MigrationFailure(error)
       guard failure.exitStatus == .impossible, !json else { throw failure }
       for sentence in failure.sentences { Terminal.standardOutput.line(text: sentence) }

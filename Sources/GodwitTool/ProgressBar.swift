@@ -1,7 +1,7 @@
 import Godwit
 import Synchronization
 
-/// One line on a terminal that tells how far a migration is; nothing anywhere else.
+/// One line on a terminal with the progress of a migration; nothing anywhere else.
 final class ProgressBar: Sendable {
   private let terminal = Terminal.standardError
   private let shown = Mutex(false)
@@ -22,7 +22,7 @@ final class ProgressBar: Sendable {
     }
   }
 
-  /// Such as `[#####.....]  52 %  migrating, 3 of 8 work orders, 12 s left`.
+  /// The line, such as `[#####.....]  52 %  migrating, 3 of 8 work orders, 12 s left`.
   static func line(progress: MigrationProgress, width: Int) -> String {
     let percent = Int(progress.fraction * 100)
     var text = "\(percent) %  \(progress.phase)"
@@ -41,7 +41,7 @@ final class ProgressBar: Sendable {
   }
 }
 
-/// A number of seconds as people read it.
+/// A duration, rounded up, such as `2 min 5 s` or `1 h 20 min`.
 struct DurationText: CustomStringConvertible {
   let seconds: Double
 

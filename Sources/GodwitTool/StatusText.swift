@@ -2,7 +2,7 @@ import Foundation
 import Godwit
 import SystemPackage
 
-/// What `status` says of a migration.
+/// The output of `godwit status` for one migration.
 struct StatusText {
   let path: FilePath
   let status: MigrationMonitor.Status
@@ -31,7 +31,7 @@ struct StatusText {
     }
   }
 
-  /// The end of a line that sentences follow.
+  /// The end of the headline: a colon if sentences follow.
   private var colon: String { status.sentences.isEmpty ? "." : ":" }
 
   private var reason: String {

@@ -3,8 +3,8 @@ import SystemPackage
 
 /// Where the tool writes to: results go to standard output, all else to standard error.
 ///
-/// Names and values come from files that anybody may have made, so no text reaches a terminal with
-/// characters in it that the terminal would obey.
+/// Names and values come from files of unknown origin, so no text reaches a terminal with control
+/// characters in it.
 struct Terminal: Sendable {
   let descriptor: FileDescriptor
 
@@ -27,7 +27,7 @@ struct Terminal: Sendable {
 
   /// Writes a text as it is.
   private func write(_ text: String) {
-    // Whoever closed the stream does not want the rest.
+    // A reader that closed the stream does not want the rest.
     _ = try? descriptor.writeAll(Array(text.utf8))
   }
 }

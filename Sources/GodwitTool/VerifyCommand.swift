@@ -81,7 +81,7 @@ struct VerifyCommand: AsyncParsableCommand {
   }
 }
 
-/// One line on a terminal that tells how far something is; nothing anywhere else.
+/// One line on a terminal with the progress of a comparison; nothing anywhere else.
 final class ProgressLine {
   private let terminal = Terminal.standardError
   private var shown = ""

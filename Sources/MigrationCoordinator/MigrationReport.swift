@@ -36,7 +36,7 @@ package struct MigrationReport: Codable, Sendable {
     package var rows: Int64
     /// The size of its shard.
     package var bytes: Int64
-    /// The peak resident memory of its worker, in bytes.
+    /// The peak private memory of its worker, in bytes.
     package var peakMemory: Int64
     /// How long the successful attempt took.
     package var seconds: Double
@@ -161,7 +161,7 @@ package struct MigrationReport: Codable, Sendable {
   package var firstViolations: [Violation] = []
   /// Tables whose b-trees were taken over from the source unchanged.
   package var movedTables: [String] = []
-  /// The peak resident memory of the coordinator, in bytes; `workOrders` has that of the workers.
+  /// The peak private memory of the coordinator, in bytes; `workOrders` has that of the workers.
   package var peakMemory: Int64 = 0
   /// Seconds spent in each phase, by its name.
   package var seconds: [String: Double] = [:]

@@ -106,7 +106,7 @@ final class ProgressReporter: Sendable {
     }
   }
 
-  /// The peak resident memory of the coordinator, in bytes.
+  /// The peak private memory of the coordinator, in bytes.
   var peakMemory: Int64 { Int64(clamping: flusher?.peakMemory ?? 0) }
 
   func fail(_ failure: OutcomeWords.Failure) {

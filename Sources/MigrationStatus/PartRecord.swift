@@ -51,7 +51,7 @@ package struct PartRecord: Hashable, Sendable {
   package var heartbeatAt: Int64 = 0
   /// When `rowsDone` last changed.
   package var progressAt: Int64 = 0
-  /// The peak resident memory of the worker, in bytes.
+  /// The peak private memory of the worker, in bytes.
   package var peakMemory: UInt64 = 0
   /// The exit status of a worker that failed; a worker that reports its failure leaves 0 and sets
   /// `error`.

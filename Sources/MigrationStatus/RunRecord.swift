@@ -59,7 +59,7 @@ package struct RunRecord: Hashable, Sendable {
   package var unitsTotal: UInt64 = 0
   /// Units of the present phase that are done.
   package var unitsDone: UInt64 = 0
-  /// The peak resident memory of the coordinator, in bytes.
+  /// The peak private memory of the coordinator, in bytes.
   package var peakMemory: UInt64 = 0
   /// Identifies the source: 32 bytes that only the coordinator interprets.
   package var fingerprint: [UInt8] = [UInt8](repeating: 0, count: fingerprintSize)

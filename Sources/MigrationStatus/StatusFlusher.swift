@@ -115,7 +115,7 @@ package final class RunFlusher: Sendable {
     thread.wake()
   }
 
-  /// The peak resident memory of this process, in bytes.
+  /// The peak private memory of this process, in bytes.
   package var peakMemory: UInt64 { state.memory.sample() }
 
   deinit {

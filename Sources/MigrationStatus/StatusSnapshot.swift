@@ -38,7 +38,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
     package var heartbeatAt: Double
     /// When its worker last completed rows.
     package var progressAt: Double
-    /// The peak resident memory of its worker.
+    /// The peak private memory of its worker.
     package var peakMemoryBytes: UInt64
     /// The exit status of a worker that failed.
     package var exitCode: Int32
@@ -92,7 +92,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var workersWanted: UInt32
   /// How many workers run, without those that are stale.
   package var workersRunning: Int
-  /// The peak resident memory of the coordinator.
+  /// The peak private memory of the coordinator.
   package var peakMemoryBytes: UInt64
   /// Status updates that the coordinator and all workers could not write.
   package var droppedUpdates: UInt64

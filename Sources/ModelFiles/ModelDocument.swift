@@ -13,7 +13,6 @@ package enum ModelDocument {
     guard tree.root.name == "model" else { throw ModelFileError(.notAModelDocument) }
     var parts = ModelParts(tree)
     for child in tree.children(of: tree.root) {
-      /// Parts outside of entities that could not be read.
       var unread: [UnreadPart] = []
       let name = child.attributes["name"]
       _ = try UnreadPart.attempt(ModelParts.part(element: child.name), name: name, noting: &unread)
@@ -44,7 +43,7 @@ private struct ModelParts {
   var configurations: [String: [String]] = [:]
   var templates: [String: FetchRequest] = [:]
 
-  /// Parts of no entity that could not be read.
+  /// Parts outside of entities that could not be read.
   var unread: [UnreadPart] = []
 
   init(_ tree: XMLTree) {

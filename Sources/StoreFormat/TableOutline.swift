@@ -38,10 +38,7 @@ package struct TableOutline: Sendable {
     case leaf(rows: Int64, bytes: Int64)
   }
 
-  /// Adds runs of a thousandth of the file and at most some 8192 leaves; each covers several
-  /// children of a page, or a part of one.
-  ///
-  /// The child in the middle is the sample.
+  /// The runs below a root page, nil if a page is not one of a table b-tree.
   private func collect(_ root: UInt32) -> [Run]? {
     guard let top = read(root) else { return nil }
     guard case .interior(let children) = top else {
@@ -55,10 +52,10 @@ package struct TableOutline: Sendable {
     return result
   }
 
-  /// Adds runs of a thousandth of the file and at most some 8192 leaves, each of as many children
-  /// as that takes, or of a part of one.
+  /// Adds runs of a thousandth of the file and at most some 8192 leaves; each covers several
+  /// children of a page, or a part of one.
   ///
-  /// The middle one of them is the sample.
+  /// The child in the middle is the sample.
   private func collect(
     _ children: [(page: UInt32, lastKey: Int64?)], upTo end: Int64, depth: Int,
     into result: inout [Run]
