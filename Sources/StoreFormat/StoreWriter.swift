@@ -52,7 +52,8 @@ package enum StoreWriter {
     _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database
   ) throws {
     try db.execute(
-      sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)", arguments: [metadata.uuid, Data(metadata.encoded)])
+      sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)",
+      arguments: [metadata.uuid, Data(metadata.encoded)])
     if let modelCache {
       try db.execute(
         sql: "INSERT INTO Z_MODELCACHE VALUES (?)",

@@ -22,8 +22,8 @@ import SystemPackage
 //   earlier assembly appended is gone; what it wrote into holes, which no manifest lists, is
 //   written anew or free.
 // skeleton, then trees: the roots are among its pages; copied later, they would be empty again.
-// lists of the workers' pointers, then trees: the chains of a leaf that becomes a root, and those of
-//   moved cells that go up, get another parent than the lists name.
+// lists of the workers' pointers, then trees: the chains of a leaf that becomes a root, and those
+//   of moved cells that go up, get another parent than the lists name.
 // tables and indexes, then the free list: writers give back what is left of their extents, so what
 //   is free, and how long the file is, is known once the last of them has finished.
 // free list, then pointer map, then page 1: free pages have entries too, and pages of the map may
