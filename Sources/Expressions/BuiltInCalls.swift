@@ -88,16 +88,16 @@ extension ExpressionEvaluator {
     }
     let number = try number(value: argument, of: name)
     switch function {
-    case .squareRoot: return real(number.double.squareRoot())
-    case .logarithm: return real(log10(number.double))
-    case .naturalLogarithm: return real(log(number.double))
-    case .exponential: return real(exp(number.double))
+    case .squareRoot: return real(value: number.double.squareRoot())
+    case .logarithm: return real(value: log10(number.double))
+    case .naturalLogarithm: return real(value: log(number.double))
+    case .exponential: return real(value: exp(number.double))
     case .absolute: return .scalar(try number.magnitude().value)
     default: return .scalar(number.rounded(function).value)
     }
   }
 
-  private static func real(_ value: Double) -> ObjectValue { .scalar(Number.real(value).value) }
+  private static func real(value: Double) -> ObjectValue { .scalar(Number.real(value).value) }
 
   /// The text without case, diacritics and width.
   static func canonical(_ text: String) -> String {

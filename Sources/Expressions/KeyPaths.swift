@@ -47,7 +47,7 @@ extension ExpressionEvaluator {
     let values = try collection.members.map { try follow(rest, from: $0) }
     switch name {
     case "@sum": return try sum(values: values, of: name)
-    case "@avg": return try average(values, of: name)
+    case "@avg": return try average(values: values, of: name)
     case "@min": return try extreme(values, of: name, keeping: .less)
     case "@max": return try extreme(values, of: name, keeping: .greater)
     case "@unionOfObjects":
@@ -76,15 +76,15 @@ extension ExpressionEvaluator {
 
   /// The sum with nil as zero, as key-value coding has it.
   private static func sum(values: [ObjectValue], of name: String) throws -> ObjectValue {
-    .scalar(try total(values, of: name).value)
+    .scalar(try total(values: values, of: name).value)
   }
 
-  private static func average(_ values: [ObjectValue], of name: String) throws -> ObjectValue {
+  private static func average(values: [ObjectValue], of name: String) throws -> ObjectValue {
     guard !values.isEmpty else { return .null }
-    return .scalar(Self.mean(try total(values, of: name), count: values.count).value)
+    return .scalar(Self.mean(try total(values: values, of: name), count: values.count).value)
   }
 
-  private static func total(_ values: [ObjectValue], of name: String) throws -> Number {
+  private static func total(values: [ObjectValue], of name: String) throws -> Number {
     try values.reduce(.integer(0)) { sum, value in
       value.isNull ? sum : try sum.adding(try number(value: value, of: name))
     }

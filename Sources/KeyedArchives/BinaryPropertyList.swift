@@ -145,14 +145,14 @@ private struct BinaryPropertyListReader {
       return .uid(uid)
     case 0xA:
       let length = try length(low: low, position: &position)
-      return .array(try references(length, position: &position))
+      return .array(try references(length: length, position: &position))
     case 0xB, 0xC:
       let length = try length(low: low, position: &position)
-      return .set(try references(length, position: &position))
+      return .set(try references(length: length, position: &position))
     case 0xD:
       let length = try length(low: low, position: &position)
-      let keys = try references(length, position: &position)
-      return .dictionary(keys: keys, values: try references(length, position: &position))
+      let keys = try references(length: length, position: &position)
+      return .dictionary(keys: keys, values: try references(length: length, position: &position))
     default: throw PropertyListError(.damagedObject, at: start)
     }
   }
@@ -202,7 +202,7 @@ private struct BinaryPropertyListReader {
   }
 
   private mutating func references(
-    _ length: Int, position: inout Int
+    length: Int, position: inout Int
   ) throws(PropertyListError) -> [Int] {
     guard length <= table / referenceSize else {
       throw PropertyListError(.damagedObject, at: position)

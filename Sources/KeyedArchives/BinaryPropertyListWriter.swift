@@ -20,7 +20,7 @@ extension BinaryPropertyList {
   }
 
   private static func append(_ object: Object, to bytes: inout [UInt8], referenceSize: Int) {
-    func references(_ numbers: [Int]) {
+    func references(numbers: [Int]) {
       for number in numbers { append(UInt64(number), size: referenceSize, to: &bytes) }
     }
     switch object {
@@ -48,15 +48,15 @@ extension BinaryPropertyList {
       append(UInt64(value), size: size, to: &bytes)
     case .array(let members):
       append(marker: 0xA0, length: members.count, to: &bytes)
-      references(members)
+      references(numbers: members)
     case .set(let members):
       append(marker: 0xC0, length: members.count, to: &bytes)
-      references(members)
+      references(numbers: members)
     case .dictionary(let keys, let values):
       precondition(keys.count == values.count, "a dictionary has a value for each key")
       append(marker: 0xD0, length: keys.count, to: &bytes)
-      references(keys)
-      references(values)
+      references(numbers: keys)
+      references(numbers: values)
     }
   }
 

@@ -60,7 +60,7 @@ package struct KeyedArchive: Hashable, Sendable {
 
   /// The name of the object's class, nil for a scalar.
   package func className(id: ID) throws(KeyedArchiveError) -> String? {
-    guard let description = try reference("$class", of: id) else { return nil }
+    guard let description = try reference(key: "$class", of: id) else { return nil }
     guard let name = inline("$classname", of: description), case .string(let name) = name else {
       throw KeyedArchiveError(.wrongKind(key: "$classname"), object: description.rawValue)
     }
@@ -68,7 +68,7 @@ package struct KeyedArchive: Hashable, Sendable {
   }
 
   /// The object that a key refers to, nil if the key is absent or refers to `$null`.
-  package func reference(_ key: String, of id: ID) throws(KeyedArchiveError) -> ID? {
+  package func reference(key: String, of id: ID) throws(KeyedArchiveError) -> ID? {
     guard let value = inline(key, of: id) else { return nil }
     guard case .uid(let uid) = value else { throw wrongKind(key, id: id) }
     return try existing(uid, key: key, id: id)
@@ -95,7 +95,7 @@ package struct KeyedArchive: Hashable, Sendable {
   }
 
   /// The number under a key, nil if the key is absent.
-  package func real(_ key: String, of id: ID) throws(KeyedArchiveError) -> Double? {
+  package func real(key: String, of id: ID) throws(KeyedArchiveError) -> Double? {
     switch inline(key, of: id) {
     case nil: return nil
     case .real(let value)?: return value
@@ -113,7 +113,7 @@ package struct KeyedArchive: Hashable, Sendable {
 
   /// The text of the string or `NSMutableString` that a key refers to, nil if the key is absent.
   package func string(key: String, of id: ID) throws(KeyedArchiveError) -> String? {
-    guard let reference = try reference(key, of: id) else { return nil }
+    guard let reference = try reference(key: key, of: id) else { return nil }
     guard let text = string(id: reference) else { throw wrongKind(key, id: id) }
     return text
   }
@@ -136,13 +136,13 @@ package struct KeyedArchive: Hashable, Sendable {
   /// The members of the array or set that a key refers to, nil for `$null` members; nil if the key
   /// is absent.
   package func elements(key: String, of id: ID) throws(KeyedArchiveError) -> [ID?]? {
-    guard let reference = try reference(key, of: id) else { return nil }
+    guard let reference = try reference(key: key, of: id) else { return nil }
     return try elements(id: reference)
   }
 
   /// The members of an array or set, nil for `$null` members.
   package func elements(id: ID) throws(KeyedArchiveError) -> [ID?] {
-    try references("NS.objects", of: id)
+    try references(key: "NS.objects", of: id)
   }
 
   /// The entries of a dictionary, whose keys have to be strings.
@@ -154,14 +154,14 @@ package struct KeyedArchive: Hashable, Sendable {
     let keys: [ID?]
     let values: [ID?]
     if known {
-      guard let mapping = try reference("searchMapping", of: id),
+      guard let mapping = try reference(key: "searchMapping", of: id),
         let names = try elements(key: "keys", of: mapping),
         let slots = try elements(key: "values", of: id)
       else { throw wrongKind("searchMapping", id: id) }
       (keys, values) = (names, slots)
     } else {
-      keys = try references("NS.keys", of: id)
-      values = try references("NS.objects", of: id)
+      keys = try references(key: "NS.keys", of: id)
+      values = try references(key: "NS.objects", of: id)
     }
     guard keys.count == values.count else { throw wrongKind("NS.keys", id: id) }
     var result: [(key: String, value: ID)] = []
@@ -176,7 +176,7 @@ package struct KeyedArchive: Hashable, Sendable {
   /// The token of `NSKnownKeysDictionary1` for a missing value.
   package static let emptySlot = "__empty_slot_token_4c24_98dc_ac1e_b773__"
 
-  private func references(_ key: String, of id: ID) throws(KeyedArchiveError) -> [ID?] {
+  private func references(key: String, of id: ID) throws(KeyedArchiveError) -> [ID?] {
     guard let value = inline(key, of: id), case .array(let members) = value else {
       throw wrongKind(key, id: id)
     }

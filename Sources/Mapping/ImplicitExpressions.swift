@@ -31,7 +31,7 @@ package struct ImplicitExpressions {
   /// them. Where the destination entity has subentities, several can, and it goes by relationship;
   /// so it must where there are several mappings or none, which no real file shows.
   package func relationship(
-    _ name: String, from sourceName: String?, to destinationName: String?
+    name: String, from sourceName: String?, to destinationName: String?
   ) -> ValueExpression? {
     guard let old = sourceName.flatMap({ source.entity(name: $0) }),
       let new = destinationName.flatMap({ destination.entity(name: $0) }),

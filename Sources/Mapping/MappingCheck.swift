@@ -119,7 +119,7 @@ package struct MappingCheck {
   private mutating func note(
     _ path: String, of entity: Entity, mapping: String, property: String?
   ) {
-    guard let (owner, name) = missing(path, of: entity) else { return }
+    guard let (owner, name) = missing(path: path, of: entity) else { return }
     problems.append(
       MappingProblem(
         mapping: mapping, property: property,
@@ -130,7 +130,7 @@ package struct MappingCheck {
   private static let ofAnyObject: Set<String> = ["self", "SELF", "objectID", "entity"]
 
   /// The first key of a path that no object can have, with its entity.
-  private func missing(_ path: String, of entity: Entity) -> (entity: String, key: String)? {
+  private func missing(path: String, of entity: Entity) -> (entity: String, key: String)? {
     // An object of a relationship may be of a subentity.
     var family = [entity]
     for key in path.split(separator: ".").map(String.init) {

@@ -29,13 +29,14 @@ extension PropertyMapping {
       }
       return .attribute(path, replacingNull: replacement)
     case .function(.variable("manager"), let selector, let arguments):
-      return Self.relationship(selector, arguments: arguments) ?? .computed(valueExpression)
+      return Self.relationship(selector: selector, arguments: arguments)
+        ?? .computed(valueExpression)
     default: return .computed(valueExpression)
     }
   }
 
   private static func relationship(
-    _ selector: String, arguments: [ValueExpression]
+    selector: String, arguments: [ValueExpression]
   ) -> PropertyOrigin? {
     guard arguments.count == 2, case .constant(.string(let name)) = arguments[0],
       case .keyPath(.variable("source")?, let path) = arguments[1], !path.contains(".")

@@ -108,7 +108,7 @@ private struct EditorArchive {
       case "XDPMAttribute":
         entity.attributes.append(try attribute(name: name, facts: try facts(of: id)))
       case "XDPMRelationship":
-        entity.relationships.append(try relationship(name, facts: try facts(of: id)))
+        entity.relationships.append(try relationship(name: name, facts: try facts(of: id)))
       // Neither version hashes nor mappings depend on fetched properties.
       case "XDPMFetchedProperty": break
       default: throw ModelFileError(.unknownClass(kind))
@@ -145,7 +145,7 @@ private struct EditorArchive {
   }
 
   private func relationship(
-    _ name: String, facts: Facts
+    name: String, facts: Facts
   ) throws(ModelFileError) -> Relationship {
     guard let destination = facts.values["XD_PRK_destination"] ?? nil else {
       throw ModelFileError(.notAModelArchive)

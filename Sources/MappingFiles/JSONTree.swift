@@ -118,8 +118,20 @@ private struct JSONParser {
     let start = position
     while position < bytes.count, "+-.eE0123456789".utf8.contains(bytes[position]) { position += 1 }
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
-    guard let value = Double(text), value.isFinite else { throw error("\(text) is not a number") }
+    guard Self.isNumber(text), let value = Double(text), value.isFinite else {
+      throw error("\(text) is not a number")
+    }
     return text
+  }
+
+  /// Whether a text that `Double` reads is a number of JSON as well: no sign but a minus, no zero
+  /// before other digits, and digits after a point (RFC 8259, section 6).
+  private static func isNumber(_ text: String) -> Bool {
+    let digits = text.hasPrefix("-") ? text.dropFirst() : Substring(text)
+    let whole = digits.prefix { $0.isNumber }
+    guard !whole.isEmpty, whole.count == 1 || whole.first != "0" else { return false }
+    let rest = digits[whole.endIndex...]
+    return rest.first != "." || rest.dropFirst().first?.isNumber == true
   }
 
   private mutating func string() throws(MappingFileError) -> String {
@@ -174,7 +186,7 @@ private struct JSONParser {
 
   private mutating func unit() throws(MappingFileError) -> UInt16 {
     let digits = bytes[position...].prefix(4)
-    guard digits.count == 4,
+    guard digits.count == 4, digits.first != UInt8(ascii: "+"),
       let value = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
     else { throw error("four hexadecimal digits are expected") }
     position += 4

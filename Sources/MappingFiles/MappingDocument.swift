@@ -176,7 +176,7 @@ package struct MappingDocument: Sendable {
     ) { expressions.attribute(name: $0, from: entry.source) }
     result.relationshipMappings = try properties(
       key: "relationshipmappings", type: ObjectType.relationshipMapping, entry: entry
-    ) { expressions.relationship($0, from: entry.source, to: entry.destination) }
+    ) { expressions.relationship(name: $0, from: entry.source, to: entry.destination) }
     return result
   }
 

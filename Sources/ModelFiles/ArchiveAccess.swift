@@ -16,7 +16,7 @@ extension KeyedArchive {
 
   /// The object that a key refers to, nil if the key is absent or refers to `$null`.
   package func target(key: String, of id: ID) throws(ModelFileError) -> ID? {
-    try damaged { () throws(KeyedArchiveError) in try reference(key, of: id) }
+    try damaged { () throws(KeyedArchiveError) in try reference(key: key, of: id) }
   }
 
   /// The string under a key, nil if the key is absent.
@@ -48,7 +48,7 @@ extension KeyedArchive {
 
   /// The number under a key, nil if the key is absent.
   package func fraction(key: String, of id: ID) throws(ModelFileError) -> Double? {
-    try damaged { () throws(KeyedArchiveError) in try real(key, of: id) }
+    try damaged { () throws(KeyedArchiveError) in try real(key: key, of: id) }
   }
 
   /// The bytes under a key, nil if the key is absent.

@@ -93,7 +93,7 @@ struct ArchivedEntities {
         "NSCompositeAttributeDescription":
         entity.attributes.append(try attribute(name: name, id: id, kind: kind))
       case "NSRelationshipDescription":
-        entity.relationships.append(try relationship(name, id: id))
+        entity.relationships.append(try relationship(name: name, id: id))
       case "NSFetchedPropertyDescription":
         let property = try UnreadPart.attempt(.fetchedProperty, name: name, noting: &entity.unread)
         { () throws(ModelFileError) in try fetchedProperty(name: name, id: id) }
@@ -229,7 +229,7 @@ struct ArchivedEntities {
   }
 
   private mutating func relationship(
-    _ name: String, id: KeyedArchive.ID
+    name: String, id: KeyedArchive.ID
   ) throws(ModelFileError) -> Relationship {
     let maxCount = try archive.number(key: "NSMaxCount", of: id) ?? 0
     var relationship = Relationship(

@@ -33,8 +33,11 @@ package enum AttributeText {
   }
 
   private static func uuid(text: String) -> [UInt8]? {
-    let digits = text.filter { $0 != "-" }
-    guard digits.count == 32, text.count == 36 else { return nil }
+    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+    let digits = groups.joined()
+    guard groups.map(\.count) == [8, 4, 4, 4, 12], digits.allSatisfy(\.isHexDigit) else {
+      return nil
+    }
     var bytes: [UInt8] = []
     var rest = Substring(digits)
     while !rest.isEmpty {

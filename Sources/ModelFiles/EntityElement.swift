@@ -52,7 +52,7 @@ struct EntityElement {
   private func add(_ child: XMLTree.Element, to entity: inout Entity) throws(ModelFileError) {
     switch child.name {
     case "attribute": entity.attributes.append(try attribute(element: child))
-    case "relationship": entity.relationships.append(try relationship(child))
+    case "relationship": entity.relationships.append(try relationship(element: child))
     case "fetchedProperty": entity.fetchedProperties.append(try fetchedProperty(element: child))
     case "fetchIndex": entity.fetchIndexes.append(try fetchIndex(element: child))
     case "compoundIndexes":
@@ -157,7 +157,7 @@ struct EntityElement {
     attribute.unread += unread
   }
 
-  private func relationship(_ element: XMLTree.Element) throws(ModelFileError) -> Relationship {
+  private func relationship(element: XMLTree.Element) throws(ModelFileError) -> Relationship {
     let name = try element.required("name")
     do throws(ModelFileError) {
       let toMany = try element.flag(attribute: "toMany")

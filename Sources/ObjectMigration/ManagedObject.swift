@@ -99,7 +99,7 @@ package final class ManagedObject: EvaluatedObject {
 
   /// The object of a to-one relationship.
   package func object(name: String) throws -> ManagedObject? {
-    let relationship = try relationship(name)
+    let relationship = try relationship(name: name)
     guard !relationship.relationship.isToMany else { return nil }
     if passing != nil, case .toOne(let column, _, _) = relationship.storage,
       let index = facts.columnIndexes[column]
@@ -112,7 +112,7 @@ package final class ManagedObject: EvaluatedObject {
 
   /// The objects of a to-many relationship, in its order or in that of their keys.
   package func objects(name: String) throws -> [ManagedObject] {
-    let relationship = try relationship(name)
+    let relationship = try relationship(name: name)
     return try context.places(of: place, facts: relationship).map { context.object(at: $0) }
   }
 
@@ -170,7 +170,7 @@ package final class ManagedObject: EvaluatedObject {
     _ name: String, objects: [ManagedObject]
   ) throws -> RelationshipFacts {
     guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
-    let relationship = try relationship(name)
+    let relationship = try relationship(name: name)
     for object in objects {
       guard !object.isSource else {
         throw relationship.refusal(of: "a source object", owner: place)
@@ -182,7 +182,7 @@ package final class ManagedObject: EvaluatedObject {
     return relationship
   }
 
-  func relationship(_ name: String) throws -> RelationshipFacts {
+  func relationship(name: String) throws -> RelationshipFacts {
     guard context.newObjects == nil else {
       throw ObjectMigrationError(
         .notIndependent("reach the relationship \(name) of a new object"), entity: facts.name,

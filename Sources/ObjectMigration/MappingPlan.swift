@@ -94,7 +94,7 @@ final class MappingPlan {
 
   // MARK: Carrying out
 
-  func fill(_ object: ManagedObject, from source: ManagedObject) throws {
+  func fill(object: ManagedObject, from source: ManagedObject) throws {
     for step in attributes {
       switch step {
       case .copy(let from, let to, let replacement):
@@ -216,7 +216,7 @@ extension ObjectMigrationManager {
   ) throws -> ManagedObject {
     let plan = try plan(mapping: mapping, source: source.facts)
     let object = try insertCopy(of: source, plan: plan)
-    try plan.fill(object, from: source)
+    try plan.fill(object: object, from: source)
     try associateCopy(source, object: object, plan: plan)
     return object
   }

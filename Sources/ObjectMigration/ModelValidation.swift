@@ -133,18 +133,20 @@ struct ModelValidation {
         where: "t.\(SQL.identifier(name: column)) IS NULL")
     case .children(let table, let column, _, _):
       try count(
-        "(SELECT count(*) FROM \(context.sqlTable(name: table)) AS c WHERE c.\(SQL.identifier(name: column)) = t.Z_PK)",
+        number:
+          "(SELECT count(*) FROM \(context.sqlTable(name: table)) AS c WHERE c.\(SQL.identifier(name: column)) = t.Z_PK)",
         relationship: relationship, entity: entity)
     case .join(let table, let owner, _, _, _):
       try count(
-        "(SELECT count(*) FROM \(context.sqlTable(name: table)) AS c WHERE c.\(SQL.identifier(name: owner)) = t.Z_PK)",
+        number:
+          "(SELECT count(*) FROM \(context.sqlTable(name: table)) AS c WHERE c.\(SQL.identifier(name: owner)) = t.Z_PK)",
         relationship: relationship, entity: entity)
     }
   }
 
   /// An optional to-many may be empty whatever its minimum; a mandatory one holds one at least.
   private func count(
-    _ number: String, relationship: Relationship, entity: EntityFacts
+    number: String, relationship: Relationship, entity: EntityFacts
   ) throws {
     let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
     if minimum > 0 {

@@ -351,7 +351,7 @@ extension ObjectContext {
 
 extension ObjectContext {
   /// How many objects an entity has, without those of its subentities.
-  func count(_ entityName: String) throws -> Int64 {
+  func count(entityName: String) throws -> Int64 {
     let facts = try entityFacts(name: entityName)
     guard schema.tables.contains(where: { $0.name == facts.tableName }) else { return 0 }
     return try Int64.fetchOne(

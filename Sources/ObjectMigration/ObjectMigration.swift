@@ -290,14 +290,14 @@ struct MappingScope {
     let roots = group.map { Set($0.roots) }
     func isOwn(_ root: String) -> Bool { roots?.contains(root) ?? true }
     let model = destination.model
-    func root(_ entity: String) -> String {
+    func root(of entity: String) -> String {
       model.entity(name: entity).map { model.root(of: $0).name } ?? ""
     }
     tables =
       destination.tables.filter { isOwn($0.rootName) }.map(\.name)
-      + destination.joinTables.filter { isOwn(root($0.first.entityName)) }.map(\.name)
+      + destination.joinTables.filter { isOwn(root(of: $0.first.entityName)) }.map(\.name)
     foreignTables = Set(destination.tables.filter { !isOwn($0.rootName) }.map(\.name))
-    ownEntities = Set(model.entities.map(\.name).filter { isOwn(root($0)) })
+    ownEntities = Set(model.entities.map(\.name).filter { isOwn(root(of: $0)) })
   }
 
   func isOwn(_ entity: String) -> Bool { ownEntities.contains(entity) }

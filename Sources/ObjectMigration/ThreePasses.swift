@@ -31,7 +31,7 @@ struct ThreePasses {
     for (mapping, policy) in mappings {
       manager.enter(mapping, policy: policy)
       // Creating and relating count alike, validation hardly at all.
-      if let name = mapping.sourceEntityName { total += 2 * (try source.count(name)) }
+      if let name = mapping.sourceEntityName { total += 2 * (try source.count(entityName: name)) }
     }
     for (mapping, policy) in mappings { try create(mapping, policy: policy) }
     for (mapping, policy) in mappings { try relate(mapping, policy: policy) }

@@ -43,7 +43,7 @@ struct OperationComposer {
         .removeExternalTag(column: $0, replacingNull: replacement)
       }
     case .reference(let column, let filter):
-      return try reference(try made(column), filter: filter, made: made)
+      return try reference(operation: try made(column), filter: filter, made: made)
     case .renumber(let column, let map):
       switch try made(column) {
       case .renumber(let source, let earlier):
@@ -109,7 +109,7 @@ struct OperationComposer {
   }
 
   private func reference(
-    _ operation: ColumnOperation, filter: ReferenceFilter?,
+    operation: ColumnOperation, filter: ReferenceFilter?,
     made: (String) throws(NotComposable) -> ColumnOperation
   ) throws(NotComposable) -> ColumnOperation {
     guard let filter else { return operation }

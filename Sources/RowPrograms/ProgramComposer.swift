@@ -118,7 +118,9 @@ package struct ProgramComposer {
       let found = between.flatMap(source)
       sources.append(found)
       // The store between would have numbered it.
-      if between != nil, found == nil, let fill = fill(program.destinationTable, column: column) {
+      if between != nil, found == nil,
+        let fill = fill(table: program.destinationTable, column: column)
+      {
         fills.append(fill)
       }
     }
@@ -132,7 +134,7 @@ package struct ProgramComposer {
         }), keepsRowNumbers: program.keepsRowNumbers && before.keepsRowNumbers)
   }
 
-  private func fill(_ table: String, column: String) -> OrderFill? {
+  private func fill(table: String, column: String) -> OrderFill? {
     guard let found = destination.joinTables.first(where: { $0.name == table }) else { return nil }
     for (end, other) in [(found.first, found.second), (found.second, found.first)]
     where end.orderColumn == column {

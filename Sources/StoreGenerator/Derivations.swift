@@ -31,7 +31,7 @@ struct Derivations {
       guard case .keyPath(let operand, let path)? = arguments.first, Self.isOwn(operand) else {
         return nil
       }
-      return count(path, of: entity, in: table).map(Plan.expression)
+      return count(path: path, of: entity, in: table).map(Plan.expression)
     case .keyPath(let operand, let path) where Self.isOwn(operand):
       return value(path: path, of: entity, in: table).map(Plan.expression)
     default: return nil
@@ -42,19 +42,19 @@ struct Derivations {
     operand == nil || operand == .evaluatedObject
   }
 
-  private func count(_ path: String, of entity: Entity, in table: EntityTable) -> String? {
+  private func count(path: String, of entity: Entity, in table: EntityTable) -> String? {
     guard let declarer = model.declarer(of: path, in: entity.name),
-      let relationship = model.relationship(path, of: declarer), relationship.isToMany
+      let relationship = model.relationship(name: path, of: declarer), relationship.isToMany
     else { return nil }
     let own = "\(SQL.identifier(name: table.name)).Z_PK"
-    func count(_ name: String, column: String) -> String {
+    func count(name: String, column: String) -> String {
       "(SELECT count(*) FROM \(SQL.identifier(name: name)) AS other "
         + "WHERE other.\(SQL.identifier(name: column)) = \(own))"
     }
     for join in schema.joinTables {
       for end in [join.first, join.second]
       where end.entityName == declarer && end.relationshipName == path {
-        return count(join.name, column: end.keyColumn)
+        return count(name: join.name, column: end.keyColumn)
       }
     }
     var roles = [Column.Role.owner(entity: declarer, name: path)]
@@ -63,7 +63,7 @@ struct Derivations {
     }
     for other in schema.tables {
       if let column = roles.compactMap({ other.column(role: $0) }).first {
-        return count(other.name, column: column.name)
+        return count(name: other.name, column: column.name)
       }
     }
     return nil
@@ -78,7 +78,7 @@ struct Derivations {
       }
     }
     guard parts.count == 2, let declarer = model.declarer(of: parts[0], in: entity.name),
-      let relationship = model.relationship(parts[0], of: declarer),
+      let relationship = model.relationship(name: parts[0], of: declarer),
       let link = table.column(role: .toOne(entity: declarer, name: parts[0])),
       let target = model.entity(name: relationship.destinationEntityName),
       attribute(name: parts[1], of: target) != nil, let other = schema.table(of: target),

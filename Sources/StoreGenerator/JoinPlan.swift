@@ -34,8 +34,8 @@ struct JoinPlan: Sendable {
   init?(table: JoinTable, linker: Linker) {
     let model = linker.schema.model
     let (a, b) = (table.first, table.second)
-    guard let relationship = model.relationship(a.relationshipName, of: a.entityName),
-      let other = model.relationship(b.relationshipName, of: b.entityName)
+    guard let relationship = model.relationship(name: a.relationshipName, of: a.entityName),
+      let other = model.relationship(name: b.relationshipName, of: b.entityName)
     else { return nil }
     self.table = table
     isReflexive = a.entityName == b.entityName && a.relationshipName == b.relationshipName

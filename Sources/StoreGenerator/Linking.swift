@@ -77,7 +77,7 @@ struct Linker {
 
   /// The rule of a to-one relationship; if `isUnique`, no two objects refer to the same one.
   mutating func toOne(entity: String, name: String, isUnique: Bool) -> Link? {
-    guard let relationship = model.relationship(name, of: entity) else { return nil }
+    guard let relationship = model.relationship(name: name, of: entity) else { return nil }
     let inverse = model.inverseWithOwner(of: relationship)
     if let inverse, !inverse.relationship.isToMany, !inverse.relationship.isTransient {
       return oneToOne(relationship, of: entity, inverse: inverse)
@@ -102,7 +102,7 @@ struct Linker {
 
   /// The rule of the column that a to-many relationship without inverse has in its destination.
   func owner(entity: String, name: String) -> Link? {
-    guard let relationship = model.relationship(name, of: entity) else { return nil }
+    guard let relationship = model.relationship(name: name, of: entity) else { return nil }
     let sources = population(family: relationship.destinationEntityName)
     let targets = population(family: entity, property: name, of: entity)
     let distribution = Distribution(
@@ -162,7 +162,7 @@ extension Relationship {
 }
 
 extension ManagedObjectModel {
-  func relationship(_ name: String, of entity: String) -> Relationship? {
+  func relationship(name: String, of entity: String) -> Relationship? {
     self.entity(name: entity)?.relationships.first { $0.name == name }
   }
 

@@ -69,7 +69,7 @@ struct Uniqueness {
 
   private func isOneToOne(_ column: Column) -> Bool {
     guard case .toOne(let entity, let name) = column.role,
-      let relationship = model.relationship(name, of: entity),
+      let relationship = model.relationship(name: name, of: entity),
       let inverse = model.inverse(of: relationship)
     else { return false }
     return !inverse.isToMany && !inverse.isTransient

@@ -49,9 +49,11 @@ extension ValueForm {
       self = .integer(Self.integers(attribute: attribute))
     case .double, .float:
       self = .real(
-        Self.range(least, greatest: greatest, span: 1_000_000), isSingle: attribute.type == .float)
+        Self.range(least: least, greatest: greatest, span: 1_000_000),
+        isSingle: attribute.type == .float)
     case .decimal: self = .decimal(Self.hundredths(least, greatest: greatest))
-    case .date: self = .date(Self.range(least, greatest: greatest, span: 1.0e9) ?? Self.dates)
+    case .date:
+      self = .date(Self.range(least: least, greatest: greatest, span: 1.0e9) ?? Self.dates)
     case .string: self = Self.text(attribute: attribute)
     case .uuid: self = .uuid
     case .uri: self = .uri
@@ -73,7 +75,7 @@ extension ValueForm {
   }
 
   private static func range(
-    _ least: Double?, greatest: Double?, span: Double
+    least: Double?, greatest: Double?, span: Double
   ) -> ClosedRange<Double>? {
     if least == nil, greatest == nil { return nil }
     let lower = least ?? (greatest ?? 0) - span

@@ -33,7 +33,8 @@ struct ValueMaker {
     case .integer(let range):
       return .integer(integer(range: range, digit: column.digit, key: key, draw: &draw))
     case .real(let range, let isSingle):
-      return .real(real(range, isSingle: isSingle, digit: column.digit, key: key, draw: &draw))
+      return .real(
+        real(range: range, isSingle: isSingle, digit: column.digit, key: key, draw: &draw))
     case .decimal(let range):
       // A division of two whole numbers gives the double next to the decimal, as its text would.
       return .real(Double(integer(range: range, digit: column.digit, key: key, draw: &draw)) / 100)
@@ -85,7 +86,7 @@ struct ValueMaker {
   }
 
   private func real(
-    _ range: ClosedRange<Double>?, isSingle: Bool, digit: KeyDigit?, key: Int64,
+    range: ClosedRange<Double>?, isSingle: Bool, digit: KeyDigit?, key: Int64,
     draw: inout Draw
   ) -> Double {
     guard let range else {

@@ -69,7 +69,7 @@ extension VerificationRun {
     func text(key: [RawValue]) -> String { key.map { "\($0)" }.joined(separator: ", ") }
     var (left, right) = (try expected.step(), try actual.step())
     while left || right {
-      count(name)
+      count(table: name)
       let (wanted, found) = (left ? key(row: expected) : nil, right ? key(row: actual) : nil)
       if let wanted, found.map({ RawValue.precedes(wanted, $0) }) ?? true {
         note(.init(kinds.missing(name), table: name, key: text(key: wanted)))

@@ -26,7 +26,7 @@ extension VerificationRun {
     var left = try expected?.next(evaluator)
     var right = try actual.step()
     while left != nil || right {
-      count(join.name)
+      count(table: join.name)
       guard right else {
         noteMissing(left, join: join)
         left = try expected?.next(evaluator)

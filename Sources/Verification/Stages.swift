@@ -189,11 +189,11 @@ struct Materialization {
         continue
       }
       newOrders += rules.newOrders
-      try fill(table, rules: rules)
+      try fill(table: table, rules: rules)
     }
     for join in reading.destination.joinTables {
       try made.execute(join.createStatement)
-      try fill(join, newOrders: &newOrders)
+      try fill(join: join, newOrders: &newOrders)
     }
     // The next step searches for rows that refer to another one.
     for index in reading.destination.indexes where !index.isExplicit {
@@ -203,7 +203,7 @@ struct Materialization {
     try made.execute("COMMIT")
   }
 
-  private func fill(_ table: EntityTable, rules: TableRules) throws {
+  private func fill(table: EntityTable, rules: TableRules) throws {
     let marks = table.columns.map { _ in "?" }.joined(separator: ", ")
     let insert = try made.prepare(
       "INSERT INTO \(SQL.identifier(name: table.name)) VALUES (\(marks))")
@@ -221,7 +221,7 @@ struct Materialization {
     }
   }
 
-  private func fill(_ join: JoinTable, newOrders: inout [TableRules.NewOrder]) throws {
+  private func fill(join: JoinTable, newOrders: inout [TableRules.NewOrder]) throws {
     guard let pairs = try ExpectedPairs(table: join, reading: reading, in: source) else { return }
     let marks = join.columnNames.map { _ in "?" }.joined(separator: ", ")
     let insert = try made.prepare(

@@ -25,7 +25,7 @@ extension VerificationRun {
     var (left, right) = (try expected.next(), try actual.step())
     while left || right {
       let actualKey = actual.integer(column: 0)
-      count(table.name)
+      count(table: table.name)
       if left, !right || expected.key < actualKey ?? .max {
         note(.init(.rowMissing, table: table.name, key: "\(expected.key)"))
         left = try expected.next()

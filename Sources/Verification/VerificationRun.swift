@@ -45,7 +45,7 @@ final class VerificationRun {
 
   func expect(rows: Int64) { rowsExpected = max(1, rows) }
 
-  func count(_ table: String) {
+  func count(table: String) {
     report.rows += 1
     if report.rows & 1023 == 0 {
       publish(

@@ -45,20 +45,20 @@ import Testing
     #expect(try archive.bool(key: "flag", of: root))
     #expect(try archive.bool(key: "absent", of: root) == false)
     #expect(try archive.integer(key: "count", of: root) == -5)
-    #expect(try archive.real("ratio", of: root) == 0.25)
+    #expect(try archive.real(key: "ratio", of: root) == 0.25)
     #expect(try archive.data(key: "bytes", of: root) == [1, 2])
     let list = try #require(try archive.elements(key: "list", of: root))
     #expect(list.count == 3 && list[0] == list[2])
     let child = try #require(list[1])
-    #expect(try archive.reference("parent", of: child) == root)
-    #expect(try archive.reference("name", of: child) == nil)
-    let map = try #require(try archive.reference("map", of: root))
+    #expect(try archive.reference(key: "parent", of: child) == root)
+    #expect(try archive.reference(key: "name", of: child) == nil)
+    let map = try #require(try archive.reference(key: "map", of: root))
     #expect(try archive.entries(id: map).map(\.key) == ["a", "b"])
   }
 
   @Test func `a dictionary of known keys leaves out its empty slots`() throws {
     let archive = try KeyedArchive(decoding: Self.sample())
-    let known = try #require(try archive.reference("known", of: archive.root))
+    let known = try #require(try archive.reference(key: "known", of: archive.root))
     #expect(try archive.entries(id: known).map(\.key) == ["x"])
   }
 
@@ -107,7 +107,7 @@ import Testing
       _ = try archive.className(id: id)
       _ = archive.string(id: id)
       for member in archive.members(id: id) {
-        if case .uid = member.value { _ = try archive.reference(member.key, of: id) }
+        if case .uid = member.value { _ = try archive.reference(key: member.key, of: id) }
         if member.key == "NS.keys" { _ = try archive.entries(id: id) }
         if member.key == "NS.objects" { _ = try archive.elements(id: id) }
       }

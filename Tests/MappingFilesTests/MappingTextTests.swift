@@ -1,9 +1,20 @@
 import Expressions
 import Mapping
-import MappingFiles
 import Testing
 
+@testable import MappingFiles
+
 @Suite struct MappingTextTests {
+  @Test(arguments: ["01", "1.", "+1", ".5", "-", "1e", "0x1", "\"\\u+1ab\"", "\"\\ud800\""])
+  func `what JSON does not allow is refused`(text: String) {
+    #expect(throws: MappingFileError.self) { try JSONTree(parsing: Array(text.utf8)) }
+  }
+
+  @Test(arguments: ["0", "-0.5", "10", "1e9", "1.25E-3", "\"\\u01ab\"", "\"\\ud83d\\ude00\""])
+  func `what JSON allows is read`(text: String) {
+    #expect(throws: Never.self) { try JSONTree(parsing: Array(text.utf8)) }
+  }
+
   private func read(_ text: String) throws(MappingFileError) -> MappingModel {
     try MappingTextReader.mapping(decoding: Array(text.utf8))
   }

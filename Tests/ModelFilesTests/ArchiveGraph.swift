@@ -27,7 +27,7 @@ struct ArchiveGraph {
   private func name(of id: KeyedArchive.ID) throws -> String? {
     guard let kind = try archive.className(id: id) else { return nil }
     if kind == "NSEntityDescription" { return try archive.string(key: "NSEntityName", of: id) }
-    guard let entity = try archive.reference("NSEntity", of: id),
+    guard let entity = try archive.reference(key: "NSEntity", of: id),
       let owner = try archive.string(key: "NSEntityName", of: entity)
     else { return nil }
     if let name = try archive.string(key: "NSPropertyName", of: id) { return "\(owner).\(name)" }

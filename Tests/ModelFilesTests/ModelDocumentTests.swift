@@ -32,6 +32,16 @@ import Testing
     ("attributeType=\"Binary\"", .null),
   ]
 
+  @Test(arguments: [
+    "+0000000-0000-0000-0000-0000000000FF", "0000000000000000-0000-0000-0000000-FF-",
+    "00000000-0000-0000-0000-0000000000FG",
+  ])
+  func `a default that is no UUID is refused`(text: String) {
+    #expect(throws: ModelFileError.self) {
+      try Self.attribute("attributeType=\"UUID\" defaultValueString=\"\(text)\"")
+    }
+  }
+
   @Test(arguments: defaults)
   func `a default is read for the attribute's type`(text: String, value: AttributeValue) throws {
     #expect(try Self.attribute(text).defaultValue == value)

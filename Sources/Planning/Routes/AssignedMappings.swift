@@ -64,7 +64,7 @@ struct AssignedMappings {
       return first < last
     }
     let usable = onTheWay.isEmpty ? all : onTheWay
-    let whole = usable.filter { missing([mapping], edge: $0) == nil }
+    let whole = usable.filter { missing(mappings: [mapping], edge: $0) == nil }
     return whole.isEmpty ? partial(mapping, all: usable) : whole
   }
 
@@ -99,7 +99,7 @@ struct AssignedMappings {
   }
 
   /// A concrete entity of the destination that none of the mapping models mentions.
-  private func missing(_ mappings: [RouteMapping], edge: RouteSearch.Edge) -> String? {
+  private func missing(mappings: [RouteMapping], edge: RouteSearch.Edge) -> String? {
     let mentioned = Set(
       mappings.flatMap(\.mapping.entityMappings).compactMap(\.destinationEntityName))
     return order.versions[edge.to].model.entities.first {
@@ -137,7 +137,8 @@ struct AssignedMappings {
         taken.append(mapping)
       }
     }
-    if let entity = missing(taken, edge: edge), !taken.allSatisfy(\.mapping.hasAllHashes) {
+    if let entity = missing(mappings: taken, edge: edge), !taken.allSatisfy(\.mapping.hasAllHashes)
+    {
       for mapping in taken { note(mapping, reason: .incomplete(entity: entity)) }
     } else {
       steps[edge] = runningOrder(taken, edge: edge)

@@ -236,7 +236,7 @@ package struct MigrationRoute: Sendable {
   private static func leastLossy(
     _ cheapest: [Int], detours: inout Detours, around: (Set<Int>) -> [Int]?
   ) -> (way: [Int], losses: [Set<PossibleLoss>]) {
-    func count(_ losses: [Set<PossibleLoss>]) -> Int { losses.reduce(0) { $0 + $1.count } }
+    func count(losses: [Set<PossibleLoss>]) -> Int { losses.reduce(0) { $0 + $1.count } }
     var best = (way: cheapest, losses: detours.losses(on: cheapest))
     var current = best
     var avoided: Set<Int> = []
@@ -246,7 +246,7 @@ package struct MigrationRoute: Sendable {
       avoided.insert(current.way[isLast ? step : step + 1])
       guard let way = around(avoided) else { break }
       current = (way, detours.losses(on: way))
-      if count(current.losses) < count(best.losses) { best = current }
+      if count(losses: current.losses) < count(losses: best.losses) { best = current }
     }
     return best
   }
