@@ -224,7 +224,8 @@ let package = Package(
       of: "MigrationCoordinator",
       [
         "PageEngine",
-        "StoreGenerator", "Godwit", "LMDB", "Mapping", "MappingFiles", "MigrationStatus",
+        "StoreGenerator", "Godwit", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
+        "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",
         "Planning", "Schema",
         "StoreFormat",

@@ -36,10 +36,9 @@ import Testing
     "+0000000-0000-0000-0000-0000000000FF", "0000000000000000-0000-0000-0000000-FF-",
     "00000000-0000-0000-0000-0000000000FG",
   ])
-  func `a default that is no UUID is refused`(text: String) {
-    #expect(throws: ModelFileError.self) {
-      try Self.attribute("attributeType=\"UUID\" defaultValueString=\"\(text)\"")
-    }
+  func `a default that is no UUID stays unread`(text: String) throws {
+    let attribute = try Self.attribute("attributeType=\"UUID\" defaultValueString=\"\(text)\"")
+    #expect(attribute.defaultValue == .null && attribute.unread.count == 1)
   }
 
   @Test(arguments: defaults)
