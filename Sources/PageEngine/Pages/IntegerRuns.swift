@@ -1,5 +1,5 @@
 /// A key of integers as the sort of an index sees it: compared by `high`, then by `low`.
-package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
+package struct IntegerEntry: BitwiseCopyable, Hashable, Comparable, Sendable {
   /// The indexed value, in unsigned order.
   package var high: UInt64
   /// What follows in the index: the row number in unsigned order, or for a pair the second value in
@@ -24,7 +24,7 @@ package struct IntegerEntry: BitwiseCopyable, Hashable, Sendable {
   package static func value(ordered: UInt64) -> Int64 { Int64(bitPattern: ordered ^ (1 << 63)) }
 
   @inline(__always)
-  static func < (a: Self, b: Self) -> Bool {
+  package static func < (a: Self, b: Self) -> Bool {
     a.high != b.high ? a.high < b.high : a.low < b.low
   }
 }
@@ -157,35 +157,23 @@ package final class IntegerMerge {
     var rowOffset: UInt64
   }
 
-  private struct Node {
-    var entry: IntegerEntry
-    var run: Int
-  }
-
   private let readers: [SectionReader]
   private let fronts: UnsafeMutablePointer<Front>
-  /// A heap of the first entry of each run, the smallest on top.
-  private let heap: UnsafeMutablePointer<Node>
-  private var count = 0
+  private let heap: MergeHeap<IntegerEntry>
 
   /// Takes runs that are sorted, and reads the first entries of each.
   package init(_ runs: [IntegerRun]) throws(PageError) {
     readers = runs.map(\.reader)
     fronts = .allocate(capacity: max(1, runs.count))
-    heap = .allocate(capacity: max(1, runs.count))
+    heap = MergeHeap(capacity: runs.count)
     for (index, run) in runs.enumerated() {
       guard let (start, size) = try run.reader.nextChunk(of: IntegerEntry.self) else { continue }
       fronts[index] = Front(at: start, left: size, rowOffset: run.rowOffset)
-      heap[count] = Node(entry: take(index), run: index)
-      count += 1
+      heap.add(take(index), run: index)
     }
-    for index in stride(from: count / 2 - 1, through: 0, by: -1) { sink(index) }
   }
 
-  deinit {
-    fronts.deallocate()
-    heap.deallocate()
-  }
+  deinit { fronts.deallocate() }
 
   @inline(__always)
   private func take(_ run: Int) -> IntegerEntry {
@@ -198,35 +186,16 @@ package final class IntegerMerge {
 
   /// The smallest entry that is left; nil after the last one.
   package func next() throws(PageError) -> IntegerEntry? {
-    if count == 0 { return nil }
-    let top = heap[0]
+    guard let top = heap.top else { return nil }
     if fronts[top.run].left > 0 {
-      heap[0].entry = take(top.run)
+      heap.replaceTop(by: take(top.run))
     } else if let (start, size) = try readers[top.run].nextChunk(of: IntegerEntry.self) {
       fronts[top.run].at = start
       fronts[top.run].left = size
-      heap[0].entry = take(top.run)
+      heap.replaceTop(by: take(top.run))
     } else {
-      count -= 1
-      if count == 0 { return top.entry }
-      heap[0] = heap[count]
+      heap.removeTop()
     }
-    sink(0)
     return top.entry
-  }
-
-  @inline(__always)
-  private func sink(_ start: Int) {
-    var index = start
-    let moving = heap[index]
-    while true {
-      var child = index * 2 + 1
-      if child >= count { break }
-      if child + 1 < count && heap[child + 1].entry < heap[child].entry { child += 1 }
-      if !(heap[child].entry < moving.entry) { break }
-      heap[index] = heap[child]
-      index = child
-    }
-    heap[index] = moving
   }
 }

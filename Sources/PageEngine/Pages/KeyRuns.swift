@@ -279,10 +279,19 @@ enum KeyOrder {
   }
 }
 
+/// An encoded key in the buffer of its run's reader.
+private struct EncodedKey: Comparable, BitwiseCopyable {
+  // Valid until the reader goes on, which happens only after the key has left the heap.
+  let bytes: UnsafeRawBufferPointer
+
+  static func < (a: Self, b: Self) -> Bool { KeyOrder.isLess(a.bytes, b.bytes) }
+  static func == (a: Self, b: Self) -> Bool { a.bytes.elementsEqual(b.bytes) }
+}
+
 /// Merges sorted runs of encoded keys into records of an index.
 package struct KeyMerge {
-  private var readers: [SectionReader]
-  private var heads: [[UInt8]?]
+  private let readers: [SectionReader]
+  private let heap: MergeHeap<EncodedKey>
   private let descending: [Bool]
   private var last: [UInt8] = []
   private var record: [UInt8] = []
@@ -291,20 +300,19 @@ package struct KeyMerge {
   package init(readers: [SectionReader], descending: [Bool]) throws(PageError) {
     self.readers = readers
     self.descending = descending
-    heads = Array(repeating: nil, count: readers.count)
-    for index in readers.indices { try advance(index) }
+    heap = MergeHeap(capacity: readers.count)
+    for (run, reader) in readers.enumerated() {
+      if let key = try Self.next(reader) { heap.add(key, run: run) }
+    }
   }
 
-  private mutating func advance(_ index: Int) throws(PageError) {
-    guard let at = try readers[index].next(4) else {
-      heads[index] = nil
-      return
-    }
+  private static func next(_ reader: SectionReader) throws(PageError) -> EncodedKey? {
+    guard let at = try reader.next(4) else { return nil }
     let count = Int(at.loadUnaligned(as: UInt32.self))
-    guard count <= KeySorter.encodedLimit, let bytes = try readers[index].next(count) else {
+    guard count <= KeySorter.encodedLimit, let bytes = try reader.next(count) else {
       throw PageError(.endOfFile)
     }
-    heads[index] = Array(UnsafeRawBufferPointer(start: bytes, count: count))
+    return EncodedKey(bytes: UnsafeRawBufferPointer(start: bytes, count: count))
   }
 
   /// Gives every record to `body`; throws where a unique index would have two keys alike.
@@ -312,45 +320,34 @@ package struct KeyMerge {
     isUnique: Bool, body: (UnsafeRawBufferPointer) throws(PageError) -> Void
   ) throws(PageError) {
     let tail = KeyEncoder.tail(descending.count)
-    while let (index, key) = smallest() {
+    while let top = heap.top {
+      let key = top.entry.bytes
       if isUnique {
         let columns = key.dropLast(tail)
         if columns.elementsEqual(last.dropLast(tail)), !last.isEmpty, !hasNull(key) {
           throw PageError(.duplicateKeys)
         }
-        last = key
+        last.removeAll(keepingCapacity: true)
+        last.append(contentsOf: key)
       }
-      let isKey = key.withUnsafeBytes {
-        KeyEncoder.record($0, descending: descending, out: &record)
+      guard KeyEncoder.record(key, descending: descending, out: &record) else {
+        throw PageError(.endOfFile)
       }
-      guard isKey else { throw PageError(.endOfFile) }
       try record.withUnsafeBytes { raw in
         Result { () throws(PageError) in try body(raw) }
       }.get()
-      try advance(index)
-    }
-  }
-
-  private func smallest() -> (Int, [UInt8])? {
-    var best: (Int, [UInt8])?
-    for (index, head) in heads.enumerated() {
-      guard let head else { continue }
-      guard let current = best else {
-        best = (index, head)
-        continue
+      if let next = try Self.next(readers[top.run]) {
+        heap.replaceTop(by: next)
+      } else {
+        heap.removeTop()
       }
-      if head.lexicographicallyPrecedes(current.1) { best = (index, head) }
     }
-    return best
   }
 
   /// Whether a value is NULL, by the types of the key's record.
-  private func hasNull(_ key: [UInt8]) -> Bool {
+  private func hasNull(_ key: UnsafeRawBufferPointer) -> Bool {
     var types: [UInt8] = []
-    let isKey = key.withUnsafeBytes {
-      KeyEncoder.record($0, descending: descending, out: &types)
-    }
-    guard isKey else { return true }
+    guard KeyEncoder.record(key, descending: descending, out: &types) else { return true }
     return types.withUnsafeBytes { raw in
       guard let base = raw.baseAddress, let header = Bytes.varint(base, offset: 0, limit: raw.count)
       else {
