@@ -128,6 +128,18 @@ extension MigratedStore {
       public var bytes: Int64
       /// When it gave up the store's name, where that is known.
       public var date: Date?
+
+      private enum CodingKeys: CodingKey { case path, kind, state, bytes, date }
+
+      /// Encodes the date as ISO 8601 has it.
+      public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(path, forKey: .path)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(state, forKey: .state)
+        try container.encode(bytes, forKey: .bytes)
+        try container.encodeIfPresent(date?.ISO8601Format(), forKey: .date)
+      }
     }
 
     /// The work folder of a migration that runs or was interrupted.

@@ -219,7 +219,10 @@ int mkdir(const char *name, mode_t mode) {
   ON_PATH(mkdir, "mkdir", name, 1);
   return next(name, mode);
 }
-int chmod(const char *name, mode_t mode) { ON_PATH(chmod, "chmod", name, 0); return next(name, mode); }
+int chmod(const char *name, mode_t mode) {
+  ON_PATH(chmod, "chmod", name, 0);
+  return next(name, mode);
+}
 int chown(const char *name, uid_t owner, gid_t group) {
   ON_PATH(chown, "chown", name, 0);
   return next(name, owner, group);

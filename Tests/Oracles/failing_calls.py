@@ -1,5 +1,5 @@
-"""Has a process of the tool die, fail or write less at the n-th call by which it changes files, by a
-library that is loaded before the system's own (failing_calls.c)."""
+"""Has a process of the tool die, fail or write less at the n-th call by which it changes files, by
+a library that is loaded before the system's own (failing_calls.c)."""
 import os
 import subprocess
 import tempfile

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Changes numbers, texts and bytes in what an interrupted migration left, file by file, and starts the
-same command again: it ends as an undisturbed run, or is refused by name with nothing lost, and
+"""Changes numbers, texts and bytes in what an interrupted migration left, file by file, and starts
+the same command again: it ends as an undisturbed run, or is refused by name with nothing lost, and
 `--restart` always gives the result of an undisturbed run. It never crashes.
 
 usage: leftovers.py --godwit P [--sample N] [--only TEXT] [--scratch S]

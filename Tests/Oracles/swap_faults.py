@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Has migrations killed, without room or failing at any call by which they change files, in place and
-with an output, with external data: the store's name always leads to the old store or the new one,
-whole, with all of its own external files; the next run ends as an unharmed one, nothing is left over,
-and `rollback` gives back the old store to the byte.
+"""Has migrations killed, without room or failing at any call by which they change files, in place
+and with an output, with external data: the store's name always leads to the old store or the new
+one, whole, with all of its own external files; the next run ends as an unharmed one, nothing is
+left over, and `rollback` gives back the old store to the byte.
 
 usage: swap_faults.py --godwit P [--sample N] [--only TEXT] [--scratch S]
 """
@@ -264,7 +264,7 @@ def overwrite(path, offset, content):
 
 
 def cases_of(lab, way, sample):
-    """Every call of the coordinator that changes a name or syncs, and a sample of those that write."""
+    """Every call of the coordinator but those that write pages, and a sample of all others."""
     with tempfile.TemporaryDirectory(dir=lab.calls.folder) as folder:
         calls = lab.calls_of(way, folder)
     chance, out = random.Random(len(calls)), []

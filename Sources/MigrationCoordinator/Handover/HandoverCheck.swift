@@ -31,7 +31,7 @@ extension MigrationPaths {
 }
 
 extension Workspace {
-  /// Whether the old store has to be copied to be kept, since its file system gives a file one name.
+  /// Whether the old store has to be copied to be kept: its file system gives a file one name.
   func findsNoLinks() throws -> Bool {
     let probe = FilePath("\(paths.result)-probe")
     try Files.writeFileAtomically([0], to: probe, syncs: false)

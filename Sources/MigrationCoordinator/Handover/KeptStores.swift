@@ -126,7 +126,7 @@ struct KeptStores {
 
   typealias Kind = KeptStoreKind
 
-  /// A free name for a store that is kept now: `STORE.before-TIME`, within one second with a number.
+  /// A free name for a store that is kept now: `STORE.before-TIME`, with a number if it is taken.
   ///
   /// - Parameter isTaken: whether a name that nothing has can be used for another reason.
   func freeName(_ kind: Kind, isTaken: (FilePath) throws -> Bool = { _ in false }) throws

@@ -14,7 +14,7 @@ package struct StoreUpkeep: Sendable {
   package let store: FilePath
   private let paths: MigrationPaths
 
-  /// Takes the path of a store, or of an output that was never finished; `work` as a migration does.
+  /// Takes a store, or an output that was never finished, and `work` as a migration does.
   package init(of path: FilePath, work: FilePath? = nil) throws {
     store =
       try Files.fileStatusIfPresent(path) == nil
@@ -146,7 +146,7 @@ package struct StoreUpkeep: Sendable {
       let source = try WorkFolder(path: paths.work).mark().map { FilePath($0.store) }
       let hadResult = try Files.fileStatusIfPresent(workspace.paths.result) != nil
       done.foreign = try workspace.remove()
-      done.removed.append(paths.work)
+      if done.foreign.isEmpty { done.removed.append(paths.work) }
       if hadResult, let source { done.removed += try removeCopies(from: source) }
     }
     for path in try leftovers() where try Files.removeRegularFile(path) {
