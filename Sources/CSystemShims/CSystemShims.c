@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #else
 #include <sys/mount.h>
 #include <sys/param.h>
@@ -49,14 +51,6 @@ int csystem_raise_descriptor_limit(uint64_t *limit) {
 
 int csystem_ignore_signal(int number) {
   return signal(number, SIG_IGN) == SIG_ERR ? -errno : 0;
-}
-
-int csystem_exchange(const char *first, const char *second) {
-#ifdef __linux__
-  return result(renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE));
-#else
-  return result(renamex_np(first, second, RENAME_SWAP));
-#endif
 }
 
 int csystem_rename_no_replace(const char *from, const char *to) {
@@ -185,6 +179,35 @@ int csystem_descriptor_status(int descriptor, struct csystem_status *status) {
 
 int csystem_is_readable_and_writable(const char *path) {
   return access(path, R_OK | W_OK) == 0;
+}
+
+int csystem_copy_modified(const char *from, const char *to) {
+  struct stat found;
+  if (stat(from, &found) < 0) return -errno;
+#ifdef __linux__
+  struct timespec times[2] = {found.st_atim, found.st_mtim};
+#else
+  struct timespec times[2] = {found.st_atimespec, found.st_mtimespec};
+#endif
+  return result(utimensat(AT_FDCWD, to, times, 0));
+}
+
+int csystem_copy_attributes(const char *from, const char *to) {
+#ifdef __linux__
+  char names[1 << 16], value[1 << 16];
+  ssize_t length = listxattr(from, names, sizeof names);
+  if (length < 0) return errno == ENOTSUP ? 0 : -errno;
+  int first = 0;
+  for (const char *name = names; name < names + length; name += strlen(name) + 1) {
+    ssize_t size = getxattr(from, name, value, sizeof value);
+    if (size >= 0 && setxattr(to, name, value, (size_t)size, 0) == 0) continue;
+    if (first == 0) first = -errno;
+  }
+  return first;
+#else
+  (void)from, (void)to;
+  return -ENOTSUP;
+#endif
 }
 
 int csystem_set_mode(const char *path, mode_t mode) { return result(chmod(path, mode)); }

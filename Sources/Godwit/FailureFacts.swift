@@ -73,6 +73,10 @@ struct FailureFacts {
     case .alreadyRunning(let store, _): file = store
     case .outputExists(let path): (kind, file) = (.fileExists, path)
     case .workFolderForeign(let path, _): (kind, file) = (.fileExists, path)
+    case .nameTooLong(let path, _): file = path
+    case .keptListUnreadable(let path), .keptChanged(let path): (kind, file) = (.fileExists, path)
+    case .otherRun(let work, _): (kind, file) = (.otherRun, work)
+    case .nothingKept(let store): (kind, file) = (.fileNotFound, store)
     case .folderNotWritable(let path, _): file = path
     case .diskFull(let shortages):
       (kind, file) = (.diskFull, shortages.first?.path)

@@ -69,7 +69,9 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case storesDiffer
     /// The migration was interrupted; the next run resumes it (134120).
     case interrupted
-    /// The program does not call `GodwitWorker.runIfRequested`.
+    /// An interrupted run has left work that was made for something else.
+    case otherRun
+    /// The program is not prepared to be its own worker.
     case workerForgotten
     /// A fault of Godwit itself.
     case fault
@@ -226,7 +228,7 @@ extension MigrationFailure.Kind {
     case .policyFailed: 134170
     case .objectsInvalid: 1560
     case .invalidRequest, .systemResources, .storeUnsupported, .notMigratable, .lossRefused,
-      .storesDiffer, .workerForgotten, .fault:
+      .storesDiffer, .otherRun, .workerForgotten, .fault:
       134110
     }
   }

@@ -21,6 +21,7 @@ extension StoreMigration {
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent
     request.discardsOld = discardsOld
+    request.restarts = restarts
     request.keepsRecord = keepsRecord
     request.copiesIfCurrent = copiesIfCurrent
     request.namesVersions = namesVersions

@@ -60,7 +60,8 @@ extension MigrationFailure {
     case .foreignModel(let store, let hashes, let target, let others):
       self.init(store: store, hashes: hashes, target: target, others: others)
     case .accountsDiffer(let mismatches): self.init(mismatches)
-    case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull:
+    case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull,
+      .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged:
       self.init(place: error)
     case .workOrderFailed, .workerNotStarted, .manifestForeign, .manifestUnreadable,
       .verificationFailed, .resultDamaged:

@@ -2,6 +2,22 @@ import MigrationCoordinator
 import MigrationEngine
 import Schema
 
+extension HandoverNote {
+  /// What is left to do, and what it means.
+  package var sentence: String {
+    switch kind {
+    case .notSynced:
+      "\(path) could not be synchronized (\(cause)): everything is in its place, and a power cut may "
+        + "bring the state before back."
+    case .notRemoved:
+      "\(path) could not be removed (\(cause)): everything else is done; `godwit discard` tries again."
+    case .foreign: "\(path) was left alone, since Godwit did not make it."
+    case .otherNames:
+      "\(path) has other names (hard links), which still lead to the store before the migration."
+    }
+  }
+}
+
 extension MigrationReport {
   /// The most sentences on missing files, and on violations.
   private static let (mostFiles, mostViolations) = (5, 100)
@@ -33,7 +49,7 @@ extension MigrationReport {
     if let reason = modelCacheOmitted {
       notes.append("the store carries no model of its own: \(reason).")
     }
-    return notes
+    return notes + handoverNotes.map(\.sentence)
   }
 
   private var missingFileNotes: [String] {

@@ -25,6 +25,28 @@ extension MigrationFailure {
       self.init(
         .cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
     case .diskFull(let shortages): self.init(.cannotWrite, shortages.map(\.sentence))
+    case .nameTooLong(let path, let most):
+      self.init(
+        .usage,
+        "the name of \(path) has more than the \(most) bytes that leave room for the names made from "
+          + "it: take a shorter name.")
+    case .keptListUnreadable(let path):
+      self.init(
+        .cannotCreate,
+        "\(path) is not the list of kept stores that Godwit wrote: nothing was touched; move it away."
+      )
+    case .otherRun(let work, let differences):
+      self.init(
+        .cannotCreate,
+        "\(work) holds what an interrupted run has done, and \(differences.sentence): start the "
+          + "command as it was then to go on, or with --restart to begin anew.")
+    case .nothingKept(let store):
+      self.init(.notFound, "no old store of \(store) is kept: there is nothing to go back to.")
+    case .keptChanged(let kept):
+      self.init(
+        .cannotCreate,
+        "\(kept) is not as it was kept: something wrote to it or lies beside it; nothing was touched."
+      )
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
   }
@@ -57,6 +79,25 @@ extension MigrationFailure {
           + "check the disk.")
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
+  }
+}
+
+extension [RunDifference] {
+  /// What differs, as the end of a sentence.
+  fileprivate var sentence: String {
+    let facts = map { difference in
+      switch difference {
+      case .store: "the store has changed since"
+      case .sourceModel: "the store had another model"
+      case .targetModel: "it was to another model"
+      case .route: "it went over other versions"
+      case .mappings: "it used other mapping models"
+      case .option(let name, let earlier):
+        earlier.isEmpty ? "it was without \(name)" : "it was with \(name) \(earlier)"
+      case .version(let version): "it was Godwit \(version)"
+      }
+    }
+    return facts.joined(separator: ", ")
   }
 }
 

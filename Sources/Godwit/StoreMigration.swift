@@ -53,8 +53,10 @@ public struct StoreMigration: Sendable {
   public var allowedLoss = AllowedLoss.none
   /// Whether the old store is removed once the new one has replaced it.
   public var discardsOld = false
-  /// Whether a record of the outcome remains beside the store and the output, for
-  /// ``MigrationMonitor``.
+  /// Whether what an interrupted run has done is removed instead of taken up.
+  public var restarts = false
+  /// Whether a record of the outcome stays beside the store and the output, where
+  /// ``MigrationMonitor`` finds it.
   public var keepsRecord = false
   /// Whether a store that has the target's model is copied to the output; otherwise there is no
   /// output.

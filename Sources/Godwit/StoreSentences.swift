@@ -76,7 +76,8 @@ extension MigrationFailure {
     case .cannotWrite:
       self.init(
         .cannotWrite,
-        "\(file) cannot be written\(Self.cause(error)): check the disk's space and permissions.")
+        "\(file) cannot be written\(Self.cause(error)): its disk is full or reports a fault; make room "
+          + "or check it.")
     case .notPermitted:
       self.init(
         .cannotCreate,

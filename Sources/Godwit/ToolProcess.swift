@@ -1,10 +1,14 @@
+import Planning
 import SystemCalls
 package import SystemPackage
 
 /// What a command line needs from its process.
 package enum ToolProcess {
-  /// Makes writes to closed pipes fail instead of ending the process, and raises the limit of open
-  /// files to the maximum.
+  /// The version of Godwit.
+  package static let version = GodwitVersion.current
+
+  /// Lets writes to closed pipes fail instead of ending the process, and takes as many open files
+  /// as the system allows.
   package static func prepare() throws {
     try Processes.ignoreBrokenPipes()
     _ = try Processes.raiseDescriptorLimit()

@@ -19,10 +19,11 @@ struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "godwit",
     abstract: "Migrates Core Data SQLite stores without Core Data.",
-    version: "0.1.0",
+    version: ToolProcess.version,
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, InspectCommand.self,
       CheckCommand.self, MapCommand.self, VerifyCommand.self, GenerateCommand.self,
+      ListCommand.self, RollbackCommand.self, FinishCommand.self, DiscardCommand.self,
     ])
 
   fileprivate static func execute() async {

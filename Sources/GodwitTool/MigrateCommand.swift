@@ -47,6 +47,9 @@ struct MigrateCommand: AsyncParsableCommand {
   @Flag(help: "Remove the old store once the new one has taken its place.")
   var discardOld = false
 
+  @Flag(help: "Remove what an interrupted run has done, and begin anew.")
+  var restart = false
+
   @Flag(help: "Print every SQL statement with its plan and its time on standard error.")
   var logSQL = false
 
@@ -84,6 +87,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.journalMode = journalMode
     migration.verification = verify
     migration.discardsOld = discardOld
+    migration.restarts = restart
     migration.logsSQL = logSQL
     migration.engine = engine
     migration.keepsRecord = !noRecord

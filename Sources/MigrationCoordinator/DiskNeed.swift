@@ -100,8 +100,22 @@ extension Workspace {
       (paths.work, max(0, inside - there), isInside ? "work and the new store" : "work"),
       (Files.parent(of: paths.result), isInside ? 0 : max(0, need.result - made), "the new store"),
       (Files.parent(of: paths.destination), need.external, "external files"),
+      (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
     ])
     if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+  }
+
+  /// Throws where what is left to be written once the result is made has no room.
+  func requireSpace(forExternal bytes: Int64) throws {
+    let shortages = try DiskShortage.find([
+      (Files.parent(of: paths.destination), bytes, "external files"),
+      (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
+    ])
+    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+  }
+
+  private func copyOfOld() throws -> Int64 {
+    keepsByCopy ? try Files.fileStatusIfPresent(paths.destination)?.size ?? 0 : 0
   }
 
   private static func bytes(in folder: FilePath, but left: FilePath) -> Int64 {
@@ -111,6 +125,14 @@ extension Workspace {
       let status = try? Files.fileStatusIfPresent(path, followLinks: false)
       return path == left || status?.kind != .file ? sum : sum + (status?.size ?? 0)
     }
+  }
+}
+
+extension StoreSurvey {
+  /// The bytes of the store with the changes that lie beside it.
+  var sourceBytes: Int64 {
+    let folded = try? Files.fileStatus(access.readable).size
+    return max(access.fingerprint.bytes, folded ?? 0)
   }
 }
 

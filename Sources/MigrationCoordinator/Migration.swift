@@ -71,37 +71,87 @@ package struct Migration: Sendable {
     {
       return try finish(output, paths: paths)
     }
+    try request.requireShortNames()
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
     let target = try TargetModel(paths: request.target, configuration: request.configuration)
-    let workspace = try Workspace.open(paths, store: request.store)
+    var workspace = try Workspace.open(paths, store: request.store)
     // A journal that cannot be followed stays, with its folder.
-    try SwapJournal(paths).recover()
+    let recovery = try SwapJournal(paths).recover()
+    if request.output == nil { try KeptStores(of: request.store).removeUnfinished() }
+    if request.restarts { try workspace.clear() }
+    var work = try Work(in: workspace, wasSwapped: recovery == .ended)
     do {
       keeper.begin(workspace.paths)
-      let report = try await run(target, workspace: workspace, keeper: keeper, progress: progress)
-      try remove(workspace)
+      if request.keepsOld {
+        _ = try KeptStores(of: request.store).entries()
+        workspace.keepsByCopy = try workspace.findsNoLinks()
+      }
+      var report = try await run(
+        target, workspace: workspace, keeper: keeper, work: &work, progress: progress)
+      if work.isOwn { report.handoverNotes += remove(workspace) }
       return report
     } catch is CancellationError {
       throw MigrationError.interrupted(work: paths.work)
     } catch {
-      // Only an interrupted migration can be resumed, and keeps its work folder.
-      try? remove(workspace)
+      leave(workspace, work: work, after: error)
       throw error
     }
   }
 
-  private func remove(_ workspace: Workspace) throws {
-    for path in try workspace.remove() {
-      logger.warning(
-        "left in the work folder, since Godwit did not make it",
-        metadata: [
-          "path": "\(path)"
-        ])
+  /// Whose the work is that lies in the work folder.
+  private struct Work {
+    /// Whether it is this run's, or nobody's.
+    var isOwn: Bool
+    /// Whether there was something done before this run.
+    let wasThere: Bool
+    /// Whether an earlier run had swapped the store, and was cut off then.
+    let wasSwapped: Bool
+
+    init(in workspace: Workspace, wasSwapped: Bool) throws {
+      isOwn = try workspace.runInputs() == nil
+      wasThere = try workspace.hasDoneSomething
+      self.wasSwapped = wasSwapped
     }
   }
 
+  /// Removes the work folder after a failure, unless a later run goes on from what is in it.
+  private func leave(_ workspace: Workspace, work: Work, after error: any Error) {
+    // What cannot be undone now is undone by the next run, which finds the journal.
+    guard (try? SwapJournal(request.paths).recover()) == .undone, work.isOwn else { return }
+    if keepsWork(work, in: workspace, after: error) {
+      logger.warning(
+        "what is done so far stays in the work folder, and the same command goes on from there",
+        metadata: ["path": "\(request.paths.work)"])
+      return
+    }
+    _ = remove(workspace)
+  }
+
+  /// Whether an error leaves the work worth something: what the system lacks may be there later,
+  /// and a refusal says nothing of what is done.
+  private func keepsWork(_ work: Work, in workspace: Workspace, after error: any Error) -> Bool {
+    if case .changedDuringMigration? = (error as? StoreError)?.problem { return false }
+    guard (try? workspace.hasDoneSomething) == true else { return false }
+    let status = words.failure(error).exitStatus
+    let isOfSystem = [69, 71, 74].contains(status)
+    let isOfWork = [65, 70].contains(status)
+    return isOfSystem || (work.wasThere && !isOfWork)
+  }
+
+  /// Removes the work folder; what is left of it harms nobody.
+  private func remove(_ workspace: Workspace) -> [HandoverNote] {
+    var notes: [HandoverNote] = []
+    HandoverNote.collect(.notRemoved, at: workspace.paths.work, in: &notes) {
+      for path in try workspace.remove() {
+        logger.warning(
+          "left in the work folder, since Godwit did not make it", metadata: ["path": "\(path)"])
+      }
+    }
+    return notes
+  }
+
   private func run(
-    _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper,
+    _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work,
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let reporter = ProgressReporter(
@@ -111,8 +161,10 @@ package struct Migration: Sendable {
       let survey = try survey(target: target, paths: workspace.paths)
       let prepared = try PreparedMigration(request: request, target: target, survey: survey)
       guard let found = prepared.route else {
-        return try current(survey, workspace: workspace, keeper: keeper)
+        return try current(survey, workspace: workspace, keeper: keeper, work: &work)
       }
+      try workspace.begin(RunInputs(request, prepared: prepared))
+      work.isOwn = true
       var report: MigrationReport
       do {
         report = try await migrate(
@@ -146,16 +198,24 @@ package struct Migration: Sendable {
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
     let workspace = try Workspace.open(paths, store: request.store)
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
-    try remove(workspace)
-    return report(.finishedEarlier)
+    var report = report(.finishedEarlier)
+    report.handoverNotes = remove(workspace)
+    return report
   }
 
   /// Copies a store that already has the target's model to the output, if that was asked for.
   private func current(
-    _ survey: StoreSurvey, workspace: Workspace, keeper: OutcomeKeeper
+    _ survey: StoreSurvey, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work
   ) throws -> MigrationReport {
-    guard request.copiesIfCurrent, let output = request.output else {
-      return report(.alreadyCurrent)
+    let earlier = try workspace.runInputs()
+    // What was done for this store, to make another one of it, still serves.
+    work.isOwn =
+      work.wasSwapped || earlier?.isMade(for: survey.access.fingerprint) != true
+    guard request.copiesIfCurrent, request.output != nil else {
+      return report(work.wasSwapped ? .finishedEarlier : .alreadyCurrent)
+    }
+    guard work.isOwn else {
+      throw MigrationError.otherRun(work: workspace.paths.work, [.targetModel])
     }
     let result = workspace.paths.result
     try Files.removeRegularFile(result)
@@ -165,13 +225,10 @@ package struct Migration: Sendable {
     }
     let files = ExternalFiles(schema: survey.schema, result: result, names: ExternalNames())
     var report = report(.copied)
-    report.missingExternalFiles = try files.bring(from: request.store, to: output)
     guard try SourceFingerprint(of: request.store) == survey.access.fingerprint else {
       throw StoreError(problem: .changedDuringMigration, store: request.store)
     }
-    _ = try ResultHandover(
-      request: request, survey: survey, files: files, paths: workspace.paths
-    ).run()
+    try hand(over: files, from: request.store, survey: survey, workspace: workspace, in: &report)
     try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
     return report
   }
@@ -203,11 +260,33 @@ package struct Migration: Sendable {
     let files = ExternalFiles(
       schema: try StoreSchema(stages[stages.count - 1].destination.model),
       result: workspace.paths.result, names: made.last.externalNames)
-    let missing = try files.bring(from: made.lastStore, to: request.destination)
-    report.missingExternalFiles = Set(report.missingExternalFiles + missing).sorted()
-    report.oldStore = try ResultHandover(
-      request: request, survey: survey, files: files, paths: workspace.paths
-    ).run()?.string
+    try hand(
+      over: files, from: made.lastStore, survey: survey, workspace: workspace, in: &report)
     return report
+  }
+
+  /// Brings the external files of a result, and puts it where it belongs.
+  private func hand(
+    over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
+    in report: inout MigrationReport
+  ) throws {
+    let copies = store == request.destination ? 0 : MigrationPaths.externalBytes(of: store)
+    let there = MigrationPaths.externalBytes(of: request.destination)
+    try workspace.requireSpace(forExternal: max(0, copies - there))
+    var brought = ExternalFiles.Brought()
+    do {
+      try files.bring(from: store, to: request.destination, into: &brought)
+      report.missingExternalFiles =
+        Set(report.missingExternalFiles + brought.missing).sorted()
+      let outcome = try ResultHandover(
+        request: request, survey: survey, files: files, paths: workspace.paths
+      ).run()
+      report.oldStore = outcome.oldStore?.string
+      report.handoverNotes += outcome.notes
+    } catch {
+      // Nothing names them, and the next run copies them again.
+      brought.remove()
+      throw error
+    }
   }
 }

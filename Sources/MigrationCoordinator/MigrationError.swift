@@ -51,6 +51,17 @@ package enum MigrationError: Error, Sendable {
   case alreadyRunning(store: FilePath, lock: FilePath)
   /// A file is in the way of the output, or of a log or an external file beside it.
   case outputExists(FilePath)
+  /// The name of the destination is longer than so many bytes, which leaves no room for the names
+  /// that are made from it.
+  case nameTooLong(FilePath, most: Int)
+  /// The list of kept stores is somebody else's file, or damaged.
+  case keptListUnreadable(FilePath)
+  /// No old store is kept beside the store.
+  case nothingKept(store: FilePath)
+  /// A kept store is not the one that was kept.
+  case keptChanged(FilePath)
+  /// An interrupted run has left work that was made for something else.
+  case otherRun(work: FilePath, [RunDifference])
   /// The work folder cannot be created in this folder.
   case folderNotWritable(FilePath, cause: any Error)
   /// The work folder was not made by Godwit, or not for this migration.

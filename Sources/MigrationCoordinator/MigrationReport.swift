@@ -167,6 +167,8 @@ package struct MigrationReport: Codable, Sendable {
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted run was taken over.
   package var resumed = false
+  /// What failed once the result was in its place.
+  package var handoverNotes: [HandoverNote] = []
 }
 
 extension MigrationReport {

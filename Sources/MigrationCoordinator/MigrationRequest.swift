@@ -60,6 +60,8 @@ package struct MigrationRequest: Sendable {
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.
   package var discardsOld = false
+  /// Removes what an interrupted run has done instead of taking it up.
+  package var restarts = false
   /// Whether workers log their SQL statements.
   package var logsSQL = false
   /// The engine to use.
@@ -104,6 +106,9 @@ package struct MigrationRequest: Sendable {
 
   /// The path of the store that is made.
   package var destination: FilePath { output ?? store }
+
+  /// Whether the old store gets another name, under which it stays.
+  var keepsOld: Bool { output == nil && !discardsOld }
 
   /// The same request with absolute paths of store, output and work folder, without links.
   ///

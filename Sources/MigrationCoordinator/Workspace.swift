@@ -6,6 +6,8 @@ import SystemPackage
 /// The work folder of one migration, locked against other migrations of the same destination.
 struct Workspace {
   var paths: MigrationPaths
+  /// Whether the old store is kept as a copy, for which there has to be room.
+  var keepsByCopy = false
   private let lock: FileLock
   let wasThere: Bool
 
@@ -62,7 +64,7 @@ struct Workspace {
   /// - Returns: entries that remain because Godwit did not create them.
   @discardableResult
   func remove() throws -> [FilePath] {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"] {
       try Files.removeRegularFile(FilePath("\(paths.result)\(suffix)"))
     }
     return try folder.remove()

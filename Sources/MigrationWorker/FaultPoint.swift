@@ -23,7 +23,8 @@ extension FaultPoint {
         case .workerSecondFlush: number == 2
         case .workerLastFlush: isLast
         case .coordinatorMigrating, .coordinatorAssembled, .coordinatorStageNamed,
-          .coordinatorStageDone, .coordinatorOutput, .coordinatorNamed, .coordinatorExchanged:
+          .coordinatorStageDone, .coordinatorOutput, .coordinatorJournaled, .coordinatorKept,
+          .coordinatorSwapped:
           false
         }
       if isHere { kill(getpid(), SIGKILL) }

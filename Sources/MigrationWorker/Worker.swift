@@ -74,7 +74,7 @@ package struct Worker {
       manifest.digestsRows = shard.digestsRows
       manifest.read = shard.read
       try Files.writeFileAtomically(
-        Array(JSONEncoder().encode(VersionedFile(manifest))), to: FilePath(document.manifest),
+        VersionedFile(manifest).sealed(), to: FilePath(document.manifest),
         syncs: document.syncs)
       flusher?.change { record in
         record.state = .done

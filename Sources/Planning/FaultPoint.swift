@@ -19,10 +19,12 @@ package enum FaultPoint: String, CaseIterable, Sendable {
   case coordinatorStageDone = "coordinator:stage-done"
   /// The output has its name, and the work folder is still there.
   case coordinatorOutput = "coordinator:output"
-  /// The new store has the name under which the old one will be kept.
-  case coordinatorNamed = "coordinator:named"
+  /// A journal says what the swap is about to do, and nothing is done.
+  case coordinatorJournaled = "coordinator:journaled"
+  /// The old store has the second name under which it will be kept.
+  case coordinatorKept = "coordinator:kept"
   /// The new store has the name of the old one, and the folder is not synced.
-  case coordinatorExchanged = "coordinator:exchanged"
+  case coordinatorSwapped = "coordinator:swapped"
 
   /// The environment variable that names the point at which a process dies.
   package static let variable = "GODWIT_FAULT"

@@ -51,6 +51,8 @@ package struct MigrationPaths: Hashable, Sendable {
   package var lock: FilePath { work.appending("godwit.lock") }
   /// `…godwit/plan.json`, the plan.
   package var plan: FilePath { work.appending("plan.json") }
+  /// `…godwit/run.json`, what the run was made for.
+  package var run: FilePath { work.appending("run.json") }
   /// `…godwit/status.mdb`, the status file.
   package var status: FilePath { work.appending("status.mdb") }
   /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.

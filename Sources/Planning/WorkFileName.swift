@@ -35,8 +35,8 @@ package enum WorkFileName: Hashable, Sendable {
   }
 
   private static let files: Set<Substring> = [
-    "plan.json", "status.mdb", "status.mdb-lock", "swap.json", "claims", "renumbered",
-    "places.sqlite.making",
+    "plan.json", "run.json", "status.mdb", "status.mdb-lock", "swap.json", "claims", "renumbered",
+    "places.sqlite.making", "result.sqlite-kept", "result.sqlite-link", "result.sqlite-probe",
   ]
   private static let databases: Set<Substring> = [
     "source.sqlite", "result.sqlite", "skeleton.sqlite", "places.sqlite",

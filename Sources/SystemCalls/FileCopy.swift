@@ -43,8 +43,8 @@ extension Files {
     }
   }
 
-  /// Copies the mode and, where permitted, owner and group; returns false if the owner was not
-  /// permitted.
+  /// Gives a file or a folder the mode and, where permitted, the owner, the group and the extended
+  /// attributes of another one; false when the owner was not permitted.
   @discardableResult
   package static func copyAttributes(from: FilePath, to: FilePath) throws(SystemCallError) -> Bool {
     let wanted = try fileStatus(from)
@@ -54,10 +54,22 @@ extension Files {
       // A member of the group may set it without the right to change the owner.
       _ = to.withPlatformString { csystem_set_owner($0, .max, wanted.group) }
     }
+    // Some attributes belong to the system, and not every file system has any.
+    _ = from.withPlatformString { from in
+      to.withPlatformString { csystem_copy_attributes(from, $0) }
+    }
     let mode = CInterop.Mode(wanted.mode)
     try check(
       to.withPlatformString { csystem_set_mode($0, mode) }, operation: .setAttributes, path: to)
     return isOwned
+  }
+
+  /// Gives a file the time of the last change of another one.
+  package static func setModified(_ path: FilePath, from other: FilePath) throws(SystemCallError) {
+    let code = other.withPlatformString { other in
+      path.withPlatformString { csystem_copy_modified(other, $0) }
+    }
+    try check(code, operation: .setAttributes, path: path)
   }
 
   private static func copyBytes(

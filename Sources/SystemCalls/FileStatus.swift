@@ -19,6 +19,8 @@ package struct FileStatus: Hashable, Sendable {
   package var group: UInt32
   /// The file type.
   package var kind: Kind
+  /// How many names the file has.
+  package var links: UInt32
 
   /// The file types; `other` has pipes, sockets and devices.
   package enum Kind: Sendable {
@@ -46,6 +48,7 @@ package struct FileStatus: Hashable, Sendable {
     mode = status.mode & 0o7777
     owner = status.owner
     group = status.group
+    links = status.links
     // The type lies in the bits 12...15 by POSIX usage; Glibc does not import S_ISREG.
     kind =
       switch status.mode & 0o170000 {

@@ -12,29 +12,37 @@ package enum Files {}
 // MARK: - Names
 
 extension Files {
-  /// Exchanges the files of two paths in one step.
+  /// Renames unless the new name is taken (`.fileExists`).
   ///
-  /// - Throws: `SystemCallError`, with `.invalidArgument`, `.noFunction` or `.notSupported` if the
-  ///   file system cannot.
-  package static func exchange(
-    _ first: FilePath, _ second: FilePath
-  ) throws(SystemCallError) {
-    let code = first.withPlatformString { first in
-      second.withPlatformString { csystem_exchange(first, $0) }
-    }
-    try check(code, operation: .exchange, path: first)
-  }
-
-  /// Renames a file.
-  ///
-  /// - Throws: `SystemCallError`, with `.fileExists` if the new path is taken.
+  /// Where the file system knows no renames with conditions (NFS, many of FUSE), the new name is a
+  /// second one before the old one goes; where it knows no second names either, somebody else could
+  /// take the new name between the look and the rename.
   package static func renameNoReplace(
     _ from: FilePath, to: FilePath
   ) throws(SystemCallError) {
     let code = from.withPlatformString { from in
       to.withPlatformString { csystem_rename_no_replace(from, $0) }
     }
-    try check(code, operation: .rename, path: from)
+    let refusals: [Errno] = [.invalidArgument, .noFunction, .notSupported]
+    guard refusals.contains(Errno(rawValue: -code)) else {
+      try check(code, operation: .rename, path: from)
+      return
+    }
+    do throws(SystemCallError) {
+      try link(from: from, to: to)
+    } catch {
+      guard error.refusesLink else { throw error }
+      guard try fileStatusIfPresent(to, followLinks: false) == nil else {
+        throw SystemCallError(operation: .rename, path: from, errno: .fileExists)
+      }
+      return try rename(from, to: to)
+    }
+    do throws(SystemCallError) {
+      try remove(from)
+    } catch {
+      _ = try? remove(to)  // the failure that counts is the first
+      throw error
+    }
   }
 
   /// Creates a hard link.

@@ -5,7 +5,7 @@ package struct SystemCallError: Error, Hashable, Sendable {
   /// What was attempted; several system calls may belong to one operation.
   package enum Operation: String, Sendable {
     /// On contents and names of files.
-    case open, read, write, reserve, synchronize, lock, rename, link, exchange, remove, copy
+    case open, read, write, reserve, synchronize, lock, rename, link, remove, copy
     /// On attributes, folders and file systems.
     case status, setAttributes, listDirectory, createDirectory, freeSpace, fileSystemKind
     /// On the process itself.
@@ -24,6 +24,14 @@ package struct SystemCallError: Error, Hashable, Sendable {
     self.operation = operation
     self.path = path
     self.errno = errno
+  }
+
+  /// Whether a file cannot get a second name there: the file system or its owner forbids it.
+  package var refusesLink: Bool {
+    let refusals: [Errno] = [
+      .notPermitted, .notSupported, .noFunction, .tooManyLinks, .improperLink, .invalidArgument,
+    ]
+    return operation == .link && refusals.contains(errno)
   }
 }
 

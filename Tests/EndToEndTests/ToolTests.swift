@@ -39,7 +39,8 @@ import Testing
     let outcome = try await migrate(["--workers", "2", "--verify", "full"])
     #expect(outcome.status == 0, "\(outcome.standardError)")
     let left = try names
-    #expect(left.count == 2 && left[0] == "Store.sqlite")
+    #expect(left.count == 3 && left[0] == "Store.sqlite")
+    #expect(left[2] == "Store.sqlite.godwit-kept.json")
     let kept = folder.appending(left[1])
     #expect(try Data(contentsOf: URL(filePath: kept.string)) == old)
     let verified = try await BuiltTool.run(["verify", kept.string, store.string])
@@ -78,7 +79,7 @@ import Testing
     #expect(resumed.status == 0, "\(resumed.standardError)")
     let text = try String(contentsOfFile: report.string, encoding: .utf8)
     #expect(text.contains("\"resumed\" : true") || text.contains("\"resumed\":true"))
-    #expect(try names.count == 3)
+    #expect(try names.count == 4)
   }
 
   @Test(
@@ -106,7 +107,9 @@ import Testing
 
   @Test(
     .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
-    arguments: [FaultPoint.coordinatorAssembled, .coordinatorNamed, .coordinatorExchanged],
+    arguments: [
+      FaultPoint.coordinatorAssembled, .coordinatorJournaled, .coordinatorKept, .coordinatorSwapped,
+    ],
     ["sql", "pages"])
   func `a store in its place is whole whenever the coordinator is killed`(
     fault: FaultPoint, engine: String
@@ -117,7 +120,7 @@ import Testing
     #expect(try await migrate(["--output", plain.string]).status == 0)
     let more = ["--range-rows", "200", "--workers", "2", "--engine", engine]
     #expect(try await migrate(more, faults: fault).status == -9)
-    #expect(try vacuumed(store) == (fault == .coordinatorExchanged ? vacuumed(plain) : old))
+    #expect(try vacuumed(store) == (fault == .coordinatorSwapped ? vacuumed(plain) : old))
     let again = try await migrate(more)
     #expect(again.status == 0, "\(again.standardError)")
     #expect(try vacuumed(store) == vacuumed(plain))

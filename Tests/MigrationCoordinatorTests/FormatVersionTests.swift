@@ -16,9 +16,9 @@ import Testing
 /// Files that another version of Godwit left are not taken up, and nothing is lost by that.
 @Suite(.scratchFolder) struct FormatVersionTests {
   /// Has a file name another version of its format than the one it has.
-  private func change(_ path: FilePath, to version: Int? = 2) throws {
+  private func change(_ path: FilePath, to version: Int? = 2, from own: Int = 1) throws {
     let text = String(decoding: try Files.readFile(path, limit: 1 << 26), as: UTF8.self)
-    let parts = text.split(separator: "\"format\":1", omittingEmptySubsequences: false)
+    let parts = text.split(separator: "\"format\":\(own)", omittingEmptySubsequences: false)
     try #require(parts.count == 2, "\(path) names the version of its format once")
     let other = version.map { "\"format\":\($0)" } ?? "\"other\":1"
     try Files.writeFileAtomically(Array(parts.joined(separator: other).utf8), to: path)
@@ -73,7 +73,7 @@ import Testing
     let documents = try Files.listDirectory(paths.work).filter { $0.extension == "json" }
     #expect(
       documents.map(\.string).sorted()
-        == ["godwit.json", "plan.json", "shard-1.json", "shard-2.json"])
+        == ["godwit.json", "plan.json", "run.json", "shard-1.json", "shard-2.json"])
     for name in documents {
       let data = Data(try Files.readFile(paths.work.appending(name), limit: 1 << 26))
       let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
@@ -87,14 +87,14 @@ import Testing
     try await expectRefusal(given, paths)
   }
 
-  @Test(arguments: [2, nil])
+  @Test(arguments: [1, 3, nil])
   func `a swap of another version is refused and stays`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
     let named = FilePath("\(try Files.resolved(given.store)).before-20260101-000000")
     try Files.writeFileAtomically([1], to: named)
     try SwapJournal(MigrationPaths(destination: Files.resolved(given.store)))
-      .begin(named, named: named)
-    try change(paths.swapJournal, to: version)
+      .begin(.init(result: .init(try Files.fileStatus(named))))
+    try change(paths.swapJournal, to: version, from: 2)
     try await expectRefusal(given, paths, version ?? 0)
   }
 
@@ -104,9 +104,9 @@ import Testing
     let paths = MigrationPaths(destination: output)
     _ = try Workspace.open(paths, store: given.store)
     try Files.writeFileAtomically([1], to: output)
-    try SwapJournal(paths).begin(output, named: output, isLast: true)
-    try change(paths.swapJournal)
-    try await expectRefusal(given, paths, request: given.request(output: output))
+    try SwapJournal(paths).begin(.init(result: .init(try Files.fileStatus(output))))
+    try change(paths.swapJournal, to: 3, from: 2)
+    try await expectRefusal(given, paths, 3, request: given.request(output: output))
   }
 
   /// Refused by name, with every file as it was.

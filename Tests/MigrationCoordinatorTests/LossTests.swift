@@ -273,12 +273,11 @@ struct TamperingLauncher: WorkerLauncher {
   func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
     let ending = try await InProcessLauncher(policies: policies).run(document)
     let path = FilePath(document.manifest)
-    var manifest = try JSONDecoder().decode(
-      VersionedFile<ShardManifest>.self, from: Data(Files.readFile(path, limit: 1 << 26))
+    var manifest = try VersionedFile<ShardManifest>(
+      sealed: Files.readFile(path, limit: 1 << 26)
     ).content
     change(&manifest)
-    try Files.writeFileAtomically(
-      Array(JSONEncoder().encode(VersionedFile(manifest))), to: path)
+    try Files.writeFileAtomically(VersionedFile(manifest).sealed(), to: path)
     return ending
   }
 }

@@ -27,6 +27,7 @@ import Testing
     #expect(
       try given.names == [
         "New.mom", "Shop.sqlite", FilePath(kept).lastComponent?.string ?? "",
+        "Shop.sqlite.godwit-kept.json",
       ])
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.metadata().versionHashes == GivenMigration.new.versionHashes())

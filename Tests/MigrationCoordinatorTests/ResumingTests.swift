@@ -36,7 +36,7 @@ import Testing
     #expect(report.workOrders.count == 4)
     #expect(Set(second.starts) == ["3.1", "4.1"])
     #expect(report.resumed)
-    #expect(try given.names.count == 3)
+    #expect(try given.names.count == 4)
     let expected = given.folder.appending("Expected.sqlite")
     let kept = FilePath(try #require(report.oldStore))
     var request = given.request(output: expected)
@@ -45,14 +45,33 @@ import Testing
     #expect(try StoreDump.text(of: given.store) == StoreDump.text(of: expected))
   }
 
-  @Test func `a source that has changed meanwhile is migrated anew`() async throws {
+  /// Refused for that difference alone, and nothing that was done is touched.
+  private func expectOtherRun(
+    _ difference: RunDifference, of request: MigrationRequest, in given: GivenMigration
+  ) async throws {
+    let work = MigrationPaths(destination: given.store).work
+    let before = try Files.listDirectory(work)
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .otherRun(_, let found)? = error, found == [difference] else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try Set(before).isSubset(of: Files.listDirectory(work)))
+  }
+
+  @Test func `a source that has changed meanwhile is migrated anew, where that is asked for`()
+    async throws
+  {
     let given = try GivenMigration()
     try await interrupt(given)
     let connection = try StoreConnection.writable(given.store)
     try connection.run { try $0.execute(sql: "UPDATE ZTAG SET ZWORD = 'new'") }
     try connection.queue.close()
+    try await expectOtherRun(.store, of: given.request(rangeRows: 10), in: given)
     let second = FaultyLauncher { _, _ in nil }
-    let report = try await given.run(given.request(rangeRows: 10), second)
+    var request = given.request(rangeRows: 10)
+    request.restarts = true
+    let report = try await given.run(request, second)
     #expect(second.starts.count == 4)
     #expect(!report.resumed)
     let reader = try StoreReader(immutable: given.store)
@@ -89,11 +108,15 @@ import Testing
     #expect(faults == ["ok"])
   }
 
-  @Test func `other ranges make another plan`() async throws {
+  @Test func `other ranges make another plan, where that is asked for`() async throws {
     let given = try GivenMigration()
     try await interrupt(given)
+    try await expectOtherRun(
+      .option("--range-rows", earlier: "10"), of: given.request(), in: given)
     let second = FaultyLauncher { _, _ in nil }
-    let report = try await given.run(given.request(), second)
+    var request = given.request()
+    request.restarts = true
+    let report = try await given.run(request, second)
     #expect(second.starts.first == "1.1")
     #expect(!report.resumed)
   }
@@ -105,7 +128,7 @@ import Testing
     }
     let report = try await given.run(given.request(rangeRows: 10), launcher)
     #expect(report.workOrders.map(\.attempts) == [1, 2, 1, 1])
-    #expect(try given.names.count == 3)
+    #expect(try given.names.count == 4)
   }
 }
 

@@ -22,7 +22,7 @@ import Testing
   }
   private var store: FilePath { folder.appending("Shop.sqlite") }
   private var result: FilePath { folder.appending("result.sqlite") }
-  private var kept: FilePath { folder.appending("Shop.sqlite.before-now") }
+  private var kept: FilePath { folder.appending("Shop.sqlite.before-20260101-000000") }
 
   private func make(_ path: FilePath, _ value: Int, mode: String = "DELETE") throws {
     let connection = try StoreConnection.writable(path)
@@ -33,9 +33,10 @@ import Testing
     try connection.queue.close()
   }
 
-  private func swapper() throws -> StoreSwapper {
+  private func swapper(keeps: Bool = true) throws -> StoreSwapper {
     StoreSwapper(
-      store: store, fingerprint: try SourceFingerprint(of: store), kept: kept, journal: journal)
+      store: store, fingerprint: try SourceFingerprint(of: store), kept: keeps ? kept : nil,
+      journal: journal, scratch: paths.result)
   }
 
   private func bytes(_ path: FilePath) throws -> [UInt8] {
@@ -49,7 +50,7 @@ import Testing
     _ swapper: StoreSwapper, _ problem: StoreError.Problem
   ) throws {
     let before = (try bytes(store), try bytes(result), try names)
-    let error = #expect(throws: StoreError.self) { try swapper.swap(result, discardsOld: false) }
+    let error = #expect(throws: StoreError.self) { try swapper.swap(result) }
     #expect(error?.problem == problem)
     #expect((try bytes(store), try bytes(result), try names) == before)
   }
@@ -58,16 +59,17 @@ import Testing
     try make(store, 1)
     try make(result, 2)
     let (old, new) = (try bytes(store), try bytes(result))
-    try swapper().swap(result, discardsOld: false)
+    #expect(try swapper().swap(result).isEmpty)
     #expect(try bytes(store) == new)
     #expect(try bytes(kept) == old)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
+    #expect(
+      try names == ["Shop.sqlite", kept.lastComponent?.string, "Shop.sqlite.godwit-kept.json"])
   }
 
   @Test func `an old store that is not wanted is removed`() throws {
     try make(store, 1)
     try make(result, 2)
-    try swapper().swap(result, discardsOld: true)
+    #expect(try swapper(keeps: false).swap(result).isEmpty)
     #expect(try names == ["Shop.sqlite"])
   }
 
@@ -98,8 +100,9 @@ import Testing
     }
     try Files.writeFileAtomically(
       Array(repeating: 0, count: 32768), to: FilePath(store.string + "-shm"))
-    try swapper().swap(result, discardsOld: false)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
+    #expect(try swapper().swap(result).isEmpty)
+    #expect(
+      try names == ["Shop.sqlite", kept.lastComponent?.string, "Shop.sqlite.godwit-kept.json"])
   }
 
   @Test func `a log with changes is folded into the store that is kept`() throws {
@@ -116,8 +119,9 @@ import Testing
     try queue.close()
     try Files.remove(original)
     try make(result, 2)
-    try swapper().swap(result, discardsOld: false)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
+    #expect(try swapper().swap(result).isEmpty)
+    #expect(
+      try names == ["Shop.sqlite", kept.lastComponent?.string, "Shop.sqlite.godwit-kept.json"])
     let rows = try StoreConnection.immutable(kept).run {
       try Int64.fetchOne($0, sql: "SELECT count(*) FROM t")
     }
@@ -129,30 +133,86 @@ import Testing
     try make(result, 2)
     try Files.writeFileAtomically([7], to: kept)
     let old = try bytes(store)
-    #expect(throws: SystemCallError.self) { try swapper().swap(result, discardsOld: false) }
+    #expect(throws: SystemCallError.self) { try swapper().swap(result) }
     #expect(try bytes(store) == old)
     #expect(try bytes(kept) == [7])
   }
 
-  @Test func `a new store that was named and never exchanged is removed`() throws {
+  @Test func `a swap that was cut off before the rename is undone`() throws {
     try make(store, 1)
     try make(result, 2)
     let old = try bytes(store)
-    try journal.begin(result, named: kept)
-    try Files.rename(result, to: kept)
-    try journal.recover()
-    #expect(try names == ["Shop.sqlite"])
+    let identity = SwapJournal.Identity(try Files.fileStatus(store))
+    var replaced = SwapJournal.Replaced(store: identity, keptFile: identity)
+    replaced.kept = kept.lastComponent?.string
+    let entry = SwapJournal.Entry(
+      result: .init(try Files.fileStatus(result)), replaced: replaced)
+    try journal.begin(entry)
+    try Files.link(from: store, to: kept)
+    #expect(try journal.recover() == .undone)
+    #expect(try names == ["Shop.sqlite", "result.sqlite"])
     #expect(try bytes(store) == old)
-    try journal.recover()
+    #expect(try journal.recover() == .undone)
   }
 
-  @Test func `an old store that was exchanged stays`() throws {
+  @Test func `an old store that was swapped stays`() throws {
     try make(store, 1)
     try make(result, 2)
     let old = try bytes(store)
-    try swapper().swap(result, discardsOld: false)
-    try journal.recover()
+    #expect(try swapper().swap(result).isEmpty)
+    #expect(try journal.recover() == .undone)
     #expect(try bytes(kept) == old)
-    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
+    #expect(
+      try names == ["Shop.sqlite", kept.lastComponent?.string, "Shop.sqlite.godwit-kept.json"])
+  }
+
+  @Test func `a journal touches no file that became another one`() throws {
+    try make(store, 1)
+    try make(result, 2)
+    let identity = SwapJournal.Identity(try Files.fileStatus(result))
+    var replaced = SwapJournal.Replaced(store: identity, keptFile: identity)
+    replaced.kept = kept.lastComponent?.string
+    try journal.begin(.init(result: identity, replaced: replaced))
+    try make(kept, 3)
+    try Files.remove(result)
+    let before = try (bytes(store), bytes(kept))
+    try journal.recover()
+    #expect(try (bytes(store), bytes(kept)) == before)
+  }
+
+  @Test func `a log at the name of a kept store has it take another name`() throws {
+    try make(store, 1)
+    let list = KeptStores(of: store)
+    let free = try list.freeName(.before)
+    #expect(!free.string.hasSuffix(".2"))
+    for suffix in ["-wal", "-journal", "-shm"] {
+      let taken = FilePath("\(free)\(suffix)")
+      try Files.writeFileAtomically([1], to: taken)
+      #expect(try KeptStores.isOccupied(free))
+      try Files.remove(taken)
+    }
+    let numbered = try list.freeName(.before) { !$0.string.hasSuffix(".3") }
+    #expect(numbered.string.hasSuffix(".3"))
+    #expect(try KeptStores.isName(#require(numbered.lastComponent), of: store))
+  }
+
+  @Test(arguments: [
+    "Shop.sqlite.before-20260101", "Shop.sqlite.before-20260101-000000.1",
+    "Shop.sqlite.before-20260101-000000-wal", "Shop.sqlite.before-2026010a-000000",
+    "Other.sqlite.before-20260101-000000", "Shop.sqlite.during-20260101-000000",
+    "Shop.sqlite.before-20260101-000000.2.3",
+  ])
+  func `a name that Godwit does not give is none of a kept store`(name: String) throws {
+    #expect(try !KeptStores.isName(#require(FilePath.Component(name)), of: store))
+  }
+
+  @Test func `a list of kept stores that is not one is refused`() throws {
+    try make(store, 1)
+    try make(result, 2)
+    try Files.writeFileAtomically(Array("{}".utf8), to: KeptStores(of: store).path)
+    let old = try bytes(store)
+    #expect(throws: MigrationError.self) { try swapper().swap(result) }
+    #expect(try bytes(store) == old)
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.godwit-kept.json", "result.sqlite"])
   }
 }

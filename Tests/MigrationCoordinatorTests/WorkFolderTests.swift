@@ -111,19 +111,29 @@ import Testing
     try workspace.remove()
   }
 
-  @Test func `a journal names a new store beside its destination, or nothing`() throws {
+  @Test func `a journal names kept stores beside its destination, or nothing`() throws {
     let workspace = try Workspace.open(paths, store: destination)
     let journal = SwapJournal(paths)
-    let foreign = destination.removingLastComponent().appending("precious")
-    try write(foreign)
-    try journal.begin(foreign, named: foreign)
-    try journal.recover()
-    #expect(try Files.fileStatusIfPresent(foreign) != nil)
-    let named = FilePath("\(destination).before-20260101-000000")
-    try write(named)
-    try journal.begin(named, named: named)
-    try journal.recover()
-    #expect(try Files.fileStatusIfPresent(named) == nil)
+    try write(destination)
+    let names = [
+      "precious", "sub/Shop.sqlite.before-20260101-000000", "../precious",
+      "Shop.sqlite.before-20260101-000000",
+    ]
+    try Files.createDirectory(destination.removingLastComponent().appending("sub"))
+    for name in names {
+      let file = destination.removingLastComponent().appending(name)
+      try write(file)
+      var replaced = SwapJournal.Replaced(
+        store: .init(try Files.fileStatus(destination)),
+        keptFile: .init(try Files.fileStatus(file)))
+      replaced.kept = name
+      try journal.begin(
+        .init(result: .init(try Files.fileStatus(paths.mark)), replaced: replaced))
+      try journal.recover()
+      let isOwn = name == names.last
+      #expect(try (Files.fileStatusIfPresent(file) == nil) == isOwn, "\(name)")
+      try Files.remove(file)
+    }
     try workspace.remove()
   }
 }

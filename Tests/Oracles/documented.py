@@ -29,7 +29,8 @@ from run import Failure, Tool
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
-COMMANDS = ("check", "plan", "migrate", "status", "verify", "inspect", "map", "generate")
+COMMANDS = ("check", "plan", "migrate", "status", "verify", "inspect", "map", "generate",
+            "list", "rollback", "finish", "discard")
 # Options of other programs that the pages name.
 FOREIGN = {"--static-swift-stdlib": "swift build"}
 # Options that every program has.

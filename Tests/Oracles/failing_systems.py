@@ -8,6 +8,7 @@ Small disks are file systems in memory, which only root may mount; else they are
 usage: failing_systems.py --godwit P [--corpus D] [--scratch S]
 """
 import hashlib
+import json
 import os
 import random
 import re
@@ -177,8 +178,19 @@ def filled_meanwhile(tool, folder, engine, disk):
             pass
     status = process.wait(120)
     text = said(process)
-    words = [re.escape(disk), "does not fit on its disk", "are free"]
-    out = judge(status, text, CANNOT_WRITE, words, ["again"])
+    words = [re.escape(disk), "does not fit on its disk", "are free", "stays in the work folder"]
+    out = judge(status, text, CANNOT_WRITE, words, ["try again", "ermission"])
+    if digest(store.path) != store.before:
+        out.append("the store is not as it was")
+    os.remove(os.path.join(disk, "hog"))
+    report = os.path.join(folder, "report.json")
+    done = store.migrate("--output", os.path.join(disk, "New.sqlite"), "--engine", engine,
+                         "--range-rows", "200", "--workers", "2", "--report", report)
+    if done.returncode:
+        return out + [f"with room: exit {done.returncode}: {done.stderr[-300:]}"]
+    with open(report, encoding="utf-8") as file:
+        if not json.load(file)["resumed"]:
+            out.append("with room everything is done anew")
     return out + store.left()
 
 

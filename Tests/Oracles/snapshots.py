@@ -31,7 +31,8 @@ VOLATILE = {
     "boot", "ended", "made", "peakMemory", "process", "processStart", "run", "seconds", "started",
 }
 MASKS = [
-    (re.compile(r"\.before-\d{8}-\d{6}"), ".before-TIME"),
+    (re.compile(r"\.(before|after)-\d{8}-\d{6}"), r".\1-TIME"),
+    (re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z"), "TIME"),
     (re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z"), "TIME"),
     (re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}(?=[^\n]*run)"), "RUN"),
     (re.compile(r"godwit-[0-9a-f]{8}\b"), "godwit-DIGITS"),
@@ -245,7 +246,7 @@ def outputs(stage):
     stage.write("Swap.sqlite.godwit/godwit.json", json.dumps({
         "format": 1, "id": "0A0A0A0A-0000-4000-8000-000000000000", "store": "/s",
         "destination": os.path.realpath(stage.path("Swap.sqlite")), "madeParent": False}).encode())
-    stage.write("Swap.sqlite.godwit/swap.json", b'{"format":2}')
+    stage.write("Swap.sqlite.godwit/swap.json", b'{"format":1}')
     stage.snap("work-swap", *base, "--output", "Swap.sqlite")
     shutil.copy(stage.path("Old.sqlite"), stage.path("Used.sqlite"))
     db = sqlite3.connect(stage.path("Used.sqlite"), isolation_level=None)
@@ -253,6 +254,44 @@ def outputs(stage):
     stage.snap("store-in-use", "migrate", "Used.sqlite", *TO, "--no-record")
     db.execute("rollback")
     db.close()
+
+
+def upkeep(stage):
+    """The way back, and what is left over."""
+    store = "Back.sqlite"
+    shutil.copy(stage.path("Old.sqlite"), stage.path(store))
+    stage.snap("rollback-nothing", "rollback", store)
+    stage.snap("finish-nothing", "finish", store)
+    stage.need("migrate", store, *TO, "--no-record")
+    stage.snap("list", "list", store)
+    stage.snap("rollback", "rollback", store)
+    stage.snap("list-after-rollback", "list", store)
+    stage.snap("finish", "finish", store)
+    stage.need("migrate", store, *TO, "--no-record")
+    stage.snap("list-json", "list", store, "--json")
+    stage.snap("rollback-json", "rollback", store, "--json")
+    stage.snap("finish-json", "finish", store, "--json")
+    stage.need("migrate", store, *TO, "--no-record")
+    for name in os.listdir(stage.path(".")):
+        if name.startswith(store + ".before-"):
+            stage.write(name, b"changed")
+    stage.snap("rollback-changed", "rollback", store)
+    stage.snap("finish-changed", "finish", store)
+    stage.write("Back.sqlite.godwit-kept.json", b"{}")
+    stage.snap("rollback-foreign-list", "rollback", store)
+    stage.snap("discard-nothing", "discard", store)
+    stage.write("Never.sqlite.godwit/godwit.json", json.dumps({
+        "format": 1, "id": "0A0A0A0A-0000-4000-8000-000000000000", "store": "/s",
+        "destination": os.path.realpath(stage.path("Never.sqlite")),
+        "madeParent": False}).encode())
+    stage.write("Never.sqlite.godwit/photo.jpg", b"x")
+    stage.snap("list-left", "list", "Never.sqlite")
+    stage.snap("discard-left", "discard", "Never.sqlite")
+    os.remove(stage.path("Never.sqlite.godwit/photo.jpg"))
+    stage.snap("discard-json", "discard", "Never.sqlite", "--json")
+    long = "L" * 230 + ".sqlite"
+    shutil.copy(stage.path("Old.sqlite"), stage.path(long))
+    stage.snap("name-too-long", "migrate", long, *TO, "--no-record")
 
 
 def usage(stage):
@@ -293,7 +332,7 @@ def usage(stage):
 def spoken(tool, folder):
     """All that the tool says, by the name of the snapshot."""
     stage = Stage(tool, folder)
-    for part in (helps, documents, inputs, outputs, usage):
+    for part in (helps, documents, inputs, outputs, upkeep, usage):
         part(stage)
     return stage.said
 

@@ -9,22 +9,12 @@ import Testing
     String(decoding: try Files.readFile(path, limit: 1 << 24), as: UTF8.self)
   }
 
-  @Test func `exchanging swaps two names`() throws {
-    let folder = ScratchFolder.current
-    let (first, second) = (folder.appending("first"), folder.appending("second"))
-    try Files.writeFileAtomically("1".utf8, to: first)
-    try Files.writeFileAtomically("2".utf8, to: second)
-    try Files.exchange(first, second)
-    #expect(try read(first) == "2")
-    #expect(try read(second) == "1")
-  }
-
   @Test func `an error tells operation, path and number`() throws {
     let missing: FilePath = "/nonexistent/file"
     #expect(
-      throws: SystemCallError(operation: .exchange, path: missing, errno: .noSuchFileOrDirectory)
+      throws: SystemCallError(operation: .rename, path: missing, errno: .noSuchFileOrDirectory)
     ) {
-      try Files.exchange(missing, missing)
+      try Files.rename(missing, to: missing)
     }
     #expect(throws: SystemCallError(operation: .open, path: missing, errno: .noSuchFileOrDirectory))
     {

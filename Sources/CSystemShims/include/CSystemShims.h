@@ -26,7 +26,6 @@ int csystem_die_with_parent(int signal, pid_t parent);
 int csystem_raise_descriptor_limit(uint64_t *limit);
 int csystem_ignore_signal(int signal);
 
-int csystem_exchange(const char *first, const char *second);
 int csystem_rename_no_replace(const char *from, const char *to);
 int csystem_rename(const char *from, const char *to);
 // Gives a file a second name; links are not followed.
@@ -61,6 +60,10 @@ int csystem_is_readable_and_writable(const char *path);
 
 int csystem_path_status(const char *path, int follow, struct csystem_status *status);
 int csystem_descriptor_status(int descriptor, struct csystem_status *status);
+/// Copies the times of the last change and the last access.
+int csystem_copy_modified(const char *from, const char *to);
+/// Copies the extended attributes, access lists among them; -errno of the first that cannot be.
+int csystem_copy_attributes(const char *from, const char *to);
 int csystem_set_mode(const char *path, mode_t mode);
 /// -1 keeps an owner or a group.
 int csystem_set_owner(const char *path, uid_t owner, gid_t group);

@@ -15,28 +15,46 @@ struct ExternalFiles {
   /// The file names that workers listed while they wrote the result.
   let names: ExternalNames
 
-  /// Copies the files from one store's folder to another's, and returns the names of missing ones.
-  func bring(from store: FilePath, to destination: FilePath) throws -> [String] {
+  /// What came of copying.
+  struct Brought {
+    /// The names that no file has.
+    var missing: [String] = []
+    /// The files that were made.
+    fileprivate var files: [FilePath] = []
+    /// The folders that were made, the outermost first.
+    fileprivate var folders: [FilePath] = []
+
+    /// Removes what was made.
+    func remove() {
+      // What fails here leaves copies that nobody names, and the first failure is the one to tell.
+      for file in files { _ = try? Files.removeRegularFile(file) }
+      for folder in folders.reversed() { _ = try? Files.removeDirectory(folder) }
+    }
+  }
+
+  /// Copies the files from one store's folder to another's.
+  func bring(
+    from store: FilePath, to destination: FilePath, into brought: inout Brought
+  ) throws {
     let source = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
     let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
-    var missing: [String] = []
     var copies: [FilePath.Component] = []
     try forEachName { name in
       guard let component = FilePath.Component(name), component.kind == .regular,
         let size = try Files.fileStatusIfPresent(source.appending(component))?.size
       else {
-        missing.append(name)
+        brought.missing.append(name)
         return
       }
       guard source != target else { return }
-      try Self.copy(component, size: size, from: source, to: target)
+      try Self.copy(component, size: size, from: source, to: target, into: &brought)
       // A few are synced one by one, more of them all at once.
       if copies.count <= Files.fewFiles { copies.append(component) }
     }
     if source != target, try Files.fileStatusIfPresent(target) != nil {
       try Files.syncFiles(copies, in: target)
+      for folder in brought.folders { try Files.syncDirectory(Files.parent(of: folder)) }
     }
-    return missing
   }
 
   /// Calls `body` with each file name that the result refers to, some of them more than once.
@@ -54,10 +72,15 @@ struct ExternalFiles {
   }
 
   private static func copy(
-    _ name: FilePath.Component, size: Int64, from source: FilePath, to target: FilePath
+    _ name: FilePath.Component, size: Int64, from source: FilePath, to target: FilePath,
+    into brought: inout Brought
   ) throws {
-    try Files.createDirectory(Files.parent(of: target))
-    try Files.createDirectory(target)
+    for (folder, model) in [(Files.parent(of: target), Files.parent(of: source)), (target, source)]
+    where try Files.createDirectory(folder) {
+      brought.folders.append(folder)
+      // What nobody else may read stays so.
+      try Files.copyAttributes(from: model, to: folder)
+    }
     let (original, copy) = (source.appending(name), target.appending(name))
     // A file gets its name once it is complete, so one that differs was not copied from here.
     if let found = try Files.fileStatusIfPresent(copy, followLinks: false) {
@@ -70,8 +93,14 @@ struct ExternalFiles {
     let part = FilePath("\(copy).godwit-part")
     // A kill may have left a part of a copy.
     try Files.removeRegularFile(part)
-    try Files.cloneOrCopy(from: original, to: part)
-    try Files.renameNoReplace(part, to: copy)
+    do {
+      try Files.cloneOrCopy(from: original, to: part)
+      try Files.renameNoReplace(part, to: copy)
+    } catch {
+      _ = try? Files.removeRegularFile(part)  // the failure that counts is the first
+      throw error
+    }
+    brought.files.append(copy)
   }
 }
 

@@ -6,49 +6,57 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-// (1) A store that is kept finds its external files under its new name.
-// (2) A file is removed only if the old store, which is removed, refers to it and the new one does
-// not; never through a link, and nothing but a regular file in the store's own folder.
+// (1) A store that is kept finds its external files under its new name before it has that name.
+// (2) A file is removed only where the old store names it, the new one does not, and the old one
+// goes; never through a link, and nothing but a regular file in the store's own folder.
 
 /// The external binary data files of a store that a new one replaces.
 struct OldExternalFiles {
   let store: FilePath
 
-  private var folder: FilePath {
-    MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
-  }
+  private var folder: FilePath { Self.folder(of: store) }
 
   // MARK: The old store is kept
 
-  /// Links all files under the name of the kept store, and returns the new paths.
-  ///
-  /// Core Data never writes to such a file again, so two stores may share it: each unlinks its own.
-  func keep(for kept: FilePath) throws -> [FilePath] {
+  /// What the store's external files are called.
+  func names() throws -> [FilePath.Component] {
     guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else { return [] }
-    let names = try Files.listDirectory(folder).filter(Self.isName)
-    if names.isEmpty { return [] }
-    let support = MigrationPaths.support(of: kept)
-    let target = support.appending("_EXTERNAL_DATA")
-    if target == folder { return [] }
-    try Files.createDirectory(support)
-    try Files.createDirectory(target)
-    var made: [FilePath] = []
-    do {
-      for name in names {
-        let (from, to) = (folder.appending(name), target.appending(name))
-        guard try Files.fileStatus(from, followLinks: false).kind == .file,
-          try Files.fileStatusIfPresent(to, followLinks: false) == nil
-        else { continue }
-        try Self.link(from: from, to: to)
-        made.append(to)
-      }
-      try Files.syncDirectory(target)
-      try Files.syncDirectory(support)
-    } catch {
-      undo(made)
-      throw error
+    return try Files.listDirectory(folder).filter { name in
+      guard Self.isName(name) else { return false }
+      return try Files.fileStatus(folder.appending(name), followLinks: false).kind == .file
     }
-    return made
+  }
+
+  /// The external files that a kept store of that name lacks; nil where another file has one of
+  /// their names.
+  func missing(for kept: FilePath) throws -> [FilePath.Component]? {
+    let target = Self.folder(of: kept)
+    if target == folder { return [] }
+    var missing: [FilePath.Component] = []
+    for name in try names() {
+      let (own, other) = (folder.appending(name), target.appending(name))
+      guard let found = try Files.fileStatusIfPresent(other, followLinks: false) else {
+        missing.append(name)
+        continue
+      }
+      guard try found.kind == .file && Self.isSame(own, as: other) else { return nil }
+    }
+    return missing
+  }
+
+  /// Gives the store that is kept names of its own of external files.
+  ///
+  /// Core Data never writes to such a file again, so one file may have both names: each store drops
+  /// its own.
+  func keep(_ names: [FilePath.Component], for kept: FilePath) throws {
+    guard !names.isEmpty else { return }
+    let (support, target) = (MigrationPaths.support(of: kept), Self.folder(of: kept))
+    // What nobody else may read stays so.
+    let own = MigrationPaths.support(of: store)
+    if try Files.createDirectory(support) { try Files.copyAttributes(from: own, to: support) }
+    if try Files.createDirectory(target) { try Files.copyAttributes(from: folder, to: target) }
+    for name in names { try Self.link(from: folder.appending(name), to: target.appending(name)) }
+    for folder in [target, support, Files.parent(of: support)] { try Files.syncDirectory(folder) }
   }
 
   private static func link(from: FilePath, to: FilePath) throws {
@@ -56,19 +64,51 @@ struct OldExternalFiles {
       try Files.link(from: from, to: to)
     } catch {
       // Not every file system gives a file two names.
-      guard error.errno != .fileExists else { throw error }
-      try Files.cloneOrCopy(from: from, to: to)
+      guard error.refusesLink else { throw error }
+      let part = FilePath("\(to).godwit-part")
+      try Files.removeRegularFile(part)
+      try Files.cloneOrCopy(from: from, to: part)
+      try Files.syncFile(part)
+      try Files.renameNoReplace(part, to: to)
     }
   }
 
-  /// Removes what `keep` linked, for a swap that failed.
-  func undo(_ links: [FilePath]) {
-    // A failure here only leaves a second name; the caller throws the failure before it.
-    for path in links { _ = try? Files.remove(path) }
+  /// Takes back what `keep` made, for a store that stays where it is.
+  func undo(_ names: [String], of kept: FilePath, madeSupport: Bool) throws {
+    let target = Self.folder(of: kept)
+    if target == folder { return }
+    for name in names.compactMap({ FilePath.Component($0) }).filter(Self.isName) {
+      let (own, other) = (folder.appending(name), target.appending(name))
+      try Files.removeRegularFile(FilePath("\(other).godwit-part"))
+      guard try Files.fileStatusIfPresent(other, followLinks: false)?.kind == .file,
+        try Files.fileStatusIfPresent(own, followLinks: false)?.kind == .file,
+        try Self.isSame(own, as: other)
+      else { continue }
+      try Files.remove(other)
+    }
+    if madeSupport { try Self.removeEmptyFolders(of: kept) }
   }
 
-  /// Whether a name has the form of a UUID, as Core Data names such files.
-  private static func isName(_ name: FilePath.Component) -> Bool {
+  /// Removes the folders of a store's external files where nothing is in them any more.
+  static func removeEmptyFolders(of store: FilePath) throws {
+    if try Files.removeDirectory(folder(of: store)) {
+      try Files.removeDirectory(MigrationPaths.support(of: store))
+    }
+  }
+
+  /// Whether two names lead to one file, or to two with the same bytes.
+  static func isSame(_ first: FilePath, as second: FilePath) throws -> Bool {
+    let (one, other) = (try Files.fileStatus(first), try Files.fileStatus(second))
+    if one.isSameFile(as: other) { return true }
+    return try one.size == other.size && Files.hasSameBytes(first, as: second)
+  }
+
+  static func folder(of store: FilePath) -> FilePath {
+    MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
+  }
+
+  /// Core Data names them after UUIDs.
+  static func isName(_ name: FilePath.Component) -> Bool {
     let bytes = name.string.utf8
     return bytes.count == 36
       && bytes.enumerated().allSatisfy { index, byte in
@@ -79,8 +119,8 @@ struct OldExternalFiles {
 
   // MARK: The old store is removed
 
-  /// The files that the old store refers to and the result does not.
-  func obsolete(_ survey: StoreSurvey, files: ExternalFiles) throws -> [FilePath.Component] {
+  /// The files that the old store names and the result does not.
+  func obsolete(_ survey: StoreSurvey, files: ExternalFiles) throws -> [String] {
     let columns = survey.schema.externalColumns
     guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store)),
       try !isShared
@@ -96,33 +136,42 @@ struct OldExternalFiles {
       }
     }
     if !named.isEmpty { try files.forEachName { named.remove($0) } }
-    return named.sorted().compactMap { FilePath.Component($0) }.filter(Self.isName)
+    return named.sorted().filter { FilePath.Component($0).map(Self.isName) ?? false }
   }
 
-  /// Whether another store in the folder has the same support folder: they differ in extension.
-  private var isShared: Bool {
-    get throws {
-      let own = store.lastComponent?.string ?? ""
-      let logs = ["", "-wal", "-shm", "-journal"].map { own + $0 }
-      return try Files.listDirectory(Files.parent(of: store)).contains { name in
-        name.stem == store.lastComponent?.stem && !logs.contains(name.string)
+  /// Whether another file beside the store would look for its external files in the same folder.
+  var isShared: Bool { get throws { try isShared(but: []) } }
+
+  /// Whether another file than those with these names would.
+  func isShared(but names: [String]) throws -> Bool {
+    let own = names + [store.lastComponent?.string ?? ""]
+    let logs = own.flatMap { name in ["", "-wal", "-shm", "-journal"].map { name + $0 } }
+    let parent = Files.parent(of: store)
+    return try Files.listDirectory(parent).contains { name in
+      guard name.stem == store.lastComponent?.stem, !logs.contains(name.string) else {
+        return false
       }
+      return try Files.fileStatusIfPresent(parent.appending(name), followLinks: false)?.isDirectory
+        == false
     }
+  }
+
+  /// The external files that a store does not have which comes back in the place of this one.
+  func unnamed(by entry: KeptStores.Entry) throws -> [String] {
+    guard try !isShared else { return [] }
+    return try names().map(\.string).filter { !entry.externalFiles.contains($0) }
   }
 
   private func isFolder(_ path: FilePath) throws -> Bool {
     try Files.fileStatusIfPresent(path, followLinks: false)?.isDirectory == true
   }
 
-  /// Removes files that no store refers to any more.
-  func remove(_ names: [FilePath.Component]) throws {
-    for name in names {
-      let path = folder.appending(name)
-      guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
-        continue
-      }
-      try Files.remove(path)
-    }
-    if !names.isEmpty { try Files.syncDirectory(folder) }
+  /// Removes files that no store names any more.
+  func remove(_ names: [String]) throws {
+    let own = names.compactMap { FilePath.Component($0) }.filter(Self.isName)
+    guard !own.isEmpty, try isFolder(MigrationPaths.support(of: store)), try isFolder(folder)
+    else { return }
+    for name in own { try Files.removeRegularFile(folder.appending(name)) }
+    try Files.syncDirectory(folder)
   }
 }

@@ -13,56 +13,52 @@ struct ResultHandover {
   let files: ExternalFiles
   let paths: MigrationPaths
 
-  /// Renames the result to the output, or exchanges it with the store.
-  ///
-  /// Returns the path of the old store if it is kept.
-  func run() throws -> FilePath? {
-    _ = try Files.copyAttributes(from: request.store, to: paths.result)
+  /// What came of a handover.
+  struct Outcome {
+    /// Where the old store is kept, if it is.
+    var oldStore: FilePath?
+    /// What failed once the result was in its place.
+    var notes: [HandoverNote] = []
+  }
+
+  /// Gives the result the name of the output, or puts it in the place of the store.
+  func run() throws -> Outcome {
+    try Files.copyAttributes(from: request.store, to: paths.result)
     try Files.syncFile(paths.result)
-    if let output = request.output {
-      try Self.requireFreeLogs(of: output)
-      try SwapJournal(paths).begin(paths.result, named: output, isLast: true)
-      try Files.renameNoReplace(paths.result, to: output)
-      try Files.syncDirectory(Files.parent(of: output))
-      FaultPoint.coordinatorOutput.reached()
-      return nil
-    }
-    let kept = try nameOfKept()
-    let swapper = StoreSwapper(
-      store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
-      journal: SwapJournal(paths))
+    if let output = request.output { return try name(output) }
     let old = OldExternalFiles(store: request.store)
     let obsolete = request.discardsOld ? try old.obsolete(survey, files: files) : []
     survey.access.release()
-    let links = request.discardsOld ? [] : try old.keep(for: kept)
+    let kept =
+      request.discardsOld
+      ? nil
+      : try KeptStores(of: request.store).freeName(.before) { try old.missing(for: $0) == nil }
+    let names = try Files.fileStatus(request.store).links
+    var notes = try StoreSwapper(
+      store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
+      obsolete: obsolete, journal: SwapJournal(paths), scratch: paths.result
+    ).swap(paths.result)
+    if names > 1 { notes.append(.init(kind: .otherNames, path: request.store)) }
+    return Outcome(oldStore: kept, notes: notes)
+  }
+
+  private func name(_ output: FilePath) throws -> Outcome {
+    try Self.requireFreeLogs(of: output)
+    let result = SwapJournal.Identity(try Files.fileStatus(paths.result))
+    try SwapJournal(paths).begin(.init(result: result))
     do {
-      try swapper.swap(paths.result, discardsOld: request.discardsOld)
+      try Files.renameNoReplace(paths.result, to: output)
     } catch {
-      old.undo(links)
-      throw error
+      // Some network file systems tell of a failure what they have done.
+      guard (try? result.isThere(output)) == true else { throw error }
     }
-    try old.remove(obsolete)
-    return request.discardsOld ? nil : kept
-  }
-
-  /// `STORE.before-TIME`, with a number for the second and later ones within one second.
-  private func nameOfKept() throws -> FilePath {
-    let plain = "\(request.store).before-\(Self.timestamp())"
-    var name = FilePath(plain)
-    var number = 1
-    while try Files.fileStatusIfPresent(name, followLinks: false) != nil {
-      number += 1
-      name = FilePath("\(plain).\(number)")
+    FaultPoint.coordinatorOutput.reached()
+    var notes: [HandoverNote] = []
+    let folder = Files.parent(of: output)
+    HandoverNote.collect(.notSynced, at: folder, in: &notes) {
+      try Files.syncDirectory(folder)
     }
-    return name
-  }
-
-  private static func timestamp() -> String {
-    let formatter = DateFormatter()
-    formatter.locale = Locale(identifier: "en_US_POSIX")
-    formatter.timeZone = TimeZone(identifier: "UTC")
-    formatter.dateFormat = "yyyyMMdd-HHmmss"
-    return formatter.string(from: Date())
+    return Outcome(notes: notes)
   }
 
   /// Checks that no log lies beside a store's path, which SQLite would replay into the new store.

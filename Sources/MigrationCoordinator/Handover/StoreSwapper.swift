@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Planning
 import StoreFormat
@@ -6,23 +7,32 @@ import SystemCalls
 import SystemPackage
 
 // (1) The store's name always leads to a whole store: the old one, or the verified new one.
-// (2) The old store is reachable at every instant: by its name, or by the name of the kept copy.
+// (2) The old store has a second name before the new one takes its first; the new one never has any
+// other name that is not in the work folder.
 // (3) Only an unchanged store that nobody has open is swapped.
+// (4) What fails before the new store has its name leaves the old one alone with its name. What
+// fails later is a note: the new store is in its place.
 //
-//     built -> named [rename]   named -> swapped [exchange]   swapped -> done [discard, or keep]
+//     made -> noted [journal] -> kept [link, or copy] -> swapped [rename] -> done [journal removed]
 
 /// Exchanges a finished store with the old one.
 struct StoreSwapper {
   let store: FilePath
   let fingerprint: SourceFingerprint
-  /// The path under which the old store is kept, and which the new one has before the exchange.
-  let kept: FilePath
+  /// The name under which the old store is kept; nil where it is not.
+  let kept: FilePath?
+  /// The external files that nobody names once the old store is gone.
+  var obsolete: [String] = []
+  /// The kept store that takes the place, where it is one.
+  var restored: KeptStores.Entry? = nil
   let journal: SwapJournal
+  /// A name in the work folder, or beside the store, from which others are made.
+  let scratch: FilePath
 
-  /// Exchanges `result`, which lies on the same file system, with the store.
+  /// Swaps `result`, which lies on the same file system, with the store.
   ///
-  /// - Throws: `StoreError` if the store has changed since the survey, or is in use.
-  func swap(_ result: FilePath, discardsOld: Bool) throws {
+  /// - Returns: what failed once the new store was in its place.
+  func swap(_ result: FilePath) throws -> [HandoverNote] {
     guard try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }
@@ -36,25 +46,120 @@ struct StoreSwapper {
     guard try Facts(of: store) == expected else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }
-    try withExtendedLifetime(lock) {
+    return try withExtendedLifetime(lock) {
       try removeEmptyLogs()
-      try journal.begin(result, named: kept)
-      try Files.renameNoReplace(result, to: kept)
-      try Files.syncDirectory(Files.parent(of: kept))
-      FaultPoint.coordinatorNamed.reached()
+      let own = SwapJournal.Identity(try Files.fileStatus(result))
       do {
-        try Files.exchange(kept, store)
+        try replace(with: result)
       } catch {
-        try Files.rename(kept, to: result)
-        throw error
+        // Some network file systems tell of a failure what they have done.
+        guard (try? own.isThere(store)) == true else {
+          // What cannot be undone now is undone by the next run, which finds the journal.
+          _ = try? journal.recover()
+          throw error
+        }
       }
-      FaultPoint.coordinatorExchanged.reached()
-      try Files.syncDirectory(Files.parent(of: store))
+      FaultPoint.coordinatorSwapped.reached()
+      return cleanUp()
     }
-    if discardsOld {
-      try Files.remove(kept)
-      try Files.syncDirectory(Files.parent(of: store))
+  }
+
+  /// Everything up to the rename that counts.
+  private func replace(with result: FilePath) throws {
+    let status = try Files.fileStatus(store)
+    var replaced = SwapJournal.Replaced(
+      store: .init(status), keptFile: .init(status), obsolete: obsolete)
+    let old = OldExternalFiles(store: store)
+    var links: [FilePath.Component] = []
+    var copy: FilePath?
+    if let kept {
+      guard let missing = try old.missing(for: kept) else {
+        throw MigrationError.outputExists(OldExternalFiles.folder(of: kept))
+      }
+      links = missing
+      copy = try copyIfNeeded()
+      if let copy { replaced.keptFile = .init(try Files.fileStatus(copy)) }
+      replaced.kept = kept.lastComponent?.string
+      replaced.links = links.map(\.string)
+      replaced.makesSupport =
+        try Files.fileStatusIfPresent(MigrationPaths.support(of: kept), followLinks: false) == nil
     }
+    let returning = try returningFiles(from: result)
+    try journal.begin(
+      .init(
+        result: .init(try Files.fileStatus(result)), replaced: replaced,
+        restored: restored.map { .init(name: $0.name, links: returning.map(\.string)) }))
+    FaultPoint.coordinatorJournaled.reached()
+    try OldExternalFiles(store: result).keep(returning, for: store)
+    if let kept {
+      try old.keep(links, for: kept)
+      try KeptStores(of: store).note(
+        .init(
+          name: kept.lastComponent?.string ?? "", bytes: status.size, modified: status.modified,
+          time: Date().timeIntervalSince1970, externalFiles: old.names().map(\.string),
+          madeSupport: replaced.makesSupport))
+      if let copy {
+        try Files.renameNoReplace(copy, to: kept)
+      } else {
+        try Files.link(from: store, to: kept)
+      }
+      try Files.syncDirectory(Files.parent(of: kept))
+      FaultPoint.coordinatorKept.reached()
+    }
+    try Files.rename(result, to: store)
+  }
+
+  /// Has the new name on the disk, and removes what only the old store named.
+  private func cleanUp() -> [HandoverNote] {
+    var notes: [HandoverNote] = []
+    let folder = Files.parent(of: store)
+    HandoverNote.collect(.notSynced, at: folder, in: &notes) {
+      try Files.syncDirectory(folder)
+    }
+    // What only the old store names goes once it cannot come back.
+    if notes.isEmpty {
+      HandoverNote.collect(.notRemoved, at: OldExternalFiles.folder(of: store), in: &notes) {
+        try journal.recover()
+      }
+    }
+    return notes
+  }
+
+  /// The external files of a kept store that have to come back with it.
+  private func returningFiles(from kept: FilePath) throws -> [FilePath.Component] {
+    guard let restored else { return [] }
+    guard let missing = try OldExternalFiles(store: kept).missing(for: store) else {
+      throw MigrationError.outputExists(OldExternalFiles.folder(of: store))
+    }
+    return missing.filter { restored.externalFiles.contains($0.string) }
+  }
+
+  /// A copy of the store, where it cannot have a second name.
+  private func copyIfNeeded() throws -> FilePath? {
+    guard try !Self.canLink(store, probing: FilePath("\(scratch)-link")) else { return nil }
+    let copy = FilePath("\(scratch)-kept")
+    try Files.removeRegularFile(copy)
+    let before = try Files.fileStatus(store)
+    try Files.cloneOrCopy(from: store, to: copy)
+    try Files.setModified(copy, from: store)
+    try Files.syncFile(copy)
+    guard try Files.fileStatus(store) == before else {
+      throw StoreError(problem: .changedDuringMigration, store: store)
+    }
+    return copy
+  }
+
+  /// Whether a file can get a second name, found out by giving it one.
+  static func canLink(_ file: FilePath, probing name: FilePath) throws -> Bool {
+    try Files.removeRegularFile(name)
+    do throws(SystemCallError) {
+      try Files.link(from: file, to: name)
+    } catch {
+      if error.refusesLink { return false }
+      throw error
+    }
+    try Files.remove(name)
+    return true
   }
 
   /// What changes with the store's files, found without opening the main file: closing it would
@@ -99,10 +204,22 @@ struct StoreSwapper {
   private func removeEmptyLogs() throws {
     for suffix in ["-wal", "-journal"] {
       let path = FilePath(store.string + suffix)
-      guard let status = try Files.fileStatusIfPresent(path) else { continue }
-      guard status.size == 0 else { throw StoreError(problem: .inUse, store: store) }
+      guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { continue }
+      guard try status.kind == .file && (status.size == 0 || Self.isEnded(path)) else {
+        throw StoreError(problem: .inUse, store: store)
+      }
       try Files.remove(path)
     }
-    try Files.remove(FilePath(store.string + "-shm"))
+    try Files.removeRegularFile(FilePath(store.string + "-shm"))
+  }
+
+  /// Whether a rollback journal is one that its transaction has ended by zeroing its head.
+  private static func isEnded(_ journal: FilePath) throws -> Bool {
+    guard journal.string.hasSuffix("-journal") else { return false }
+    let file = try Files.open(journal, mode: .readOnly, options: .noFollow)
+    return try file.closeAfter {
+      var first: UInt8 = 1
+      return try withUnsafeMutableBytes(of: &first) { try file.read(into: $0) } == 1 && first == 0
+    }
   }
 }

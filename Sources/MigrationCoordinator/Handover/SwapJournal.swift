@@ -3,10 +3,12 @@ import Planning
 import SystemCalls
 import SystemPackage
 
-/// Records that a result is about to leave the work folder, so that its file is recognized after a
-/// kill.
-///
-/// Between the two steps of a swap the new store has the path under which the old one will be kept.
+// (1) A journal says what a result is about to become before anything outside the work folder
+// changes, so that whatever a kill or a failure leaves is known for what it is.
+// (2) It is followed only as far as the files still are the ones that it names, by device and
+// inode, and only beside its own destination.
+
+/// Remembers a handover that has begun, and undoes it or ends it.
 struct SwapJournal {
   private let path: FilePath
   private let destination: FilePath
@@ -16,39 +18,114 @@ struct SwapJournal {
     destination = paths.destination
   }
 
-  /// The recorded path, and the file that gets it.
-  private struct Entry: ResumableFile {
-    static let formatVersion = 1
-
-    var name: String
+  /// A file by what it is, whatever its name.
+  struct Identity: Hashable, Codable {
     var device: UInt64
     var inode: UInt64
-    /// Whether the path is the result's final one.
-    var isLast: Bool
+
+    init(_ status: FileStatus) { (device, inode) = (status.device, status.inode) }
+
+    /// Whether a regular file of that name is this one.
+    func isThere(_ path: FilePath) throws -> Bool {
+      let status = try Files.fileStatusIfPresent(path, followLinks: false)
+      return status?.kind == .file && status.map { Identity($0) } == self
+    }
   }
 
-  /// Records that a result gets a path: its final one, or the one from which it will be exchanged.
-  func begin(_ result: FilePath, named name: FilePath, isLast: Bool = false) throws {
-    let status = try Files.fileStatus(result)
-    let entry = Entry(
-      name: name.string, device: status.device, inode: status.inode, isLast: isLast)
-    try Files.writeFileAtomically(Array(JSONEncoder().encode(VersionedFile(entry))), to: path)
+  /// What a handover is about.
+  struct Entry: ResumableFile, Hashable {
+    static let formatVersion = 2
+
+    /// The file that becomes the destination.
+    var result: Identity
+    /// The store that it replaces; nil where the result becomes an output.
+    var replaced: Replaced?
+    /// What the result was, where it is a store that was kept.
+    var restored: Restored?
   }
 
-  /// Whether the file at a path is a result that has reached its final place.
-  func isFinished(_ result: FilePath) throws -> Bool {
-    guard let entry = try entry(), entry.isLast else { return false }
-    return try isThere(entry, at: result)
+  /// A store that was kept and comes back.
+  struct Restored: Hashable, Codable {
+    var name: String
+    /// The external files that come back with it.
+    var links: [String]
   }
 
-  /// Removes a new store that was named and never exchanged: the old one is still in its place.
-  func recover() throws {
-    if let entry = try entry(), !entry.isLast, isOwnName(entry.name),
-      try isThere(entry, at: FilePath(entry.name))
-    {
-      try Files.removeRegularFile(FilePath(entry.name))
+  /// What becomes of a store that is replaced.
+  struct Replaced: Hashable, Codable {
+    var store: Identity
+    /// The name under which it is kept; nil where it is not.
+    var kept: String?
+    /// The file that is kept: the store itself under a second name, or a copy of it.
+    var keptFile: Identity
+    /// The external files that get a second name for the kept store.
+    var links: [String] = []
+    /// Whether their folder is made for it.
+    var makesSupport = false
+    /// The external files that nobody names once the store is gone.
+    var obsolete: [String] = []
+  }
+
+  /// What following a journal came to.
+  enum Recovery: Hashable {
+    /// There was none, or nothing had been replaced.
+    case undone
+    /// The result has its name.
+    case ended
+  }
+
+  /// Notes what is about to happen.
+  func begin(_ entry: Entry) throws {
+    try Files.writeFileAtomically(VersionedFile(entry).sealed(), to: path)
+  }
+
+  /// Whether the file at a path is an output that has got its name.
+  func isFinished(_ output: FilePath) throws -> Bool {
+    guard let entry = try entry(), entry.replaced == nil else { return false }
+    return try entry.result.isThere(output)
+  }
+
+  /// Undoes a handover whose result has not got its name, and ends one whose result has.
+  ///
+  /// Can be repeated: the journal goes last.
+  @discardableResult
+  func recover() throws -> Recovery {
+    var recovery = Recovery.undone
+    if let entry = try entry() {
+      let isNamed = try entry.result.isThere(destination)
+      if isNamed { recovery = .ended }
+      if let replaced = entry.replaced {
+        if isNamed {
+          try OldExternalFiles(store: destination).remove(replaced.obsolete)
+          if let restored = entry.restored {
+            try KeptStores(of: destination).release(restored.name)
+          }
+        } else if try replaced.store.isThere(destination) {
+          if let restored = entry.restored, let kept = ownName(restored.name) {
+            try OldExternalFiles(store: kept).undo(
+              restored.links, of: destination, madeSupport: false)
+          }
+          try undo(replaced)
+        }
+      } else if isNamed {
+        // The journal is what tells that the output is whole.
+        return .ended
+      }
     }
     try Files.removeRegularFile(path)
+    return recovery
+  }
+
+  /// Takes the second names back that a store got which is still where it was.
+  private func undo(_ replaced: Replaced) throws {
+    guard let name = replaced.kept, let kept = ownName(name) else { return }
+    if try replaced.keptFile.isThere(kept) {
+      try Files.remove(kept)
+      try Files.syncDirectory(Files.parent(of: kept))
+    }
+    try KeptStores(of: destination).forget(kept)
+    try OldExternalFiles(store: destination).undo(
+      replaced.links, of: kept, madeSupport: replaced.makesSupport)
   }
 
   /// The entry, nil if there is none or it is damaged.
@@ -58,11 +135,11 @@ struct SwapJournal {
     guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
       return nil
     }
-    let bytes = try Files.readFile(path, limit: 1 << 16)
+    let bytes = try Files.readFile(path, limit: 1 << 26)
     do {
-      return try JSONDecoder().decode(VersionedFile<Entry>.self, from: Data(bytes)).content
+      return try VersionedFile<Entry>(sealed: bytes).content
     } catch let error as OtherFormatVersion {
-      // Only that version knows whether a new store still has a path that is not its final one.
+      // What that version has begun, only that version can tell.
       throw MigrationError.workFolderForeign(
         Files.parent(of: path), .otherFormat(error.found ?? 0))
     } catch is DecodingError {
@@ -70,15 +147,11 @@ struct SwapJournal {
     }
   }
 
-  /// Whether a new store may have that path before the exchange: the journal itself is not trusted.
-  private func isOwnName(_ name: String) -> Bool {
-    name.hasPrefix("\(destination).before-")
-      && Files.parent(of: FilePath(name)) == Files.parent(of: destination)
-  }
-
-  private func isThere(_ entry: Entry, at path: FilePath) throws -> Bool {
-    let status = try Files.fileStatusIfPresent(path, followLinks: false)
-    return status?.kind == .file && status?.device == entry.device
-      && status?.inode == entry.inode
+  /// The path of a name that Godwit gives to a store that it keeps: a journal may say anything.
+  private func ownName(_ name: String) -> FilePath? {
+    guard let component = FilePath.Component(name), component.kind == .regular,
+      KeptStores.isName(component, of: destination)
+    else { return nil }
+    return Files.parent(of: destination).appending(component)
   }
 }

@@ -101,7 +101,7 @@ extension Workspace {
   func savedPlan(_ inputs: PlanInputs, by engine: EngineName) throws -> SavedPlan? {
     guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
     let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
-    let file = try? PlanCoding.decoder.decode(VersionedFile<SavedPlan>.self, from: Data(bytes))
+    let file = try? VersionedFile<SavedPlan>(sealed: bytes, by: PlanCoding.decoder)
     guard var saved = file?.content, saved.inputs == inputs, saved.engineName == engine,
       let engine = try? saved.engine(), try engine.canResume(in: paths)
     else { return nil }
@@ -111,6 +111,6 @@ extension Workspace {
 
   func save(_ plan: SavedPlan) throws {
     try Files.writeFileAtomically(
-      Array(PlanCoding.encoder.encode(VersionedFile(plan))), to: paths.plan)
+      VersionedFile(plan).sealed(by: PlanCoding.encoder), to: paths.plan)
   }
 }

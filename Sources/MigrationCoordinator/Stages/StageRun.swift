@@ -92,7 +92,7 @@ struct StageRun {
       logger.notice("taking up an interrupted migration")
       return saved
     }
-    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
+    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock, paths.run])
     let (engine, plan) = try type.planned(input, under: restriction)
     let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
     try workspace.save(saved)
@@ -103,8 +103,7 @@ struct StageRun {
     let copies = request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store)
     try workspace.requireSpace(
       DiskNeed(
-        sourceBytes: survey.access.fingerprint.bytes, shardTenths: type.shardTenths,
-        externalBytes: copies))
+        sourceBytes: survey.sourceBytes, shardTenths: type.shardTenths, externalBytes: copies))
   }
 
   // MARK: Workers

@@ -81,13 +81,15 @@ struct StageSequence {
     guard stages.count > 1 else { return [] }
     try workspace.requireSpace(
       DiskNeed(
-        sourceBytes: survey.access.fingerprint.bytes, stages: stages.count,
+        sourceBytes: survey.sourceBytes, stages: stages.count,
         shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0,
         externalBytes: MigrationPaths.externalBytes(of: request.store)))
     let done = try finishedStages()
     if done.isEmpty {
-      // The interrupted stage decides itself whether to resume.
-      let kept: Set = [paths.snapshot, paths.status, paths.statusLock, paths.stage(number: 1).work]
+      // A stage that was interrupted knows by itself whether it can go on.
+      let kept: Set = [
+        paths.snapshot, paths.status, paths.statusLock, paths.run, paths.stage(number: 1).work,
+      ]
       try workspace.clear(keeping: kept)
     } else {
       logger.notice("taking up an interrupted migration", metadata: ["stage": "\(done.count + 1)"])
@@ -117,16 +119,18 @@ struct StageSequence {
     let files = ExternalFiles(
       schema: try StoreSchema(stages[number - 1].destination.model), result: result,
       names: made.externalNames)
-    let missing = try files.bring(from: own.store, to: destination)
+    var brought = ExternalFiles.Brought()
+    try files.bring(from: own.store, to: destination, into: &brought)
     try Files.syncFile(result)
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)
     FaultPoint.coordinatorStageNamed.reached()
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
-      losses: made.report.losses, accounts: made.report.accounts, missingExternalFiles: missing)
+      losses: made.report.losses, accounts: made.report.accounts,
+      missingExternalFiles: brought.missing)
     try Files.writeFileAtomically(
-      Array(JSONEncoder().encode(VersionedFile(marker))), to: paths.stageMarker(number))
+      VersionedFile(marker).sealed(), to: paths.stageMarker(number))
     try WorkFolder(path: paths.stage(number: number).work).remove()
     if number > 1 { try remove(paths.stage(number: number - 1).destination) }
     return marker
@@ -196,8 +200,8 @@ struct StageSequence {
     for number in 1..<stages.count {
       let path = paths.stageMarker(number)
       guard try Files.fileStatusIfPresent(path) != nil,
-        let marker = try? JSONDecoder().decode(
-          VersionedFile<Marker>.self, from: Data(Files.readFile(path, limit: 1 << 26))
+        let marker = try? VersionedFile<Marker>(
+          sealed: Files.readFile(path, limit: 1 << 26)
         ).content,
         marker.fingerprint == survey.access.fingerprint,
         marker.steps == (try signature(upTo: number))

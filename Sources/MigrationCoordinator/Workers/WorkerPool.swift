@@ -104,7 +104,7 @@ struct WorkerPool {
   static func manifest(of document: WorkOrderDocument) throws -> ShardManifest {
     let path = FilePath(document.manifest)
     let bytes = try Files.readFile(path, limit: 64 << 20)
-    let file = try? JSONDecoder().decode(VersionedFile<ShardManifest>.self, from: Data(bytes))
+    let file = try? VersionedFile<ShardManifest>(sealed: bytes)
     guard let manifest = file?.content else { throw MigrationError.manifestUnreadable(path) }
     guard manifest.planID == document.planID, manifest.order == document.order.number,
       manifest.pieces.map(\.piece) == document.order.pieces.map(\.number)

@@ -1,0 +1,192 @@
+public import Foundation
+import MigrationCoordinator
+public import SystemPackage
+
+/// A store and what migrations left beside it: old stores that are kept, and what interrupted runs
+/// have done.
+///
+/// ```swift
+/// let store = try MigratedStore("Shop.sqlite")
+/// if try opensInTheApp(store.path) { try store.finish() } else { try store.rollBack() }
+/// ```
+public struct MigratedStore: Sendable {
+  /// The store, without links.
+  public var path: FilePath { core.store }
+  private let core: StoreUpkeep
+
+  /// Names a store, or an output that was never finished.
+  ///
+  /// - Parameter workFolder: what the migration was given as ``StoreMigration/workFolder``.
+  public init(_ path: FilePath, workFolder: FilePath? = nil) throws {
+    core = try MigrationFailure.catching { try StoreUpkeep(of: path, work: workFolder) }
+  }
+
+  /// Names a store, or an output that was never finished.
+  public init(_ file: URL, workFolder: URL? = nil) throws {
+    try self.init(FilePath(file), workFolder: workFolder.map { FilePath($0) })
+  }
+
+  /// What came of a rollback.
+  public struct Rollback: Sendable, Encodable {
+    /// The store, which is again the one before the migration.
+    public var store: FilePath
+    /// The name that it was kept under, and that nothing has any more.
+    public var restored: FilePath
+    /// Where what the migration had made is kept.
+    public var kept: FilePath
+    /// What failed once the store was back in its place, a sentence each.
+    public var notes: [String]
+
+    private enum CodingKeys: CodingKey { case store, restored, kept, notes }
+
+    /// Encodes what `godwit rollback --json` prints.
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(store.string, forKey: .store)
+      try container.encode(restored.string, forKey: .restored)
+      try container.encode(kept.string, forKey: .kept)
+      try container.encode(notes, forKey: .notes)
+    }
+  }
+
+  /// Puts the old store back in its place, byte for byte and with its external files, and keeps the
+  /// one that it replaces as `STORE.after-TIME`.
+  ///
+  /// - Parameter kept: the kept store to go back to, or nil for the one that was kept last.
+  /// - Throws: `MigrationFailure`; the store is as it was then.
+  @discardableResult
+  public func rollBack(to kept: FilePath? = nil) throws -> Rollback {
+    let done = try MigrationFailure.catching { try core.rollBack(to: kept) }
+    return Rollback(
+      store: path, restored: done.restored, kept: done.kept, notes: done.notes.map(\.sentence))
+  }
+
+  /// Removes the old stores that are kept, with the external files that are there for them alone.
+  ///
+  /// - Returns: the stores that are gone.
+  /// - Throws: `MigrationFailure` where one has changed since it was kept, which stays.
+  @discardableResult
+  public func finish() throws -> [FilePath] {
+    try MigrationFailure.catching { try core.finish() }
+  }
+
+  /// What was left of interrupted and failed migrations, and is gone now.
+  public struct Discarded: Sendable {
+    /// The files and folders that are gone.
+    public var removed: [FilePath]
+    /// What lies in the work folder and Godwit did not make.
+    public var leftAlone: [FilePath]
+  }
+
+  /// Removes what interrupted and failed migrations left, and nothing else.
+  @discardableResult
+  public func discard() throws -> Discarded {
+    let done = try MigrationFailure.catching { try core.discard() }
+    return Discarded(removed: done.removed, leftAlone: done.foreign)
+  }
+
+  /// What lies beside the store; looking writes nothing.
+  public func contents() throws -> Contents {
+    Contents(try MigrationFailure.catching { try core.contents() })
+  }
+}
+
+extension MigratedStore {
+  /// What lies beside a store.
+  public struct Contents: Sendable, Encodable {
+    /// A store that was kept.
+    public struct KeptStore: Sendable, Encodable {
+      /// What it is.
+      public enum Kind: String, Hashable, Sendable, CaseIterable, Encodable {
+        /// The store before a migration.
+        case before
+        /// The store before a rollback.
+        case after
+      }
+
+      /// How it is.
+      public enum State: String, Hashable, Sendable, CaseIterable, Encodable {
+        /// As it was kept.
+        case whole
+        /// Something wrote to it since.
+        case changed
+        /// Somebody removed it.
+        case missing
+        /// It is being let go, and something of it is left.
+        case leaving
+        /// It has such a name, and Godwit has not noted that it made it.
+        case unknown
+      }
+
+      /// Its file.
+      public var path: String
+      /// What it is.
+      public var kind: Kind
+      /// How it is.
+      public var state: State
+      /// Its size.
+      public var bytes: Int64
+      /// When it gave up the store's name, where that is known.
+      public var date: Date?
+
+      private enum CodingKeys: CodingKey { case path, kind, state, bytes, date }
+
+      /// Encodes the date as ISO 8601 has it.
+      public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(path, forKey: .path)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(state, forKey: .state)
+        try container.encode(bytes, forKey: .bytes)
+        try container.encodeIfPresent(date?.ISO8601Format(), forKey: .date)
+      }
+    }
+
+    /// The work folder of a migration that runs or was interrupted.
+    public struct Work: Sendable, Encodable {
+      /// What is known of it.
+      public enum State: String, Hashable, Sendable, CaseIterable, Encodable {
+        /// A migration is at work in it.
+        case running
+        /// The next run of the same migration goes on from it.
+        case interrupted
+        /// Godwit did not make it, or not for this store.
+        case foreign
+      }
+
+      /// The folder.
+      public var path: String
+      /// What is known of it.
+      public var state: State
+      /// The bytes of the files in it.
+      public var bytes: Int64
+    }
+
+    /// The store.
+    public var store: String
+    /// Its size, or nil where there is none.
+    public var bytes: Int64?
+    /// The stores that are kept, the oldest first.
+    public var kept: [KeptStore]
+    /// The work folder, where there is one.
+    public var work: Work?
+    /// Files that a killed run left, and that no run needs.
+    public var leftovers: [String]
+
+    init(_ core: StoreUpkeep.Contents) {
+      (store, bytes) = (core.store.string, core.bytes)
+      kept = core.kept.map { kept in
+        KeptStore(
+          path: kept.path.string, kind: KeptStore.Kind(rawValue: kept.kind.rawValue) ?? .before,
+          state: KeptStore.State(rawValue: kept.state.rawValue) ?? .unknown, bytes: kept.bytes,
+          date: kept.time.map { Date(timeIntervalSince1970: $0) })
+      }.sorted { $0.path < $1.path }
+      work = core.work.map { work in
+        Work(
+          path: work.path.string, state: Work.State(rawValue: work.state.rawValue) ?? .foreign,
+          bytes: work.bytes)
+      }
+      leftovers = core.leftovers.map(\.string)
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import ArgumentParser
+import Godwit
+import SystemPackage
+
+/// A store, and where the work folder of its migrations is.
+struct UpkeepOptions: ParsableArguments {
+  @Argument(help: "The store, or an output that was never finished.")
+  var store: FilePath
+
+  @Option(
+    name: .customLong("work"),
+    help: ArgumentHelp(
+      "The folder that the migration was given with --work.", valueName: "folder"))
+  var workFolder: FilePath?
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  var migrated: MigratedStore {
+    get throws { try MigratedStore(store, workFolder: workFolder) }
+  }
+}
+
+struct RollbackCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rollback",
+    abstract: "Puts the old store back in its place, byte for byte.",
+    discussion: """
+      The store that the migration made is kept as STORE.after-TIME. Works as long as the old \
+      store is kept, that is until `finish` lets it go.
+      """)
+
+  @OptionGroup var options: UpkeepOptions
+
+  @Option(help: "The kept store to go back to, if not the last one.")
+  var kept: FilePath?
+
+  func run() throws {
+    let done = try options.migrated.rollBack(to: kept)
+    for note in done.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
+    if options.json { return Terminal.standardOutput.line(json: try JSONOutput.text(value: done)) }
+    Terminal.standardOutput.line(
+      text: "\(done.store) is again what was kept as \(done.restored).")
+    Terminal.standardOutput.line(text: "What it replaces is kept as \(done.kept).")
+  }
+}
+
+struct FinishCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "finish",
+    abstract: "Lets the old stores go that migrations and rollbacks keep.",
+    discussion: "Their external files go too, but for those that another store names.")
+
+  @OptionGroup var options: UpkeepOptions
+
+  private struct Answer: Encodable {
+    var removed: [String]
+  }
+
+  func run() throws {
+    let gone = try options.migrated.finish()
+    if options.json {
+      return Terminal.standardOutput.line(
+        json: try JSONOutput.text(value: Answer(removed: gone.map(\.string))))
+    }
+    if gone.isEmpty { Terminal.standardOutput.line(text: "No old store is kept.") }
+    for path in gone { Terminal.standardOutput.line(text: "\(path) is gone.") }
+  }
+}
+
+struct DiscardCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "discard",
+    abstract: "Removes what interrupted and failed migrations of a store left.",
+    discussion: """
+      The store, its output and the old stores that are kept stay; so does whatever Godwit did \
+      not make.
+      """)
+
+  @OptionGroup var options: UpkeepOptions
+
+  private struct Answer: Encodable {
+    var removed: [String]
+    var leftAlone: [String]
+  }
+
+  func run() throws {
+    let done = try options.migrated.discard()
+    let answer = Answer(
+      removed: done.removed.map(\.string), leftAlone: done.leftAlone.map(\.string))
+    if options.json {
+      return Terminal.standardOutput.line(json: try JSONOutput.text(value: answer))
+    }
+    if answer.removed.isEmpty { Terminal.standardOutput.line(text: "Nothing was left over.") }
+    for path in answer.removed { Terminal.standardOutput.line(text: "\(path) is gone.") }
+    for path in answer.leftAlone {
+      Terminal.standardError.line(
+        text: "godwit: note: \(path) was left alone, since Godwit did not make it.")
+    }
+  }
+}
+
+struct ListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
+    abstract: "Shows which old stores are kept beside a store, and what interrupted runs left.")
+
+  @OptionGroup var options: UpkeepOptions
+
+  func run() throws {
+    let contents = try options.migrated.contents()
+    if options.json {
+      return Terminal.standardOutput.line(json: try JSONOutput.text(value: contents))
+    }
+    let out = Terminal.standardOutput
+    let size = contents.bytes.map { "\(ByteText($0))" } ?? "not there"
+    out.line(text: "\(contents.store): \(size)")
+    for kept in contents.kept {
+      out.line(text: "\(kept.path): \(ByteText(kept.bytes)), \(kept.words)")
+    }
+    if let work = contents.work {
+      out.line(text: "\(work.path): \(ByteText(work.bytes)), \(work.words)")
+    }
+    for path in contents.leftovers { out.line(text: "\(path): left over, `discard` removes it") }
+  }
+}
+
+extension MigratedStore.Contents.KeptStore {
+  /// What it is and how, for people.
+  fileprivate var words: String {
+    let what = kind == .before ? "the store before a migration" : "the store before a rollback"
+    return switch state {
+    case .whole: what
+    case .changed: "\(what), changed since"
+    case .missing: "\(what), removed by somebody"
+    case .leaving: "\(what), which `finish` has begun to let go"
+    case .unknown: "not noted as kept by Godwit, and left alone"
+    }
+  }
+}
+
+extension MigratedStore.Contents.Work {
+  /// What it is, for people.
+  fileprivate var words: String {
+    switch state {
+    case .running: "a migration at work"
+    case .interrupted: "what an interrupted migration has done"
+    case .foreign: "not made by Godwit for this store, and left alone"
+    }
+  }
+}

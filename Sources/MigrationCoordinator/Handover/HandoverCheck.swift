@@ -1,0 +1,42 @@
+import Planning
+import SystemCalls
+import SystemPackage
+
+// What would keep a result from taking its place is found before the work for it is done.
+extension MigrationRequest {
+  /// Throws where the names that are made from the destination's would be too long.
+  func requireShortNames() throws {
+    let suffixes =
+      work != nil
+      ? MigrationPaths.longestBesideDestination
+      : output == nil ? KeptStores.longestSuffix : MigrationPaths.longestSuffix
+    let most = 255 - suffixes.utf8.count
+    guard (destination.lastComponent?.string.utf8.count ?? 0) <= most else {
+      throw MigrationError.nameTooLong(destination, most: most)
+    }
+  }
+}
+
+extension KeptStores {
+  /// The longest of what is put behind the name of a store.
+  static let longestSuffix = ".before-20261231-235959.99-journal"
+}
+
+extension MigrationPaths {
+  /// The longest of what is put behind the name of an output.
+  static let longestSuffix = "-journal"
+  /// The longest of what is put behind it where the work folder lies elsewhere.
+  static let longestBesideDestination =
+    ".godwit-result-00000000-0000-0000-0000-000000000000-journal"
+}
+
+extension Workspace {
+  /// Whether the old store has to be copied to be kept: its file system gives a file one name.
+  func findsNoLinks() throws -> Bool {
+    let probe = FilePath("\(paths.result)-probe")
+    try Files.writeFileAtomically([0], to: probe, syncs: false)
+    let canLink = try StoreSwapper.canLink(probe, probing: FilePath("\(paths.result)-link"))
+    try Files.removeRegularFile(probe)
+    return !canLink
+  }
+}

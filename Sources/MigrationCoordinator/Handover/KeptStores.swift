@@ -1,0 +1,194 @@
+import Foundation
+import Planning
+import SystemCalls
+import SystemPackage
+
+// (1) Only a store that is in the list, under its name and with its size and time, is one that
+// Godwit kept: anything else of such a name is somebody's own.
+// (2) The list names a store before it is kept, and forgets it after it is gone.
+
+/// The list of the old stores that were kept beside a store: `Shop.sqlite.godwit-kept.json`.
+struct KeptStores {
+  static let suffix = ".godwit-kept.json"
+
+  let store: FilePath
+
+  init(of store: FilePath) { self.store = store }
+
+  /// A store that was kept.
+  struct Entry: Hashable, Codable {
+    /// Its name beside the store.
+    var name: String
+    var bytes: Int64
+    /// Nanoseconds since 1970.
+    var modified: Int64
+    /// Seconds since 1970 at which it gave up the store's name.
+    var time: Double
+    /// The external files that are there for it.
+    var externalFiles: [String] = []
+    /// Whether the folder of these files was made for it.
+    var madeSupport = false
+    /// Whether it is being let go.
+    var isLeaving = false
+  }
+
+  /// All entries.
+  struct List: ResumableFile, Hashable {
+    static let formatVersion = 1
+
+    var stores: [Entry] = []
+  }
+
+  var path: FilePath { FilePath("\(store)\(Self.suffix)") }
+
+  /// The path of a kept store.
+  func path(of entry: Entry) -> FilePath {
+    Files.parent(of: store).appending(entry.name)
+  }
+
+  /// The entries; empty where there is no list.
+  ///
+  /// - Throws: `outputExists` where something else has the name, or where it cannot be read.
+  func entries() throws -> [Entry] {
+    guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return [] }
+    guard status.kind == .file, status.size < 1 << 26,
+      let list = try? VersionedFile<List>(sealed: Files.readFile(path, limit: 1 << 26)).content,
+      list.stores.allSatisfy({ entry in
+        FilePath.Component(entry.name).map { Self.isName($0, of: store) } ?? false
+      })
+    else { throw MigrationError.keptListUnreadable(path) }
+    return list.stores
+  }
+
+  /// Removes lists that a kill left unfinished; nobody else may write one meanwhile.
+  func removeUnfinished() throws {
+    let start = "\(path.lastComponent?.string ?? "")."
+    for name in try Files.listDirectory(Files.parent(of: path))
+    where name.string.hasPrefix(start) && name.extension == "tmp" {
+      let numbers = name.string.dropFirst(start.count).dropLast(".tmp".count)
+        .split(separator: ".", omittingEmptySubsequences: false)
+      guard numbers.count == 2, numbers.allSatisfy({ UInt64($0) != nil }) else { continue }
+      try Files.removeRegularFile(Files.parent(of: path).appending(name))
+    }
+  }
+
+  /// Whether the file of an entry is there as it was kept.
+  func isThere(_ entry: Entry) throws -> Bool {
+    let status = try Files.fileStatusIfPresent(path(of: entry), followLinks: false)
+    return status?.kind == .file && status?.size == entry.bytes
+      && status?.modified == entry.modified
+  }
+
+  /// Adds an entry, or replaces the one of that name.
+  func note(_ entry: Entry) throws {
+    try write(entries().filter { $0.name != entry.name } + [entry])
+  }
+
+  /// Drops the entry of a store that is kept no more.
+  func forget(_ kept: FilePath) throws {
+    let found = try entries()
+    let left = found.filter { path(of: $0) != kept }
+    if left.count < found.count { try write(left) }
+  }
+
+  /// Removes what is there for a kept store that is gone, and its entry.
+  func release(_ name: String) throws {
+    let found = try entries()
+    guard let entry = found.first(where: { $0.name == name }) else { return }
+    let own = path(of: entry)
+    let folder = OldExternalFiles.folder(of: own)
+    let others = found.filter {
+      $0.name != name && OldExternalFiles.folder(of: path(of: $0)) == folder
+    }
+    let files = OldExternalFiles(store: own)
+    // Whose a file is that is not in the list, nobody knows.
+    if folder != OldExternalFiles.folder(of: store), try !files.isShared(but: others.map(\.name)) {
+      let needed = Set(others.flatMap(\.externalFiles))
+      try files.remove(entry.externalFiles.filter { !needed.contains($0) })
+      if others.isEmpty { try OldExternalFiles.removeEmptyFolders(of: own) }
+    }
+    try forget(own)
+  }
+
+  private func write(_ entries: [Entry]) throws {
+    guard !entries.isEmpty else {
+      if try Files.removeRegularFile(path) { try Files.syncDirectory(Files.parent(of: path)) }
+      return
+    }
+    // Who may read the store may know what is kept of it.
+    let mode = try Files.fileStatusIfPresent(store)?.mode ?? 0o600
+    try Files.writeFileAtomically(
+      VersionedFile(List(stores: entries)).sealed(), to: path,
+      mode: FilePermissions(rawValue: CInterop.Mode(mode & 0o666 | 0o600)))
+  }
+
+  // MARK: Names
+
+  typealias Kind = KeptStoreKind
+
+  /// A free name for a store that is kept now: `STORE.before-TIME`, with a number if it is taken.
+  ///
+  /// - Parameter isTaken: whether a name that nothing has can be used for another reason.
+  func freeName(_ kind: Kind, isTaken: (FilePath) throws -> Bool = { _ in false }) throws
+    -> FilePath
+  {
+    let plain = "\(store).\(kind.rawValue)-\(Self.timestamp())"
+    var name = FilePath(plain)
+    var number = 1
+    while try Self.isOccupied(name) || isTaken(name) {
+      number += 1
+      name = FilePath("\(plain).\(number)")
+    }
+    return name
+  }
+
+  /// Whether anything has the name, or one that SQLite would take for a part of it.
+  static func isOccupied(_ store: FilePath) throws -> Bool {
+    try ["", "-wal", "-journal", "-shm"].contains { suffix in
+      try Files.fileStatusIfPresent(FilePath("\(store)\(suffix)"), followLinks: false) != nil
+    }
+  }
+
+  /// Whether the name is one of those above.
+  static func isName(_ name: FilePath.Component, of store: FilePath) -> Bool {
+    kind(of: name, beside: store) != nil
+  }
+
+  /// What a store of that name is, if Godwit gives it.
+  static func kind(of name: FilePath.Component, beside store: FilePath) -> Kind? {
+    let own = store.lastComponent?.string ?? ""
+    for kind in Kind.allCases {
+      let start = "\(own).\(kind.rawValue)-"
+      guard name.string.hasPrefix(start) else { continue }
+      let parts = name.string.dropFirst(start.count).split(
+        separator: ".", omittingEmptySubsequences: false)
+      let isTime =
+        parts.first.map { time in
+          time.utf8.count == 15
+            && time.utf8.enumerated().allSatisfy { index, byte in
+              index == 8 ? byte == UInt8(ascii: "-") : (0x30...0x39).contains(byte)
+            }
+        } ?? false
+      let isNumbered =
+        parts.count == 1 || (parts.count == 2 && Int(parts[1]).map { $0 > 1 } ?? false)
+      if isTime && isNumbered { return kind }
+    }
+    return nil
+  }
+
+  private static func timestamp() -> String {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = TimeZone(identifier: "UTC")
+    formatter.dateFormat = "yyyyMMdd-HHmmss"
+    return formatter.string(from: Date())
+  }
+}
+
+/// What a kept store is.
+package enum KeptStoreKind: String, Hashable, Sendable, CaseIterable {
+  /// The store before a migration.
+  case before
+  /// The store before a rollback: what the migration had made.
+  case after
+}

@@ -1,0 +1,339 @@
+import Foundation
+import MigrationStatus
+import Planning
+import StoreFormat
+import Survey
+import SystemCalls
+package import SystemPackage
+
+// (1) Nothing is touched but what the list of kept stores and the mark of the work folder name.
+// (2) Each call goes on where one before it was cut off.
+
+/// What migrations left beside a store, and what becomes of it.
+package struct StoreUpkeep: Sendable {
+  package let store: FilePath
+  private let paths: MigrationPaths
+
+  /// Takes a store, or an output that was never finished, and `work` as a migration does.
+  package init(of path: FilePath, work: FilePath? = nil) throws {
+    store =
+      try Files.fileStatusIfPresent(path) == nil
+      ? Files.resolvedFolder(of: path) : Files.resolved(path)
+    let folder = try work.map {
+      try Files.fileStatusIfPresent($0) == nil ? Files.resolvedFolder(of: $0) : Files.resolved($0)
+    }
+    paths = MigrationPaths(destination: store, below: folder)
+  }
+
+  private var kept: KeptStores { KeptStores(of: store) }
+
+  // MARK: Going back
+
+  /// What came of a rollback.
+  package struct Rollback: Sendable {
+    /// Where the store that has its place again was.
+    package var restored: FilePath
+    /// Where the store is that it replaced.
+    package var kept: FilePath
+    package var notes: [HandoverNote]
+  }
+
+  /// Puts a store that was kept in its place again, the latest one or a certain one, and keeps the
+  /// one that it replaces.
+  package func rollBack(to wanted: FilePath? = nil) throws -> Rollback {
+    try StoreError.requireFile(store)
+    return try withWorkspace { workspace in
+      let entry = try entry(wanted)
+      let old = kept.path(of: entry)
+      guard try kept.isThere(entry), try Self.removeIdleLogs(of: old) else {
+        throw MigrationError.keptChanged(old)
+      }
+      guard let lock = try RegionLock.acquire(old, kind: .exclusive, bytes: SourceAccess.lockBytes)
+      else { throw StoreError(problem: .inUse, store: old) }
+      return try withExtendedLifetime(lock) {
+        let own = OldExternalFiles(store: store)
+        let after = try kept.freeName(.after) { try own.missing(for: $0) == nil }
+        let notes = try StoreSwapper(
+          store: store, fingerprint: try SourceFingerprint(of: store), kept: after,
+          obsolete: try own.unnamed(by: entry), restored: entry, journal: SwapJournal(paths),
+          scratch: workspace.paths.result
+        ).swap(old)
+        return Rollback(restored: old, kept: after, notes: notes)
+      }
+    }
+  }
+
+  /// The entry of the store that was named, or of the one that was kept last.
+  private func entry(_ wanted: FilePath?) throws -> KeptStores.Entry {
+    let entries = try kept.entries().filter { !$0.isLeaving }
+    guard let wanted else {
+      let before = entries.filter { entry in
+        FilePath.Component(entry.name).flatMap { KeptStores.kind(of: $0, beside: store) } == .before
+      }
+      guard let last = before.max(by: { $0.time < $1.time }) else {
+        throw MigrationError.nothingKept(store: store)
+      }
+      return last
+    }
+    guard let found = entries.first(where: { $0.name == wanted.lastComponent?.string }) else {
+      throw MigrationError.nothingKept(store: wanted)
+    }
+    return found
+  }
+
+  /// Removes logs beside a kept store that hold nothing; false where one holds something.
+  private static func removeIdleLogs(of store: FilePath) throws -> Bool {
+    for suffix in ["-wal", "-journal"] {
+      let path = FilePath("\(store)\(suffix)")
+      guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { continue }
+      guard status.kind == .file, status.size == 0 else { return false }
+      try Files.remove(path)
+    }
+    try Files.removeRegularFile(FilePath("\(store)-shm"))
+    return true
+  }
+
+  // MARK: Letting go
+
+  /// Removes all stores that were kept, with what is there for them alone.
+  ///
+  /// - Returns: what is gone.
+  /// - Throws: `MigrationError.keptChanged` where one is not as it was kept; all others are gone.
+  package func finish() throws -> [FilePath] {
+    try withWorkspace { _ in
+      var gone: [FilePath] = []
+      var changed: FilePath?
+      for var entry in try kept.entries() {
+        let path = kept.path(of: entry)
+        if try Files.fileStatusIfPresent(path, followLinks: false) != nil {
+          guard try kept.isThere(entry) else {
+            changed = changed ?? path
+            continue
+          }
+          guard
+            try RegionLock.acquire(path, kind: .exclusive, bytes: SourceAccess.lockBytes) != nil
+          else { throw StoreError(problem: .inUse, store: path) }
+          entry.isLeaving = true
+          try kept.note(entry)
+          for suffix in ["-wal", "-journal", "-shm", ""] {
+            try Files.removeRegularFile(FilePath("\(path)\(suffix)"))
+          }
+          try Files.syncDirectory(Files.parent(of: path))
+          gone.append(path)
+        }
+        try kept.release(entry.name)
+      }
+      if let changed { throw MigrationError.keptChanged(changed) }
+      return gone
+    }
+  }
+
+  // MARK: Leftovers
+
+  /// What was left of interrupted and failed migrations, and is gone now.
+  package struct Discarded: Sendable {
+    package var removed: [FilePath] = []
+    /// What lies in the work folder and is none of Godwit's.
+    package var foreign: [FilePath] = []
+  }
+
+  /// Removes what interrupted and failed migrations left.
+  package func discard() throws -> Discarded {
+    var done = Discarded()
+    if try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil {
+      let workspace = try Workspace.open(paths, store: store)
+      try SwapJournal(paths).recover()
+      let source = try WorkFolder(path: paths.work).mark().map { FilePath($0.store) }
+      let hadResult = try Files.fileStatusIfPresent(workspace.paths.result) != nil
+      done.foreign = try workspace.remove()
+      if done.foreign.isEmpty { done.removed.append(paths.work) }
+      if hadResult, let source { done.removed += try removeCopies(from: source) }
+    }
+    for path in try leftovers() where try Files.removeRegularFile(path) {
+      done.removed.append(path)
+    }
+    if let record = try? OutcomeFile(beside: store).read(),
+      [.interrupted, .failed, .running].contains(record.state), !record.isOfLivingProcess,
+      try Files.removeRegularFile(OutcomeFile(beside: store).path)
+    {
+      done.removed.append(OutcomeFile(beside: store).path)
+    }
+    return done
+  }
+
+  /// Removes copies of a source's external files beside an output that was never finished.
+  private func removeCopies(from source: FilePath) throws -> [FilePath] {
+    guard source != store, try Files.fileStatusIfPresent(store, followLinks: false) == nil
+    else { return [] }
+    let (own, other) = (OldExternalFiles(store: store), OldExternalFiles.folder(of: source))
+    let folder = OldExternalFiles.folder(of: store)
+    guard folder != other, try !own.isShared else { return [] }
+    var removed: [FilePath] = []
+    for name in try own.names() {
+      let (copy, original) = (folder.appending(name), other.appending(name))
+      guard try Files.fileStatusIfPresent(original, followLinks: false)?.kind == .file,
+        try OldExternalFiles.isSame(original, as: copy)
+      else { continue }
+      try Files.remove(copy)
+      removed.append(copy)
+    }
+    if !removed.isEmpty { try OldExternalFiles.removeEmptyFolders(of: store) }
+    return removed
+  }
+
+  /// Files with names that only an unfinished write gives.
+  private func leftovers() throws -> [FilePath] {
+    let own = store.lastComponent?.string ?? ""
+    let folder = Files.parent(of: store)
+    var found: [FilePath] = []
+    for name in try Files.listDirectory(folder) where name.string.hasPrefix(own) {
+      if LeftoverName(name.string.dropFirst(own.utf8.count)) != nil {
+        found.append(folder.appending(name))
+      }
+    }
+    let external = OldExternalFiles.folder(of: store)
+    guard try Files.fileStatusIfPresent(external)?.isDirectory == true else { return found }
+    for name in try Files.listDirectory(external) where name.extension == "godwit-part" {
+      if FilePath.Component(name.stem).map(OldExternalFiles.isName) == true {
+        found.append(external.appending(name))
+      }
+    }
+    return found
+  }
+
+  // MARK: What is where
+
+  /// What lies beside a store.
+  package struct Contents: Sendable {
+    package struct Kept: Sendable {
+      package enum State: String, Sendable, CaseIterable {
+        case whole, changed, missing
+        /// It is being let go, or was, and something of it is left.
+        case leaving
+        /// It has such a name, and is none that Godwit has noted.
+        case unknown
+      }
+
+      package var path: FilePath
+      package var kind: KeptStoreKind
+      package var state: State
+      package var bytes: Int64
+      /// Seconds since 1970 at which it gave up the store's name.
+      package var time: Double?
+    }
+
+    package struct Work: Sendable {
+      package enum State: String, Sendable, CaseIterable { case running, interrupted, foreign }
+
+      package var path: FilePath
+      package var state: State
+      package var bytes: Int64
+    }
+
+    package var store: FilePath
+    /// nil where there is no store.
+    package var bytes: Int64?
+    package var kept: [Kept] = []
+    package var work: Work?
+    package var leftovers: [FilePath] = []
+  }
+
+  /// Looks at what lies beside the store, and writes nothing.
+  package func contents() throws -> Contents {
+    var contents = Contents(
+      store: store, bytes: try Files.fileStatusIfPresent(store)?.size, work: try work())
+    let entries = try kept.entries()
+    for entry in entries {
+      let path = kept.path(of: entry)
+      let status = try Files.fileStatusIfPresent(path, followLinks: false)
+      let state: Contents.Kept.State =
+        if entry.isLeaving { .leaving } else if status == nil { .missing } else {
+          try kept.isThere(entry) ? .whole : .changed
+        }
+      guard let kind = path.lastComponent.flatMap({ KeptStores.kind(of: $0, beside: store) })
+      else { continue }
+      contents.kept.append(
+        .init(
+          path: path, kind: kind, state: state, bytes: status?.size ?? 0, time: entry.time))
+    }
+    for name in try Files.listDirectory(Files.parent(of: store)) {
+      guard let kind = KeptStores.kind(of: name, beside: store),
+        !entries.contains(where: { $0.name == name.string })
+      else { continue }
+      let path = Files.parent(of: store).appending(name)
+      let status = try Files.fileStatus(path, followLinks: false)
+      contents.kept.append(.init(path: path, kind: kind, state: .unknown, bytes: status.size))
+    }
+    contents.leftovers = try leftovers()
+    return contents
+  }
+
+  private func work() throws -> Contents.Work? {
+    guard let status = try Files.fileStatusIfPresent(paths.work, followLinks: false) else {
+      return nil
+    }
+    let mark = status.isDirectory ? try? WorkFolder(path: paths.work).mark() : nil
+    var work = Contents.Work(path: paths.work, state: .foreign, bytes: 0)
+    guard mark?.destination == store.string else { return work }
+    work.bytes = try Files.listDirectory(paths.work).reduce(0) { sum, name in
+      let found = try Files.fileStatus(paths.work.appending(name), followLinks: false)
+      return sum + (found.kind == .file ? found.size : 0)
+    }
+    work.state = .interrupted
+    if try Files.fileStatusIfPresent(paths.lock, followLinks: false)?.kind == .file {
+      // Whoever migrates holds the lock; the one that is taken here is gone at once.
+      work.state = try FileLock.acquire(paths.lock) == nil ? .running : .interrupted
+    }
+    return work
+  }
+
+  /// Runs something alone with the store: no migration of it begins meanwhile.
+  private func withWorkspace<Result>(_ body: (Workspace) throws -> Result) throws -> Result {
+    let workspace = try Workspace.open(paths, store: store)
+    // What a call before this one, or a migration, has begun is ended or undone first.
+    try SwapJournal(paths).recover()
+    try kept.removeUnfinished()
+    do {
+      let result = try body(workspace)
+      if !workspace.wasThere { _ = try? workspace.remove() }
+      return result
+    } catch {
+      let isUndone = (try? SwapJournal(paths).recover()) != nil
+      if !workspace.wasThere && isUndone { _ = try? workspace.remove() }
+      throw error
+    }
+  }
+}
+
+/// What is behind a store's name in the name of a file that a kill may leave.
+private struct LeftoverName {
+  init?(_ rest: Substring) {
+    var name = rest
+    if name.hasSuffix(".tmp") {
+      name = name.dropLast(".tmp".count)
+      if let record = Self.rest(of: name, after: "\(OutcomeFile.suffix).") {
+        guard UUID(uuidString: String(record)) != nil else { return nil }
+      } else if let list = Self.rest(of: name, after: "\(KeptStores.suffix).") {
+        let numbers = list.split(separator: ".", omittingEmptySubsequences: false)
+        guard numbers.count == 2, numbers.allSatisfy({ UInt64($0) != nil }) else { return nil }
+      } else {
+        return nil
+      }
+      return
+    }
+    guard let result = Self.rest(of: name, after: ".godwit-result-") else { return nil }
+    let ends = ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"]
+    guard UUID(uuidString: String(result.prefix(36))) != nil,
+      ends.contains(String(result.dropFirst(36)))
+    else { return nil }
+  }
+
+  private static func rest(of name: Substring, after start: String) -> Substring? {
+    name.hasPrefix(start) ? name.dropFirst(start.count) : nil
+  }
+}
+
+extension StoreError {
+  /// Throws where there is no such store.
+  fileprivate static func requireFile(_ store: FilePath) throws { _ = try StoreHeader(of: store) }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Mapping
+import ObjectMigration
+import ObjectModel
+import Planning
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// What an interrupted run was made for, in so far as its work depends on it.
+///
+/// Work that was made for anything else is neither taken over nor removed: whoever wants to begin
+/// anew says so.
+struct RunInputs: ResumableFile, Hashable {
+  static let formatVersion = 1
+
+  private var version: String
+  private var fingerprint: SourceFingerprint
+  /// Checksums of the version hashes of all versions on the way, the store's first.
+  private var versions: [String]
+  /// The mapping models of each step.
+  private var mappings: [[MappingModel]]
+  private var options: [String: String]
+
+  init(_ request: MigrationRequest, prepared: PreparedMigration) {
+    version = GodwitVersion.current
+    fingerprint = prepared.survey.access.fingerprint
+    let steps = prepared.stages.flatMap(\.steps)
+    versions =
+      [prepared.survey.metadata.versionHashes.checksum]
+      + steps.map(\.destination.hashes.checksum)
+    mappings = steps.map { $0.mappings.map(\.mapping) }
+    options = [
+      "--engine": request.engine.rawValue,
+      "--validation": request.validation.rawValue,
+      "--range-rows": request.rangeRows.map { "\($0)" } ?? "",
+      "--join-table": request.joinTables.joined(separator: " "),
+      "--stepwise": request.isStepwise ? "yes" : "",
+    ]
+  }
+
+  /// What this run is made for that an earlier one was not.
+  func differences(from earlier: RunInputs) -> [RunDifference] {
+    var found: [RunDifference] = []
+    if earlier.version != version { found.append(.version(earlier.version)) }
+    if earlier.fingerprint != fingerprint { found.append(.store) }
+    if earlier.versions.first != versions.first { found.append(.sourceModel) }
+    if earlier.versions.last != versions.last {
+      found.append(.targetModel)
+    } else if earlier.versions.dropFirst() != versions.dropFirst() {
+      found.append(.route)
+    } else if earlier.mappings != mappings {
+      found.append(.mappings)
+    }
+    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
+      let other = earlier.options[name] ?? ""
+      if other != value { found.append(.option(name, earlier: other)) }
+    }
+    return found
+  }
+
+  /// Whether the store is the one that the run was made for.
+  func isMade(for fingerprint: SourceFingerprint) -> Bool { self.fingerprint == fingerprint }
+}
+
+/// In what an interrupted run differs from one that would take up its work.
+package enum RunDifference: Hashable, Sendable {
+  case store, sourceModel, targetModel, route, mappings
+  /// What the option was; empty where it was not given.
+  case option(String, earlier: String)
+  /// The version of Godwit that it was.
+  case version(String)
+}
+
+extension Workspace {
+  /// What the run whose work is there was made for; nil where none has got so far, or where it
+  /// cannot be read.
+  func runInputs() throws -> RunInputs? {
+    guard try Files.fileStatusIfPresent(paths.run, followLinks: false)?.kind == .file else {
+      return nil
+    }
+    return try? VersionedFile<RunInputs>(
+      sealed: Files.readFile(paths.run, limit: 1 << 30)
+    ).content
+  }
+
+  /// Takes up the work of an interrupted run, or notes what this one is made for.
+  ///
+  /// - Throws: `MigrationError.otherRun` where the work was made for something else.
+  func begin(_ inputs: RunInputs) throws {
+    if let earlier = try runInputs() {
+      let differences = inputs.differences(from: earlier)
+      guard differences.isEmpty else {
+        throw MigrationError.otherRun(work: paths.work, differences)
+      }
+      return
+    }
+    // What nobody says what it is made for is not taken up.
+    try clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
+    try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run)
+  }
+
+  /// Whether work orders or stages are done, which a later run need not do again.
+  var hasDoneSomething: Bool {
+    get throws {
+      try [paths.work, paths.stage(number: 1).work].contains { folder in
+        guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else { return false }
+        return try Files.listDirectory(folder).contains { name in
+          ["shard-", "step-"].contains { name.string.hasPrefix($0) } && name.extension == "json"
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,4 @@
+/// The version of Godwit, which work of an interrupted run is bound to.
+package enum GodwitVersion {
+  package static let current = "0.1.0"
+}
