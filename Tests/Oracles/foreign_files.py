@@ -27,7 +27,7 @@ STORE = "Library.sqlite"
 # What a migration may leave beside its store or output.
 PRODUCTS = {
     "in place": [r"Library\.sqlite\.before-\d{8}-\d{6}(\.\d+)?",
-                 r"\.Library\.sqlite_SUPPORT(/.*)?"],
+                 r"Library\.sqlite\.godwit-kept\.json", r"\.Library\.sqlite_SUPPORT(/.*)?"],
     "output": [r"New\.sqlite", r"\.New_SUPPORT(/.*)?"],
 }
 RECORDS = [r"[^/]*\.godwit-status\.json"]

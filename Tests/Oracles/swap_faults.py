@@ -231,6 +231,18 @@ def check(lab, way, number, do, of, folder):
     return out + (roll_back(lab, store) if way == "in place" and not out else [])
 
 
+def elsewhere(lab, way, without, folder):
+    """A file system without renames with conditions (NFS, FUSE), and without second names."""
+    store = lab.copy(folder)
+    environment = lab.calls.environment(os.path.dirname(store), without=without)
+    done = lab.tool.call(*lab.command(store, way), environment=environment)
+    lab.calls.counted(environment)
+    if done.returncode:
+        return [f"exit {done.returncode}: {done.stderr.strip()[-300:]}"]
+    out = judge_state(lab, store, way, 0) + judge_end(lab, store, way)
+    return out + (roll_back(lab, store) if way == "in place" and not out else [])
+
+
 def the_judge(lab, folder):
     """The judge finds what it is there to find."""
     store, out = lab.copy(folder), []
@@ -286,7 +298,7 @@ def cases_of(lab, way, sample):
 
 def main():
     p = parser(__doc__, needs_corpus=False)
-    p.add_argument("--sample", type=int, default=40, help="calls of each way; 0 for all")
+    p.add_argument("--sample", type=int, default=10, help="calls of each way; 0 for all")
     p.add_argument("--only", default="", help="a text in the names of cases")
     options = p.parse_args()
     with tempfile.TemporaryDirectory(prefix="godwit-oracle-") as folder:
@@ -294,6 +306,9 @@ def main():
         lab = Lab(Tool(options.godwit, timeout=120), folder, calls)
         cases = [("the judge", lambda f: the_judge(lab, f))]
         for way in WAYS:
+            cases += [(f"{way}, without {without}",
+                       lambda f, w=way, o=without: elsewhere(lab, w, o, f))
+                      for without in ("flags", "flags and links")]
             cases += [(f"{way}: {do} at call {n} of the {of} ({what})",
                        lambda f, w=way, n=n, d=do, o=of: check(lab, w, n, d, o, f))
                       for _, way, n, do, of, what in cases_of(lab, way, options.sample)]
