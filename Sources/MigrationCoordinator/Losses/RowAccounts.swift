@@ -108,8 +108,8 @@ struct RowAccounts {
 
   /// Notes rows that nobody was sent for, since the index that was asked knew of none.
   private mutating func requireNone(of table: TableProgram) throws {
-    guard census.total(table.sourceTable) > 0 else { return }
-    try census.recount(table.sourceTable)
+    guard rowCounts.total(table.sourceTable) > 0 else { return }
+    try rowCounts.recount(table.sourceTable)
     for entity in table.entities {
       check.expect(
         rowsIn(table, entity: entity), found: 0, side: .table, name: table.destinationTable)
@@ -178,7 +178,7 @@ struct RowAccounts {
         ? out : try survey.reader.rowCount(of: join.name, by: .rows)
       var incomplete = knownIncomplete(join)
       if let only = programs.first, only.filters.isEmpty {
-        if rows - incomplete != out, let loss = try census.strays(in: join) {
+        if rows - incomplete != out, let loss = try rowCounts.strays(in: join) {
           if loss.count != incomplete { lateLosses.append(loss) }
           incomplete = loss.count
         }
