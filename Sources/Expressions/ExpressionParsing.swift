@@ -1,17 +1,22 @@
 extension FormatParser {
   /// `a UNION b` over sums over products over powers over key paths.
   mutating func expression() throws(FormatError) -> ValueExpression {
+    let around = beginChain()
+    defer { endChain(around) }
     var result = try sum()
     while case .name(let word)? = peek,
       let operation = ValueExpression.SetOperation(rawValue: word.uppercased())
     {
       position += 1
       result = .set(operation, result, try sum())
+      try link()
     }
     return result
   }
 
   private mutating func sum() throws(FormatError) -> ValueExpression {
+    let around = beginChain()
+    defer { endChain(around) }
     var result = try product()
     while true {
       if take(symbol: "+") {
@@ -21,10 +26,13 @@ extension FormatParser {
       } else {
         return result
       }
+      try link()
     }
   }
 
   private mutating func product() throws(FormatError) -> ValueExpression {
+    let around = beginChain()
+    defer { endChain(around) }
     var result = try signed()
     while true {
       if take(symbol: "*") {
@@ -34,6 +42,7 @@ extension FormatParser {
       } else {
         return result
       }
+      try link()
     }
   }
 
@@ -66,6 +75,8 @@ extension FormatParser {
 
   /// A primary expression with what follows it: `.path` and `[index]`.
   private mutating func withPath() throws(FormatError) -> ValueExpression {
+    let around = beginChain()
+    defer { endChain(around) }
     var result = try primary()
     while true {
       if take(symbol: ".") {
@@ -77,6 +88,7 @@ extension FormatParser {
       } else {
         return result
       }
+      try link()
     }
   }
 

@@ -58,9 +58,15 @@ struct FormatParser {
   var position = 0
   private var depth = 0
   private var steps = 0
+  /// How many levels the tree has that was read since the level in hand began.
+  private var height = 0
+  /// The heights that were reached on the levels around.
+  private var heights: [Int] = []
   /// Parentheses that are no predicate, so that nested ones are not tried over and over.
   private var notPredicates: [Int: FormatError] = [:]
   private static let maximumDepth = 100
+  /// Trees are written into work orders, and no reader of JSON takes more than 512 levels.
+  private static let maximumHeight = 150
   private static let maximumSteps = 100_000
   private static let maximumLength = 100_000
 
@@ -200,9 +206,33 @@ struct FormatParser {
       throw FormatError(problem: .tooComplex, text: text, column: column)
     }
     depth += 1
+    heights.append(height)
+    height = 0
   }
 
-  mutating func leave() { depth -= 1 }
+  mutating func leave() {
+    depth -= 1
+    height = max(heights.popLast() ?? 0, height + 1)
+  }
+
+  /// Begins to read operands each of which is joined to all before it; what it gives goes to
+  /// `endChain`.
+  ///
+  /// `a + b + c` is as deep as it is long.
+  mutating func beginChain() -> Int {
+    defer { height = 0 }
+    return height
+  }
+
+  /// Notes that one more operand was joined.
+  mutating func link() throws(FormatError) {
+    height += 1
+    guard height <= Self.maximumHeight else {
+      throw FormatError(problem: .tooComplex, text: text, column: column)
+    }
+  }
+
+  mutating func endChain(_ around: Int) { height = max(around, height) }
 
   // MARK: Tokens
 

@@ -11,6 +11,7 @@ import PageEngine
 import Schema
 import StoreFormat
 import StoreGenerator
+import Survey
 import SystemCalls
 public import SystemPackage
 
@@ -127,6 +128,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   private static func sentences(of error: any Error) -> MigrationFailure {
     switch error {
     case let error as StoreError: Self(error)
+    case let error as SourceDamage: Self(error)
     case let error as ModelFileError: Self(error)
     case let error as MappingFileError: Self(error)
     case let error as ObjectMigrationError: Self(error)

@@ -1,6 +1,7 @@
 public import Foundation
 import MigrationCoordinator
 import ObjectMigration
+import Survey
 public import SystemPackage
 
 // The conversion of a public migration into the coordinator's request.
@@ -18,6 +19,7 @@ extension StoreMigration {
     request.work = workFolder
     request.journalMode = journalMode?.core
     request.verifiesFully = verification == .full
+    request.sourceCheck = Survey.SourceCheck(rawValue: sourceCheck.rawValue) ?? .quick
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent
     request.discardsOld = discardsOld

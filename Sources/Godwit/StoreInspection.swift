@@ -147,7 +147,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     var counts: [EntityNumber: Int64] = [:]
     for (table, columns) in catalog.tables.sorted(by: { $0.key < $1.key })
     where columns.contains("Z_ENT") && table != "Z_PRIMARYKEY" {
-      for (number, count) in try reader.rowCounts(of: table) { counts[number, default: 0] += count }
+      for (number, count) in try reader.rowCounts(of: table, by: .index) {
+        counts[number, default: 0] += count
+      }
     }
     return rows.map { row in
       let own = name(number: row.number) ?? row.name

@@ -47,6 +47,8 @@ public struct StoreMigration: Sendable {
   public var journalMode: JournalMode?
   /// How the result is verified before it replaces the store.
   public var verification = Verification.quick
+  /// How far the store is checked before anything is made of it.
+  public var sourceCheck = SourceCheck.quick
   /// Whether every loss needs consent in `allowedLoss`, even those that the model implies.
   public var failsOnLoss = false
   /// The losses to accept beyond those that the model implies.
@@ -103,6 +105,16 @@ public struct StoreMigration: Sendable {
     /// They are reported, and the migration succeeds.
     case report
     /// They are not looked for.
+    case off
+  }
+
+  /// How far a store is checked beforehand.
+  public enum SourceCheck: String, Hashable, Sendable, CaseIterable {
+    /// Small stores as a whole, others while their rows are read.
+    case quick
+    /// Every page of every store, by SQLite's `integrity_check`.
+    case full
+    /// Takes what SQLite reads of the tables, whatever indexes say of it.
     case off
   }
 

@@ -1,4 +1,5 @@
 import StoreFormat
+import Survey
 import SystemPackage
 
 extension MigrationFailure {
@@ -49,6 +50,11 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) carries a model that cannot be read: name its own model with --models.")
+    case .tablesMissing(let tables):
+      self.init(
+        .damaged,
+        "\(file) lacks tables that its model asks for (\(tables.joined(separator: ", "))): "
+          + "restore it from a backup, or try to recover it.")
     case .columnsMissing(let columns):
       self.init(
         .damaged,
@@ -99,4 +105,23 @@ extension MigrationFailure {
   private static func cause(_ error: StoreError) -> String {
     error.cause.map { " (\($0))" } ?? ""
   }
+}
+
+extension MigrationFailure {
+  /// A source that is not sound: what failed first, and then everything that is wrong, a line each.
+  init(_ error: SourceDamage) {
+    let first = error.cause.map { MigrationFailure($0) }
+    let opening =
+      first.flatMap { $0.exitStatus == .damaged ? $0.sentences : nil }
+      ?? ["\(error.store) is damaged: restore it from a backup, or try to recover it."]
+    let told = error.findings.prefix(Self.findingsTold).map { finding in
+      finding.table.map { "\($0): \(finding.text)." } ?? "\(finding.text)."
+    }
+    let left = error.findings.count - told.count
+    self.init(
+      .damaged,
+      opening + told + (left > 0 ? ["and \(left) more, by SQLite's integrity_check."] : []))
+  }
+
+  private static let findingsTold = 20
 }

@@ -91,6 +91,14 @@ extension MigrationFailure {
         .damaged,
         "\(file) has keys that do not rise\(table): restore it from a backup, or try to recover it."
       )
+    case .indexDiffers(let index, let entries, let rows):
+      let numbers =
+        entries == rows
+        ? "others than its rows ask for" : "\(entries), and there are \(rows) rows"
+      self.init(
+        .damaged,
+        "\(file) is damaged\(table): the entries of its index \(index) are \(numbers): restore it "
+          + "from a backup, or try to recover it.")
     case .duplicateKeys:
       self.init(
         .damaged,

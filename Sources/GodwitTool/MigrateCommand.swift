@@ -41,6 +41,11 @@ struct MigrateCommand: AsyncParsableCommand {
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
 
+  @Option(
+    help:
+      "How far the store is checked first: quick (small ones as a whole), full or off.")
+  var checkSource = StoreMigration.SourceCheck.quick
+
   @Option(help: "How the result is verified: quick or full, which reads every index as well.")
   var verify = StoreMigration.Verification.quick
 
@@ -86,6 +91,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.workFolder = workFolder
     migration.journalMode = journalMode
     migration.verification = verify
+    migration.sourceCheck = checkSource
     migration.discardsOld = discardOld
     migration.restarts = restart
     migration.logsSQL = logSQL

@@ -220,3 +220,4 @@ extension JournalMode: ExpressibleByArgument {}
 extension StoreMigration.Engine: ExpressibleByArgument {}
 extension StoreMigration.Validation: ExpressibleByArgument {}
 extension StoreMigration.Verification: ExpressibleByArgument {}
+extension StoreMigration.SourceCheck: ExpressibleByArgument {}

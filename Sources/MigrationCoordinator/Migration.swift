@@ -159,7 +159,9 @@ package struct Migration: Sendable {
     defer { reporter.end() }
     do {
       let survey = try survey(target: target, paths: workspace.paths)
-      let prepared = try PreparedMigration(request: request, target: target, survey: survey)
+      let prepared = try survey.seekingDamage {
+        try PreparedMigration(request: request, target: target, survey: survey)
+      }
       guard let found = prepared.route else {
         return try current(survey, workspace: workspace, keeper: keeper, work: &work)
       }
@@ -170,7 +172,7 @@ package struct Migration: Sendable {
         report = try await migrate(
           survey, stages: prepared.stages, workspace: workspace, reporter: reporter)
       } catch {
-        throw prepared.explained(error)
+        throw survey.seekingDamage(behind: prepared.explained(error))
       }
       if request.output != nil {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())

@@ -48,8 +48,10 @@ package struct MigrationPreview: Sendable {
     request.namesVersions = true
     let access = try SourceAccess.open(request.store)
     let survey = try StoreSurvey(opening: request, access: access, target: target)
-    return try body(
-      MigrationPreview(PreparedMigration(request: request, target: target, survey: survey)))
+    let preview = try survey.seekingDamage {
+      try MigrationPreview(PreparedMigration(request: request, target: target, survey: survey))
+    }
+    return try body(preview)
   }
 
   private init(_ prepared: PreparedMigration) throws {

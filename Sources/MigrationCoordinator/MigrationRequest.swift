@@ -1,6 +1,7 @@
 package import ObjectMigration
 import Planning
 import StoreFormat
+package import Survey
 import SystemCalls
 package import SystemPackage
 
@@ -52,6 +53,8 @@ package struct MigrationRequest: Sendable {
   package var journalMode: JournalMode?
   /// Whether the finished store is read again, its digests compared and `integrity_check` run.
   package var verifiesFully = false
+  /// How far the store is checked before anything is made of it.
+  package var sourceCheck = SourceCheck.quick
   /// Whether every loss needs consent, even those that the destination model implies.
   package var failsOnLoss = false
   /// The losses to accept beyond those that the destination model implies.

@@ -35,6 +35,8 @@ package struct AssemblyOrder: Sendable {
   package var verifiesFully: Bool
   /// Whether SQL statements are logged.
   package var logsSQL: Bool
+  /// Whether an index of the source that differs from its table is made anew, and no error.
+  package var remakesIndexes: Bool
   /// The text encoding of the shards, as in the header of an SQLite file: 1 UTF-8, 2 and 3 UTF-16.
   package var textEncoding: UInt32 = 1
 
@@ -55,6 +57,7 @@ package struct AssemblyOrder: Sendable {
     memory = stage.memory
     verifiesFully = stage.verifiesFully
     logsSQL = stage.logsSQL
+    remakesIndexes = stage.remakesIndexes
     textEncoding = stage.survey.header.textEncoding
   }
 

@@ -1,3 +1,9 @@
+/// An error of an engine that may come of pages of the source that are not as they should be.
+package protocol DamageTelling: Error {
+  /// Whether this one may.
+  var tellsDamage: Bool { get }
+}
+
 /// Why a worker could not make its shard.
 package struct ShardError: Error, Hashable, Sendable {
   /// What went wrong.

@@ -33,6 +33,8 @@ package struct StageInput: Sendable {
   package var verifiesFully = false
   /// Whether workers log their SQL statements.
   package var logsSQL = false
+  /// Whether an index of the source that differs from its table is made anew, and no error.
+  package var remakesIndexes = false
   /// Whether objects are checked against the destination model's validation rules.
   package var validates = true
 

@@ -48,14 +48,18 @@ package struct XMLTree: Sendable {
   /// The parser expands entities in attributes without calling its delegate, so their declaration
   /// is searched for in the bytes; that requires an encoding with a single spelling of it.
   private static func checkPrologue(_ bytes: [UInt8]) throws(ModelFileError) {
-    let start = String(decoding: bytes.prefix(200), as: UTF8.self).lowercased()
-    if start.hasPrefix("<?xml"), let declaration = start.firstRange(of: "encoding=") {
-      let name = start[declaration.upperBound...].dropFirst().prefix {
-        $0 != "\"" && $0 != "'"
-      }
+    let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? bytes.dropFirst(3) : bytes[...]
+    let prologue = String(
+      decoding: start.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self
+    ).lowercased()
+    if prologue.hasPrefix("<?xml"), let word = prologue.firstRange(of: "encoding") {
+      let name = prologue[word.upperBound...].drop { $0.isWhitespace || $0 == "=" }
+        .dropFirst().prefix { $0 != "\"" && $0 != "'" }
       guard name == "utf-8" else { throw ModelFileError(.unknownEncoding(String(name))) }
     }
-    guard !bytes.contains(0) else { throw ModelFileError(.unknownEncoding("not UTF-8")) }
+    guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+      throw ModelFileError(.unknownEncoding("not UTF-8"))
+    }
     let declaration = Array("<!ENTITY".utf8)
     var matched = 0
     for byte in bytes {

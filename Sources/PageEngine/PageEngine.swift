@@ -79,10 +79,10 @@ package struct PageEngine: MigrationEngine {
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? {
-    try EnginePayload(
-      encoding: layout.work(
-        order, plan: plan, schema: stage.destination, paths: paths, digestsRows: stage.verifiesFully
-      ))
+    var work = layout.work(
+      order, plan: plan, schema: stage.destination, paths: paths, digestsRows: stage.verifiesFully)
+    work.remakesIndexes = stage.remakesIndexes
+    return try EnginePayload(encoding: work)
   }
 
   /// Whether workers sync: only where the system does not name its start, so that a restart would

@@ -93,8 +93,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
         try table.map { try move(piece, table: $0, progress: progress) }
         ?? make(piece, progress: progress)
       for index in work.moves[piece.number] ?? [] {
-        moved[index.name] = try mover().moveIndex(
-          root: index.root, isInteger: index.isInteger, file: runs)
+        moved[index.name] = try moveIndex(index)
       }
     } catch let error as PageError where error.problem == .unmovable {
       // The coordinator plans the stage anew, without moves (`PageEngine.restriction`).
@@ -111,6 +110,15 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     return result
   }
 
+  private func moveIndex(_ index: IndexMove) throws -> MovedIndex {
+    do {
+      return try mover().moveIndex(index, file: runs)
+    } catch let error as PageError {
+      if case .damaged = error.problem, work.remakesIndexes { throw PageError(.unmovable) }
+      throw error
+    }
+  }
+
   private func mover() throws -> LeafMover {
     let count = try Files.fileStatus(of: source).size / Int64(PageGeometry.pageSize)
     return LeafMover(file: PageFile(source), pageCount: UInt32(clamping: count), writer: pages)
@@ -124,15 +132,15 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let leaves = EntryCollector(file: runs, entrySize: MemoryLayout<LeafEntry>.stride)
     let spans = EntryCollector(file: runs, entrySize: MemoryLayout<KeySpan>.stride)
     let names = names(of: piece)
-    let rows = try mover().moveTable(
-      root: table.root, first: piece.keys.first, last: piece.keys.last, rule: table.rule,
-      leaves: leaves, spans: spans, names: names, progress: progress)
+    let (rows, sums) = try mover().moveTable(
+      table, first: piece.keys.first, last: piece.keys.last, leaves: leaves, spans: spans,
+      names: names, progress: progress)
     try leaves.flush()
     try spans.flush()
     pieces.append(
       PagePiece(
         piece: piece.number, leaves: leaves.sections, spans: spans.sections, rowsBefore: 0,
-        indexes: [:], names: try names?.finish()))
+        indexes: sums.mapValues { IndexRuns(sum: $0) }, names: try names?.finish()))
     return ShardManifest.PieceResult(
       piece: piece.number, table: piece.destinationTable, rowsRead: rows, rowsWritten: rows,
       digest: 0)

@@ -29,6 +29,8 @@ package struct KeyRange: Hashable, Codable, Sendable {
 extension TableProgram {
   /// A query for the destination rows of a key range, in key order; of nothing where it is nil.
   ///
+  /// It reads the table itself: an index may lack rows.
+  ///
   /// - Parameter schema: the name under which the source store is attached.
   package func query(in range: KeyRange?, schema: String) -> String {
     let list = columns.map {
@@ -40,7 +42,7 @@ extension TableProgram {
     return """
       SELECT s.Z_PK AS Z_PK, \(entities.renumbering("s.Z_ENT")) AS Z_ENT, s.Z_OPT AS Z_OPT\
       \(list.map { ",\n  \($0)" }.joined())
-      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s NOT INDEXED
       WHERE \(conditions.joined(separator: " AND "))
       ORDER BY s.Z_PK
       """
@@ -53,7 +55,7 @@ extension TableProgram {
     let condition = range.condition(column: "s.Z_PK").map { " WHERE \($0)" } ?? ""
     return """
       SELECT \(expressions.joined(separator: ", "))
-      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s\(condition)
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s NOT INDEXED\(condition)
       ORDER BY s.Z_PK
       """
   }
@@ -114,9 +116,11 @@ extension JoinProgram {
       + filters.map { $0.condition(schema: schema) }
       + [range.condition(column: first)].compactMap(\.self)
       + [after].compactMap(\.self)
+    // Rows in the order of their pairs come by the index of the pairs, and are counted afterwards.
+    let scan = keepsRowNumbers ? " NOT INDEXED" : ""
     return """
       SELECT \(list.joined(separator: ", "))
-      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s\(scan)
       WHERE \(conditions.joined(separator: " AND "))
       ORDER BY \(keepsRowNumbers ? first : "\(one), \(other)")
       """

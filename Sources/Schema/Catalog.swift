@@ -9,7 +9,7 @@ package struct Catalog: Hashable, Sendable {
 
 /// How a real store differs from the schema of its model.
 package struct SchemaDifferences: Hashable, Sendable {
-  /// Tables that the model asks for: read as empty, as after an unfinished clean-up.
+  /// Tables that the model asks for.
   package var missingTables: [String] = []
   /// Columns that the model asks for, without which the table cannot be read.
   package var missingColumns: [String] = []

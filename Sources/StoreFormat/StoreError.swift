@@ -40,6 +40,8 @@ package struct StoreError: Error, Sendable {
     case diskFull
     /// SQLite had no memory.
     case outOfMemory
+    /// Tables that the model asks for and the store lacks.
+    case tablesMissing([String])
     /// The store lacks these columns of its model, each as `TABLE.COLUMN`.
     case columnsMissing([String])
     /// The store was written to after the survey.

@@ -59,10 +59,12 @@ package struct StoreReader: Sendable {
   /// - Throws: `StoreError` with `metadataUnreadable`, or with `hashVersionUnknown` for version
   ///   hashes of another algorithm.
   package func metadata() throws(StoreError) -> StoreMetadata {
-    let row = try connection.run { db in
-      try Row.fetchOne(db, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+    let rows = try connection.run { db in
+      try Row.fetchAll(db, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 2")
     }
-    guard let row, let uuid = String.fromDatabaseValue(row[0]),
+    // Of two rows nobody knows which is the store's; a blob is no text, though it reads as one.
+    guard rows.count == 1, let row = rows.first,
+      case .string(let uuid) = (row[0] as DatabaseValue).storage,
       let plist = [UInt8].fromDatabase(row[1])
     else { throw StoreError(problem: .metadataUnreadable, store: path) }
     let decoded: PropertyList
@@ -143,11 +145,24 @@ package struct StoreReader: Sendable {
     }
   }
 
+  /// What rows are counted by.
+  package enum Scan: Sendable {
+    /// The rows themselves.
+    case rows
+    /// Whichever index is the smallest; it may lack rows.
+    case index
+
+    fileprivate var clause: String { self == .rows ? " NOT INDEXED" : "" }
+  }
+
   /// The rows of a table by entity number; a `Z_ENT` that is not a number counts as 0.
-  package func rowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
-    try connection.run { db in
+  package func rowCounts(
+    of table: String, by scan: Scan
+  ) throws(StoreError) -> [EntityNumber: Int64] {
+    let name = SQL.identifier(name: table)
+    return try connection.run { db in
       let rows = try Row.fetchAll(
-        db, sql: "SELECT Z_ENT, count(*) FROM \(SQL.identifier(name: table)) GROUP BY Z_ENT")
+        db, sql: "SELECT Z_ENT, count(*) FROM \(name)\(scan.clause) GROUP BY Z_ENT")
       return Dictionary(
         rows.map { row in
           (
@@ -158,6 +173,11 @@ package struct StoreReader: Sendable {
         // No entity has the number 0.
         uniquingKeysWith: +)
     }
+  }
+
+  /// How many rows a table holds.
+  package func rowCount(of table: String, by scan: Scan) throws(StoreError) -> Int64 {
+    try number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table))\(scan.clause)")
   }
 
   /// The number that a query returns, 0 if it returns none.

@@ -44,15 +44,19 @@ package struct StatisticsReader {
         isOutlined
         ? try outlined(
           join.sourceTable,
-          rows: survey.reader.number(
-            sql: "SELECT count(*) FROM \(SQL.identifier(name: join.sourceTable))"),
-          key: join.rangeColumn)
+          rows: pairs(join.sourceTable), key: join.rangeColumn)
         : sliceRows == nil
           ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
           : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
       if statistics.rows > 0 { result[join.destinationTable] = statistics }
     }
     return result
+  }
+
+  /// The rows of a join table, by an index unless that knows of none.
+  private func pairs(_ table: String) throws -> Int64 {
+    let rows = try survey.reader.rowCount(of: table, by: .index)
+    return rows > 0 ? rows : try survey.reader.rowCount(of: table, by: .rows)
   }
 
   /// Slices from the upper pages of the table's b-tree, scaled to the counted rows.
@@ -91,7 +95,7 @@ package struct StatisticsReader {
     let name = SQL.identifier(name: table)
     let column = SQL.identifier(name: key)
     let reader = survey.reader
-    let rows = try reader.number(sql: "SELECT count(*) FROM \(name)")
+    let rows = try pairs(table)
     let first = try reader.number(sql: "SELECT min(\(column)) FROM \(name)")
     let last = try reader.number(sql: "SELECT max(\(column)) FROM \(name)")
     guard rows > 0 else { return TableStatistics(slices: []) }
@@ -116,20 +120,20 @@ package struct StatisticsReader {
       let groups = try Row.fetchCursor(
         db,
         sql: """
-          SELECT \(column), count(*) FROM \(SQL.identifier(name: table))
+          SELECT \(column), count(*) FROM \(SQL.identifier(name: table)) NOT INDEXED
           WHERE \(column) IS NOT NULL GROUP BY 1 ORDER BY 1
           """)
       var slices: [TableStatistics.Slice] = []
       var rows: Int64 = 0
-      var last: Int64 = 0
+      var last = Int64.min
       func close() {
         if rows > 0 { slices.append(.init(lastKey: last, rows: rows, bytes: rows * bytesPerRow)) }
         rows = 0
       }
       while let group = try groups.next() {
-        let count: Int64 = group[1]
-        last = group[0]
-        rows += count
+        rows += Int64.fromDatabaseValue(group[1]) ?? 0
+        // Keys that are no numbers lie behind all others, where the last range has no end.
+        last = max(last, Int64.fromDatabaseValue(group[0]) ?? last)
         if rows >= size { close() }
       }
       close()

@@ -47,28 +47,46 @@ package struct StoreSurvey: Sendable {
     self.model = model
     let catalog = try reader.catalog()
     (schema, differences) = try StoreSchema(model).resolved(in: catalog)
+    guard differences.missingTables.isEmpty else {
+      throw StoreError(problem: .tablesMissing(differences.missingTables), store: store)
+    }
     guard differences.missingColumns.isEmpty else {
       throw StoreError(problem: .columnsMissing(differences.missingColumns), store: store)
     }
     var counts: [String: [EntityNumber: Int64]] = [:]
     for table in schema.tables {
-      counts[table.name] = try Self.rowCounts(of: table, reader: reader, numbers: schema.numbers)
+      counts[table.name] = try Self.rowCounts(
+        of: table, reader: reader, numbers: schema.numbers,
+        byRows: access.fingerprint.bytes <= Self.smallBytes)
     }
     rowCounts = counts
     maxima = try Self.maxima(reader: reader, schema: schema)
     unsupported = try Self.unsupported(reader, catalog: catalog)
   }
 
-  /// Rows of a table by entity; for a table with a single entity they are counted in any index.
+  /// A pass over the rows of a store of so many bytes is not worth saving.
+  private static let smallBytes: Int64 = 8 << 20
+
+  /// Rows of a table by entity, of a large store as an index tells them.
+  ///
+  /// That is an estimate: workers count the rows themselves, and an index that knows of none is not
+  /// believed.
   private static func rowCounts(
-    of table: EntityTable, reader: StoreReader, numbers: EntityNumbers
+    of table: EntityTable, reader: StoreReader, numbers: EntityNumbers, byRows: Bool
+  ) throws(StoreError) -> [EntityNumber: Int64] {
+    let scan: StoreReader.Scan = byRows ? .rows : .index
+    let counts = try rowCounts(of: table, reader: reader, numbers: numbers, by: scan)
+    if byRows || counts.values.contains(where: { $0 > 0 }) { return counts }
+    return try rowCounts(of: table, reader: reader, numbers: numbers, by: .rows)
+  }
+
+  private static func rowCounts(
+    of table: EntityTable, reader: StoreReader, numbers: EntityNumbers, by scan: StoreReader.Scan
   ) throws(StoreError) -> [EntityNumber: Int64] {
     guard table.entityNames.count == 1, let number = numbers[table.rootName] else {
-      return try reader.rowCounts(of: table.name)
+      return try reader.rowCounts(of: table.name, by: scan)
     }
-    return [
-      number: try reader.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table.name))")
-    ]
+    return [number: try reader.rowCount(of: table.name, by: scan)]
   }
 
   /// The objects of an entity, without its subentities.

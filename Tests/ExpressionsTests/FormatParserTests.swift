@@ -35,6 +35,29 @@ import Testing
   }
 
   @Test(arguments: [
+    " + ", " - ", " * ", " UNION ",
+  ])
+  func `a chain is as deep as it is long`(joint: String) throws {
+    func chain(_ links: Int) -> String {
+      Array(repeating: "a", count: links + 1).joined(separator: joint)
+    }
+    #expect(throws: Never.self) { try ValueExpression(format: chain(140)) }
+    for links in [200, 20_000] {
+      let error = #expect(throws: FormatError.self) { try ValueExpression(format: chain(links)) }
+      #expect(error?.problem == .tooComplex)
+    }
+    // Neither one long chain nor many levels, but both together.
+    let nested = (0..<60).reduce("a") { text, _ in "(\(text))[0]" }
+    #expect(throws: Never.self) { try ValueExpression(format: nested) }
+    #expect(throws: FormatError.self) { try ValueExpression(format: nested + joint + chain(140)) }
+  }
+
+  @Test func `operands beside each other do not add up`() throws {
+    let list = Array(repeating: "a + b + c", count: 300).joined(separator: ", ")
+    #expect(throws: Never.self) { try ValueExpression(format: "{\(list)}") }
+  }
+
+  @Test(arguments: [
     ("a ==", 5, "the text ends where an expression is expected"),
     ("a == 1 b", 8, "“b” where the end of the text is expected"),
     ("name LIKE[x] 'a'", 11, "“x” where c, d or cd is expected"),

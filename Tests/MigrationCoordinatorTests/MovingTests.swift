@@ -5,6 +5,7 @@ import KeyedArchives
 import ObjectModel
 import Planning
 import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -47,13 +48,16 @@ import Testing
   }
 
   /// Migrates by both engines, compares the results, and tells which tables were moved.
-  private func moved(_ given: GivenMigration, rangeRows: Int64? = nil) async throws -> [String] {
+  private func moved(
+    _ given: GivenMigration, rangeRows: Int64? = nil, check: SourceCheck = .quick
+  ) async throws -> [String] {
     var results: [[UInt8]] = []
     var moved: [String] = []
     for engine in [MigrationRequest.Engine.sql, .pages] {
       let output = given.folder.appending("\(engine).sqlite")
       var request = given.request(workers: 2, rangeRows: rangeRows, output: output)
       request.engine = engine
+      request.sourceCheck = check
       moved = try await given.run(request).movedTables
       results.append(try vacuumed(output))
     }
@@ -128,15 +132,78 @@ import Testing
     #expect(try await moved(given).isEmpty)
   }
 
-  @Test func `an index that lacks a row is made again`() async throws {
+  private static let staleIndex = """
+    DROP INDEX ZBOOK_ZAUTHOR_INDEX;
+    CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR) WHERE Z_PK > 10;
+    PRAGMA writable_schema = ON;
+    UPDATE sqlite_schema SET sql = 'CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR)'
+      WHERE name = 'ZBOOK_ZAUTHOR_INDEX';
+    """
+
+  @Test func `an index that lacks a row is made again where nobody checks the source`()
+    async throws
+  {
+    let given = try given(Self.staleIndex)
+    #expect(try await moved(given, check: .off).isEmpty)
+  }
+
+  @Test(arguments: [MigrationRequest.Engine.sql, .pages])
+  func `an index that lacks rows is damage, with its table and its keys`(
+    engine: MigrationRequest.Engine
+  ) async throws {
+    let given = try given(Self.staleIndex)
+    var request = given.request(workers: 2, output: given.folder.appending("new.sqlite"))
+    request.engine = engine
+    let error = await #expect(throws: SourceDamage.self) { try await given.run(request) }
+    #expect(error?.findings.first?.table == "ZBOOK")
+    #expect(error?.findings.first?.text.contains("row 1 ") == true)
+    #expect(try Files.fileStatusIfPresent(given.folder.appending("new.sqlite")) == nil)
+  }
+
+  @Test(arguments: [MigrationRequest.Engine.sql, .pages])
+  func `rows that no index knows are migrated`(engine: MigrationRequest.Engine) async throws {
+    // The one index of a table with one entity, without any of its rows.
     let given = try given(
       """
       DROP INDEX ZBOOK_ZAUTHOR_INDEX;
-      CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR) WHERE Z_PK > 10;
+      CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR) WHERE Z_PK > 1000000;
       PRAGMA writable_schema = ON;
       UPDATE sqlite_schema SET sql = 'CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR)'
         WHERE name = 'ZBOOK_ZAUTHOR_INDEX';
       """)
-    #expect(try await moved(given).isEmpty)
+    var request = given.request(workers: 2, output: given.folder.appending("new.sqlite"))
+    request.engine = engine
+    request.sourceCheck = .off
+    let report = try await given.run(request)
+    let books = try StoreReader(immutable: given.store).rowCount(of: "ZBOOK", by: .rows)
+    #expect(books > 0)
+    #expect(report.accounts.first?.rows["Book"] == books)
+  }
+
+  @Test(
+    arguments: [
+      "DROP TABLE Z_1TAGS", "ALTER TABLE ZPERSON RENAME TO OTHER",
+      "ALTER TABLE ZTAG RENAME TO o; CREATE VIEW ZTAG AS SELECT * FROM o",
+      "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET name = 'ztag' WHERE name = 'ZTAG'",
+    ])
+  func `a table that the model asks for and is not there is damage`(change: String) async throws {
+    let given = try given(change)
+    let error = await #expect(throws: StoreError.self) { try await given.run(given.request()) }
+    guard case .tablesMissing(let names)? = error?.problem else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(names.count == 1)
+  }
+
+  @Test(
+    arguments: [
+      "INSERT INTO Z_METADATA SELECT 7, Z_UUID, Z_PLIST FROM Z_METADATA",
+      "UPDATE Z_METADATA SET Z_UUID = CAST(Z_UUID AS BLOB)",
+    ])
+  func `two rows of metadata, or a UUID that is no text, are damage`(change: String) async throws {
+    let given = try given(change)
+    let error = await #expect(throws: StoreError.self) { try await given.run(given.request()) }
+    #expect(error?.problem == .metadataUnreadable)
   }
 }

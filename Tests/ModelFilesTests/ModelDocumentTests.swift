@@ -33,6 +33,31 @@ import Testing
   ]
 
   @Test(arguments: [
+    "<model op\u{e9}tional=\"YES\"/>", "<model><entit\u{e9} name=\"E\"/></model>",
+    "<model a=\"\u{ff}\"/>",
+  ])
+  func `names that are no UTF-8 are an error`(text: String) throws {
+    let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+    let error = #expect(throws: ModelFileError.self) { try ModelDocument.model(decoding: bytes) }
+    #expect(error?.problem == .unknownEncoding("not UTF-8"))
+  }
+
+  @Test(arguments: [
+    "<?xml version=\"1.0\" encoding = 'UTF-7'?><model/>",
+    "\u{feff}<?xml version=\"1.0\" encoding='latin1'?><model/>",
+    "<?xml \(String(repeating: " ", count: 500))version=\"1.0\" encoding=\"utf-7\"?><model/>",
+  ])
+  func `another encoding is refused however it is declared`(text: String) throws {
+    let error = #expect(throws: ModelFileError.self) {
+      try ModelDocument.model(decoding: Array(text.utf8))
+    }
+    guard case .unknownEncoding? = error?.problem else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test(arguments: [
     "+0000000-0000-0000-0000-0000000000FF", "0000000000000000-0000-0000-0000000-FF-",
     "00000000-0000-0000-0000-0000000000FG",
   ])

@@ -163,7 +163,7 @@ import Testing
       #expect(isSame)
     }
     let moved = try DamagedStore().move()
-    #expect(moved.rows == 600 && moved.entries == 600)
+    #expect(moved.rows == 600 && moved.entries == 600 && moved.isWhole)
   }
 
   @Test(arguments: trees + leaves + tables + records + chains)

@@ -173,8 +173,9 @@ struct DamagedStore {
     }
   }
 
-  /// Moves the table and its index as they are; the rows and entries that went over.
-  func move() throws -> (rows: Int64, entries: Int64) {
+  /// Moves the table and its index as they are; the rows and entries that went over, and whether
+  /// they belong together.
+  func move(descending: Bool = false) throws -> (rows: Int64, entries: Int64, isWhole: Bool) {
     let folder = ScratchFolder.current
     func make(_ name: String) throws -> FileDescriptor {
       try FileDescriptor.open(
@@ -190,14 +191,19 @@ struct DamagedStore {
           pointers: PointerMap(PageFile(result)))
         return try opened { file in
           let mover = LeafMover(file: PageFile(file), pageCount: pageCount, writer: writer)
-          let rows = try mover.moveTable(
-            root: table, first: .min, last: .max, rule: RowRule(columns: 7, entities: [1]),
+          let (rows, sums) = try mover.moveTable(
+            MovedTable(
+              root: table, rule: RowRule(columns: 7, entities: [1]),
+              indexes: [SummedIndex(name: "ZI", columns: [3])]),
+            first: .min, last: .max,
             leaves: EntryCollector(file: list, entrySize: MemoryLayout<LeafEntry>.stride),
             spans: EntryCollector(file: list, entrySize: MemoryLayout<KeySpan>.stride), names: nil
           ) { _, _ in }
-          let moved = try mover.moveIndex(root: index, isInteger: true, file: list)
+          let moved = try mover.moveIndex(
+            IndexMove(name: "ZI", root: index, isInteger: true, descending: [descending]),
+            file: list)
           _ = try writer.finish()
-          return (rows, moved.entries)
+          return (rows, moved.entries, sums["ZI"] == moved.sum)
         }
       }
     }

@@ -1,4 +1,3 @@
-import GRDB
 import ObjectModel
 import Schema
 import StoreFormat
@@ -30,24 +29,16 @@ struct RowCounts {
 
   /// Counts a table again, in the table and not in an index.
   mutating func recount(_ table: String) throws {
-    counts[table] = try survey.reader.connection.run { db in
-      let rows = try Row.fetchAll(
-        db,
-        sql: """
-          SELECT Z_ENT, count(*) FROM \(SQL.identifier(name: table)) NOT INDEXED GROUP BY Z_ENT
-          """)
-      return Dictionary(
-        rows.map { row in
-          (
-            EntityNumber(rawValue: Int64.fromDatabaseValue(row[0]) ?? 0),
-            Int64.fromDatabaseValue(row[1]) ?? 0
-          )
-        }, uniquingKeysWith: +)
-    }
+    counts[table] = try survey.reader.rowCounts(of: table, by: .rows)
   }
 
   /// The rows of a recounted table that belong to no entity of it.
   func strays(in table: EntityTable) throws -> Loss? {
     try StrayRows(survey: survey, scansAll: true).loss(table: table)
+  }
+
+  /// The pairs of a join table that lack one of their keys, by the rows themselves.
+  func strays(in join: JoinTable) throws -> Loss? {
+    try StrayRows(survey: survey, scansAll: true).loss(join: join)
   }
 }

@@ -78,12 +78,14 @@ package struct StageAssessment: Sendable {
   /// - Throws: `MigrationError.accountsDiffer`, if rows that were read are neither written nor
   ///   known losses.
   func settled(
-    _ plan: MigrationPlan, manifests: [ShardManifest], summary: ObjectSummary?
+    _ plan: MigrationPlan, manifests: [ShardManifest], summary: ObjectSummary?,
+    moved: [String] = []
   ) throws -> (accounts: StageAccounts, losses: [Loss]) {
     switch kind {
     case .rows(let assessment):
       let accounts = try RowAccounts(
-        survey: survey, assessment: assessment, plan: plan, manifests: manifests)
+        survey: survey, assessment: assessment, plan: plan, manifests: manifests,
+        moved: Set(moved))
       return (accounts.accounts, losses + accounts.lateLosses)
     case .objects(let counted):
       let objects = summary?.accounts ?? ObjectAccounts()

@@ -152,7 +152,8 @@ struct StageRun {
     let assembled = try engine.assemble(order, in: paths) { reporter.enter($0) }
     if summary == nil {
       try settle(
-        &report, assessment: assessment, plan: saved.plan, manifests: manifests, summary: nil)
+        &report, assessment: assessment, plan: saved.plan, manifests: manifests, summary: nil,
+        moved: assembled.movedTables)
     }
     FaultPoint.coordinatorAssembled.reached()
     try Task.checkCancellation()
@@ -177,9 +178,10 @@ struct StageRun {
   /// - Throws: `MigrationError.accountsDiffer`, or `losses` if some are not accepted.
   private func settle(
     _ report: inout MigrationReport, assessment: StageAssessment, plan: MigrationPlan,
-    manifests: [ShardManifest], summary: ObjectSummary?
+    manifests: [ShardManifest], summary: ObjectSummary?, moved: [String] = []
   ) throws {
-    let (accounts, losses) = try assessment.settled(plan, manifests: manifests, summary: summary)
+    let (accounts, losses) = try assessment.settled(
+      plan, manifests: manifests, summary: summary, moved: moved)
     report.accounts = [accounts]
     report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
   }
@@ -233,6 +235,7 @@ extension StageInput {
     verifiesFully = request.verifiesFully
     validates = request.validation != .off
     logsSQL = request.logsSQL
+    remakesIndexes = request.sourceCheck == .off
   }
 }
 

@@ -34,7 +34,7 @@ struct StrayRows {
     let name = SQL.identifier(name: table.name)
     let list = numbers.map { "\($0)" }.joined(separator: ", ")
     let test = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(list)))"
-    let mayScan = scansAll || isSuspect || survey.access.fingerprint.bytes <= Self.smallBytes
+    let mayScan = mayScan(isSuspect: isSuspect)
     if table.entityNames.count > 1 {
       let known = Set(numbers)
       let strays = survey.rowCounts[table.name]?.filter { !known.contains($0.key.rawValue) }
@@ -57,26 +57,33 @@ struct StrayRows {
       keys: keys)
   }
 
+  /// Whether every row may be looked at.
+  private func mayScan(isSuspect: Bool = false) -> Bool {
+    scansAll || isSuspect || survey.access.fingerprint.bytes <= Self.smallBytes
+  }
+
   /// Pairs of which one key is NULL.
-  private func loss(join: JoinTable) throws -> Loss? {
+  func loss(join: JoinTable) throws -> Loss? {
     let name = SQL.identifier(name: join.name)
     let (one, other) = (
       SQL.identifier(name: join.first.keyColumn), SQL.identifier(name: join.second.keyColumn)
     )
-    // One index serves each of the two.
+    // One index serves each of the two, where the rows themselves are too many.
+    let scan = mayScan() ? " NOT INDEXED" : ""
     let count = try survey.reader.number(
       sql: """
-        SELECT (SELECT count(*) FROM \(name) WHERE \(one) IS NULL)
-          + (SELECT count(*) FROM \(name) WHERE \(other) IS NULL AND \(one) IS NOT NULL)
+        SELECT (SELECT count(*) FROM \(name)\(scan) WHERE \(one) IS NULL)
+          + (SELECT count(*) FROM \(name)\(scan) WHERE \(other) IS NULL AND \(one) IS NOT NULL)
         """)
     guard count > 0 else { return nil }
     let keys = try survey.reader.connection.run { db in
-      try Int64.fetchAll(
+      try Row.fetchAll(
         db,
         sql: """
-          SELECT ifnull(\(one), \(other)) FROM \(name)
+          SELECT ifnull(\(one), \(other)) FROM \(name)\(scan)
           WHERE (\(one) IS NULL) <> (\(other) IS NULL) ORDER BY 1 LIMIT \(Self.reportedKeyLimit)
-          """)
+          """
+      ).compactMap { Int64.fromDatabaseValue($0[0]) }
     }
     return Loss(
       kind: .row, cause: .missingKey, entity: join.first.entityName,

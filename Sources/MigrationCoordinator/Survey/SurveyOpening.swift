@@ -11,8 +11,20 @@ extension StoreSurvey {
   package init(
     opening request: MigrationRequest, access: SourceAccess, target: TargetModel
   ) throws {
+    do {
+      try self.init(reading: access, for: request, target: target)
+    } catch {
+      throw soughtDamage(behind: error, of: request.store, readable: access.readable)
+    }
+  }
+
+  private init(
+    reading access: SourceAccess, for request: MigrationRequest, target: TargetModel
+  ) throws {
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
+    try request.sourceCheck.require(
+      request.store, reader: reader, bytes: access.fingerprint.bytes)
     let model = try target.sourceModel(
       hashes: metadata.versionHashes, reader: reader, others: request.models)
     try self.init(

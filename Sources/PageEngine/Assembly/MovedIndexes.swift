@@ -19,6 +19,7 @@ struct MovedIndexes: ~Copyable {
   }
 
   private let entries: [Entry]
+  private let remakesIndexes: Bool
 
   init(order: AssemblyOrder, layout: PageLayout, placed: borrowing PlacedPages) {
     var entries: [Entry] = []
@@ -33,6 +34,7 @@ struct MovedIndexes: ~Copyable {
       }
     }
     self.entries = entries
+    remakesIndexes = order.remakesIndexes
   }
 
   /// Makes their trees; the names of those whose references lead somewhere else than to rows.
@@ -40,7 +42,7 @@ struct MovedIndexes: ~Copyable {
     var suspects: Set<String> = []
     for entry in entries {
       guard let root = roots[entry.index.name] else { throw PageError(.miswritten(page: 0)) }
-      guard isWhole(entry) else { throw PageError(.unmovable) }
+      try requireWhole(entry, remaking: remakesIndexes)
       try stitcher.stitch(
         index: root,
         moved: SectionReader(
@@ -50,14 +52,19 @@ struct MovedIndexes: ~Copyable {
     return suspects
   }
 
-  /// Whether the index has an entry for every row of its table, and no other.
-  private func isWhole(_ entry: Entry) -> Bool {
-    let rows = entry.pieces.reduce(0) { $0 + $1.result.rowsWritten }
-    guard entry.moved.entries == rows else { return false }
+  /// Throws unless the index has an entry for every row of its table, and no other.
+  private func requireWhole(_ entry: Entry, remaking: Bool) throws {
     let sums = entry.pieces.compactMap { $0.pages.indexes[entry.index.name] }
-    guard sums.allSatisfy(\.isComplete) else { return false }
-    // Rows that were moved as well are as they were.
-    return sums.isEmpty || entry.moved.sum == sums.reduce(UInt64(0)) { $0 &+ ($1.sum ?? 0) }
+    // Of odd values, SQLite makes the entries.
+    guard sums.allSatisfy(\.isComplete) else { throw PageError(.unmovable) }
+    let rows = entry.pieces.reduce(0) { $0 + $1.result.rowsWritten }
+    let wanted = sums.reduce(UInt64(0)) { $0 &+ ($1.sum ?? 0) }
+    if entry.moved.entries == rows, entry.moved.sum == wanted { return }
+    guard !remaking else { throw PageError(.unmovable) }
+    var error = PageError(
+      .indexDiffers(index: entry.index.name, entries: entry.moved.entries, rows: rows))
+    error.table = entry.table
+    throw error
   }
 
   private func leadsToRows(_ entry: Entry) throws -> Bool {

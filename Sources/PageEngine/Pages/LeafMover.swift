@@ -21,6 +21,8 @@ package final class LeafMover {
   private let pageCount: UInt32
   private let writer: ExtentWriter
   private let chains: PageWindow
+  private let payloads: PayloadReader
+  private var whole = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
   private let aside: UnsafeMutableRawPointer
   private var offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
 
@@ -30,30 +32,34 @@ package final class LeafMover {
     self.pageCount = pageCount
     self.writer = writer
     chains = PageWindow(file: file, pageSize: PageGeometry.pageSize, pageCount: pageCount)
+    payloads = PayloadReader(chains: chains, pageCount: pageCount)
     aside = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
   }
 
   deinit {
+    whole.deallocate()
     aside.deallocate()
     offsets.deallocate()
   }
 
   // MARK: Tables
 
-  /// Moves the rows of a key range; how many there are.
+  /// Moves the rows of a key range; how many there are, and the sums of the entries that they ask
+  /// for in indexes.
   package func moveTable(
-    root: UInt32, first: Int64, last: Int64, rule: RowRule, leaves: EntryCollector,
+    _ table: MovedTable, first: Int64, last: Int64, leaves: EntryCollector,
     spans: EntryCollector, names: NameCollector?,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
-  ) throws -> Int64 {
+  ) throws -> (rows: Int64, sums: [String: UInt64]) {
     let walk = LeafWalk(
       file: file, kind: .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
-    var check = RowCheck(rule: rule, names: names)
+    let sums = RowSums(table.indexes)
+    var check = RowCheck(rule: table.rule, names: names, sums: sums)
     var span: KeySpan?
     var rows: Int64 = 0
     var reported: Int64 = 0
     var lastKey: Int64?
-    try walk.seek(root, first: first)
+    try walk.seek(table.root, first: first)
     while let leaf = walk.leaf {
       var cells = 0
       var isEnd = false
@@ -69,6 +75,10 @@ package final class LeafMover {
         }
         guard try check.allows(leaf + found.record, local: found.local, of: found.total) else {
           throw PageError(.unmovable)
+        }
+        if let sums {
+          if check.isCut { try read(leaf, found, page: walk.page, into: sums) }
+          sums.add(key: found.key)
         }
         lastKey = found.key
         offsets[cells] = (found.start, found.size)
@@ -94,13 +104,31 @@ package final class LeafMover {
     }
     if let span { try spans.add(span) }
     try progress(rows - reported, lastKey ?? 0)
-    return rows
+    return (rows, sums?.sums ?? [:])
+  }
+
+  private typealias TableCell = (
+    key: Int64, start: Int, size: Int, record: Int, local: Int, total: Int
+  )
+
+  /// Finds the values of a row some of which are not on its page.
+  private func read(
+    _ leaf: UnsafeRawPointer, _ cell: TableCell, page: UInt32, into sums: RowSums
+  ) throws(PageError) {
+    if whole.count < cell.total + 8 {
+      whole.deallocate()
+      whole = .allocate(byteCount: cell.total + cell.total / 4 + 8, alignment: 16)
+    }
+    try payloads.read(
+      leaf + cell.record, local: cell.local, of: cell.total, page: page, into: whole)
+    guard let base = whole.baseAddress else { throw PageError(.damaged(page: page)) }
+    sums.read(base, total: cell.total)
   }
 
   @inline(__always)
   private func tableCell(
     cell: Int, of leaf: UnsafeRawPointer, walk: LeafWalk
-  ) throws(PageError) -> (key: Int64, start: Int, size: Int, record: Int, local: Int, total: Int) {
+  ) throws(PageError) -> TableCell {
     let start = Bytes.get16(leaf + PageField.leafPointer(cell))
     guard start >= PageField.leafPointer(walk.cells),
       let payload = Bytes.varint(leaf, offset: start, limit: PageGeometry.pageSize),
@@ -118,16 +146,16 @@ package final class LeafMover {
 
   // MARK: Indexes
 
-  /// Moves a whole index whose keys are integers, or of any kind where `isInteger` is false.
+  /// Moves a whole index.
   package func moveIndex(
-    root: UInt32, isInteger: Bool, file: RunFile
+    _ move: IndexMove, file: RunFile
   ) throws(PageError) -> MovedIndex {
     let walk = LeafWalk(
       file: self.file, kind: .index, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     let list = ByteCollector(file)
     let values = EntryCollector(file: file, entrySize: MemoryLayout<KeySpan>.stride)
-    var entries = IndexEntries(isInteger: isInteger, values: values)
-    try walk.seek(root, first: nil)
+    let entries = IndexEntries(move: move, values: values, payloads: payloads)
+    try walk.seek(move.root, first: nil)
     while let leaf = walk.leaf {
       for cell in 0..<walk.cells {
         let start = Bytes.get16(leaf + PageField.leafPointer(cell))
@@ -155,7 +183,7 @@ package final class LeafMover {
     try entries.finish()
     return MovedIndex(
       leaves: list.sections, values: values.sections, entries: entries.count,
-      sum: isInteger ? entries.sum : nil)
+      sum: entries.sum)
   }
 
   // MARK: Pages
@@ -260,80 +288,6 @@ package final class LeafMover {
     // A chain that goes on was longer, or leads back into itself.
     guard from == 0 else { throw PageError(.damaged(page: from)) }
     return true
-  }
-}
-
-/// Counts and sums the entries of an index, and collects the values of its first column.
-private struct IndexEntries {
-  private(set) var count: Int64 = 0
-  private(set) var sum: UInt64 = 0
-  private let isInteger: Bool
-  private let values: EntryCollector
-  private var span: KeySpan?
-
-  init(isInteger: Bool, values: EntryCollector) {
-    self.isInteger = isInteger
-    self.values = values
-  }
-
-  /// Takes the entry of a cell; the bytes of the cell.
-  @inline(__always)
-  mutating func add(
-    _ page: UnsafeRawPointer, start: Int, number: UInt32
-  ) throws(PageError) -> Int {
-    guard let payload = Bytes.varint(page, offset: start, limit: PageGeometry.pageSize),
-      payload.value < 1 << 31
-    else { throw PageError(.damaged(page: number)) }
-    let total = Int(payload.value)
-    let local = PageGeometry.localSize(total, limit: PageGeometry.indexLocalLimit)
-    let end = payload.end + local + (local < total ? 4 : 0)
-    guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: number)) }
-    count += 1
-    if isInteger { try addIntegers(page + payload.end, size: local, number: number) }
-    return max(4, end - start)
-  }
-
-  /// The first value and the row number, which comes last.
-  private mutating func addIntegers(
-    _ record: UnsafeRawPointer, size: Int, number: UInt32
-  ) throws(PageError) {
-    guard size >= 3 else { throw PageError(.unmovable) }
-    let header = Int(record.load(as: UInt8.self))
-    guard header >= 3, header <= 8, header <= size else { throw PageError(.unmovable) }
-    let first = Field(
-      type: UInt64(record.load(fromByteOffset: 1, as: UInt8.self)), body: record + header)
-    var body = header + first.size
-    guard first.isNull || first.isInteger, body <= size,
-      first.type != 1 || !Field.isOutspelled(record + header)
-    else { throw PageError(.unmovable) }
-    var row = first
-    for index in 2..<header {
-      row = Field(
-        type: UInt64(record.load(fromByteOffset: index, as: UInt8.self)), body: record + body)
-      guard row.isInteger, body + row.size <= size,
-        row.type != 1 || !Field.isOutspelled(record + body)
-      else { throw PageError(.unmovable) }
-      body += row.size
-    }
-    guard body == size else { throw PageError(.unmovable) }
-    sum &+= EntrySum.of(first.isNull ? nil : first.integer, row: row.integer)
-    if first.isNull { return }
-    let value = first.integer
-    if let current = span {
-      if current.last == value { return }
-      guard value > current.last else { throw PageError(.damaged(page: number)) }
-      if current.last &+ 1 == value {
-        span = KeySpan(first: current.first, last: value)
-        return
-      }
-      try values.add(current)
-    }
-    span = KeySpan(first: value, last: value)
-  }
-
-  mutating func finish() throws(PageError) {
-    if let span { try values.add(span) }
-    try values.flush()
   }
 }
 

@@ -75,6 +75,8 @@ package struct PageError: Error, Hashable, Sendable {
     case endOfFile
     /// Keys that do not rise, in a table.
     case keysOutOfOrder
+    /// An index of the source whose entries are not those that the rows of its table ask for.
+    case indexDiffers(index: String, entries: Int64, rows: Int64)
     /// Rows that agree in the columns of a unique index.
     case duplicateKeys
     /// More pages than an SQLite file can have.

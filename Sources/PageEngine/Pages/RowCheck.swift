@@ -18,12 +18,17 @@ struct RowCheck {
   private let columns: Int
   private let entities: [Int64]?
   private let names: NameCollector?
+  private let sums: RowSums?
+  /// Whether values that are summed up go on beyond the page, so that they have to be read there.
+  private(set) var isCut = false
   private var lastType: UInt64 = 0
   private var lastEntity: Int64 = 0
 
-  /// Adds the names of external files in the rows it looks at to `names`.
-  init(rule: RowRule, names: NameCollector?) {
+  /// Adds the names of external files in the rows it looks at to `names`, and puts the values that
+  /// are summed up where `sums` has them.
+  init(rule: RowRule, names: NameCollector?, sums: RowSums? = nil) {
     self.names = names
+    self.sums = sums
     columns = rule.columns
     entities = rule.entities
   }
@@ -38,6 +43,9 @@ struct RowCheck {
     var count = 0
     var at = 1
     var body = header
+    var next = 0
+    var wanted = sums?.columns.first ?? -1
+    isCut = false
     while at < header {
       var type = UInt64(record.load(fromByteOffset: at, as: UInt8.self))
       if type < 128 {
@@ -50,6 +58,12 @@ struct RowCheck {
       let size = Field.size(type: type)
       guard size < 1 << 31, Field.isValid(type) else { return false }
       if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
+      if count - 1 == wanted, let sums {
+        if body + size > local { isCut = true }
+        sums.fields[next] = Field(type: type, body: record + body)
+        next += 1
+        wanted = next < sums.columns.count ? sums.columns[next] : -1
+      }
       if let names, ExternalName.isPossible(type), names.columns.contains(count - 1) {
         if body + size <= local {
           try names.add(Field(type: type, body: record + body))

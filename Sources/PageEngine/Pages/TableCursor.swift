@@ -215,6 +215,8 @@ package final class TableCursor {
       body += size
       column += 1
     }
+    // A record is as long as its header says; of columns that nobody knows nothing is said here.
+    guard at < end ? body <= total : body == total else { throw damaged() }
     // Columns that were added later are NULL in older rows.
     while column < columns {
       if places[column] >= 0 { fields[places[column]] = .null }

@@ -20,6 +20,8 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var syncs: Bool
   /// Whether pages go past the page cache: the file system takes them so.
   package var isDirect: Bool
+  /// Whether an index of the source that is damaged is made anew, and no error.
+  package var remakesIndexes = false
   /// The places of columns whose values may be names of external files, by destination table.
   package var externalColumns: [String: [Int]] = [:]
   /// Pieces whose leaves are moved from the source, by piece.
@@ -49,11 +51,14 @@ package struct MovedTable: Hashable, Codable, Sendable {
   package var root: UInt32
   /// What the rows have to be like.
   package var rule: RowRule
+  /// The indexes that move with it, and have to have the entries that its rows ask for.
+  package var indexes: [SummedIndex]
 
   /// Takes the root page that the source's schema lists.
-  package init(root: UInt32, rule: RowRule) {
+  package init(root: UInt32, rule: RowRule, indexes: [SummedIndex] = []) {
     self.root = root
     self.rule = rule
+    self.indexes = indexes
   }
 }
 
@@ -65,12 +70,20 @@ package struct IndexMove: Hashable, Codable, Sendable {
   package var root: UInt32
   /// Whether all its columns are integers.
   package var isInteger: Bool
+  /// Of each column whether it falls.
+  package var descending: [Bool]
+  /// Whether no two entries without NULL agree in all columns.
+  package var isUnique: Bool
 
   /// Takes the root page that the source's schema lists, under the destination's name.
-  package init(name: String, root: UInt32, isInteger: Bool) {
+  package init(
+    name: String, root: UInt32, isInteger: Bool, descending: [Bool], isUnique: Bool = false
+  ) {
     self.name = name
     self.root = root
     self.isInteger = isInteger
+    self.descending = descending
+    self.isUnique = isUnique
   }
 }
 
@@ -177,6 +190,12 @@ package struct IndexRuns: Hashable, Codable, Sendable {
   package var isComplete: Bool
   /// The sum of the entries that the rows ask for, where the index is moved and not collected.
   package var sum: UInt64?
+
+  /// Knows the sum alone, of rows that moved as they were.
+  package init(sum: UInt64) {
+    self.init(nulls: [], runs: [], isComplete: true)
+    self.sum = sum
+  }
 
   /// Takes what a `KeyCollector` left; the sum is set for an index that is moved.
   package init(nulls: [Section], runs: [Section], isComplete: Bool) {

@@ -54,6 +54,7 @@ struct TreeMoves: Hashable, Codable, Sendable {
     guard kept > 0, kept == all else { return }
     let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.unchangedSource)
     var moves: [String: IndexMove] = [:]
+    var summed: [SummedIndex] = []
     let indexes = schema.indexes.filter { $0.table == table.destinationTable }
     for index in indexes {
       let columns = index.parts.map { part in
@@ -61,6 +62,7 @@ struct TreeMoves: Hashable, Codable, Sendable {
       }
       let names = columns.map { $0.flatMap { sources[$0] } }
       guard index.condition == nil, !names.contains(nil), !names.contains("Z_ENT"),
+        !names.contains("Z_PK"),
         let source = found.index(
           names: names.compactMap(\.self), descending: index.parts.map { !$0.isAscending })
       else { continue }
@@ -68,7 +70,9 @@ struct TreeMoves: Hashable, Codable, Sendable {
       guard zip(names, types).allSatisfy({ found.affinity(of: $0) == $1 }) else { continue }
       moves[index.name] = IndexMove(
         name: index.name, root: source.root,
-        isInteger: types.allSatisfy { $0 == .integer } && types.count < 4)
+        isInteger: types.allSatisfy { $0 == .integer } && types.count < 4,
+        descending: index.parts.map { !$0.isAscending }, isUnique: index.isUnique)
+      summed.append(SummedIndex(name: index.name, columns: columns.compactMap(\.self)))
     }
     let isUnchanged =
       table.entities.allSatisfy { $0.source == $0.destination }
@@ -80,7 +84,8 @@ struct TreeMoves: Hashable, Codable, Sendable {
         sourceTable: table.sourceTable,
         moved: MovedTable(
           root: found.root,
-          rule: RowRule(columns: sources.count, entities: table.entities.map(\.source))))
+          rule: RowRule(columns: sources.count, entities: table.entities.map(\.source)),
+          indexes: summed))
     } else {
       // Rows that are made anew are summed up, which only pays for single integers.
       let single = Set(indexes.filter { $0.parts.count == 1 && !$0.isUnique }.map(\.name))
@@ -97,21 +102,28 @@ struct TreeMoves: Hashable, Codable, Sendable {
       let key = found.index(names: Array(found.columns.prefix(2).map(\.name)), isKey: true)
     else { return }
     let own = "sqlite_autoindex_\(join.destinationTable)_1"
-    var moves = [own: IndexMove(name: own, root: key.root, isInteger: true)]
+    var moves = [
+      own: IndexMove(
+        name: own, root: key.root, isInteger: true, descending: [false, false], isUnique: true)
+    ]
+    var summed = [SummedIndex(name: own, columns: [0, 1])]
     let indexes = schema.indexes.filter { $0.table == join.destinationTable }
     for index in indexes {
-      let names = index.parts.compactMap { part in
-        join.columns.firstIndex(of: part.column).flatMap { join.sources[$0] }
-      }
+      let places = index.parts.compactMap { join.columns.firstIndex(of: $0.column) }
+      let names = places.compactMap { join.sources[$0] }
       guard names.count == index.parts.count, index.condition == nil, names.count < 4,
         let source = found.index(names: names, descending: index.parts.map { !$0.isAscending })
       else { return }
-      moves[index.name] = IndexMove(name: index.name, root: source.root, isInteger: true)
+      moves[index.name] = IndexMove(
+        name: index.name, root: source.root, isInteger: true,
+        descending: index.parts.map { !$0.isAscending })
+      summed.append(SummedIndex(name: index.name, columns: places))
     }
     tables[join.destinationTable] = Table(
       sourceTable: join.sourceTable,
       moved: MovedTable(
-        root: found.root, rule: RowRule(columns: join.columns.count, entities: nil)))
+        root: found.root, rule: RowRule(columns: join.columns.count, entities: nil),
+        indexes: summed))
     self.indexes.merge(moves) { $1 }
   }
 }

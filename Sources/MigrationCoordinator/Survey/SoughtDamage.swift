@@ -1,0 +1,60 @@
+import MigrationEngine
+import Planning
+import StoreFormat
+import Survey
+import SystemPackage
+
+extension StoreSurvey {
+  /// Runs what reads the source, and looks for damage where it fails.
+  func seekingDamage<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw seekingDamage(behind: error)
+    }
+  }
+
+  /// The error with everything that is wrong with the source, where a damaged source could be its
+  /// reason and is damaged; else the error as it is.
+  func seekingDamage(behind error: any Error) -> any Error {
+    soughtDamage(behind: error, of: store, readable: access.readable)
+  }
+}
+
+/// The error with everything that is wrong with the store that it was met in, where damage could
+/// be its reason and some is found; else the error as it is.
+func soughtDamage(
+  behind error: any Error, of store: FilePath, readable: FilePath
+) -> any Error {
+  guard error.mayComeOfDamage else { return error }
+  return SourceDamage(behind: error, of: store, readable: readable) ?? error
+}
+
+extension SourceDamage {
+  /// What is wrong with a store that an error was met in; nil where nothing is.
+  fileprivate init?(behind error: any Error, of store: FilePath, readable: FilePath) {
+    guard let connection = try? StoreConnection.immutable(readable),
+      let findings = try? StoreDiagnosis(connection).findings(), !findings.isEmpty
+    else { return nil }
+    self.init(store: store, findings: findings, cause: error)
+  }
+}
+
+extension Error {
+  /// Whether the reason may lie in pages of the source that are not as they should be.
+  fileprivate var mayComeOfDamage: Bool {
+    switch self {
+    case let error as StoreError: error.problem == .damaged
+    case let error as MigrationError:
+      switch error {
+      case .accountsDiffer, .verificationFailed, .resultDamaged: true
+      case .workOrderFailed(_, _, .failed(let failure)):
+        // What is damaged may as well look like a fault of our own.
+        [65, 70].contains(failure.exitStatus)
+      default: false
+      }
+    case let error as any DamageTelling: error.tellsDamage
+    default: false
+    }
+  }
+}

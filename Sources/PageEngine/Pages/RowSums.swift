@@ -1,0 +1,74 @@
+/// An index whose entries the rows of a table are summed up for.
+package struct SummedIndex: Hashable, Codable, Sendable {
+  /// The name that it has in the destination.
+  package var name: String
+  /// The places of its columns in the table's records.
+  package var columns: [Int]
+
+  /// Takes the places of the columns, the first one of the record being 0.
+  package init(name: String, columns: [Int]) {
+    self.name = name
+    self.columns = columns
+  }
+}
+
+/// Sums up the entries that the rows of a table ask for in its indexes.
+final class RowSums {
+  /// The places of all columns that any of the indexes has, rising.
+  let columns: [Int]
+  private let indexes: [(name: String, places: [Int])]
+  /// The values of the row in those columns.
+  let fields: UnsafeMutablePointer<Field>
+  private var parts: [UInt64]
+
+  /// nil where there is nothing to sum up.
+  init?(_ summed: [SummedIndex]) {
+    if summed.isEmpty { return nil }
+    let columns = Set(summed.flatMap(\.columns)).sorted()
+    self.columns = columns
+    indexes = summed.map { index in
+      (index.name, index.columns.compactMap { columns.firstIndex(of: $0) })
+    }
+    parts = Array(repeating: 0, count: summed.count)
+    fields = .allocate(capacity: max(1, columns.count))
+    fields.initialize(repeating: .null, count: max(1, columns.count))
+  }
+
+  deinit { fields.deallocate() }
+
+  /// Takes the row whose values are in `fields`.
+  @inline(__always)
+  func add(key: Int64) {
+    for (index, (_, places)) in indexes.enumerated() {
+      var part: UInt64 = 0
+      for place in places { part = EntrySum.adding(fields[place], to: part) }
+      parts[index] &+= EntrySum.finish(part, row: key)
+    }
+  }
+
+  /// Finds the values in a record that lies in memory as a whole, and was looked at before.
+  func read(_ record: UnsafeRawPointer, total: Int) {
+    guard let header = Bytes.varint(record, offset: 0, limit: total) else { return }
+    var at = header.end
+    var body = Int(header.value)
+    var column = 0
+    var next = 0
+    while next < columns.count, at < Int(header.value),
+      let type = Bytes.varint(record, offset: at, limit: Int(header.value))
+    {
+      if columns[next] == column {
+        fields[next] = Field(type: type.value, body: record + body)
+        next += 1
+      }
+      at = type.end
+      body += Field.size(type: type.value)
+      column += 1
+    }
+  }
+
+  /// What the rows so far ask for, by index.
+  var sums: [String: UInt64] {
+    Dictionary(
+      zip(indexes.map(\.name), parts).map { ($0, $1) }, uniquingKeysWith: { first, _ in first })
+  }
+}

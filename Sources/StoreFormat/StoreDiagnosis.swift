@@ -1,0 +1,60 @@
+import GRDB
+
+/// Finds out what is wrong with a store: in which table, on which page, at which row.
+package struct StoreDiagnosis {
+  /// One thing that is wrong, as SQLite tells it.
+  package struct Finding: Hashable, Sendable {
+    /// The table whose b-trees it is about; nil where none is known.
+    package var table: String?
+    /// SQLite's words, with page, cell or row.
+    package var text: String
+
+    /// Creates a finding.
+    package init(table: String?, text: String) {
+      self.table = table
+      self.text = text
+    }
+  }
+
+  private static let limit = 100
+  /// What concerns only pages that hold nothing, and what only a writer looks at.
+  private static let harmless = [
+    "is never used", "ptr map", "ptrmap", "Pointer map page", "reelist", "free-page count",
+    "Fragmentation of", "Outstanding page count", "disagrees with header",
+    "incremental_vacuum enabled",
+  ]
+
+  private let connection: StoreConnection
+
+  /// Takes a store that nobody changes.
+  package init(_ connection: StoreConnection) { self.connection = connection }
+
+  /// Whatever keeps the rows of the store from being trusted; empty for a sound one.
+  package func findings() throws(StoreError) -> [Finding] {
+    try connection.run { db in
+      let whole = try Self.answers("PRAGMA integrity_check(\(Self.limit))", db: db)
+      if whole.isEmpty { return [] }
+      var findings: [Finding] = []
+      let tables = try String.fetchAll(
+        db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
+      for table in tables {
+        findings += try Self.answers("PRAGMA integrity_check(\(Self.quoted(table)))", db: db)
+          .map { Finding(table: table, text: $0) }
+      }
+      let known = Set(findings.map(\.text))
+      return findings + whole.filter { !known.contains($0) }.map { Finding(table: nil, text: $0) }
+    }
+  }
+
+  /// What a check answers besides that all is well, a line each.
+  private static func answers(_ pragma: String, db: Database) throws -> [String] {
+    try String.fetchAll(db, sql: pragma).flatMap { $0.split(separator: "\n").map(String.init) }
+      .filter { line in
+        line != "ok" && !line.hasPrefix("***") && !harmless.contains { line.contains($0) }
+      }
+  }
+
+  private static func quoted(_ name: String) -> String {
+    "\"\(name.replacing("\"", with: "\"\""))\""
+  }
+}
