@@ -231,6 +231,50 @@ def check(lab, way, number, do, of, folder):
     return out + (roll_back(lab, store) if way == "in place" and not out else [])
 
 
+def check_back(lab, verb, number, do, folder):
+    """A rollback, or a finish after it, of which one call is harmed, and which is then repeated."""
+    store = lab.copy(folder)
+    place = os.path.dirname(store)
+    lab.tool.run(*lab.command(store, "in place"))
+    if verb == "finish":
+        lab.tool.run("rollback", store)
+    environment = lab.calls.environment(place, at=number, do=do)
+    done = lab.tool.call(verb, store, environment=environment)
+    harmed = lab.calls.counted(environment)[1]
+    out = judge_ending(done.returncode, done.stderr, do) if harmed else []
+    found = lab.state(store)
+    if found not in (("old", "new") if verb == "rollback" else ("old",)):
+        out.append(f"the store: {found}")
+    if verb == "rollback":
+        names = sorted(n for n in os.listdir(place) if re.search(r"\.(before|after)-[0-9-]+$", n))
+        states = [lab.state(os.path.join(place, n)) for n in names]
+        if {"old", "new"} - {found, *states}:
+            out.append(f"a store is lost: {found}, {states}")
+        if done.returncode == 0 and found != "old":
+            out.append(f"status 0, and the store: {found}")
+        if found == "new":
+            lab.tool.run("rollback", store)
+    for _ in range(2):
+        lab.tool.run("finish", store)
+    lab.tool.run("discard", store)
+    if digest(store) != lab.bytes or lab.state(store) != "old":
+        out.append("in the end the store is not the old one")
+    out += [f"no store names {n}" for n in set(os.listdir(support(store))) - set(lab.external)]
+    return out + [f"in the end {line}" for line in left_over(store, "discarding")]
+
+
+def calls_back(lab, verb):
+    """How many calls a rollback or a finish makes."""
+    with tempfile.TemporaryDirectory(dir=lab.calls.folder) as folder:
+        store = lab.copy(folder)
+        lab.tool.run(*lab.command(store, "in place"))
+        if verb == "finish":
+            lab.tool.run("rollback", store)
+        environment = lab.calls.environment(os.path.dirname(store))
+        lab.tool.run(verb, store, environment=environment)
+        return lab.calls.counted(environment)[0]
+
+
 def elsewhere(lab, way, without, folder):
     """A file system without renames with conditions (NFS, FUSE), and without second names."""
     store = lab.copy(folder)
@@ -312,6 +356,13 @@ def main():
             cases += [(f"{way}: {do} at call {n} of the {of} ({what})",
                        lambda f, w=way, n=n, d=do, o=of: check(lab, w, n, d, o, f))
                       for _, way, n, do, of, what in cases_of(lab, way, options.sample)]
+        for verb in ("rollback", "finish"):
+            every = [(n, d) for n in range(1, calls_back(lab, verb) + 1)
+                     for d in ("kill", NO_SPACE, IO_ERROR)]
+            chance = random.Random(len(every))
+            few = chance.sample(every, options.sample) if options.sample else every
+            cases += [(f"{verb}: {d} at call {n}",
+                       lambda f, v=verb, n=n, d=d: check_back(lab, v, n, d, f)) for n, d in few]
         run_cases(options, [c for c in cases if options.only in c[0]], "faults")
 
 
