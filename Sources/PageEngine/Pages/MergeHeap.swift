@@ -1,7 +1,7 @@
 /// The first entries of sorted runs that are merged, the smallest on top.
 ///
-/// A step takes the logarithm of the number of runs. Of equal entries that of the run with the lower
-/// number comes first, so a merge does not depend on how the heap came about.
+/// A step takes the logarithm of the number of runs. Of equal entries that of the run with the
+/// lower number comes first, so a merge does not depend on how the heap came about.
 final class MergeHeap<Entry: Comparable & BitwiseCopyable> {
   private struct Node: BitwiseCopyable {
     var entry: Entry
