@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,10 @@
 
 #ifdef __linux__
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #else
@@ -51,6 +54,12 @@ int csystem_raise_descriptor_limit(uint64_t *limit) {
 
 int csystem_ignore_signal(int number) {
   return signal(number, SIG_IGN) == SIG_ERR ? -errno : 0;
+}
+
+int csystem_ignores_signal(int number) {
+  struct sigaction action;
+  if (sigaction(number, NULL, &action) < 0) return -errno;
+  return !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN;
 }
 
 int csystem_rename_no_replace(const char *from, const char *to) {
@@ -96,6 +105,47 @@ int csystem_open_direct(const char *path) {
   (void)path;
   return -ENOTSUP;
 #endif
+}
+
+// One component after the other, where the kernel cannot do it at once.
+static int open_step_by_step(int folder, const char *path) {
+  char name[NAME_MAX + 1];
+  int at = dup(folder);
+  while (at >= 0) {
+    size_t length = strcspn(path, "/");
+    int last = path[length] == 0;
+    int next = -EINVAL;
+    if (length > 0 && length <= NAME_MAX) {
+      memcpy(name, path, length);
+      name[length] = 0;
+      int kind = last ? O_NONBLOCK : O_DIRECTORY;
+      if (strcmp(name, "..") != 0)
+        next = result(openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | kind));
+    }
+    close(at);
+    if (last || next < 0) return next;
+    at = next;
+    path += length + 1;
+  }
+  return -errno;
+}
+
+int csystem_open_beneath(int folder, const char *path) {
+#if defined(__linux__) && defined(SYS_openat2)
+  struct open_how how = {
+      .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  long descriptor = syscall(SYS_openat2, folder, path, &how, sizeof how);
+  if (descriptor >= 0) return (int)descriptor;
+  // Old kernels lack the call, and some containers forbid it.
+  if (errno != ENOSYS && errno != EPERM && errno != EINVAL) return -errno;
+#endif
+  return open_step_by_step(folder, path);
+}
+
+int csystem_wait_writable(int descriptor, int milliseconds) {
+  struct pollfd wanted = {.fd = descriptor, .events = POLLOUT};
+  return result(poll(&wanted, 1, milliseconds));
 }
 
 int csystem_reserve(int descriptor, int64_t size) {
@@ -150,9 +200,13 @@ static int fill(int code, const struct stat *from, struct csystem_status *status
 #ifdef __linux__
   status->modified_seconds = from->st_mtim.tv_sec;
   status->modified_nanoseconds = from->st_mtim.tv_nsec;
+  status->changed_seconds = from->st_ctim.tv_sec;
+  status->changed_nanoseconds = from->st_ctim.tv_nsec;
 #else
   status->modified_seconds = from->st_mtimespec.tv_sec;
   status->modified_nanoseconds = from->st_mtimespec.tv_nsec;
+  status->changed_seconds = from->st_ctimespec.tv_sec;
+  status->changed_nanoseconds = from->st_ctimespec.tv_nsec;
 #endif
   status->inode = from->st_ino;
   status->device = (uint64_t)from->st_dev;

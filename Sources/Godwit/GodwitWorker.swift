@@ -44,8 +44,12 @@ public enum GodwitWorker {
       answers = try FileDescriptor.standardOutput.duplicate()
       _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
       try Processes.ignoreBrokenPipes()
+      try Processes.leaveStoppingToParent()
       try Processes.dieWithParent(coordinator)
       let order = try Worker.decode(Files.readToEnd(.standardInput, limit: 1 << 30))
+      // What the store keeps to itself, the files made of it do too.
+      let work = try Files.fileStatus(Files.parent(of: FilePath(order.manifest)))
+      Processes.setFileModeMask(~work.mode & 0o077)
       // Without the status file the work goes on, and only its progress is not published.
       let status = order.status.flatMap { try? StatusFile.openForWriting(FilePath($0)) }
       try Worker(document: order, status: status, policies: policies.factories) {

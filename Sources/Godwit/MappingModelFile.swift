@@ -111,9 +111,7 @@ public struct MappingModelFile: Sendable {
         guard isEarlier || (status.kind == .file && status.size == 0) || status.kind == .other
         else { throw MigrationFailure(foreign: path) }
         if status.kind == .other {
-          let stream = try FileDescriptor.open(path, .writeOnly, options: .closeOnExec)
-          _ = try stream.closeAfter { try stream.writeAll(Array(text.utf8)) }
-          return
+          return try StreamFile(path).write(Array(text.utf8))
         }
       }
       try Files.writeFileAtomically(Array(text.utf8), to: path)

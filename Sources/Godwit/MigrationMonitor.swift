@@ -51,6 +51,8 @@ public struct MigrationMonitor: Sendable {
     public enum Reason: Hashable, Sendable {
       /// A signal or a debugger has stopped the process.
       case stopped
+      /// A signal or a debugger has stopped this worker process of it.
+      case workerStopped(Int32)
       /// The process exists and has published nothing for this long.
       case silent(Duration)
       /// The process does not exist.
@@ -67,6 +69,7 @@ public struct MigrationMonitor: Sendable {
     public var reason: Reason? {
       switch core.decision.reason {
       case .stopped: .stopped
+      case .workerStopped(let worker): .workerStopped(worker)
       case .silent(let seconds): .silent(.seconds(seconds))
       case .gone: .gone
       case .machineRestarted: .machineRestarted

@@ -116,6 +116,7 @@ extension WorkFolderFault {
     return switch self {
     case .noFolder: "is no folder, and a work folder of that name is needed; \(advice)"
     case .link: "is a link, and a work folder of that name is needed; \(advice)"
+    case .otherOwner: "belongs to another user, who may have made it for us; \(advice)"
     case .unmarked(let name):
       "is not a work folder that Godwit made (it holds \(name)); \(advice)"
     case .otherFormat(let format):

@@ -30,10 +30,11 @@ final class StagedWork {
   init(output: FilePath, of store: FilePath, versions: [[String: String]]) throws {
     folder = Self.folder(output: output)
     if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
-      try Files.createDirectory(folder)
+      try Files.createDirectory(folder, mode: .ownerReadWriteExecute)
     } else if try Self.state(folder: folder) == nil {
       try Self.requireEmpty(folder)
     }
+    try Files.setAccess(toFolder: folder, like: store)
     guard let lock = try FileLock.acquire(folder.appending("stages.lock")) else {
       throw MigrationError.alreadyRunning(store: store, lock: folder.appending("stages.lock"))
     }

@@ -129,6 +129,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       identifiers: metadata.versionIdentifiers, found: found != nil,
       unread: found?.unreadSentences(of: "the model that the store carries") ?? [],
       unreadable: unreadable)
+    try access.requireUnchanged()
   }
 
   /// Counts rows by entity number; after a rename the model has the name, and `Z_PRIMARYKEY` may

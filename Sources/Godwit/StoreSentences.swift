@@ -55,12 +55,17 @@ extension MigrationFailure {
         .damaged,
         "\(file) lacks tables that its model asks for (\(tables.joined(separator: ", "))): "
           + "restore it from a backup, or try to recover it.")
+    case .externalFileForeign:
+      self.init(
+        .damaged,
+        "\(file) is a link or no regular file, and a value of the store names it: nothing is read "
+          + "from elsewhere; put the file itself there.")
     case .columnsMissing(let columns):
       self.init(
         .damaged,
         "\(file) lacks columns that its model asks for (\(columns.joined(separator: ", "))): "
           + "open it with Core Data once, or restore it from a backup.")
-    case .inUse, .cannotRead, .cannotWrite, .notPermitted, .diskFull, .outOfMemory,
+    case .inUse, .openForWriting, .cannotRead, .cannotWrite, .notPermitted, .diskFull, .outOfMemory,
       .changedDuringMigration:
       self.init(access: error)
     }
@@ -74,6 +79,12 @@ extension MigrationFailure {
       self.init(
         .inUse,
         "\(file) is in use by another process: close whatever has it open and try again.")
+    case .openForWriting(let processes):
+      let numbers = processes.prefix(8).map { "\($0)" }.joined(separator: ", ")
+      self.init(
+        .inUse,
+        "\(file) is open for writing in another process (\(numbers)): close it there and try again."
+      )
     case .cannotRead:
       let isForbidden = (error.cause as? Errno).map(MigrationFailure.isPermission) ?? false
       self.init(

@@ -90,6 +90,7 @@ public struct StoreVerification: Sendable {
         let core = try StoreComparison.run(order) {
           progress(Progress(phase: $0.what, fraction: $0.fraction))
         }
+        try inputs.requireUnchanged()
         return Report(old: old, new: new, core: core, steps: inputs.steps)
       }
     } catch VerificationError.notInferable(let places) {

@@ -84,6 +84,11 @@ struct VerificationInputs {
     scratch = try TemporaryFolder()
   }
 
+  /// Throws where one of the stores has changed since it was opened.
+  func requireUnchanged() throws {
+    for access in access { try access.requireUnchanged() }
+  }
+
   private static func ofNew<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

@@ -46,7 +46,13 @@ struct RootCommand: AsyncParsableCommand {
     if error is ExitCode || error is ValidationError || error is CleanExit
       || exitCode(for: error) != .failure
     {
-      exit(withError: error)
+      // The words of the parser repeat arguments, which may be names of files.
+      let text = fullMessage(for: error)
+      let status = exitCode(for: error)
+      if !text.isEmpty {
+        (status == .success ? Terminal.standardOutput : .standardError).lines(text: text)
+      }
+      exit(withError: status)
     }
     let failure = error as? MigrationFailure ?? MigrationFailure(error)
     for sentence in failure.sentences { Terminal.standardError.line(text: "godwit: \(sentence)") }

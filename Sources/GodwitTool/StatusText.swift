@@ -38,6 +38,8 @@ struct StatusText {
     let process = status.process ?? 0
     return switch status.reason {
     case .stopped: "process \(process) is stopped; continue it with `kill -CONT \(process)`."
+    case .workerStopped(let worker):
+      "worker process \(worker) is stopped; continue it with `kill -CONT \(worker)`."
     case .silent(let time):
       "process \(process) is there and has told nothing for "
         + "\(DurationText(seconds: Double(time.components.seconds)))."

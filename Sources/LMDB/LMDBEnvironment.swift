@@ -40,6 +40,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
   private let tables: [String: LMDBTable]
   private let identities: Set<OpenFiles.Identity>
   private let writer = Atomic<UInt>(0)
+  private let files: FileGuard
 
   /// Opens the file and its tables, of which there are at most 8.
   ///
@@ -53,10 +54,13 @@ package final class LMDBEnvironment: @unchecked Sendable {
       try Self.openRetrying(path, access: access, locking: locking)
     }
     do throws(LMDBError) {
-      if access == .readOnly { try Self.checkLength(handle, path: path) }
+      guard let files = FileGuard(path, usesLock: locking == .shared), files.isSound else {
+        throw LMDBError(operation: .open, path: path, problem: .truncated)
+      }
+      self.files = files
       tables = try Self.openTables(names, handle: handle, path: path, access: access)
     } catch {
-      OpenFiles.close(handle, identities: identities)
+      OpenFiles.close(error.problem == .truncated ? nil : handle, identities: identities)
       throw error
     }
     self.path = path
@@ -66,7 +70,8 @@ package final class LMDBEnvironment: @unchecked Sendable {
   }
 
   deinit {
-    OpenFiles.close(handle, identities: identities)
+    // Closing looks at the lock file; one that is not what it was stays until the process ends.
+    OpenFiles.close(files.isSound ? handle : nil, identities: identities)
   }
 
   private static let mostTables = 8
@@ -140,6 +145,9 @@ package final class LMDBEnvironment: @unchecked Sendable {
   }
 
   private func begin(_ flags: UInt32) throws(LMDBError) -> OpaquePointer {
+    guard files.isSound else {
+      throw LMDBError(operation: .begin, path: path, problem: .truncated)
+    }
     var begun: OpaquePointer?
     try check(mdb_txn_begin(handle, nil, flags, &begun), operation: .begin, path: path)
     guard let begun else { throw LMDBError(operation: .begin, path: path, code: MDB_PANIC) }
@@ -158,6 +166,9 @@ package final class LMDBEnvironment: @unchecked Sendable {
   /// The corresponding C function is `mdb_reader_check`.
   @discardableResult
   package func clearDeadReaders() throws(LMDBError) -> Int {
+    guard files.isSound else {
+      throw LMDBError(operation: .clearDeadReaders, path: path, problem: .truncated)
+    }
     var dead: Int32 = 0
     try check(mdb_reader_check(handle, &dead), operation: .clearDeadReaders, path: path)
     return Int(dead)
@@ -166,6 +177,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
   /// The number of the last commit by any process.
   package var lastTransaction: UInt64 {
     var info = MDB_envinfo()
+    guard files.isSound else { return 0 }
     let code = mdb_env_info(handle, &info)
     precondition(code == MDB_SUCCESS, "fails without a handle only")
     return UInt64(info.me_last_txnid)
@@ -232,24 +244,6 @@ extension LMDBEnvironment {
     } catch {
       mdb_env_close(handle)
       throw error
-    }
-  }
-
-  /// Checks that the file is as long as its header says.
-  ///
-  /// A power cut may leave it shorter; reading beyond its end would kill the process.
-  private static func checkLength(
-    _ handle: OpaquePointer, path: FilePath
-  ) throws(LMDBError) {
-    var (info, pages) = (MDB_envinfo(), MDB_stat())
-    try check(mdb_env_info(handle, &info), operation: .open, path: path)
-    try check(mdb_env_stat(handle, &pages), operation: .open, path: path)
-    // The open file of a removed name is complete.
-    guard let status = try? Files.fileStatus(path) else { return }
-    let (last, size) = (UInt64(info.me_last_pgno), UInt64(pages.ms_psize))
-    let (needed, overflow) = size.multipliedReportingOverflow(by: last &+ 1)
-    if overflow || UInt64(clamping: status.size) < needed {
-      throw LMDBError(operation: .open, path: path, problem: .truncated)
     }
   }
 

@@ -45,9 +45,11 @@ enum OpenFiles {
   }
 
   /// Closes an environment and allows its files to be opened again.
-  static func close(_ handle: OpaquePointer, identities: Set<Identity>) {
+  ///
+  /// - Parameter handle: nil leaves it open, so that LMDB looks at its files no more.
+  static func close(_ handle: OpaquePointer?, identities: Set<Identity>) {
     open.withLock { open in
-      mdb_env_close(handle)
+      if let handle { mdb_env_close(handle) }
       open.subtract(identities)
     }
   }

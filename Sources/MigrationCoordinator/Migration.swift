@@ -158,10 +158,8 @@ package struct Migration: Sendable {
       paths: workspace.paths, run: keeper.run, logger: logger, progress: progress)
     defer { reporter.end() }
     do {
-      let survey = try survey(target: target, paths: workspace.paths)
-      let prepared = try survey.seekingDamage {
-        try PreparedMigration(request: request, target: target, survey: survey)
-      }
+      let prepared = try prepare(target: target, paths: workspace.paths)
+      let survey = prepared.survey
       guard let found = prepared.route else {
         return try current(survey, workspace: workspace, keeper: keeper, work: &work)
       }
@@ -172,7 +170,7 @@ package struct Migration: Sendable {
         report = try await migrate(
           survey, stages: prepared.stages, workspace: workspace, reporter: reporter)
       } catch {
-        throw survey.seekingDamage(behind: prepared.explained(error))
+        throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
       if request.output != nil {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
@@ -227,9 +225,7 @@ package struct Migration: Sendable {
     }
     let files = ExternalFiles(schema: survey.schema, result: result, names: ExternalNames())
     var report = report(.copied)
-    guard try SourceFingerprint(of: request.store) == survey.access.fingerprint else {
-      throw StoreError(problem: .changedDuringMigration, store: request.store)
-    }
+    try survey.access.requireUntouched()
     try hand(over: files, from: request.store, survey: survey, workspace: workspace, in: &report)
     try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
     return report
@@ -241,12 +237,22 @@ package struct Migration: Sendable {
       outcome: outcome, store: request.store.string, destination: request.destination.string)
   }
 
-  private func survey(target: TargetModel, paths: MigrationPaths) throws -> StoreSurvey {
-    let access = try SourceAccess.open(request.store) {
+  /// Surveys the store, and finds the way; where the result will take its place, nobody else may
+  /// have it open from now on.
+  private func prepare(target: TargetModel, paths: MigrationPaths) throws -> PreparedMigration {
+    let isReplaced = request.output == nil
+    let access = try SourceAccess.open(request.store, isReplaced: isReplaced) {
       try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
       return paths.snapshot
     }
-    return try StoreSurvey(opening: request, access: access, target: target)
+    return try access.explaining {
+      let survey = try StoreSurvey(opening: request, access: access, target: target)
+      let prepared = try survey.seekingDamage {
+        try PreparedMigration(request: request, target: target, survey: survey)
+      }
+      if isReplaced, prepared.route != nil { try access.lockOut() }
+      return prepared
+    }
   }
 
   /// Makes the result stage by stage, and puts it in its final place.
@@ -278,6 +284,8 @@ package struct Migration: Sendable {
     var brought = ExternalFiles.Brought()
     do {
       try files.bring(from: store, to: request.destination, into: &brought)
+      try survey.access.requireOneState(
+        missing: store == request.store ? brought.missing : [])
       report.missingExternalFiles =
         Set(report.missingExternalFiles + brought.missing).sorted()
       let outcome = try ResultHandover(

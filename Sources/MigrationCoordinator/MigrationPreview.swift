@@ -47,11 +47,13 @@ package struct MigrationPreview: Sendable {
     var request = try request.resolved()
     request.namesVersions = true
     let access = try SourceAccess.open(request.store)
-    let survey = try StoreSurvey(opening: request, access: access, target: target)
-    let preview = try survey.seekingDamage {
-      try MigrationPreview(PreparedMigration(request: request, target: target, survey: survey))
+    return try access.explaining {
+      let survey = try StoreSurvey(opening: request, access: access, target: target)
+      let preview = try survey.seekingDamage {
+        try MigrationPreview(PreparedMigration(request: request, target: target, survey: survey))
+      }
+      return try body(preview)
     }
-    return try body(preview)
   }
 
   private init(_ prepared: PreparedMigration) throws {

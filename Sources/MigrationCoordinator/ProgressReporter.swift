@@ -28,7 +28,14 @@ final class ProgressReporter: Sendable {
       status = file
       flusher = RunFlusher(file: file, record: record, every: .milliseconds(100))
       poller = Task.detached {
+        var isTold = false
         while !Task.isCancelled {
+          if file.isLost, !isTold {
+            isTold = true
+            logger.warning(
+              "the status file can be written no more; the migration goes on untold",
+              metadata: ["file": "\(file.path)"])
+          }
           if let snapshot = try? file.snapshot() { progress(snapshot) }
           try? await Task.sleep(for: .milliseconds(100))
         }

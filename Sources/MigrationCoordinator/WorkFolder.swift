@@ -50,10 +50,17 @@ struct WorkFolder {
   ///
   /// - Throws: `MigrationError.workFolderForeign`.
   func requireOwn() throws {
-    switch try Files.fileStatus(path, followLinks: false).kind {
+    let status = try Files.fileStatus(path, followLinks: false)
+    switch status.kind {
     case .directory: break
     case .symbolicLink: throw MigrationError.workFolderForeign(path, .link)
     case .file, .other: throw MigrationError.workFolderForeign(path, .noFolder)
+    }
+    // In a folder that all may write to, such as /tmp, anybody may have made it, and what a mark
+    // and a journal in it say.
+    let around = try Files.fileStatus(Files.parent(of: path))
+    guard [Processes.user, around.owner].contains(status.owner) else {
+      throw MigrationError.workFolderForeign(path, .otherOwner)
     }
     if try mark() != nil { return }
     let foreign = try Files.listDirectory(path).filter { !WorkFileName.precedesMark($0) }
@@ -131,6 +138,8 @@ package enum WorkFolderFault: Hashable, Sendable {
   case noFolder
   /// The path is a symbolic link.
   case link
+  /// It belongs to another user.
+  case otherOwner
   /// It has no mark of Godwit's and contains this entry.
   case unmarked(holds: String)
   /// Another version of Godwit created it, whose format has this number.

@@ -20,6 +20,11 @@ struct Workspace {
     let folder = WorkFolder(path: paths.work)
     let (wasMade, madeParent) = try make(paths.work)
     if !wasMade { try folder.requireOwn() }
+    do {
+      try Files.setAccess(toFolder: paths.work, like: store)
+    } catch {
+      throw MigrationError.folderNotWritable(paths.work, cause: error)
+    }
     let lock: FileLock
     do {
       guard let found = try FileLock.acquire(paths.lock) else {
@@ -49,7 +54,8 @@ struct Workspace {
         madeParent = try Files.createDirectory(parent)
       }
       if try Files.fileStatusIfPresent(folder, followLinks: false) != nil { return (false, false) }
-      return (try Files.createDirectory(folder), madeParent)
+      let wasMade = try Files.createDirectory(folder, mode: .ownerReadWriteExecute)
+      return (wasMade, madeParent)
     } catch {
       throw MigrationError.folderNotWritable(parent, cause: error)
     }

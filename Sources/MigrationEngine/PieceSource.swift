@@ -115,8 +115,7 @@ extension WorkOrderDocument {
         let name = String(validating: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self),
         let component = FilePath.Component(name)
       else { throw ShardError(.externalNameDamaged) }
-      let path = support.appending("_EXTERNAL_DATA").appending(component)
-      return Data(try Files.readFile(path, limit: 1 << 30))
+      return Data(try ExternalDataFolder.read(component, support: support, limit: 1 << 30))
     }
   }
 

@@ -36,6 +36,8 @@ package struct StateDecision: Hashable, Sendable {
   package enum Reason: Hashable, Sendable {
     /// A signal or a debugger has stopped the process.
     case stopped
+    /// A signal or a debugger has stopped one of its workers.
+    case workerStopped(Int32)
     /// The process exists and has written no heartbeat for this long.
     case silent(seconds: Int64)
     /// No process has the recorded identifier and start time.

@@ -24,6 +24,10 @@ package final class StatusFile: Sendable {
   package let path: FilePath
   let environment: LMDBEnvironment
   private let dropped = Atomic<UInt32>(0)
+  private let lost = Atomic<Bool>(false)
+  private let writer = TimedWriter()
+
+  deinit { writer.end() }
 
   private init(_ environment: LMDBEnvironment) {
     self.environment = environment
@@ -104,6 +108,21 @@ extension StatusFile {
   }
 
   private func put(_ entries: [(key: [UInt8], value: [UInt8])], in table: LMDBTable) {
+    let isDone = writer.run(within: Self.patience) { [self] in
+      write(entries, in: table)
+    }
+    if !isDone { drop() }
+  }
+
+  /// So long may other writers hold an update up.
+  private static let patience: Duration = .seconds(2)
+
+  /// Whether updates go nowhere any more: the file is damaged, or its lock is held for good.
+  package var isLost: Bool { lost.load(ordering: .relaxed) || writer.isStuck }
+
+  private func drop() { dropped.add(1, ordering: .relaxed) }
+
+  private func write(_ entries: [(key: [UInt8], value: [UInt8])], in table: LMDBTable) {
     do throws(LMDBError) {
       do throws(LMDBError) {
         try commit(entries, in: table)
@@ -113,7 +132,8 @@ extension StatusFile {
         try commit(entries, in: table)
       }
     } catch {
-      dropped.add(1, ordering: .relaxed)
+      if error.problem == .truncated { lost.store(true, ordering: .relaxed) }
+      drop()
     }
   }
 

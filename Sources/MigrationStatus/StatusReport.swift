@@ -21,9 +21,13 @@ package struct StatusReport: Sendable {
     surroundings: Surroundings
   ) {
     guard
-      let decision = StateDecision(status: live?.run, record: record, surroundings: surroundings)
+      var decision = StateDecision(status: live?.run, record: record, surroundings: surroundings)
     else {
       return nil
+    }
+    if decision.state == .running, let worker = live?.snapshot.stoppedWorker {
+      decision = StateDecision(
+        state: .paused, exitStatus: MigrationState.pausedStatus, reason: .workerStopped(worker))
     }
     self.decision = decision
     // The status file is of an earlier run than the record.

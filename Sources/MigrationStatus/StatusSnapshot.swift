@@ -102,6 +102,19 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var parts: [Part]
 }
 
+extension StatusSnapshot {
+  /// A worker at work that a signal or a debugger has stopped: its share waits, whatever the
+  /// coordinator tells.
+  var stoppedWorker: Int32? {
+    parts.first { part in
+      guard part.state == .running, let start = Processes.startTime(of: part.process) else {
+        return false
+      }
+      return Processes.presence(part.process, startTime: start) == .stopped
+    }?.process
+  }
+}
+
 /// The clock and the processes against which records are judged; replaced in tests.
 struct Surroundings: Sendable {
   /// The present time, in nanoseconds since 1970.

@@ -65,6 +65,7 @@ package struct Worker {
         ShardWork(
           document: document, policies: policies,
           progress: FlushedProgress(flusher: flusher, memory: memory, of: document)))
+      try requireSameSource()
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
         engine: document.engine, shard: FilePath(document.shard).lastComponent?.string ?? "",
@@ -105,6 +106,21 @@ package struct Worker {
       }
       return error
     default: return error
+    }
+  }
+
+  /// Throws where the source is not what the coordinator opened: a shard of two states counts for
+  /// nothing, and no later run may take it up.
+  private func requireSameSource() throws {
+    guard let expected = document.sourceIdentity else { return }
+    let source = FilePath(document.source)
+    let found = try Files.fileStatusIfPresent(source).map { status in
+      FileIdentity(
+        device: status.device, inode: status.inode, bytes: status.size, modified: status.modified,
+        changed: status.changed)
+    }
+    if found != expected {
+      throw StoreError(problem: .changedDuringMigration, store: source)
     }
   }
 

@@ -160,8 +160,7 @@ package final class ObjectContext: EvaluatedContext {
       throw ObjectMigrationError(.externalFileUnreadable(name), property: attribute.name)
     }
     do {
-      let file = support.appending("_EXTERNAL_DATA").appending(component)
-      return .data(try Files.readFile(file, limit: 1 << 30))
+      return .data(try ExternalDataFolder.read(component, support: support, limit: 1 << 30))
     } catch {
       throw ObjectMigrationError(
         .externalFileUnreadable(name), property: attribute.name, cause: error)

@@ -15,6 +15,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var source: String
   /// The store as its user names it; nil where that is the source itself.
   package var store: String?
+  /// What the file to read was when the coordinator opened it; nil has it not looked at again.
+  package var sourceIdentity: FileIdentity?
   /// The folder with the source's external binary files.
   package var support: String
   /// The path of the shard to write.

@@ -19,6 +19,11 @@ package struct SQLAssembler {
     _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
     try Files.remove(order.result)
+    // SQLite would make it as anybody may read it; it gets the mode of the store in the end.
+    try Files.open(
+      order.result, mode: .readWrite, options: [.create, .exclusiveCreate],
+      permissions: .ownerReadWrite
+    ).close()
     let connection = try StoreConnection.scratch(
       order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding)
     var report = AssemblyReport()

@@ -23,4 +23,42 @@ package enum ExternalDataFolder {
     }
     try Files.removeDirectory(support)
   }
+
+  /// Opens the file that an external value names, beside the store that the support folder belongs
+  /// to; nil where there is none.
+  ///
+  /// A store may come from anybody, and so may what lies beside it: no link is followed, and
+  /// nothing but a regular file is opened.
+  ///
+  /// - Throws: `StoreError` where there is a link or no regular file.
+  package static func open(
+    _ name: FilePath.Component, support: FilePath
+  ) throws -> FileDescriptor? {
+    guard let folder = support.lastComponent else { return nil }
+    let path = FilePath(root: nil, [folder, "_EXTERNAL_DATA", name])
+    do throws(SystemCallError) {
+      return try Files.openBeneath(Files.parent(of: support), path: path)
+    } catch {
+      switch error.errno {
+      case .noSuchFileOrDirectory, .notDirectory: return nil
+      case .tooManySymbolicLinkLevels, .improperLink, .invalidArgument:
+        let file = support.appending("_EXTERNAL_DATA").appending(name)
+        throw StoreError(problem: .externalFileForeign, store: file, cause: error)
+      default: throw error
+      }
+    }
+  }
+
+  /// The bytes of the file that an external value names; `.fileTooLarge` when there are more than
+  /// `limit`.
+  package static func read(
+    _ name: FilePath.Component, support: FilePath, limit: Int
+  ) throws -> [UInt8] {
+    guard let file = try open(name, support: support) else {
+      throw SystemCallError(
+        operation: .open, path: support.appending("_EXTERNAL_DATA").appending(name),
+        errno: .noSuchFileOrDirectory)
+    }
+    return try file.closeAfter { try Files.readToEnd(file, limit: limit) }
+  }
 }

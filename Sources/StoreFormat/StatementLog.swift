@@ -1,4 +1,5 @@
 package import GRDB
+import SystemCalls
 import SystemPackage
 
 /// Prints SQL statements with their plans and times to standard error, on request.
@@ -17,6 +18,7 @@ package enum StatementLog {
 
   private static func write(_ text: String) {
     // A closed standard error must not end the migration.
-    _ = try? FileDescriptor.standardError.writeAll(Array("sql: \(text)\n".utf8))
+    let shown = ObeyedCharacters.escaped(text, keeping: "\n")
+    _ = try? FileDescriptor.standardError.writeAll(Array("sql: \(shown)\n".utf8))
   }
 }

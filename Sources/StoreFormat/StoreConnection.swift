@@ -22,6 +22,16 @@ package struct StoreConnection: Sendable {
     try open(path, uri: uri(path: path), base: Configuration())
   }
 
+  /// Opens a store that this process has locked against all others, in whatever journal mode it is.
+  package static func sole(_ path: FilePath) throws(StoreError) -> StoreConnection {
+    var configuration = Configuration()
+    configuration.prepareDatabase { db in
+      // A log without the locks of its index needs no index.
+      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+    }
+    return try open(path, uri: uri(path: path) + "?vfs=unix-none", base: configuration)
+  }
+
   /// Opens or creates a file without a journal, which is deleted if anything fails.
   ///
   /// - Parameters:

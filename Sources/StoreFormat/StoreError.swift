@@ -30,6 +30,8 @@ package struct StoreError: Error, Sendable {
     case modelCacheUnreadable
     /// Another connection holds a lock that excludes reading or the swap.
     case inUse
+    /// Processes have it open and hold no lock now.
+    case openForWriting(by: [Int32])
     /// Opening or reading failed for another reason.
     case cannotRead
     /// SQLite reported an I/O error.
@@ -46,6 +48,8 @@ package struct StoreError: Error, Sendable {
     case columnsMissing([String])
     /// The store was written to after the survey.
     case changedDuringMigration
+    /// What a value names as its external file is a link, or no regular file.
+    case externalFileForeign
   }
 
   /// What is wrong.

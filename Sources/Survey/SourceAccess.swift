@@ -1,52 +1,55 @@
 import GRDB
-import Planning
+package import Planning
 import StoreFormat
 import Synchronization
-import SystemCalls
+package import SystemCalls
 package import SystemPackage
 
-// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is created beside
+// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside
 // them.
-// (2) What is read has every committed change: a `-wal` with contents is copied and checkpointed.
-// (3) A source that changes while it is copied is copied again.
+// (2) What is read has every committed change: a `-wal` with anything in it is copied and folded
+// in.
+// (3) What is read is one state. As long as it is read, locks that SQLite knows keep its main file
+// as it is: a writer of the older journal modes waits, and one with a log writes on into its log,
+// which nobody brings into the main file. Whoever asks no lock is found out by
+// `requireUnchanged`, after the last read.
 
-/// A store, or a copy of it, that can be opened as immutable: it is not written, and its `-wal` is
-/// empty.
+/// A store as workers may read it: nobody writes it, and its `-wal` holds nothing.
 package final class SourceAccess: Sendable {
   /// The file to read: the store itself, or a copy of it.
   package let readable: FilePath
-  /// Identifies the contents of the store, by which changes are detected before the swap.
   package let fingerprint: SourceFingerprint
-  /// Whether the store itself is in WAL mode; a copy is not.
+  /// Whether the store itself keeps a write-ahead log; a copy of it does not.
   package let usesWAL: Bool
-  /// Keeps the folder of the copy.
+  private let store: FilePath
+  /// When the main file changed last in any way.
+  private let changed: Int64
+  /// Keeps a copy for as long as it may be read.
   private let copy: TemporaryFolder?
-  /// Excludes writers in rollback journal modes while the store itself is read.
-  private let lock: Mutex<RegionLock?>
+  private let hold: Mutex<SourceHold?>
 
   private init(
-    readable: FilePath, copy: TemporaryFolder?, fingerprint: SourceFingerprint, usesWAL: Bool,
-    lock: RegionLock?
+    _ store: FilePath, readable: FilePath, copy: TemporaryFolder?, as found: SourceState,
+    hold: SourceHold?
   ) {
+    self.store = store
     self.readable = readable
     self.copy = copy
-    self.fingerprint = fingerprint
-    self.usesWAL = usesWAL
-    self.lock = Mutex(lock)
+    fingerprint = found.fingerprint
+    changed = found.changed
+    usesWAL = found.usesWAL
+    self.hold = Mutex(hold)
   }
 
-  /// Releases the lock on the store, which must not be read any more.
-  package func release() { lock.withLock { $0 = nil } }
+  /// Lets writers at the store again; nothing is read from it any more.
+  package func release() { hold.withLock { $0 = nil } }
 
-  /// The bytes on which SQLite's locks lie ("Database File Format", section 1.3).
+  /// The bytes that SQLite's locks lie on ("Database File Format", section 1.3).
   package static let lockBytes: Range<Int64> = 0x4000_0000..<0x4000_0200
-  private static let sharedLockBytes: Range<Int64> = 0x4000_0002..<0x4000_0200
 
-  /// Opens a store for reading; a copy that is needed goes to a temporary folder.
+  /// Opens a store for reading; a copy goes to a temporary folder if one is needed.
   ///
-  /// Links are resolved first, because logs lie beside the file itself.
-  ///
-  /// - Throws: `StoreError`, also with `inUse` if the store keeps changing.
+  /// What belongs to a store lies beside the file itself, also where a link leads to it.
   package static func open(_ store: FilePath) throws -> SourceAccess {
     _ = try StoreHeader(of: store)
     var folder: TemporaryFolder?
@@ -55,62 +58,74 @@ package final class SourceAccess: Sendable {
       folder = made
       return made.path.appending("source.sqlite")
     }
-    return try open(try Files.resolved(store), folder: { folder }, snapshot: snapshot)
+    return try open(
+      try Files.resolved(store), isReplaced: false, folder: { folder }, snapshot: snapshot)
   }
 
-  /// Opens a store for reading.
+  /// Opens a store, named without links, for reading.
   ///
   /// - Parameters:
-  ///   - store: its path without links.
-  ///   - snapshot: returns the path of a copy, in a folder that exists; called if one is needed.
+  ///   - isReplaced: whether the result will take the store's place; see `lockOut`.
+  ///   - snapshot: where a copy goes if one is needed; its folder exists then.
   package static func open(
-    _ store: FilePath, snapshot: () throws -> FilePath
+    _ store: FilePath, isReplaced: Bool = false, snapshot: () throws -> FilePath
   ) throws -> SourceAccess {
-    try open(store, folder: { nil }, snapshot: snapshot)
+    try open(store, isReplaced: isReplaced, folder: { nil }, snapshot: snapshot)
   }
 
   private static func open(
-    _ store: FilePath, folder: () -> TemporaryFolder?, snapshot: () throws -> FilePath
+    _ store: FilePath, isReplaced: Bool, folder: () -> TemporaryFolder?,
+    snapshot: () throws -> FilePath
   ) throws -> SourceAccess {
-    let usesWAL = try StoreHeader(of: store).usesWAL
-    for _ in 0..<5 {
-      guard let lock = try RegionLock.acquire(store, kind: .shared, bytes: sharedLockBytes) else {
-        throw StoreError(problem: .inUse, store: store)
-      }
-      let before = try SourceFingerprint(of: store)
-      if !before.hasLog {
-        return SourceAccess(
-          readable: store, copy: nil, fingerprint: before, usesWAL: usesWAL, lock: lock)
+    for _ in 0..<20 {
+      var hold = try SourceHold(store, isUpgradable: isReplaced)
+      let before = try SourceState(of: store)
+      // A log that was begun since the hold was taken has locks of its own.
+      guard try hold.isWhole() else { continue }
+      if !before.fingerprint.hasLog {
+        return SourceAccess(store, readable: store, copy: nil, as: before, hold: hold)
       }
       let copy = try snapshot()
-      try self.copy(store, to: copy, fingerprint: before)
-      // Only an unchanged source makes a copy whose parts belong together.
-      guard try SourceFingerprint(of: store) == before else { continue }
+      guard let state = try self.copy(store, to: copy, from: before), try hold.isWhole() else {
+        continue
+      }
       try fold(copy)
+      hold.leaveLog()
       return SourceAccess(
-        readable: copy, copy: folder(), fingerprint: before, usesWAL: usesWAL, lock: nil)
+        store, readable: copy, copy: folder(), as: state, hold: isReplaced ? hold : nil)
     }
     throw StoreError(problem: .inUse, store: store)
   }
 
+  // MARK: Copies
+
+  /// Copies a store whose main file is held, and what lies beside it; the state that was copied,
+  /// or nil where it was none.
   private static func copy(
-    _ store: FilePath, to copy: FilePath, fingerprint: SourceFingerprint
-  ) throws {
+    _ store: FilePath, to copy: FilePath, from before: SourceState
+  ) throws -> SourceState? {
     for suffix in ["", "-wal", "-journal", "-shm"] {
       try Files.remove(FilePath(copy.string + suffix))
     }
     try Files.cloneOrCopy(from: store, to: copy)
-    if fingerprint.walBytes > 0 {
-      try Files.cloneOrCopy(
-        from: FilePath(store.string + "-wal"), to: FilePath(copy.string + "-wal"))
+    for attempt in 1...20 {
+      // The log grows while an app lives; it is short, and a moment without a commit will do.
+      let state = try SourceState(of: store)
+      guard state.hasSameMainFile(as: before) else { return nil }
+      for (suffix, bytes) in [
+        ("-wal", state.fingerprint.walBytes), ("-journal", state.fingerprint.journalBytes),
+      ] {
+        let log = FilePath(copy.string + suffix)
+        try Files.remove(log)
+        if bytes > 0 { try Files.cloneOrCopy(from: FilePath(store.string + suffix), to: log) }
+      }
+      if try SourceState(of: store) == state { return state }
+      Processes.sleep(microseconds: UInt32(attempt) * 10_000)
     }
-    if fingerprint.journalBytes > 0 {
-      try Files.cloneOrCopy(
-        from: FilePath(store.string + "-journal"), to: FilePath(copy.string + "-journal"))
-    }
+    return nil
   }
 
-  /// Checkpoints the log of a copy into its main file.
+  /// Brings the log of a copy into its main file.
   private static func fold(_ copy: FilePath) throws {
     let connection = try StoreConnection.writable(copy)
     try connection.run { db in
@@ -125,55 +140,64 @@ package final class SourceAccess: Sendable {
   }
 }
 
-/// Identifies the contents of a store: every write changes one of the fields.
-package struct SourceFingerprint: Hashable, Codable, Sendable {
-  /// The device of the main file.
-  package var device: UInt64
-  /// The inode of the main file.
-  package var inode: UInt64
-  /// The size of the main file.
-  package var bytes: Int64
-  /// The modification time of the main file, in nanoseconds since 1970.
-  package var modified: Int64
-  /// The change counter in the header, which grows with each transaction outside WAL mode.
-  package var changeCounter: UInt32
-  /// The size of the `-wal`, 0 if there is none.
-  package var walBytes: Int64
-  /// The 32 bytes of the log's header, whose salts change with each restart of the log; empty
-  /// without one.
-  package var walHeader: [UInt8]
-  /// The modification time of the `-wal`, in nanoseconds since 1970; 0 without one.
-  package var walModified: Int64
-  /// The size of the `-journal`, 0 if there is none.
-  package var journalBytes: Int64
+// MARK: - The last look
 
-  /// Whether there are changes outside the main file.
-  package var hasLog: Bool { walBytes > 0 || journalBytes > 0 }
-
-  /// Reads the status of the files and the headers.
-  ///
-  /// - Throws: `StoreError` or `SystemCallError`.
-  package init(of store: FilePath) throws {
-    let status = try Files.fileStatus(store)
-    device = status.device
-    inode = status.inode
-    bytes = status.size
-    modified = status.modified
-    changeCounter = try StoreHeader(of: store).changeCounter
-    let wal = FilePath(store.string + "-wal")
-    let walStatus = try Files.fileStatusIfPresent(wal)
-    walBytes = walStatus?.size ?? 0
-    walModified = walBytes > 0 ? walStatus?.modified ?? 0 : 0
-    walHeader = walBytes > 0 ? try Self.head(of: wal) : []
-    journalBytes = try Files.fileStatusIfPresent(FilePath(store.string + "-journal"))?.size ?? 0
+extension SourceAccess {
+  /// By what a worker knows that it reads what this is; nil of a copy, which nobody else writes.
+  package var identity: FileIdentity? {
+    guard readable == store else { return nil }
+    return FileIdentity(
+      device: fingerprint.device, inode: fingerprint.inode, bytes: fingerprint.bytes,
+      modified: fingerprint.modified, changed: changed)
   }
 
-  private static func head(of path: FilePath) throws -> [UInt8] {
-    let file = try Files.open(path, mode: .readOnly)
-    return try file.closeAfter {
-      var bytes = [UInt8](repeating: 0, count: 32)
-      let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
-      return Array(bytes.prefix(count))
+  /// Throws unless all that was read is of one state.
+  ///
+  /// Called after the last read. A copy is of one state whatever becomes of the store.
+  package func requireUnchanged() throws {
+    guard readable == store else { return }
+    let now = try? SourceState(of: store)
+    guard let now, now.changed == changed, now.fingerprint.hasSameMainFile(as: fingerprint) else {
+      throw StoreError(problem: .changedDuringMigration, store: store)
+    }
+  }
+
+  /// Throws where anything of the store has changed since it was opened, and be it a log: its
+  /// external files may have gone then, although a value that was read names them.
+  package func requireUntouched() throws {
+    guard try SourceFingerprint(of: store) == fingerprint else {
+      throw StoreError(problem: .changedDuringMigration, store: store)
+    }
+    try requireUnchanged()
+  }
+
+  /// Keeps everybody else away from a store that is replaced, readers as well: whoever opened it
+  /// now would keep the result from taking its place after all the work.
+  ///
+  /// - Throws: `inUse` where somebody has it open, or has written since it was read.
+  package func lockOut() throws {
+    let isAlone = try hold.withLock { hold in try hold?.lockOut() ?? false }
+    guard isAlone, try SourceFingerprint(of: store) == fingerprint else {
+      throw StoreError(problem: .inUse, store: store)
+    }
+    try Self.requireNoWriters(of: store)
+  }
+
+  /// Throws where a process has the store open for writing: in the older journal modes a connection
+  /// without a transaction holds no lock.
+  package static func requireNoWriters(of store: FilePath) throws {
+    let writers = Processes.writers(of: store)
+    if !writers.isEmpty {
+      throw StoreError(problem: .openForWriting(by: writers), store: store)
+    }
+  }
+
+  /// The lock of a store that others are locked out of, which ends with the access no more; nil
+  /// where they are not.
+  package func handOverLock() -> RegionLock? {
+    hold.withLock { hold in
+      defer { hold = nil }
+      return hold?.exclusiveLock
     }
   }
 }

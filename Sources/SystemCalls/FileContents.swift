@@ -21,6 +21,20 @@ extension Files {
     }
   }
 
+  /// The first bytes of a file, fewer where it ends before.
+  package static func readHead(
+    _ path: FilePath, count: Int
+  ) throws(SystemCallError) -> [UInt8] {
+    let descriptor = try open(path, mode: .readOnly, options: .nonBlocking)
+    return try calling(.read, path: path) {
+      try descriptor.closeAfter {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let found = try bytes.withUnsafeMutableBytes { try descriptor.read(into: $0) }
+        return Array(bytes.prefix(found))
+      }
+    }
+  }
+
   /// Opens a file with `O_CLOEXEC`; errors name its path.
   package static func open(
     _ path: FilePath, mode: FileDescriptor.AccessMode,

@@ -24,22 +24,28 @@ extension Files {
     let source = try calling(.open, path: from) {
       try FileDescriptor.open(from, .readOnly, options: .closeOnExec)
     }
-    return try source.closeAfter {
-      let target = try calling(.open, path: to) {
-        try FileDescriptor.open(
-          to, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
-          permissions: .ownerReadWrite)
+    return try source.closeAfter { try cloneOrCopy(from: source, to: to, progress: progress) }
+  }
+
+  /// The same of a file that is open, from its start.
+  @discardableResult
+  package static func cloneOrCopy(
+    from source: FileDescriptor, to: FilePath, progress: (Int64) throws -> Void = { _ in }
+  ) throws -> CopyMethod {
+    let target = try calling(.open, path: to) {
+      try FileDescriptor.open(
+        to, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+        permissions: .ownerReadWrite)
+    }
+    do {
+      return try target.closeAfter {
+        let method = try copyBytes(source, target: target, path: to, progress: progress)
+        try setAttributes(fileStatus(of: source), of: to)
+        return method
       }
-      do {
-        return try target.closeAfter {
-          let method = try copyBytes(source, target: target, path: to, progress: progress)
-          try copyAttributes(from: from, to: to)
-          return method
-        }
-      } catch {
-        _ = try? remove(to)  // the failure that counts is the first
-        throw error
-      }
+    } catch {
+      _ = try? remove(to)  // the failure that counts is the first
+      throw error
     }
   }
 
@@ -47,7 +53,13 @@ extension Files {
   /// attributes of another one; false when the owner was not permitted.
   @discardableResult
   package static func copyAttributes(from: FilePath, to: FilePath) throws(SystemCallError) -> Bool {
-    let wanted = try fileStatus(from)
+    try setAttributes(fileStatus(from), of: to)
+  }
+
+  @discardableResult
+  private static func setAttributes(
+    _ wanted: FileStatus, of to: FilePath
+  ) throws(SystemCallError) -> Bool {
     // The owner first: a change of the owner clears bits of the mode.
     let isOwned = to.withPlatformString { csystem_set_owner($0, wanted.owner, wanted.group) } == 0
     if !isOwned {
@@ -106,29 +118,27 @@ extension Files {
 
 extension Files {
   /// Whether two files hold the same bytes; either may be of any size.
-  package static func hasSameBytes(_ first: FilePath, as second: FilePath) throws -> Bool {
-    let one = try FileDescriptor.open(first, .readOnly, options: .closeOnExec)
-    return try one.closeAfter {
-      let other = try FileDescriptor.open(second, .readOnly, options: .closeOnExec)
-      return try other.closeAfter {
-        var (left, right) = (
-          [UInt8](repeating: 0, count: 1 << 16), [UInt8](repeating: 0, count: 1 << 16)
-        )
-        while true {
-          let count = try left.withUnsafeMutableBytes { try one.read(into: $0) }
-          if count == 0 {
-            return try right.withUnsafeMutableBytes { try other.read(into: $0) } == 0
-          }
-          var read = 0
-          while read < count {
-            let more = try right.withUnsafeMutableBytes {
-              try other.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[read..<count]))
-            }
-            if more == 0 { return false }
-            read += more
-          }
-          if left[..<count] != right[..<count] { return false }
+  package static func hasSameBytes(_ one: FileDescriptor, as second: FilePath) throws -> Bool {
+    let other = try FileDescriptor.open(
+      second, .readOnly, options: [.noFollow, .nonBlocking, .closeOnExec])
+    return try other.closeAfter {
+      var (left, right) = (
+        [UInt8](repeating: 0, count: 1 << 16), [UInt8](repeating: 0, count: 1 << 16)
+      )
+      while true {
+        let count = try left.withUnsafeMutableBytes { try one.read(into: $0) }
+        if count == 0 {
+          return try right.withUnsafeMutableBytes { try other.read(into: $0) } == 0
         }
+        var read = 0
+        while read < count {
+          let more = try right.withUnsafeMutableBytes {
+            try other.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[read..<count]))
+          }
+          if more == 0 { return false }
+          read += more
+        }
+        if left[..<count] != right[..<count] { return false }
       }
     }
   }

@@ -7,6 +7,8 @@ package struct FileStatus: Hashable, Sendable {
   package var size: Int64
   /// The modification time in nanoseconds since 1970, clamped to 64 bits.
   package var modified: Int64
+  /// When anything of the file changed last, its names as well; counted as `modified` is.
+  package var changed: Int64
   /// The number of the file on its device.
   package var inode: UInt64
   /// Identifies the file system; renames are possible within one.
@@ -28,6 +30,9 @@ package struct FileStatus: Hashable, Sendable {
     case file, directory, symbolicLink, other
   }
 
+  /// Whether writing to it writes to a disk as a whole.
+  package var isBlockDevice: Bool
+
   /// Whether the file is a folder.
   package var isDirectory: Bool { kind == .directory }
 
@@ -37,18 +42,16 @@ package struct FileStatus: Hashable, Sendable {
   }
 
   init(_ status: csystem_status) {
-    let (nanoseconds, overflow) = status.modified_seconds.multipliedReportingOverflow(
-      by: 1_000_000_000)
-    let (total, carried) = nanoseconds.addingReportingOverflow(status.modified_nanoseconds)
-    let clamped = status.modified_seconds < 0 ? Int64.min : .max
     size = status.size
-    modified = overflow || carried ? clamped : total
+    modified = Self.time(status.modified_seconds, nanoseconds: status.modified_nanoseconds)
+    changed = Self.time(status.changed_seconds, nanoseconds: status.changed_nanoseconds)
     inode = status.inode
     device = status.device
     mode = status.mode & 0o7777
     owner = status.owner
     group = status.group
     links = status.links
+    isBlockDevice = status.mode & 0o170000 == 0o060000
     // The type lies in the bits 12...15 by POSIX usage; Glibc does not import S_ISREG.
     kind =
       switch status.mode & 0o170000 {
@@ -57,6 +60,14 @@ package struct FileStatus: Hashable, Sendable {
       case 0o120000: .symbolicLink
       default: .other
       }
+  }
+}
+
+extension FileStatus {
+  private static func time(_ seconds: Int64, nanoseconds: Int64) -> Int64 {
+    let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let (total, carried) = whole.addingReportingOverflow(nanoseconds)
+    return overflow || carried ? (seconds < 0 ? .min : .max) : total
   }
 }
 

@@ -91,6 +91,23 @@ extension Files {
     return true
   }
 
+  /// Lets those into a folder who may read a file, and nobody else.
+  package static func setAccess(
+    toFolder folder: FilePath, like file: FilePath
+  ) throws(SystemCallError) {
+    let wanted = try fileStatus(file)
+    // Read permission stands for looking into the folder as well; the owner may do everything.
+    var mode = 0o700 | (wanted.mode & 0o044) | (wanted.mode & 0o044) >> 2
+    let isOfGroup =
+      try fileStatus(folder).group == wanted.group
+      || folder.withPlatformString { csystem_set_owner($0, .max, wanted.group) } == 0
+    // Another group is not the one that may read.
+    if !isOfGroup { mode &= ~0o070 }
+    try check(
+      folder.withPlatformString { csystem_set_mode($0, mode_t(mode)) }, operation: .setAttributes,
+      path: folder)
+  }
+
   /// The names in a folder, sorted, without `.` and `..`.
   package static func listDirectory(
     _ path: FilePath

@@ -23,6 +23,12 @@ package enum Processes {
     #endif
   }
 
+  /// Takes permissions away from all files that this process makes from now on.
+  package static func setFileModeMask(_ mask: UInt32) { _ = umask(mode_t(mask & 0o777)) }
+
+  /// The number of the user by whose rights this process acts.
+  package static var user: UInt32 { geteuid() }
+
   /// The identifier of this process.
   package static var own: Int32 { getpid() }
 
@@ -55,6 +61,42 @@ package enum Processes {
     }
     guard stat.startTime == startTime, !"ZXx".utf8.contains(stat.state) else { return .gone }
     return "Tt".utf8.contains(stat.state) ? .stopped : .running
+  }
+
+  /// Other processes that have a file, named without links, open for writing, as far as the system
+  /// shows it: those of this user, or of all where this one may see them, of this container, that
+  /// opened it by this name.
+  package static func writers(of path: FilePath) -> [Int32] {
+    let names = (try? Files.listDirectory("/proc")) ?? []
+    return names.compactMap { Int32($0.string) }.filter { $0 != own && isWriter($0, of: path) }
+  }
+
+  private static func isWriter(_ process: Int32, of path: FilePath) -> Bool {
+    let folder = FilePath("/proc/\(process)")
+    guard let open = try? Files.listDirectory(folder.appending("fd")) else { return false }
+    return open.contains { name in
+      // The text of the link, and no look at the file: that may wait for another machine.
+      target(of: folder.appending("fd").appending(name)) == path
+        && isForWriting(folder.appending("fdinfo").appending(name))
+    }
+  }
+
+  private static func target(of link: FilePath) -> FilePath? {
+    let most = Int(PATH_MAX)
+    var buffer = [CChar](repeating: 0, count: most + 1)
+    let count = link.withPlatformString { readlink($0, &buffer, most) }
+    return count > 0 ? FilePath(platformString: buffer) : nil
+  }
+
+  /// By the line `flags:` of proc_pid_fdinfo(5), in octal digits.
+  private static func isForWriting(_ info: FilePath) -> Bool {
+    guard let bytes = try? Files.readFile(info, limit: 65_536),
+      let line = bytes.split(separator: UInt8(ascii: "\n")).first(where: {
+        $0.starts(with: Array("flags:".utf8))
+      }),
+      let last = line.last
+    else { return false }
+    return last & 0b11 != 0
   }
 
   /// Whether the process with this identifier and start time exists, stopped or not.

@@ -22,20 +22,34 @@ package final class RegionLock: Sendable {
   }
 
   /// Locks bytes of an existing file without waiting; nil if another lock conflicts.
+  ///
+  /// - Parameter isUpgradable: whether a shared lock may become an exclusive one, where this user
+  ///   may write the file.
   package static func acquire(
-    _ path: FilePath, kind: Kind, bytes: Range<Int64>
+    _ path: FilePath, kind: Kind, bytes: Range<Int64>, isUpgradable: Bool = false
   ) throws(SystemCallError) -> RegionLock? {
-    let access: FileDescriptor.AccessMode = kind == .exclusive ? .readWrite : .readOnly
+    let isWritable =
+      kind == .exclusive || (isUpgradable && Files.isReadableAndWritable(path))
     let descriptor = try calling(.open, path: path) {
-      try FileDescriptor.open(path, access, options: .closeOnExec)
+      try FileDescriptor.open(path, isWritable ? .readWrite : .readOnly, options: .closeOnExec)
     }
+    let lock = RegionLock(path: path, descriptor: descriptor)
+    return try lock.take(kind, bytes: bytes) ? lock : nil
+  }
+
+  /// Makes the lock an exclusive one of a run of bytes around its own, in one step; false when
+  /// another process is in the way, and the lock is what it was.
+  package func makeExclusive(bytes: Range<Int64>) throws(SystemCallError) -> Bool {
+    try take(.exclusive, bytes: bytes)
+  }
+
+  private func take(_ kind: Kind, bytes: Range<Int64>) throws(SystemCallError) -> Bool {
     let code = csystem_lock_region(
       descriptor.rawValue, kind == .exclusive ? 1 : 0, off_t(bytes.lowerBound),
       off_t(bytes.upperBound - bytes.lowerBound))
-    if code >= 0 { return RegionLock(path: path, descriptor: descriptor) }
-    try? descriptor.close()
+    if code >= 0 { return true }
     let errno = Errno(rawValue: -code)
-    if errno == .resourceTemporarilyUnavailable || errno == .permissionDenied { return nil }
+    if errno == .resourceTemporarilyUnavailable || errno == .permissionDenied { return false }
     throw SystemCallError(operation: .lock, path: path, errno: errno)
   }
 }

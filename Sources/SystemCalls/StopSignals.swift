@@ -1,3 +1,4 @@
+import CSystemShims
 import Dispatch
 
 #if canImport(Glibc)
@@ -9,16 +10,28 @@ import Dispatch
 #endif
 
 extension Processes {
-  /// A stream of SIGINT and SIGTERM, which from now on do not end the process.
+  /// The signals that ask this process to stop instead of ending it: SIGINT, SIGTERM, SIGQUIT, and
+  /// SIGHUP, which comes when its terminal is closed.
+  ///
+  /// From the call on they have no other effect. What the process was started to ignore, as nohup
+  /// has it, stays ignored.
   package static func stopSignals() -> AsyncStream<Int32> {
     AsyncStream { continuation in
-      let sources = [SIGINT, SIGTERM].map { number in
+      let asked = [SIGHUP, SIGQUIT].filter { csystem_ignores_signal($0) != 1 }
+      let sources = ([SIGINT, SIGTERM] + asked).map { number in
         signal(number, SIG_IGN)  // or the default action ends the process first
         return source(of: number, to: continuation)
       }
       continuation.onTermination = { _ in
         for source in sources { source.source.cancel() }
       }
+    }
+  }
+
+  /// Leaves it to the parent to end this process: a terminal tells all processes at once.
+  package static func leaveStoppingToParent() throws(SystemCallError) {
+    for number in [SIGINT, SIGHUP, SIGQUIT] {
+      try check(csystem_ignore_signal(number), operation: .ignoreSignal, path: nil)
     }
   }
 

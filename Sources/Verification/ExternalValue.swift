@@ -36,7 +36,8 @@ struct ExternalFolders: Sendable {
   func path(of name: FilePath.Component) throws -> FilePath? {
     for folder in folders {
       let path = folder.appending("_EXTERNAL_DATA").appending(name)
-      if try Files.fileStatusIfPresent(path)?.kind == .file { return path }
+      // A link may lead anywhere.
+      if try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file { return path }
     }
     return nil
   }

@@ -135,4 +135,75 @@ import Testing
     #expect(try SourceFingerprint(of: store) != before)
     try connection.queue.close()
   }
+
+  // MARK: - A store that lives
+
+  private func makeStore(mode: String) throws -> DatabaseQueue {
+    try Files.createDirectory(folder)
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = \(mode)")
+      try db.execute(sql: "CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+      try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    return queue
+  }
+
+  @Test func `a log is not brought into a main file that is read`() throws {
+    let queue = try makeStore(mode: "WAL")
+    let access = try SourceAccess.open(store) { snapshot }
+    #expect(access.readable == store)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "INSERT INTO t VALUES (2)")
+      _ = try? Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    #expect(try count(access) == 1)
+    try access.requireUnchanged()
+    // Its log is another one, and so may its external files be.
+    #expect(throws: StoreError.self) { try access.requireUntouched() }
+    access.release()
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    #expect(throws: StoreError.self) { try access.requireUnchanged() }
+    try queue.close()
+  }
+
+  @Test func `a journal with a zeroed header is none`() throws {
+    let queue = try makeStore(mode: "PERSIST")
+    try queue.close()
+    let journal = FilePath(store.string + "-journal")
+    #expect(try Files.fileStatus(journal).size > 0)
+    let access = try SourceAccess.open(store) {
+      Issue.record("no copy is needed")
+      return snapshot
+    }
+    #expect(!access.fingerprint.hasLog)
+  }
+
+  @Test func `a store that is replaced is nobody else's from the start`() throws {
+    let queue = try makeStore(mode: "WAL")
+    let inUse = try SourceAccess.open(store, isReplaced: true) { snapshot }
+    let error = #expect(throws: StoreError.self) { try inUse.lockOut() }
+    #expect(error?.problem == .inUse)
+    inUse.release()
+    try queue.close()
+    let access = try SourceAccess.open(store, isReplaced: true) { snapshot }
+    try access.lockOut()
+    #expect(throws: DatabaseError.self) {
+      try DatabaseQueue(path: store.string).write { try $0.execute(sql: "DELETE FROM t") }
+    }
+    #expect(access.handOverLock() != nil)
+  }
+
+  @Test func `a store that was replaced by another file and back was not one state`() throws {
+    try makeStore(mode: "DELETE").close()
+    let access = try SourceAccess.open(store) { snapshot }
+    let aside = folder.appending("aside")
+    try Files.rename(store, to: aside)
+    try Files.writeFileAtomically([1, 2, 3], to: store)
+    try Files.rename(aside, to: store)
+    #expect(try SourceFingerprint(of: store) == access.fingerprint)
+    #expect(throws: StoreError.self) { try access.requireUnchanged() }
+  }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Planning
 import StoreFormat
@@ -214,5 +215,31 @@ import Testing
     #expect(throws: MigrationError.self) { try swapper().swap(result) }
     #expect(try bytes(store) == old)
     #expect(try names == ["Shop.sqlite", "Shop.sqlite.godwit-kept.json", "result.sqlite"])
+  }
+
+  @Test func `a journal with a zeroed header does not stay, and is not in the way`() throws {
+    try make(store, 1)
+    try make(result, 2)
+    try Files.writeFileAtomically(
+      Array(repeating: 0, count: 1024), to: FilePath(store.string + "-journal"))
+    try swapper().swap(result, discardsOld: false)
+    #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
+  }
+
+  @Test func `a store that a process has open for writing is not swapped`() throws {
+    try make(store, 1)
+    try make(result, 2)
+    let idle = Process()
+    idle.executableURL = URL(filePath: "/bin/sh")
+    idle.arguments = ["-c", "exec 3<>\"$0\"; echo; exec sleep 60", store.string]
+    let said = Pipe()
+    idle.standardOutput = said
+    try idle.run()
+    defer {
+      idle.terminate()
+      idle.waitUntilExit()
+    }
+    _ = said.fileHandleForReading.readData(ofLength: 1)
+    try refused(swapper(), .openForWriting(by: [idle.processIdentifier]))
   }
 }

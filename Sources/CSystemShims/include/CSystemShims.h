@@ -12,6 +12,8 @@ struct csystem_status {
   int64_t size;
   int64_t modified_seconds;
   int64_t modified_nanoseconds;
+  int64_t changed_seconds;
+  int64_t changed_nanoseconds;
   uint64_t inode;
   uint64_t device;
   uint32_t mode;
@@ -25,6 +27,8 @@ int csystem_die_with_parent(int signal, pid_t parent);
 /// Raises the soft limit of open descriptors to the hard one and tells it.
 int csystem_raise_descriptor_limit(uint64_t *limit);
 int csystem_ignore_signal(int signal);
+/// 1 when the process was told to ignore the signal, such as by nohup; 0 when it was not.
+int csystem_ignores_signal(int signal);
 
 int csystem_rename_no_replace(const char *from, const char *to);
 int csystem_rename(const char *from, const char *to);
@@ -41,6 +45,11 @@ int csystem_begin_writeback(int descriptor, int64_t offset, int64_t count);
 
 /// Opens a file for writing past the page cache; -EINVAL or -ENOTSUP where that is not possible.
 int csystem_open_direct(const char *path);
+/// Opens a file for reading by a path below an open folder, and follows no link on the way; waits
+/// for nobody, such as the writer of a pipe.
+int csystem_open_beneath(int folder, const char *path);
+/// Waits until a descriptor takes bytes: 1, or 0 when so many milliseconds are over.
+int csystem_wait_writable(int descriptor, int milliseconds);
 /// Gives a file blocks up to a size, which becomes its size if it is smaller.
 int csystem_reserve(int descriptor, int64_t size);
 

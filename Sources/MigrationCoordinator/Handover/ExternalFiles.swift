@@ -36,18 +36,20 @@ struct ExternalFiles {
   func bring(
     from store: FilePath, to destination: FilePath, into brought: inout Brought
   ) throws {
-    let source = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
+    let support = MigrationPaths.support(of: store)
+    let source = support.appending("_EXTERNAL_DATA")
     let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
     var copies: [FilePath.Component] = []
     try forEachName { name in
       guard let component = FilePath.Component(name), component.kind == .regular,
-        let size = try Files.fileStatusIfPresent(source.appending(component))?.size
+        let file = try ExternalDataFolder.open(component, support: support)
       else {
         brought.missing.append(name)
         return
       }
+      defer { try? file.close() }  // was only read
       guard source != target else { return }
-      try Self.copy(component, size: size, from: source, to: target, into: &brought)
+      try Self.copy(file, named: component, from: source, to: target, into: &brought)
       // A few are synced one by one, more of them all at once.
       if copies.count <= Files.fewFiles { copies.append(component) }
     }
@@ -72,8 +74,8 @@ struct ExternalFiles {
   }
 
   private static func copy(
-    _ name: FilePath.Component, size: Int64, from source: FilePath, to target: FilePath,
-    into brought: inout Brought
+    _ file: FileDescriptor, named name: FilePath.Component, from source: FilePath,
+    to target: FilePath, into brought: inout Brought
   ) throws {
     for (folder, model) in [(Files.parent(of: target), Files.parent(of: source)), (target, source)]
     where try Files.createDirectory(folder) {
@@ -81,20 +83,25 @@ struct ExternalFiles {
       // What nobody else may read stays so.
       try Files.copyAttributes(from: model, to: folder)
     }
-    let (original, copy) = (source.appending(name), target.appending(name))
+    for folder in [Files.parent(of: target), target] {
+      // A link would lead the copies to somewhere else.
+      guard try Files.fileStatus(folder, followLinks: false).isDirectory else {
+        throw MigrationError.outputExists(folder)
+      }
+    }
+    let copy = target.appending(name)
     // A file gets its name once it is complete, so one that differs was not copied from here.
     if let found = try Files.fileStatusIfPresent(copy, followLinks: false) {
-      guard found.kind == .file, found.size == size, try Files.hasSameBytes(original, as: copy)
-      else {
-        throw MigrationError.outputExists(copy)
-      }
+      guard found.kind == .file, found.size == (try Files.fileStatus(of: file).size),
+        try Files.hasSameBytes(file, as: copy)
+      else { throw MigrationError.outputExists(copy) }
       return
     }
     let part = FilePath("\(copy).godwit-part")
     // A kill may have left a part of a copy.
     try Files.removeRegularFile(part)
     do {
-      try Files.cloneOrCopy(from: original, to: part)
+      try Files.cloneOrCopy(from: file, to: part)
       try Files.renameNoReplace(part, to: copy)
     } catch {
       _ = try? Files.removeRegularFile(part)  // the failure that counts is the first

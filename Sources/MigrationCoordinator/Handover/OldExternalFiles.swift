@@ -20,7 +20,7 @@ struct OldExternalFiles {
 
   /// What the store's external files are called.
   func names() throws -> [FilePath.Component] {
-    guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else { return [] }
+    guard try isFolder(folder), try isFolder(MigrationPaths.support(of: store)) else { return [] }
     return try Files.listDirectory(folder).filter { name in
       guard Self.isName(name) else { return false }
       return try Files.fileStatus(folder.appending(name), followLinks: false).kind == .file
@@ -100,7 +100,9 @@ struct OldExternalFiles {
   static func isSame(_ first: FilePath, as second: FilePath) throws -> Bool {
     let (one, other) = (try Files.fileStatus(first), try Files.fileStatus(second))
     if one.isSameFile(as: other) { return true }
-    return try one.size == other.size && Files.hasSameBytes(first, as: second)
+    guard one.size == other.size else { return false }
+    let file = try Files.open(first, mode: .readOnly, options: .noFollow)
+    return try file.closeAfter { try Files.hasSameBytes(file, as: second) }
   }
 
   static func folder(of store: FilePath) -> FilePath {

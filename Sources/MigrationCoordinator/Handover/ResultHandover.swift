@@ -28,16 +28,16 @@ struct ResultHandover {
     if let output = request.output { return try name(output) }
     let old = OldExternalFiles(store: request.store)
     let obsolete = request.discardsOld ? try old.obsolete(survey, files: files) : []
-    survey.access.release()
     let kept =
       request.discardsOld
       ? nil
       : try KeptStores(of: request.store).freeName(.before) { try old.missing(for: $0) == nil }
     let names = try Files.fileStatus(request.store).links
-    var notes = try StoreSwapper(
+    var swapper = StoreSwapper(
       store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
-      obsolete: obsolete, journal: SwapJournal(paths), scratch: paths.result
-    ).swap(paths.result)
+      obsolete: obsolete, journal: SwapJournal(paths), scratch: paths.result)
+    swapper.lock = survey.access.handOverLock()
+    var notes = try swapper.swap(paths.result)
     if names > 1 { notes.append(.init(kind: .otherNames, path: request.store)) }
     return Outcome(oldStore: kept, notes: notes)
   }

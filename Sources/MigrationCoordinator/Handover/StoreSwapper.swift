@@ -28,25 +28,25 @@ struct StoreSwapper {
   let journal: SwapJournal
   /// A name in the work folder, or beside the store, from which others are made.
   let scratch: FilePath
+  /// The exclusive lock of the store, where it is held already.
+  var lock: RegionLock? = nil
 
   /// Swaps `result`, which lies on the same file system, with the store.
   ///
   /// - Returns: what failed once the new store was in its place.
   func swap(_ result: FilePath) throws -> [HandoverNote] {
+    // Every open SQLite connection in WAL mode, and every running transaction in any other mode,
+    // holds a lock in these bytes; a connection in another mode without a transaction holds none.
+    guard
+      let lock = try self.lock
+        ?? RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
+    else { throw StoreError(problem: .inUse, store: store) }
     guard try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }
-    let expected = fingerprint.hasLog ? try foldLog() : try Facts(of: store)
-    // Every open SQLite connection in WAL mode, and every running transaction in any other mode,
-    // holds a lock in these bytes.
-    guard
-      let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(problem: .inUse, store: store) }
-    // A commit between the comparison and the lock would be lost with the old store.
-    guard try Facts(of: store) == expected else {
-      throw StoreError(problem: .changedDuringMigration, store: store)
-    }
+    try SourceAccess.requireNoWriters(of: store)
     return try withExtendedLifetime(lock) {
+      if fingerprint.hasLog { try foldLog() }
       try removeEmptyLogs()
       let own = SwapJournal.Identity(try Files.fileStatus(result))
       do {
@@ -162,42 +162,17 @@ struct StoreSwapper {
     return true
   }
 
-  /// What changes with the store's files, found without opening the main file: closing it would
-  /// drop the locks that SQLite holds in this process.
-  private struct Facts: Equatable {
-    var main: FileStatus
-    var log: FileStatus?
-    var journal: FileStatus?
-
-    init(of store: FilePath) throws {
-      main = try Files.fileStatus(store)
-      let log = try Files.fileStatusIfPresent(FilePath(store.string + "-wal"))
-      let journal = try Files.fileStatusIfPresent(FilePath(store.string + "-journal"))
-      self.log = log.flatMap { $0.size > 0 ? $0 : nil }
-      self.journal = journal.flatMap { $0.size > 0 ? $0 : nil }
-    }
-  }
-
-  /// Checkpoints the log into the main file, with the store locked: the migration read both.
-  private func foldLog() throws -> Facts {
-    let before = try Facts(of: store)
-    let connection = try StoreConnection.writable(store)
-    let after = try connection.perform { db in
-      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
-      try db.execute(sql: "BEGIN EXCLUSIVE")
-      let found = try Facts(of: store)
-      try db.execute(sql: "COMMIT")
-      // A hot journal was rolled back by opening; a log has to be the one that was read.
-      guard before.journal != nil || found == before else {
-        throw StoreError(problem: .changedDuringMigration, store: store)
-      }
+  /// Brings the log into the main file, which nobody else may open meanwhile: what was migrated is
+  /// what both hold.
+  private func foldLog() throws {
+    let connection = try StoreConnection.sole(store)
+    // Opening has rolled a hot journal back.
+    try connection.perform { db in
       guard let answer = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)"),
         Int64.fromDatabaseValue(answer[0]) == 0
       else { throw StoreError(problem: .inUse, store: store) }
-      return try Facts(of: store)
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
-    return after
   }
 
   /// Removes empty logs, which SQLite would replay into the new store once they are not.

@@ -298,6 +298,7 @@ extension WorkOrderDocument {
       createStatements: statements, memory: request.memory / Int64(request.workers + 1),
       logsSQL: request.logsSQL)
     store = input.survey.store.string
+    sourceIdentity = input.survey.access.identity
     digestsRows = request.verifiesFully
     if let step = assessment.rows?.steps.first(where: \.isComputed) {
       calls = RowWork(

@@ -121,6 +121,8 @@ struct StageSequence {
       names: made.externalNames)
     var brought = ExternalFiles.Brought()
     try files.bring(from: own.store, to: destination, into: &brought)
+    // A marker that a later run takes up must not stand for two states.
+    if number == 1 { try survey.access.requireOneState(missing: brought.missing) }
     try Files.syncFile(result)
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)

@@ -16,7 +16,7 @@ struct MissingExternalFiles {
   /// One refusal for each value whose file is missing and cannot be inlined.
   func refusals(program: MigrationProgram) throws -> [Refusal] {
     var result: [Refusal] = []
-    let folder = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
+    let support = MigrationPaths.support(of: store)
     for table in program.tables {
       for column in table.columns {
         guard let name = column.operations.lazy.compactMap(\.untaggedColumn).first else {
@@ -25,10 +25,10 @@ struct MissingExternalFiles {
         try reader.connection.perform { db in
           let files = ExternalReferences(table: table.sourceTable, column: name)
           try files.forEach(in: db) { file in
-            let status = try FilePath.Component(file).flatMap {
-              try Files.fileStatusIfPresent(folder.appending($0))
+            let found = try FilePath.Component(file).flatMap {
+              try ExternalDataFolder.open($0, support: support)
             }
-            if status != nil { return }
+            if let found { return try found.close() }
             result.append(
               Refusal(
                 reason: .externalFileMissing(file), entity: table.destinationTable,

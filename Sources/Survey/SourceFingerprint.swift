@@ -1,0 +1,69 @@
+import StoreFormat
+import SystemCalls
+package import SystemPackage
+
+/// By what a source is known again: any write to it changes one of these.
+package struct SourceFingerprint: Hashable, Codable, Sendable {
+  package var device: UInt64
+  package var inode: UInt64
+  package var bytes: Int64
+  /// Nanoseconds since 1970.
+  package var modified: Int64
+  package var changeCounter: UInt32
+  package var walBytes: Int64
+  /// The header of the log, whose salts change with every restart of the log.
+  package var walHeader: [UInt8]
+  package var walModified: Int64
+  /// 0 where the journal holds nothing to roll back.
+  package var journalBytes: Int64
+
+  /// Whether changes lie beside the main file.
+  package var hasLog: Bool { walBytes > 0 || journalBytes > 0 }
+
+  package init(of store: FilePath) throws {
+    let status = try Files.fileStatus(store)
+    device = status.device
+    inode = status.inode
+    bytes = status.size
+    modified = status.modified
+    changeCounter = try StoreHeader(of: store).changeCounter
+    let wal = FilePath(store.string + "-wal")
+    let walStatus = try Files.fileStatusIfPresent(wal)
+    walBytes = walStatus?.size ?? 0
+    walModified = walBytes > 0 ? walStatus?.modified ?? 0 : 0
+    walHeader = walBytes > 0 ? try Files.readHead(wal, count: 32) : []
+    journalBytes = try StoreLogs.journalBytes(of: store)
+  }
+
+  /// The fingerprint, once no write can follow that bears the time of the last one: the clocks of
+  /// files tick some hundred times a second, on some file systems once in two seconds.
+  static func settled(of store: FilePath) throws -> SourceFingerprint {
+    for _ in 0..<3 {
+      let found = try SourceFingerprint(of: store)
+      let last = max(found.modified, found.walModified)
+      let tick: Int64 = last % 1_000_000_000 == 0 ? 2_000_000_000 : 20_000_000
+      let (age, overflow) = WallClock.now().subtractingReportingOverflow(last)
+      guard !overflow, (0..<tick).contains(age) else { return found }
+      Processes.sleep(microseconds: UInt32((tick - age) / 1000 + 1))
+    }
+    // Whoever writes without a pause is seen by the next look.
+    return try SourceFingerprint(of: store)
+  }
+
+  /// Whether the main file is the same, whatever lies beside it.
+  func hasSameMainFile(as other: SourceFingerprint) -> Bool {
+    (device, inode, bytes, modified, changeCounter)
+      == (other.device, other.inode, other.bytes, other.modified, other.changeCounter)
+  }
+}
+
+/// The files that SQLite keeps beside a store.
+package enum StoreLogs {
+  /// The bytes of a store's journal; 0 where it holds nothing to roll back: an empty one, and one
+  /// whose header is zeroed, as `journal_mode = PERSIST` leaves it.
+  package static func journalBytes(of store: FilePath) throws -> Int64 {
+    let journal = FilePath(store.string + "-journal")
+    guard let size = try Files.fileStatusIfPresent(journal)?.size, size > 0 else { return 0 }
+    return try Files.readHead(journal, count: 1).first ?? 0 == 0 ? 0 : size
+  }
+}

@@ -1,0 +1,70 @@
+import CSystemShims
+package import SystemPackage
+
+// Calls for files that other files name, and for names that anybody may have put something at.
+
+extension Files {
+  /// Opens a regular file by a path below a folder, for reading.
+  ///
+  /// No link is followed below the folder, and no `..` leads out of it:
+  /// `.tooManySymbolicLinkLevels` where there is a link, `.improperLink` where the path leads out,
+  /// `.invalidArgument` where it is no regular file.
+  package static func openBeneath(
+    _ folder: FilePath, path: FilePath
+  ) throws(SystemCallError) -> FileDescriptor {
+    let whole = folder.pushing(path)
+    let base = try calling(.open, path: folder) {
+      try FileDescriptor.open(folder, .readOnly, options: [.directory, .closeOnExec])
+    }
+    defer { try? base.close() }  // was only looked through
+    let code = path.withPlatformString { csystem_open_beneath(base.rawValue, $0) }
+    let file = FileDescriptor(rawValue: try check(code, operation: .open, path: whole))
+    do throws(SystemCallError) {
+      guard try fileStatus(of: file).kind == .file else {
+        throw SystemCallError(operation: .open, path: whole, errno: .invalidArgument)
+      }
+      return file
+    } catch {
+      try? file.close()  // the failure that counts is the first
+      throw error
+    }
+  }
+}
+
+/// A pipe, a terminal or another device that is open for writing, and that nobody waits for long.
+package final class StreamFile: Sendable {
+  private let path: FilePath
+  private let descriptor: FileDescriptor
+
+  /// Opens it: `.noSuchAddressOrDevice` where a pipe has no reader, `.invalidArgument` for a file
+  /// or a disk.
+  package init(_ path: FilePath) throws(SystemCallError) {
+    self.path = path
+    let found = try Files.fileStatus(path)
+    guard found.kind == .other, !found.isBlockDevice else {
+      throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+    }
+    descriptor = try Files.open(path, mode: .writeOnly, options: .nonBlocking)
+  }
+
+  deinit {
+    try? descriptor.close()  // cannot be tried again
+  }
+
+  /// Writes bytes; `.timedOut` when nobody takes any for ten seconds.
+  package func write(_ bytes: [UInt8]) throws(SystemCallError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      do {
+        rest = rest.dropFirst(try rest.withUnsafeBytes { try descriptor.write($0) })
+      } catch let error as Errno where error == .resourceTemporarilyUnavailable {
+        let isReady = try check(
+          csystem_wait_writable(descriptor.rawValue, 10_000), operation: .write, path: path)
+        if isReady == 0 { throw SystemCallError(operation: .write, path: path, errno: .timedOut) }
+      } catch {
+        throw SystemCallError(
+          operation: .write, path: path, errno: error as? Errno ?? .ioError)
+      }
+    }
+  }
+}
