@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutants of what an interrupted run left: the next run proves what it takes over, or begins anew.
 
-usage: damaged_leftovers.py --godwit P [--seeds 1-100] [--engine E] [--only FILE] [--sentences]
+usage: damaged_leftovers.py --godwit P [--seeds 1-40] [--engine E] [--only FILE] [--sentences]
 
 Plan, manifests, shards, claims, the result under assembly and whatever else lies in the work folder
 is damaged, cut, emptied, removed or exchanged with a file of another run. The same command then

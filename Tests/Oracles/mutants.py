@@ -2,7 +2,7 @@
 """Mutants of a store: none crashes or hangs, and none ends with status 0 unless the result has
 every row that SQLite reads of the mutant, and is sound.
 
-usage: mutants.py --godwit P [--seeds 1-300] [--engine E] [--only TEXT] [--sentences] [--keep]
+usage: mutants.py --godwit P [--seeds 1-60] [--engine E] [--check full] [--sentences] [--keep]
 
 Each seed stands for one mutant: damaged pages (`sqlite_pages.py`), or changes by SQL, which leave a
 sound file (`mutant_stores.py`). It is migrated by every engine.
@@ -127,7 +127,7 @@ def mutant(ground, seed, path):
 
 def main():
     p = parser(__doc__, needs_corpus=False)
-    p.add_argument("--seeds", default="1-150")
+    p.add_argument("--seeds", default="1-60")
     p.add_argument("--engine", default="sql,pages", help="the engines, with commas")
     p.add_argument("--check", default="off", help="how far sources are checked beforehand: off has "
                    "the engines find out by themselves")

@@ -2,7 +2,7 @@
 """Mutants of models and mapping models in every form: none crashes, hangs, or takes memory without
 end; whatever is refused is refused by a sentence that names the file or the store.
 
-usage: odd_inputs.py --godwit P [--corpus D] [--seeds 1-100] [--kind NAME,...] [--sentences]
+usage: odd_inputs.py --godwit P [--corpus D] [--seeds 1-8] [--kind NAME,...] [--sentences]
 
 Kinds: `model` (XML), `compiled` (.mom), `version` (what a bundle says of its versions), `json`,
 `expression` (mapping models in JSON), `xml`, `cdm` (Apple's, which need the corpus folder).
@@ -26,6 +26,8 @@ from limits import Done
 from odd_files import json_mutant, text_mutant, xml_mutant
 from run import Tool, parser
 
+# What a sentence names: a file, or the entity mapping or the property that is at fault.
+PLACE = r"Odd|odd\.json|Zoo|Old\.sqlite|beside|entity mapping \w+|\w+\.\w+ is of type"
 EXPRESSIONS = (
     "$source.name", '"a" + "b"', "depth + 1 - 2 * 3 / 4", "uppercase:(name)", "now()",
     'FUNCTION($source, "valueForKey:", "name")', "ternary(depth > 0, 1, 2)", "{1, 2, 3}",
@@ -154,8 +156,8 @@ def judge(lab, kind, seed, base):
             done = Done(lab.tool, call)
             lines = done.faults()
             if not lines and done.status and not re.search(
-                    r"Odd|odd\.json|Zoo|Old\.sqlite|beside", done.err + done.out):
-                lines = [f"names no file: {done.err[-300:]}"]
+                    PLACE, done.err + done.out):
+                lines = [f"names no file and no place: {done.err[-300:]}"]
             if call[0] == "migrate" and done.status == 0:
                 lines += sound(os.path.join(folder, "New.sqlite"))
             found += [f"{kind} {seed} {call[0]} ({name}): {line}".replace(folder, "<scratch>")
@@ -178,7 +180,7 @@ def sound(path):
 
 def main():
     p = parser(__doc__, needs_corpus=False)
-    p.add_argument("--seeds", default="1-30")
+    p.add_argument("--seeds", default="1-8")
     p.add_argument("--kind", default="", help="the kinds, with commas; default: all")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
