@@ -153,9 +153,10 @@ extension SourceAccess {
 
   /// Throws unless all that was read is of one state.
   ///
-  /// Called after the last read. A copy is of one state whatever becomes of the store.
+  /// Called after the last read, and before the access is released or handed over: the swap gives
+  /// the store another name. A copy is of one state whatever becomes of the store.
   package func requireUnchanged() throws {
-    guard readable == store else { return }
+    guard readable == store, hold.withLock({ $0 != nil }) else { return }
     let now = try? SourceState(of: store)
     guard let now, now.changed == changed, now.fingerprint.hasSameMainFile(as: fingerprint) else {
       throw StoreError(problem: .changedDuringMigration, store: store)
