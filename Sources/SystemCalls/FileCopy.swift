@@ -40,7 +40,8 @@ extension Files {
     do {
       return try target.closeAfter {
         let method = try copyBytes(source, target: target, path: to, progress: progress)
-        try setAttributes(fileStatus(of: source), of: to)
+        // By its number: its name may be another file's by now.
+        try copyAttributes(from: FilePath("/dev/fd/\(source.rawValue)"), to: to)
         return method
       }
     } catch {
@@ -53,13 +54,7 @@ extension Files {
   /// attributes of another one; false when the owner was not permitted.
   @discardableResult
   package static func copyAttributes(from: FilePath, to: FilePath) throws(SystemCallError) -> Bool {
-    try setAttributes(fileStatus(from), of: to)
-  }
-
-  @discardableResult
-  private static func setAttributes(
-    _ wanted: FileStatus, of to: FilePath
-  ) throws(SystemCallError) -> Bool {
+    let wanted = try fileStatus(from)
     // The owner first: a change of the owner clears bits of the mode.
     let isOwned = to.withPlatformString { csystem_set_owner($0, wanted.owner, wanted.group) } == 0
     if !isOwned {
