@@ -222,7 +222,7 @@ import Testing
     try make(result, 2)
     try Files.writeFileAtomically(
       Array(repeating: 0, count: 1024), to: FilePath(store.string + "-journal"))
-    try swapper().swap(result)
+    _ = try swapper().swap(result)
     #expect(try names == ["Shop.sqlite", "Shop.sqlite.before-now"])
   }
 
