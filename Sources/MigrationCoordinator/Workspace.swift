@@ -20,11 +20,6 @@ struct Workspace {
     let folder = WorkFolder(path: paths.work)
     let (wasMade, madeParent) = try make(paths.work)
     if !wasMade { try folder.requireOwn() }
-    do {
-      try Files.setAccess(toFolder: paths.work, like: store)
-    } catch {
-      throw MigrationError.folderNotWritable(paths.work, cause: error)
-    }
     let lock: FileLock
     do {
       guard let found = try FileLock.acquire(paths.lock) else {
@@ -37,6 +32,16 @@ struct Workspace {
     // The previous holder of the lock may have marked the folder meanwhile.
     try folder.requireOwn()
     let mark = try folder.takeOver(for: paths, store: store, madeParent: madeParent)
+    do {
+      // A folder of another user, to whom the one around it belongs, stays as that user made it.
+      if try Files.fileStatusIfPresent(store) != nil,
+        try Files.fileStatus(paths.work).owner == Processes.user
+      {
+        try Files.setAccess(toFolder: paths.work, like: store)
+      }
+    } catch {
+      throw MigrationError.folderNotWritable(paths.work, cause: error)
+    }
     var placed = paths
     let target = Files.parent(of: paths.destination)
     if try Files.fileStatus(paths.work).device != Files.fileStatus(target).device {

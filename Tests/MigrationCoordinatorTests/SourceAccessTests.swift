@@ -182,12 +182,15 @@ import Testing
   }
 
   @Test func `a store that is replaced is nobody else's from the start`() throws {
-    let queue = try makeStore(mode: "WAL")
-    let inUse = try SourceAccess.open(store, isReplaced: true) { snapshot }
-    let error = #expect(throws: StoreError.self) { try inUse.lockOut() }
-    #expect(error?.problem == .inUse)
-    inUse.release()
-    try queue.close()
+    try makeStore(mode: "WAL").close()
+    do {
+      // The lock that another process holds as long as it has the store open.
+      let other = try RegionLock.acquire(store, kind: .shared, bytes: 0x4000_0002..<0x4000_0200)
+      let access = try SourceAccess.open(store, isReplaced: true) { snapshot }
+      let error = #expect(throws: StoreError.self) { try access.lockOut() }
+      #expect(error?.problem == .inUse)
+      withExtendedLifetime(other) {}
+    }
     let access = try SourceAccess.open(store, isReplaced: true) { snapshot }
     try access.lockOut()
     #expect(throws: DatabaseError.self) {
