@@ -1,4 +1,5 @@
 /// The version of Godwit, which work of an interrupted run is bound to.
 package enum GodwitVersion {
+  /// The version of this build.
   package static let current = "0.1.0"
 }

@@ -18,6 +18,7 @@ package import SystemPackage
 package final class SourceAccess: Sendable {
   /// The file to read: the store itself, or a copy of it.
   package let readable: FilePath
+  /// What the store was when it was opened.
   package let fingerprint: SourceFingerprint
   /// Whether the store itself keeps a write-ahead log; a copy of it does not.
   package let usesWAL: Bool

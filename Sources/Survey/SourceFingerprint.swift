@@ -4,15 +4,21 @@ package import SystemPackage
 
 /// By what a source is known again: any write to it changes one of these.
 package struct SourceFingerprint: Hashable, Codable, Sendable {
+  /// The number of the file system.
   package var device: UInt64
+  /// The number of the main file in its file system.
   package var inode: UInt64
+  /// The size of the main file.
   package var bytes: Int64
   /// Nanoseconds since 1970.
   package var modified: Int64
+  /// The change counter of the main file's header.
   package var changeCounter: UInt32
+  /// The size of the log; 0 where there is none.
   package var walBytes: Int64
   /// The header of the log, whose salts change with every restart of the log.
   package var walHeader: [UInt8]
+  /// When the log was last written, in nanoseconds since 1970.
   package var walModified: Int64
   /// 0 where the journal holds nothing to roll back.
   package var journalBytes: Int64
@@ -20,6 +26,9 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
   /// Whether changes lie beside the main file.
   package var hasLog: Bool { walBytes > 0 || journalBytes > 0 }
 
+  /// Reads the fingerprint of a store as it is now.
+  ///
+  /// - Throws: `SystemCallError` where a file cannot be read; `StoreError` for a header that is none.
   package init(of store: FilePath) throws {
     let status = try Files.fileStatus(store)
     device = status.device

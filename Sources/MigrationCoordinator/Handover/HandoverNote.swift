@@ -3,6 +3,7 @@ package import SystemPackage
 
 /// What failed once a result was in its place: nothing is lost by it, and the run has succeeded.
 package struct HandoverNote: Codable, Hashable, Sendable {
+  /// What could not be done, or was found.
   package enum Kind: String, Codable, Hashable, Sendable {
     /// A power cut may bring the state before back.
     case notSynced
@@ -14,11 +15,14 @@ package struct HandoverNote: Codable, Hashable, Sendable {
     case otherNames
   }
 
+  /// What could not be done, or was found.
   package var kind: Kind
+  /// The file or the folder that it is about.
   package var path: String
   /// What the system said.
   package var cause: String
 
+  /// Makes a note about a file or a folder.
   package init(kind: Kind, path: FilePath, cause: String = "") {
     self.kind = kind
     self.path = path.string

@@ -11,6 +11,7 @@ package import SystemPackage
 
 /// What migrations left beside a store, and what becomes of it.
 package struct StoreUpkeep: Sendable {
+  /// The store under the name that apps open.
   package let store: FilePath
   private let paths: MigrationPaths
 
@@ -35,6 +36,7 @@ package struct StoreUpkeep: Sendable {
     package var restored: FilePath
     /// Where the store is that it replaced.
     package var kept: FilePath
+    /// What failed once the store had its place again.
     package var notes: [HandoverNote]
   }
 
@@ -132,6 +134,7 @@ package struct StoreUpkeep: Sendable {
 
   /// What was left of interrupted and failed migrations, and is gone now.
   package struct Discarded: Sendable {
+    /// The files and folders that were removed.
     package var removed: [FilePath] = []
     /// What lies in the work folder and is none of Godwit's.
     package var foreign: [FilePath] = []
@@ -205,36 +208,63 @@ package struct StoreUpkeep: Sendable {
 
   /// What lies beside a store.
   package struct Contents: Sendable {
+    /// A store that a migration or a rollback kept.
     package struct Kept: Sendable {
+      /// Whether the file is still what was kept.
       package enum State: String, Sendable, CaseIterable {
-        case whole, changed, missing
+        /// It has the size and the time that were noted.
+        case whole
+        /// It was written since.
+        case changed
+        /// It is noted and not there.
+        case missing
         /// It is being let go, or was, and something of it is left.
         case leaving
         /// It has such a name, and is none that Godwit has noted.
         case unknown
       }
 
+      /// The path of the kept store.
       package var path: FilePath
+      /// Whether a migration or a rollback kept it.
       package var kind: KeptStoreKind
+      /// Whether it can be brought back.
       package var state: State
+      /// The size of its main file.
       package var bytes: Int64
       /// Seconds since 1970 at which it gave up the store's name.
       package var time: Double?
     }
 
+    /// The work folder of the store.
     package struct Work: Sendable {
-      package enum State: String, Sendable, CaseIterable { case running, interrupted, foreign }
+      /// What the folder is.
+      package enum State: String, Sendable, CaseIterable {
+        /// A migration works in it.
+        case running
+        /// A migration was cut off, and the next run goes on.
+        case interrupted
+        /// It has no mark of Godwit's, or that of another migration.
+        case foreign
+      }
 
+      /// The path of the folder.
       package var path: FilePath
+      /// What the folder is.
       package var state: State
+      /// The size of all files in it.
       package var bytes: Int64
     }
 
+    /// The path of the store.
     package var store: FilePath
-    /// nil where there is no store.
+    /// The size of the store's main file; nil where there is no store.
     package var bytes: Int64?
+    /// The kept stores, the latest first.
     package var kept: [Kept] = []
+    /// The work folder; nil where there is none.
     package var work: Work?
+    /// Files that interrupted or failed runs left outside the work folder.
     package var leftovers: [FilePath] = []
   }
 

@@ -23,6 +23,7 @@ package struct IntegerEntry: BitwiseCopyable, Hashable, Comparable, Sendable {
   @inline(__always)
   package static func value(ordered: UInt64) -> Int64 { Int64(bitPattern: ordered ^ (1 << 63)) }
 
+  /// Compares by `high`, then by `low`.
   @inline(__always)
   package static func < (a: Self, b: Self) -> Bool {
     a.high != b.high ? a.high < b.high : a.low < b.low
