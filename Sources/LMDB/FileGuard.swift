@@ -18,10 +18,10 @@ final class FileGuard: Sendable {
 
   /// Opens both files; the lock file is closed after the environment only, whose locks that would
   /// drop.
-  init?(_ path: FilePath, usesLock: Bool) {
+  init?(path: FilePath, usesLock: Bool) {
     guard let data = Self.open(path) else { return nil }
     // The field `md_pad` of the table of free pages.
-    let pageSize = Int(Self.read(data, at: 0, count: 48)?.number(40, bytes: 4) ?? 0)
+    let pageSize = Int(Self.read(data, at: 0, count: 48)?.number(offset: 40, bytes: 4) ?? 0)
     guard (512...65_536).contains(pageSize) else {
       try? data.close()  // was only read
       return nil
@@ -78,13 +78,14 @@ final class FileGuard: Sendable {
     /// Of the free pages, and of the tables.
     var roots: [UInt64]
 
-    init?(_ page: [UInt8]) {
-      guard page.number(16, bytes: 4) == 0xBEEF_C0DE, page.number(20, bytes: 4) == 1,
-        page.number(10, bytes: 2) & 8 != 0
+    init?(page: [UInt8]) {
+      guard page.number(offset: 16, bytes: 4) == 0xBEEF_C0DE,
+        page.number(offset: 20, bytes: 4) == 1,
+        page.number(offset: 10, bytes: 2) & 8 != 0
       else { return nil }
-      roots = [page.number(80, bytes: 8), page.number(128, bytes: 8)]
-      lastPage = page.number(136, bytes: 8)
-      transaction = page.number(144, bytes: 8)
+      roots = [page.number(offset: 80, bytes: 8), page.number(offset: 128, bytes: 8)]
+      lastPage = page.number(offset: 136, bytes: 8)
+      transaction = page.number(offset: 144, bytes: 8)
     }
   }
 
@@ -100,12 +101,13 @@ final class FileGuard: Sendable {
   }
 
   private func meta() -> Meta? {
-    guard let first = page(0).flatMap({ Meta($0) }), let second = page(1).flatMap({ Meta($0) })
+    guard let first = page(number: 0).flatMap({ Meta(page: $0) }),
+      let second = page(number: 1).flatMap({ Meta(page: $0) })
     else { return nil }
     return first.transaction > second.transaction ? first : second
   }
 
-  private func page(_ number: UInt64) -> [UInt8]? {
+  private func page(number: UInt64) -> [UInt8]? {
     let (offset, overflow) = Int64(clamping: number).multipliedReportingOverflow(
       by: Int64(pageSize))
     return overflow ? nil : Self.read(data, at: offset, count: pageSize)
@@ -117,29 +119,31 @@ final class FileGuard: Sendable {
     else { return false }
     // More are not looked at: each is read in a microsecond, and ten times a second.
     var left = 1_000
-    return meta.roots.allSatisfy { isTreeSound($0, meta, depth: 0, left: &left) }
+    return meta.roots.allSatisfy { isTreeSound(root: $0, meta: meta, depth: 0, left: &left) }
   }
 
   /// Whether all that a page and those below it say of themselves lies within the file.
-  private func isTreeSound(_ root: UInt64, _ meta: Meta, depth: Int, left: inout Int) -> Bool {
+  private func isTreeSound(root: UInt64, meta: Meta, depth: Int, left: inout Int) -> Bool {
     // No page at all.
     if root == .max { return true }
     guard left > 0 else { return depth > 0 }
     left -= 1
-    guard depth < 16, root >= 2, root <= meta.lastPage, let page = page(root),
-      page.number(0, bytes: 8) == root
+    guard depth < 16, root >= 2, root <= meta.lastPage, let page = page(number: root),
+      page.number(offset: 0, bytes: 8) == root
     else { return false }
-    let flags = page.number(10, bytes: 2) & ~0x10
-    let (lower, upper) = (Int(page.number(12, bytes: 2)), Int(page.number(14, bytes: 2)))
+    let flags = page.number(offset: 10, bytes: 2) & ~0x10
+    let (lower, upper) = (
+      Int(page.number(offset: 12, bytes: 2)), Int(page.number(offset: 14, bytes: 2))
+    )
     guard flags == 1 || flags == 2, lower >= 16, lower <= upper, upper <= pageSize else {
       return false
     }
     for slot in stride(from: 16, to: lower - 1, by: 2) {
-      let node = Int(page.number(slot, bytes: 2))
+      let node = Int(page.number(offset: slot, bytes: 2))
       guard node >= upper, node + 8 <= pageSize,
         let below = pages(below: node, in: page, isBranch: flags == 1)
       else { return false }
-      for root in below where !isTreeSound(root, meta, depth: depth + 1, left: &left) {
+      for root in below where !isTreeSound(root: root, meta: meta, depth: depth + 1, left: &left) {
         return false
       }
     }
@@ -148,8 +152,10 @@ final class FileGuard: Sendable {
 
   /// The pages that a node leads to; nil where it does not end within its page.
   private func pages(below node: Int, in page: [UInt8], isBranch: Bool) -> [UInt64]? {
-    let (low, high) = (page.number(node, bytes: 2), page.number(node + 2, bytes: 2))
-    let (flags, keySize) = (page.number(node + 4, bytes: 2), page.number(node + 6, bytes: 2))
+    let (low, high) = (page.number(offset: node, bytes: 2), page.number(offset: node + 2, bytes: 2))
+    let (flags, keySize) = (
+      page.number(offset: node + 4, bytes: 2), page.number(offset: node + 6, bytes: 2)
+    )
     let data = node + 8 + Int(keySize)
     guard data <= pageSize else { return nil }
     if isBranch { return [low | high << 16 | flags << 32] }
@@ -158,13 +164,13 @@ final class FileGuard: Sendable {
     let size = Int(low | high << 16)
     guard data + size <= pageSize else { return nil }
     // The root of a table of its own.
-    if flags & 2 != 0 { return size >= 48 ? [page.number(data + 40, bytes: 8)] : nil }
+    if flags & 2 != 0 { return size >= 48 ? [page.number(offset: data + 40, bytes: 8)] : nil }
     return []
   }
 }
 
 extension [UInt8] {
-  fileprivate func number(_ offset: Int, bytes: Int) -> UInt64 {
+  fileprivate func number(offset: Int, bytes: Int) -> UInt64 {
     guard offset >= 0, offset + bytes <= count else { return 0 }
     return self[offset..<offset + bytes].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }

@@ -54,7 +54,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
       try Self.openRetrying(path, access: access, locking: locking)
     }
     do throws(LMDBError) {
-      guard let files = FileGuard(path, usesLock: locking == .shared), files.isSound else {
+      guard let files = FileGuard(path: path, usesLock: locking == .shared), files.isSound else {
         throw LMDBError(operation: .open, path: path, problem: .truncated)
       }
       self.files = files

@@ -65,7 +65,7 @@ package struct DiskShortage: Hashable, Sendable {
 
   /// The file systems on which the wanted bytes do not fit; folders of one device are added up.
   static func find(
-    _ wanted: [(folder: FilePath, bytes: Int64, purpose: String)],
+    wanted: [(folder: FilePath, bytes: Int64, purpose: String)],
     device: (FilePath) throws -> UInt64 = { try Files.fileStatus($0).device },
     room: (FilePath) throws -> Int64 = { Int64(clamping: try Files.freeSpace(at: $0)) }
   ) rethrows -> [DiskShortage] {
@@ -96,7 +96,7 @@ extension Workspace {
     let isInside = Files.parent(of: paths.result) == paths.work
     let made = isInside ? 0 : (try Files.fileStatusIfPresent(paths.result))?.size ?? 0
     let inside = isInside ? need.work + need.result : need.work
-    let shortages = try DiskShortage.find([
+    let shortages = try DiskShortage.find(wanted: [
       (paths.work, max(0, inside - there), isInside ? "work and the new store" : "work"),
       (Files.parent(of: paths.result), isInside ? 0 : max(0, need.result - made), "the new store"),
       (Files.parent(of: paths.destination), need.external, "external files"),
@@ -107,7 +107,7 @@ extension Workspace {
 
   /// Throws where what is left to be written once the result is made has no room.
   func requireSpace(forExternal bytes: Int64) throws {
-    let shortages = try DiskShortage.find([
+    let shortages = try DiskShortage.find(wanted: [
       (Files.parent(of: paths.destination), bytes, "external files"),
       (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
     ])
@@ -145,7 +145,9 @@ extension SourceAccess {
     for suffix in ["", "-wal", "-journal"] {
       bytes += try Files.fileStatusIfPresent(FilePath(store.string + suffix))?.size ?? 0
     }
-    let shortages = try DiskShortage.find([(folder, bytes, "a copy of the store with its -wal")])
+    let shortages = try DiskShortage.find(wanted: [
+      (folder, bytes, "a copy of the store with its -wal")
+    ])
     if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
   }
 }

@@ -163,7 +163,7 @@ package struct Migration: Sendable {
       guard let found = prepared.route else {
         return try current(survey, workspace: workspace, keeper: keeper, work: &work)
       }
-      try workspace.begin(RunInputs(request, prepared: prepared))
+      try workspace.begin(RunInputs(request: request, prepared: prepared))
       work.isOwn = true
       var report: MigrationReport
       do {

@@ -23,7 +23,7 @@ struct RunInputs: ResumableFile, Hashable {
   private var mappings: [[MappingModel]]
   private var options: [String: String]
 
-  init(_ request: MigrationRequest, prepared: PreparedMigration) {
+  init(request: MigrationRequest, prepared: PreparedMigration) {
     version = GodwitVersion.current
     fingerprint = prepared.survey.access.fingerprint
     let steps = prepared.stages.flatMap(\.steps)

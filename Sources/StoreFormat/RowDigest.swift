@@ -68,7 +68,7 @@ package struct RowDigest: Hashable, Sendable {
   package static let null: UInt64 = 5
 
   /// The hash of a REAL; a whole number hashes as the INTEGER that column affinity makes of it.
-  package static func real(_ number: Double) -> UInt64 {
+  package static func real(number: Double) -> UInt64 {
     // Column affinity turns one into the other and back; they are the same value.
     Int64(exactly: number).map(integer) ?? number.bitPattern ^ 0x517C_C1B7_2722_0A95
   }
@@ -92,7 +92,7 @@ package struct RowDigest: Hashable, Sendable {
   private static func value(row: OpaquePointer, column: Int32) -> UInt64 {
     switch sqlite3_column_type(row, column) {
     case SQLITE_INTEGER: return integer(value: sqlite3_column_int64(row, column))
-    case SQLITE_FLOAT: return real(sqlite3_column_double(row, column))
+    case SQLITE_FLOAT: return real(number: sqlite3_column_double(row, column))
     case SQLITE_TEXT:
       return text(
         start: sqlite3_column_text(row, column).map { UnsafeRawPointer($0) },

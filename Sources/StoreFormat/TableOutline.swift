@@ -123,7 +123,8 @@ package struct TableOutline: Sendable {
     for cell in 0..<cells {
       let offset = Self.integer(
         bytes: bytes, offset: start + PageField.interiorPointer(cell), count: 2)
-      guard offset + 5 <= bytes.count, let key = Self.varint(bytes, offset: offset + 4) else {
+      guard offset + 5 <= bytes.count, let key = Self.varint(bytes: bytes, offset: offset + 4)
+      else {
         return nil
       }
       children.append(
@@ -140,7 +141,8 @@ package struct TableOutline: Sendable {
     var total: Int64 = 0
     for cell in 0..<cells {
       let offset = Self.integer(bytes: bytes, offset: start + PageField.leafPointer(cell), count: 2)
-      guard let payload = Self.varint(bytes, offset: offset), payload.value <= UInt64(fileBytes)
+      guard let payload = Self.varint(bytes: bytes, offset: offset),
+        payload.value <= UInt64(fileBytes)
       else {
         return nil
       }
@@ -154,7 +156,7 @@ package struct TableOutline: Sendable {
     return bytes[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
   }
 
-  private static func varint(_ bytes: [UInt8], offset: Int) -> (value: UInt64, length: Int)? {
+  private static func varint(bytes: [UInt8], offset: Int) -> (value: UInt64, length: Int)? {
     var value: UInt64 = 0
     for index in 0..<9 {
       guard offset + index < bytes.count else { return nil }

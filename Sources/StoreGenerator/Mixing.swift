@@ -39,9 +39,9 @@ struct Draw {
   }
 
   /// A number below `limit`, which is not 0.
-  mutating func below(_ limit: UInt64) -> UInt64 { next() % limit }
+  mutating func below(limit: UInt64) -> UInt64 { next() % limit }
 
-  mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
+  mutating func below(limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
   /// A number from 0 to 1.
   mutating func fraction() -> Double { Double(next() >> 11) / Double((1 << 53) - 1) }

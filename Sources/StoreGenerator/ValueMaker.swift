@@ -71,13 +71,13 @@ struct ValueMaker {
       let startsAtZero = range.contains(0) && UInt64(upper) >= digit.modulus - 1
       return (startsAtZero ? 0 : lower) &+ Int64(bitPattern: digit.value(ofKey: key))
     }
-    if span < 20_000 { return lower &+ Int64(draw.below(span + 1)) }
-    switch draw.below(UInt64(16)) {
+    if span < 20_000 { return lower &+ Int64(draw.below(limit: span + 1)) }
+    switch draw.below(limit: UInt64(16)) {
     case 0:
-      let extreme = [lower, upper, 0, 1, -1][draw.below(5)]
+      let extreme = [lower, upper, 0, 1, -1][draw.below(limit: 5)]
       return range.contains(extreme) ? extreme : upper
     case 1...8:
-      let small = Int64(draw.below(UInt64(10_000)))
+      let small = Int64(draw.below(limit: UInt64(10_000)))
       return range.contains(small) ? small : lower &+ small
     default:
       let bits = draw.next()
@@ -91,15 +91,15 @@ struct ValueMaker {
   ) -> Double {
     guard let range else {
       if let digit { return Double(digit.value(ofKey: key)) }
-      guard draw.below(UInt64(16)) == 0 else {
-        return Double(Int64(draw.below(UInt64(2_000_001))) - 1_000_000) / 64
+      guard draw.below(limit: UInt64(16)) == 0 else {
+        return Double(Int64(draw.below(limit: UInt64(2_000_001))) - 1_000_000) / 64
       }
       let greatest =
         isSingle
         ? Double(Float.greatestFiniteMagnitude) : Double.greatestFiniteMagnitude
       let least =
         isSingle ? Double(Float.leastNormalMagnitude) : Double.leastNormalMagnitude
-      return [0, 1, greatest, -greatest, least][draw.below(5)]
+      return [0, 1, greatest, -greatest, least][draw.below(limit: 5)]
     }
     let value = position(in: range, digit: digit, key: key, draw: &draw)
     let single = Double(Float(value))
@@ -130,10 +130,10 @@ struct ValueMaker {
     range: ClosedRange<Int>, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Value {
     let upper = min(range.upperBound, max(range.lowerBound, ValueForm.Size.text))
-    var units = range.lowerBound + draw.below(upper - range.lowerBound + 1)
-    if draw.below(100) == 0, range.upperBound >= ValueForm.Size.longText {
+    var units = range.lowerBound + draw.below(limit: upper - range.lowerBound + 1)
+    if draw.below(limit: 100) == 0, range.upperBound >= ValueForm.Size.longText {
       let long =
-        ValueForm.Size.longText + Int(draw.below(ValueForm.Size.longTextSpread))
+        ValueForm.Size.longText + Int(draw.below(limit: ValueForm.Size.longTextSpread))
       units = max(range.lowerBound, min(range.upperBound, long))
     }
     let prefix = digit?.width ?? 0
@@ -152,7 +152,7 @@ struct ValueMaker {
     scratch.append(contentsOf: Self.uriStart)
     if let digit { append(digit.value(ofKey: key), width: digit.width) }
     append(draw.next(), width: 6)
-    scratch.append(contentsOf: Self.uriEnds[draw.below(Self.uriEnds.count)])
+    scratch.append(contentsOf: Self.uriEnds[draw.below(limit: Self.uriEnds.count)])
     return .text
   }
 
@@ -194,8 +194,8 @@ struct ValueMaker {
   private mutating func blob(
     isTagged: Bool, digit: KeyDigit?, key: Int64, draw: inout Draw
   ) -> Value {
-    var size = draw.below(ValueForm.Size.blob + 1)
-    if draw.below(33) == 0 {
+    var size = draw.below(limit: ValueForm.Size.blob + 1)
+    if draw.below(limit: 33) == 0 {
       // The third power: most long values are among the shorter ones.
       let part = draw.fraction()
       size =
@@ -232,7 +232,7 @@ struct ValueMaker {
   ) -> (name: String, content: UnsafeRawBufferPointer) {
     var draw = Draw(Mixing.mix(row, column.salt))
     let name = UUIDBits.text(bits: UUIDBits.random(&draw, digit: nil))
-    let size = ExternalValue.leastSize + draw.below(ExternalValue.sizeSpread)
+    let size = ExternalValue.leastSize + draw.below(limit: ExternalValue.sizeSpread)
     scratch.removeAll(keepingCapacity: true)
     scratch.append(ExternalValue.fileTag)
     scratch.append(contentsOf: name.utf8)

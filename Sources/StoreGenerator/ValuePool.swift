@@ -28,8 +28,8 @@ final class ValuePool {
     draw = Draw(Mixing.salt(seed, parts: "text"))
     while byteOffsets.count <= Self.characters {
       // Plain words are the first two thirds of the list, and more frequent still.
-      let isPlain = draw.below(3) > 0
-      let word = words[draw.below(isPlain ? Self.plainWords : words.count)]
+      let isPlain = draw.below(limit: 3) > 0
+      let word = words[draw.below(limit: isPlain ? Self.plainWords : words.count)]
       for character in word {
         bytes += character.bytes
         byteOffsets.append(bytes.count)
@@ -50,7 +50,7 @@ final class ValuePool {
   /// A part of the text, of at most this length and nearly as long.
   func text(units: Int, draw: inout Draw) -> (bytes: UnsafeRawBufferPointer, units: Int) {
     let last = byteOffsets.count - 1
-    let start = draw.below(last)
+    let start = draw.below(limit: last)
     var end = min(last, start + min(units, last))
     while unitOffsets[end] - unitOffsets[start] > units {
       // No character of the list has more than 11 units, so this never takes off too many.
@@ -65,7 +65,7 @@ final class ValuePool {
   /// A part of the bytes.
   func bytes(count: Int, draw: inout Draw) -> UnsafeRawBufferPointer {
     precondition(count <= Self.bytes, "no value is larger than the pool")
-    let start = draw.below(Self.bytes - count + 1)
+    let start = draw.below(limit: Self.bytes - count + 1)
     return UnsafeRawBufferPointer(rebasing: memory[start..<start + count])
   }
 

@@ -30,7 +30,7 @@ package final class SourceAccess: Sendable {
   private let hold: Mutex<SourceHold?>
 
   private init(
-    _ store: FilePath, readable: FilePath, copy: TemporaryFolder?, as found: SourceState,
+    store: FilePath, readable: FilePath, copy: TemporaryFolder?, as found: SourceState,
     hold: SourceHold?
   ) {
     self.store = store
@@ -79,12 +79,12 @@ package final class SourceAccess: Sendable {
     snapshot: () throws -> FilePath
   ) throws -> SourceAccess {
     for _ in 0..<20 {
-      var hold = try SourceHold(store, isUpgradable: isReplaced)
+      var hold = try SourceHold(store: store, isUpgradable: isReplaced)
       let before = try SourceState(of: store)
       // A log that was begun since the hold was taken has locks of its own.
       guard try hold.isWhole() else { continue }
       if !before.fingerprint.hasLog {
-        return SourceAccess(store, readable: store, copy: nil, as: before, hold: hold)
+        return SourceAccess(store: store, readable: store, copy: nil, as: before, hold: hold)
       }
       let copy = try snapshot()
       guard let state = try self.copy(store, to: copy, from: before), try hold.isWhole() else {
@@ -93,7 +93,7 @@ package final class SourceAccess: Sendable {
       try fold(copy)
       hold.leaveLog()
       return SourceAccess(
-        store, readable: copy, copy: folder(), as: state, hold: isReplaced ? hold : nil)
+        store: store, readable: copy, copy: folder(), as: state, hold: isReplaced ? hold : nil)
     }
     throw StoreError(problem: .inUse, store: store)
   }

@@ -20,7 +20,7 @@ struct SourceHold: Sendable {
 
   /// Takes the locks; throws `inUse` where a writer is in the way, for a moment of a few seconds
   /// where it brings its log into the main file.
-  init(_ store: FilePath, isUpgradable: Bool) throws {
+  init(store: FilePath, isUpgradable: Bool) throws {
     self.store = store
     guard
       let main = try RegionLock.acquire(

@@ -72,7 +72,7 @@ extension VerificationRun {
       count(table: name)
       let (wanted, found) = (left ? key(row: expected) : nil, right ? key(row: actual) : nil)
       if let wanted, found.map({ RawValue.precedes(wanted, $0) }) ?? true {
-        note(.init(kinds.missing(name), table: name, key: text(key: wanted)))
+        note(.init(kinds.missing(table: name), table: name, key: text(key: wanted)))
         left = try expected.step()
       } else if let found, wanted.map({ RawValue.precedes(found, $0) }) ?? true {
         note(.init(kinds.extra(name), table: name, key: text(key: found)))
@@ -130,7 +130,7 @@ private struct CopyKinds {
     columns[table]?[column] ?? other(table, kind: .value)
   }
 
-  func missing(_ table: String) -> Difference.Kind {
+  func missing(table: String) -> Difference.Kind {
     joins.contains(table) ? .pairMissing : other(table, kind: .rowMissing)
   }
 

@@ -30,7 +30,7 @@ import Testing
     ]
     func find(_ room: [String: Int64]) -> [DiskShortage] {
       DiskShortage.find(
-        wanted, device: { $0.string.hasPrefix("/a") ? 1 : 2 },
+        wanted: wanted, device: { $0.string.hasPrefix("/a") ? 1 : 2 },
         room: { room[$0.string.hasPrefix("/a") ? "a" : "b"] ?? 0 })
     }
     #expect(find(["a": 110, "b": 30]).isEmpty)

@@ -31,7 +31,7 @@ package struct HandoverNote: Codable, Hashable, Sendable {
 
   /// Runs something whose failure is no more than a note.
   static func collect(
-    _ kind: Kind, at path: FilePath, in notes: inout [HandoverNote], _ body: () throws -> Void
+    _ kind: Kind, at path: FilePath, in notes: inout [HandoverNote], body: () throws -> Void
   ) {
     do {
       try body()

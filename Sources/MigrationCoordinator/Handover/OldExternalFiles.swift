@@ -74,7 +74,7 @@ struct OldExternalFiles {
   }
 
   /// Takes back what `keep` made, for a store that stays where it is.
-  func undo(_ names: [String], of kept: FilePath, madeSupport: Bool) throws {
+  func undo(names: [String], of kept: FilePath, madeSupport: Bool) throws {
     let target = Self.folder(of: kept)
     if target == folder { return }
     for name in names.compactMap({ FilePath.Component($0) }).filter(Self.isName) {
@@ -122,7 +122,7 @@ struct OldExternalFiles {
   // MARK: The old store is removed
 
   /// The files that the old store names and the result does not.
-  func obsolete(_ survey: StoreSurvey, files: ExternalFiles) throws -> [String] {
+  func obsolete(survey: StoreSurvey, files: ExternalFiles) throws -> [String] {
     let columns = survey.schema.externalColumns
     guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store)),
       try !isShared

@@ -27,7 +27,7 @@ struct ResultHandover {
     try Files.syncFile(paths.result)
     if let output = request.output { return try name(output) }
     let old = OldExternalFiles(store: request.store)
-    let obsolete = request.discardsOld ? try old.obsolete(survey, files: files) : []
+    let obsolete = request.discardsOld ? try old.obsolete(survey: survey, files: files) : []
     let kept =
       request.discardsOld
       ? nil

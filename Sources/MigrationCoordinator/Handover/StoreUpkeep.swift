@@ -45,7 +45,7 @@ package struct StoreUpkeep: Sendable {
   package func rollBack(to wanted: FilePath? = nil) throws -> Rollback {
     try StoreError.requireFile(store)
     return try withWorkspace { workspace in
-      let entry = try entry(wanted)
+      let entry = try entry(wanted: wanted)
       let old = kept.path(of: entry)
       guard try kept.isThere(entry), try Self.removeIdleLogs(of: old) else {
         throw MigrationError.keptChanged(old)
@@ -66,7 +66,7 @@ package struct StoreUpkeep: Sendable {
   }
 
   /// The entry of the store that was named, or of the one that was kept last.
-  private func entry(_ wanted: FilePath?) throws -> KeptStores.Entry {
+  private func entry(wanted: FilePath?) throws -> KeptStores.Entry {
     let entries = try kept.entries().filter { !$0.isLeaving }
     guard let wanted else {
       let before = entries.filter { entry in

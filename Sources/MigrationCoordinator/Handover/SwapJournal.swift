@@ -103,7 +103,7 @@ struct SwapJournal {
         } else if try replaced.store.isThere(destination) {
           if let restored = entry.restored, let kept = ownName(restored.name) {
             try OldExternalFiles(store: kept).undo(
-              restored.links, of: destination, madeSupport: false)
+              names: restored.links, of: destination, madeSupport: false)
           }
           try undo(replaced)
         }
@@ -125,7 +125,7 @@ struct SwapJournal {
     }
     try KeptStores(of: destination).forget(kept)
     try OldExternalFiles(store: destination).undo(
-      replaced.links, of: kept, madeSupport: replaced.makesSupport)
+      names: replaced.links, of: kept, madeSupport: replaced.makesSupport)
   }
 
   /// The entry, nil if there is none or it is damaged.

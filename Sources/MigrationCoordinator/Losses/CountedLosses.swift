@@ -23,12 +23,12 @@ struct CountedLosses {
 
   /// All losses that are known before an object is made.
   func beforehand(now: Double) throws -> [Loss] {
-    try count(losses.possible) + divided(now: now)
+    try count(possible: losses.possible) + divided(now: now)
   }
 
   /// Losses of properties that policies could have read and did not.
   func unread(_ read: PropertiesRead) throws -> [Loss] {
-    try count(Self.unread(losses.open, read: read, survey: survey))
+    try count(possible: Self.unread(losses.open, read: read, survey: survey))
   }
 
   /// Those of some possible losses whose properties were not read.
@@ -53,13 +53,13 @@ struct CountedLosses {
     }
   }
 
-  private func count(_ possible: [PossibleLoss]) throws -> [Loss] {
-    try Self.count(possible, survey: survey, destination: destination)
+  private func count(possible: [PossibleLoss]) throws -> [Loss] {
+    try Self.count(possible: possible, survey: survey, destination: destination)
   }
 
   /// Counts possible losses in the rows of the store, and omits those that affect none.
   static func count(
-    _ possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema
+    possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema
   ) throws -> [Loss] {
     if possible.isEmpty { return [] }
     let view = RowView(

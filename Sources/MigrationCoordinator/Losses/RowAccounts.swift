@@ -94,7 +94,7 @@ struct RowAccounts {
         }
       }
       check.expect(
-        rowCounts.total(table.sourceTable), found: found.seen, side: .table,
+        rowCounts.total(table: table.sourceTable), found: found.seen, side: .table,
         name: table.destinationTable)
       for entity in table.entities {
         let number = EntityNumber(rawValue: entity.destination)
@@ -108,7 +108,7 @@ struct RowAccounts {
 
   /// Notes rows that nobody was sent for, since the index that was asked knew of none.
   private mutating func requireNone(of table: TableProgram) throws {
-    guard rowCounts.total(table.sourceTable) > 0 else { return }
+    guard rowCounts.total(table: table.sourceTable) > 0 else { return }
     try rowCounts.recount(table.sourceTable)
     for entity in table.entities {
       check.expect(
@@ -123,7 +123,7 @@ struct RowAccounts {
   private func agrees(
     _ table: TableProgram, found: (seen: Int64, made: [Int64: Int64])
   ) -> Bool {
-    found.seen == rowCounts.total(table.sourceTable)
+    found.seen == rowCounts.total(table: table.sourceTable)
       && table.entities.allSatisfy {
         found.made[$0.destination] ?? 0 == rowsIn(table, entity: $0)
       }
@@ -211,7 +211,7 @@ struct RowAccounts {
     var read = PropertiesRead()
     for manifest in manifests { if let own = manifest.read { read.add(own) } }
     lateLosses += try CountedLosses.count(
-      CountedLosses.unread(step.openLosses, read: read, survey: survey), survey: survey,
+      possible: CountedLosses.unread(step.openLosses, read: read, survey: survey), survey: survey,
       destination: assessment.destination)
   }
 }

@@ -17,7 +17,7 @@ struct RowCounts {
   }
 
   /// All rows of a table, including those of unknown entities.
-  func total(_ table: String) -> Int64 { counts[table]?.values.reduce(0, +) ?? 0 }
+  func total(table: String) -> Int64 { counts[table]?.values.reduce(0, +) ?? 0 }
 
   /// Objects of an entity, without those of its subentities.
   func count(of entity: String) -> Int64 {

@@ -83,7 +83,8 @@ struct ConditionChecker {
   /// The rows of an entity, nil if it has none.
   private func place(name: String) -> Place? {
     guard let entity = view.model.entity(name: name),
-      let (rows, table, number) = view.rows(ofEntity: name), view.count(rows, number: number) > 0
+      let (rows, table, number) = view.rows(ofEntity: name),
+      view.count(rows: rows, number: number) > 0
     else { return nil }
     return Place(entity: entity, rows: rows, table: table, number: number)
   }

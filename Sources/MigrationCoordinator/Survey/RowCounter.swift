@@ -36,13 +36,13 @@ struct RowCounter {
     for table in tables {
       var rest = (byTable[table] ?? [])[...]
       while !rest.isEmpty {
-        try count(Array(rest.prefix(Self.perPass)), table: table)
+        try count(questions: Array(rest.prefix(Self.perPass)), table: table)
         rest = rest.dropFirst(Self.perPass)
       }
     }
   }
 
-  private mutating func count(_ questions: [Question], table: String) throws {
+  private mutating func count(questions: [Question], table: String) throws {
     let sums = questions.map { "ifnull(sum(CASE WHEN \($0.test) THEN 1 ELSE 0 END), 0)" }
     let row = try reader.connection.run { db in
       try Row.fetchOne(db, sql: "SELECT \(sums.joined(separator: ", ")) FROM \(table)")

@@ -60,7 +60,7 @@ struct RowView {
   }
 
   /// How many rows an entity has, without its subentities.
-  func count(_ rows: Rows, number: EntityNumber) -> Int64 {
+  func count(rows: Rows, number: EntityNumber) -> Int64 {
     guard let own = rows.number(number) else { return 0 }
     return counts[rows.sourceTable]?[EntityNumber(rawValue: own)] ?? 0
   }

@@ -183,7 +183,7 @@ struct GraftAssembler {
     for (table, pieces) in placed.tables {
       for index in layout.pageIndexes(of: table, schema: order.schema) where index.root == nil {
         guard let root = roots[index.name] else { throw PageError(.miswritten(page: 0)) }
-        let reference = order.reference(index, table: table)
+        let reference = order.reference(index: index, table: table)
         jobs.append(
           IndexJob(
             index: index, root: root, pieces: pieces, reference: reference,
@@ -274,7 +274,7 @@ struct GraftAssembler {
     _ check: ReferenceCheck, order: AssemblyOrder, built: Set<String>
   ) -> Bool {
     PageIndex.all(of: check.table, schema: order.schema).contains {
-      built.contains($0.name) && order.reference($0, table: check.table) == check
+      built.contains($0.name) && order.reference(index: $0, table: check.table) == check
     }
   }
 

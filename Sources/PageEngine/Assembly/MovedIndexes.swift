@@ -26,7 +26,7 @@ struct MovedIndexes: ~Copyable {
     for (table, pieces) in placed.tables {
       for index in layout.pageIndexes(of: table, schema: order.schema) {
         guard index.root != nil, let (moved, shard) = placed.moved[index.name] else { continue }
-        let reference = order.reference(index, table: table)
+        let reference = order.reference(index: index, table: table)
         entries.append(
           Entry(
             table: table, index: index, moved: moved, shard: shard, pieces: pieces,
@@ -79,7 +79,7 @@ struct MovedIndexes: ~Copyable {
 
 extension AssemblyOrder {
   /// The reference whose values the first column of an index holds.
-  func reference(_ index: PageIndex, table: String) -> ReferenceCheck? {
+  func reference(index: PageIndex, table: String) -> ReferenceCheck? {
     guard index.form != .keys else { return nil }
     let columns =
       schema.tables.first { $0.name == table }?.columns.map(\.name)

@@ -7,7 +7,7 @@ package enum EntrySum {
   ///
   /// A value of nil is NULL. It guards against lost and changed entries, not against an adversary.
   @inline(__always)
-  package static func of(_ value: Int64?, row: Int64) -> UInt64 {
+  package static func of(value: Int64?, row: Int64) -> UInt64 {
     let mixed =
       value.map { mix(0, kind: integer, value: UInt64(bitPattern: $0)) }
       ?? mix(0, kind: null, value: 0)

@@ -48,7 +48,7 @@ package final class KeyCollector {
     case .movedInteger:
       let field = row[first]
       if !field.isNull && !field.isInteger { isWhole = false }
-      entrySum &+= EntrySum.of(field.isNull ? nil : field.integer, row: key)
+      entrySum &+= EntrySum.of(value: field.isNull ? nil : field.integer, row: key)
     case .integer:
       let field = row[first]
       if field.isNull {

@@ -37,7 +37,7 @@ package struct KeyEncoder {
   }
 
   /// The bytes after the columns of a key.
-  static func tail(_ columns: Int) -> Int { 8 + (columns + 7) / 8 }
+  static func tail(columns: Int) -> Int { 8 + (columns + 7) / 8 }
 
   /// Adds the value of the next column of the index.
   package mutating func add(_ field: Field, descending: Bool) {
@@ -114,7 +114,7 @@ package struct KeyEncoder {
     var types: [UInt64] = []
     var body: [UInt8] = []
     var at = 0
-    let tail = key.count - tail(descending.count)
+    let tail = key.count - tail(columns: descending.count)
     guard tail >= 0 else { return false }
     for (column, isDescending) in descending.enumerated() {
       let flip: UInt8 = isDescending ? 0xff : 0
@@ -201,7 +201,7 @@ package final class KeySorter {
   /// Longer keys are left to SQLite.
   package static let keyLimit = 1 << 18
   /// The most bytes that a key has in a run: zeros take two, and a table has 2000 columns at most.
-  static let encodedLimit = 2 * keyLimit + 2000 * 12 + KeyEncoder.tail(2000)
+  static let encodedLimit = 2 * keyLimit + 2000 * 12 + KeyEncoder.tail(columns: 2000)
 
   private struct Reference {
     var prefix: UInt64
@@ -319,7 +319,7 @@ package struct KeyMerge {
   package mutating func forEach(
     isUnique: Bool, body: (UnsafeRawBufferPointer) throws(PageError) -> Void
   ) throws(PageError) {
-    let tail = KeyEncoder.tail(descending.count)
+    let tail = KeyEncoder.tail(columns: descending.count)
     while let top = heap.top {
       let key = top.entry.bytes
       if isUnique {

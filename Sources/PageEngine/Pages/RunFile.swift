@@ -102,7 +102,7 @@ package final class SectionReader {
   /// So many bytes, valid until the next call; nil at the end.
   @inline(__always)
   package func next(_ count: Int) throws(PageError) -> UnsafeRawPointer? {
-    if end - start < count, try !fill(count) { return nil }
+    if end - start < count, try !fill(count: count) { return nil }
     guard let base = buffer.baseAddress else { return nil }
     defer { start += count }
     return UnsafeRawPointer(base + start)
@@ -118,14 +118,14 @@ package final class SectionReader {
     of type: Entry.Type
   ) throws(PageError) -> (UnsafePointer<Entry>, Int)? {
     let size = MemoryLayout<Entry>.stride
-    if end - start < size, try !fill(size) { return nil }
+    if end - start < size, try !fill(count: size) { return nil }
     guard let base = buffer.baseAddress else { return nil }
     let count = (end - start) / size
     defer { start += count * size }
     return (UnsafeRawPointer(base + start).assumingMemoryBound(to: Entry.self), count)
   }
 
-  private func fill(_ count: Int) throws(PageError) -> Bool {
+  private func fill(count: Int) throws(PageError) -> Bool {
     if count > buffer.count {
       let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: count * 2, alignment: 16)
       larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[start..<end]))

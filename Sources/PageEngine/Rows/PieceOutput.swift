@@ -73,7 +73,7 @@ struct PieceOutput: ~Copyable {
       if field.isInteger {
         value = RowDigest.integer(value: field.integer)
       } else if field.isReal {
-        value = RowDigest.real(field.real)
+        value = RowDigest.real(number: field.real)
       } else if field.isText {
         // SQLite gives an address for an empty text, and none for an empty blob.
         value = RowDigest.text(start: field.body ?? empty, count: Int32(field.size))
