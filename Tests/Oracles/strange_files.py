@@ -301,14 +301,29 @@ def stopped_worker(tool, folder):
     process = tool.start(*arguments(store, output), "--workers", "1",
                          environment={"GODWIT_SLOW": "100"})
     wait_for(output + ".godwit/shard-1.json")
-    found, worker = None, None
+    found = None
     try:
-        while worker is None and process.poll() is None:
-            worker = next(iter(children(process.pid)), None)
-        os.kill(worker, signal.SIGSTOP)
-        end = time.monotonic() + 15
-        while time.monotonic() < end and (found is None or "paused" not in found.stdout):
-            found = tool.call("status", output)
+        # One that has no part yet, or has ended, is none that could stand still: take the next.
+        for _ in range(8):
+            worker = None
+            while worker is None and process.poll() is None:
+                worker = next(iter(children(process.pid)), None)
+            if worker is None:
+                return ["ended before a worker was stopped"]
+            try:
+                os.kill(worker, signal.SIGSTOP)
+            except ProcessLookupError:
+                continue
+            end = time.monotonic() + 5
+            while time.monotonic() < end and (found is None or "paused" not in found.stdout):
+                found = tool.call("status", output)
+            if "paused" in found.stdout:
+                break
+            try:
+                os.kill(worker, signal.SIGCONT)
+            except ProcessLookupError:
+                continue
+            time.sleep(0.5)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
