@@ -98,7 +98,8 @@ extension MigrationFailure {
     case .notPermitted:
       self.init(
         .cannotCreate,
-        "\(file) cannot be opened\(Self.cause(error)): check its permissions and its folder's.")
+        "\(file) cannot be opened\(Self.cause(error)): check its permissions and its folder's, and "
+          + "the room on its disk.")
     case .diskFull: self.init(diskOf: error.store)
     case .outOfMemory:
       self.init(

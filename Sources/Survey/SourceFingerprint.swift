@@ -28,7 +28,7 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
 
   /// Reads the fingerprint of a store as it is now.
   ///
-  /// - Throws: `SystemCallError` where a file cannot be read; `StoreError` where the header is none.
+  /// - Throws: `SystemCallError` where a file cannot be read; `StoreError` where a header is none.
   package init(of store: FilePath) throws {
     let status = try Files.fileStatus(store)
     device = status.device

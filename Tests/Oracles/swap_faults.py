@@ -149,7 +149,8 @@ def judge_ending(status, text, do):
     if status < 0 or status in (64, 65, 70, 78):
         out.append(f"exit {status}: {text.strip()[-300:]}")
     for word in ODD_WORDS + (("ermission",) if do in (NO_SPACE, "full") else ()):
-        if word in text:
+        # SQLite does not say why it cannot open a file, so the sentence names both.
+        if word in text and not (word == "ermission" and "the room on its disk" in text):
             out.append(f"says {word!r}: {text.strip()[-300:]}")
     return out
 

@@ -91,7 +91,10 @@ struct OldExternalFiles {
 
   /// Removes the folders of a store's external files where nothing is in them any more.
   static func removeEmptyFolders(of store: FilePath) throws {
-    if try Files.removeDirectory(folder(of: store)) {
+    let folder = folder(of: store)
+    try Files.removeDirectory(folder)
+    // A run before this one may have been cut off between the two.
+    if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
       try Files.removeDirectory(MigrationPaths.support(of: store))
     }
   }
