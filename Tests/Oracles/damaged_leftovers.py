@@ -8,21 +8,18 @@ is damaged, cut, emptied, removed or exchanged with a file of another run. The s
 ends with a result that has every row and is sound, or with a refusal that says which file is at
 fault. The tool must be a debug build, which can be killed at a fault point.
 """
-import collections
 import os
 import random
 import re
 import shutil
-import sys
 import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 from limits import Done
 from mutant_stores import Ground
 from mutants import lost
 from odd_files import json_mutant, text_mutant
-from run import Tool, parser
+from run import Tool, judge_mutants, parser, seeds
 
 POINTS = ("coordinator:migrating", "coordinator:assembled")
 OPTIONS = {"sql": ("--range-rows", "60"), "pages": ("--range-rows", "700")}
@@ -125,11 +122,10 @@ def main():
     p.add_argument("--only", default="", help="files with this in their names")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
-    first, last = map(int, (options.seeds + "-" + options.seeds).split("-")[:2])
     tool = Tool(options.godwit)
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
     ground = Ground(tool, os.path.join(base, "ground"))
-    own, failed, said = threading.local(), 0, collections.Counter()
+    own = threading.local()
 
     def one(case):
         seed, engine, point = case
@@ -139,23 +135,15 @@ def main():
             folder = os.path.join(tempfile.mkdtemp(prefix="run-", dir=base), "run")
             own.runs[engine, point] = Run(tool, ground, folder, engine, point)
         lines, end = judge(own.runs[engine, point], seed, options.only)
-        return [f"{engine} {point} {line}" for line in lines], (engine, *end)
+        return [f"{engine} {point} {line}" for line in lines], [(engine, *end)]
 
-    cases = [(seed, engine, POINTS[seed % 2]) for seed in range(first, last + 1)
+    def sentence(end):
+        engine, name, status, text = end
+        return f"{engine} {name} {status} {text.strip()}"
+
+    cases = [(seed, engine, POINTS[seed % 2]) for seed in seeds(options.seeds)
              for engine in options.engine.split(",")]
-    with ThreadPoolExecutor(max_workers=options.jobs) as pool:
-        for lines, end in pool.map(one, cases):
-            failed += bool(lines)
-            for line in lines:
-                print(line, flush=True)
-            said[end] += 1
-    if options.sentences:
-        for (engine, name, status, text), count in said.most_common(80):
-            print(f"{count:6} {engine} {name} {status} {text.strip()}")
-    if not options.scratch:
-        shutil.rmtree(base, ignore_errors=True)
-    print(f"{failed} of {len(cases)} mutants differ" if failed else f"{len(cases)} mutants alike")
-    sys.exit(1 if failed else 0)
+    judge_mutants(options, base, cases, one, sentence)
 
 
 if __name__ == "__main__":

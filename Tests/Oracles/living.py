@@ -6,7 +6,7 @@ Every transaction of the app touches every row of the store and an external file
 in one result show. A migration has to end with a result of one state that the app has committed, or
 with a refusal; in place no commit of the app may be lost.
 
-usage: living.py --godwit P [--corpus D] [--seeds 1-24] [--rows N] [--scratch S]
+usage: living.py --godwit P [--corpus D] [--seeds 1-27] [--rows N] [--scratch S]
 """
 import collections
 import json
@@ -20,14 +20,16 @@ import tempfile
 import time
 
 from living_app import Store, commit, make_stateful, state_of
-from run import Failure, Tool, parser, run_cases, said
+from run import Failure, Tool, parser, run_cases, said, seeds
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.abspath(os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld"))
 ENGINES = ("sql", "pages", "objects")
-SCENES = ("writer", "visitor", "replacer", "rewriter", "truncator", "locker", "idler", "crasher")
+SCENES = ("writer", "visitor", "replacer", "rewriter", "truncator", "locker", "idler", "crasher",
+          "opener")
 # Damaged or changed, not found, in use, a file of that name.
 REFUSALS = (65, 66, 69, 73)
+DAMAGED, IN_USE = 65, 69
 LONGEST = 60
 
 
@@ -105,8 +107,11 @@ def check(lab, seed, folder):
         status = None
     rest, _ = app.communicate("end\n", timeout=LONGEST)
     log += [line.split() for line in rest.splitlines()]
-    found = judge(status, said(process), store, output, log)
+    text = said(process)
+    found = judge(status, text, store, output, log)
     lab.outcomes["result" if status == 0 else "refusal"] += 1
+    if status == IN_USE and not found and (left := leftovers(store, output)):
+        found = judge_again(lab, words, store, output, log, left)
     what = f"{scene}, {mode}, {' '.join(map(str, words[4:]))}, status {status}"
     return [f"{what}: {line}" for line in found]
 
@@ -122,13 +127,39 @@ def judge(status, text, store, output, log):
     out = [] if status in REFUSALS else [f"ended with {status}: {text[-400:]}"]
     if "Fatal error" in text or not text.strip():
         out.append(f"said {text[-400:]!r}")
-    out += [f"left behind: {os.path.join(where, n)}"
-            for folder in {os.path.dirname(store.path), os.path.dirname(output or store.path)}
-            for where, folders, files in os.walk(folder) for n in folders + files
-            if ".godwit" in n or n.startswith("New")]
+    # What is done before a store is found in use is kept for the run that goes on.
+    if status != IN_USE or output or not os.path.isdir(f"{store.path}.godwit"):
+        out += [f"left behind: {name}" for name in leftovers(store, output)]
     if not meddled:
         out += [f"the source: {line}" for line in wrong_with(store, commits[-1:], isNew=False)]
     return out
+
+
+def leftovers(store, output):
+    return [os.path.join(where, n)
+            for folder in {os.path.dirname(store.path), os.path.dirname(output or store.path)}
+            for where, folders, files in os.walk(folder) for n in folders + files
+            if ".godwit" in n or n.startswith("New")]
+
+
+def judge_again(lab, words, store, output, log, left):
+    """What is wrong with the next run, now that the app has ended: it goes on with what was kept,
+    or says that the store has changed and begins anew when it is told to."""
+    process = lab.tool.start(*words)
+    status = process.wait(LONGEST)
+    text = said(process)
+    if status != 0 and "--restart" in text:
+        process = lab.tool.start(*words, "--restart")
+        status = process.wait(LONGEST)
+        text = said(process)
+    if status != 0:
+        # A store that was cut short meanwhile is refused for good, and the work stays.
+        meddled = any(words[:1] == ["meddle"] for words in log)
+        return [] if meddled and status == DAMAGED else \
+            [f"ended again, with {status}, beside {left}: {text[-400:]}"]
+    return judge(status, text, store, output, log) + [
+        f"left behind by the next run: {name}" for name in leftovers(store, output)
+        if not "before" in name and "godwit-kept" not in name]
 
 
 def judge_result(store, output, commits, meddled):
@@ -200,15 +231,14 @@ def both(lab):
 
 def main():
     p = parser(__doc__, needs_corpus=False)
-    p.add_argument("--seeds", default="1-24", help="such as 7 or 1-24")
+    p.add_argument("--seeds", default="1-27", help="such as 7 or 1-24")
     p.add_argument("--rows", type=int, default=6000)
     options = p.parse_args()
-    first, _, last = options.seeds.partition("-")
     with tempfile.TemporaryDirectory(prefix="godwit-oracle-") as folder:
         lab = Lab(Tool(options.godwit), folder, options.rows)
         cases = [("planted", lambda f: planted(lab, f))]
         cases += [(f"seed {seed}", lambda f, seed=seed: check(lab, seed, f))
-                  for seed in range(int(first), int(last or first) + 1)]
+                  for seed in seeds(options.seeds)]
         run_cases(options, cases, "migrations of living stores")
 
 

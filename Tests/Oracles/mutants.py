@@ -21,7 +21,7 @@ import mutant_stores
 from limits import Done
 from mutant_stores import (Ground, TABLES, Text, canonical, expected, open_immutable, planted,
                            rows_of)
-from run import Tool, fingerprint, parser
+from run import Tool, fingerprint, parser, seeds
 from sqlite_pages import damaged
 
 def lost(source, result):
@@ -133,7 +133,7 @@ def main():
                    "the engines find out by themselves")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
-    first, last = map(int, (options.seeds + "-" + options.seeds).split("-")[:2])
+    wanted = seeds(options.seeds)
     tool = Tool(options.godwit)
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
     said, statuses, failed = collections.Counter(), collections.Counter(), 0
@@ -155,7 +155,7 @@ def main():
         return lines, ends
 
     with ThreadPoolExecutor(max_workers=options.jobs) as pool:
-        for lines, ends in pool.map(one, range(first, last + 1)):
+        for lines, ends in pool.map(one, wanted):
             failed += bool(lines)
             for line in lines:
                 print(line, flush=True)
@@ -168,8 +168,8 @@ def main():
     if not options.scratch:
         shutil.rmtree(base if not (failed and options.keep) else lab, ignore_errors=True)
     told = ", ".join(f"{n} with {s}" for s, n in sorted(statuses.items()))
-    print(f"{failed} of {last - first + 1} mutants differ" if failed
-          else f"{last - first + 1} mutants alike", f"({told})")
+    print(f"{failed} of {len(wanted)} mutants differ" if failed
+          else f"{len(wanted)} mutants alike", f"({told})")
     sys.exit(1 if failed else 0)
 
 

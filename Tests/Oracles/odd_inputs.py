@@ -7,7 +7,6 @@ usage: odd_inputs.py --godwit P [--corpus D] [--seeds 1-8] [--kind NAME,...] [--
 Kinds: `model` (XML), `compiled` (.mom), `version` (what a bundle says of its versions), `json`,
 `expression` (mapping models in JSON), `xml`, `cdm` (Apple's, which need the corpus folder).
 """
-import collections
 import glob
 import json
 import os
@@ -16,15 +15,13 @@ import random
 import re
 import shutil
 import sqlite3
-import sys
 import tempfile
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 
 import damage_grounds
 from limits import Done
 from odd_files import json_mutant, text_mutant, xml_mutant
-from run import Tool, parser
+from run import Tool, judge_mutants, parser, seeds
 
 # What a sentence names: a file, or the entity mapping or the property that is at fault.
 PLACE = r"Odd|odd\.json|Zoo|Old\.sqlite|beside|entity mapping \w+|\w+\.\w+ is of type"
@@ -184,26 +181,17 @@ def main():
     p.add_argument("--kind", default="", help="the kinds, with commas; default: all")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
-    first, last = map(int, (options.seeds + "-" + options.seeds).split("-")[:2])
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
-    failed, said = 0, collections.Counter()
     corpus = options.corpus if options.corpus and os.path.isdir(options.corpus) else None
     lab = Lab(Tool(options.godwit), corpus, os.path.join(base, "lab"))
     kinds = options.kind.split(",") if options.kind else lab.kinds()
-    cases = [(kind, seed) for seed in range(first, last + 1) for kind in kinds]
-    with ThreadPoolExecutor(max_workers=options.jobs) as pool:
-        for lines, ends in pool.map(lambda c: judge(lab, *c, base), cases):
-            failed += bool(lines)
-            for line in lines:
-                print(line, flush=True)
-            said.update(ends)
-    if options.sentences:
-        for (kind, call, status, text), count in said.most_common(80):
-            print(f"{count:6} {kind} {call} {status} {text.strip()[:250]}")
-    if not options.scratch:
-        shutil.rmtree(base, ignore_errors=True)
-    print(f"{failed} of {len(cases)} mutants differ" if failed else f"{len(cases)} mutants alike")
-    sys.exit(1 if failed else 0)
+
+    def sentence(end):
+        kind, call, status, text = end
+        return f"{kind} {call} {status} {text.strip()[:250]}"
+
+    judge_mutants(options, base, [(kind, seed) for seed in seeds(options.seeds) for kind in kinds],
+                  lambda case: judge(lab, *case, base), sentence)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import signal
 import tempfile
 import time
 
-from run import Failure, Tool, parser, run_cases, vacuumed
+from run import Failure, Tool, parser, run_cases, seeds, vacuumed
 from store import copy_store
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -91,11 +91,10 @@ def main():
     p.add_argument("--seeds", default="1-60", help="such as 7 or 1-60")
     p.add_argument("--rows", type=int, default=60_000)
     options = p.parse_args()
-    first, _, last = options.seeds.partition("-")
     with tempfile.TemporaryDirectory(prefix="godwit-oracle-") as folder:
         lab = Lab(Tool(options.godwit), folder, options.rows)
         run_cases(options, [(f"seed {seed}", lambda f, seed=seed: check(lab, seed, f))
-                            for seed in range(int(first), int(last or first) + 1)],
+                            for seed in seeds(options.seeds)],
                   "killed migrations")
 
 

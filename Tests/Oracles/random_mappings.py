@@ -18,7 +18,7 @@ from random_models import make_source
 from random_pairs import alone, value_limits
 from random_stores import Filler, Form, make_store
 from random_values import Values
-from run import Failure, Tool, fingerprint, parser, run_cases, unchanged
+from run import Failure, Tool, fingerprint, parser, run_cases, seeds, unchanged
 from store import copy_store, quoted, uri_path
 
 ENGINES = ("auto", "sql", "pages", "objects")
@@ -367,10 +367,8 @@ def main():
     options = p.parse_args()
     policies = os.path.join(os.path.dirname(os.path.abspath(options.godwit)), "PolicyTool")
     tool = Tool(policies if os.path.exists(policies) else options.godwit, timeout=120)
-    first, _, last = options.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
-    run_cases(options, [(f"seed {s}", lambda folder, s=s: check(tool, s, folder)) for s in seeds],
-              "random mapping models")
+    run_cases(options, [(f"seed {s}", lambda folder, s=s: check(tool, s, folder))
+                        for s in seeds(options.seeds)], "random mapping models")
 
 
 if __name__ == "__main__":

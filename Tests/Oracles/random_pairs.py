@@ -18,7 +18,7 @@ from random_models import make_source
 from random_steps import make_destination
 from random_stores import Filler, Form, make_store
 from random_values import Values
-from run import Failure, Tool, fingerprint, parser, run_cases, unchanged, vacuumed
+from run import Failure, Tool, fingerprint, parser, run_cases, seeds, unchanged, vacuumed
 from store import Store, copy_store, quoted, read_content
 
 ENGINES = {"sql": 0, "pages": 0}
@@ -299,11 +299,6 @@ STEPS = (("insert", insert_rows), ("incremental_vacuum", vacuum_some), ("update"
          ("delete", delete_rows), ("incremental_vacuum of some", vacuum_some),
          ("drop table", drop_tables), ("incremental_vacuum of all", vacuum_free),
          ("vacuum", vacuum))
-
-
-def seeds(text):
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
 
 
 def main():

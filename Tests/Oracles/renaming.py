@@ -19,8 +19,8 @@ from collections import Counter
 from coredata import Layout, Model
 from expectation import Mapping, differences
 from random_models import A, E, End, Models
-from random_pairs import keeps_objects, seeds
-from run import Failure, Tool, parser, run_cases
+from random_pairs import keeps_objects
+from run import Failure, Tool, parser, run_cases, seeds
 from store import Store, read_content
 
 ENTITIES, NAMES = ("Ash", "Bay", "Cob", "Dew"), ("p", "q", "r", "s", "t")

@@ -1,5 +1,6 @@
 """Running the tool and reporting, for the oracles."""
 import argparse
+import collections
 import filecmp
 import hashlib
 import json
@@ -164,6 +165,32 @@ def vacuumed(path):
 def same_bytes(first, second, what):
     if not filecmp.cmp(vacuumed(first), vacuumed(second), shallow=False):
         raise Failure(f"{what}: VACUUM INTO copies of the two results differ")
+
+
+def seeds(text):
+    """The seeds that `7` or `1-24` names."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def judge_mutants(options, base, cases, judge, sentence):
+    """Judges cases in parallel, prints what differs and, with --sentences, how often each end came,
+    and ends the process. `judge` gives the lines and the ends of a case, `sentence` an end's line.
+    """
+    failed, said = 0, collections.Counter()
+    with ThreadPoolExecutor(max_workers=options.jobs) as pool:
+        for lines, ends in pool.map(judge, cases):
+            failed += bool(lines)
+            for line in lines:
+                print(line, flush=True)
+            said.update(ends)
+    if options.sentences:
+        for end, count in said.most_common(80):
+            print(f"{count:6} {sentence(end)}")
+    if not options.scratch:
+        shutil.rmtree(base, ignore_errors=True)
+    print(f"{failed} of {len(cases)} mutants differ" if failed else f"{len(cases)} mutants alike")
+    sys.exit(1 if failed else 0)
 
 
 def run_cases(options, cases, noun):

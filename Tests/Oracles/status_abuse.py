@@ -9,7 +9,7 @@ import random
 import subprocess
 import time
 
-from run import Failure, Tool, parser, run_cases, said
+from run import Failure, Tool, parser, run_cases, said, seeds
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
@@ -79,10 +79,9 @@ def main():
     p = parser(__doc__, needs_corpus=False)
     p.add_argument("--seeds", default="1-1", help="such as 7 or 1-24")
     options = p.parse_args()
-    first, _, last = options.seeds.partition("-")
     tool = Tool(options.godwit, timeout=30)
     run_cases(options, [(f"{abuse}, seed {seed}", lambda f, a=abuse, s=seed: check(tool, a, s, f))
-                        for seed in range(int(first), int(last or first) + 1) for abuse in ABUSES],
+                        for seed in seeds(options.seeds) for abuse in ABUSES],
               "abused status files")
 
 

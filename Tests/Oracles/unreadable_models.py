@@ -20,8 +20,7 @@ from archives import compiled
 from coredata import Attribute, Model
 from unreadable_parts import ARCHIVES, SOURCES
 from random_models import A, E, End, Models
-from random_pairs import seeds
-from run import Failure, Tool, parser, run_cases
+from run import Failure, Tool, parser, run_cases, seeds
 
 
 @dataclass
