@@ -2,40 +2,43 @@
 ///
 /// "Database File Format" on sqlite.org, section 1.6: a header of 8 bytes on leaves and 12 on
 /// interior pages, then two bytes for each cell with the offset of the cell on the page.
-package enum PageField {
+///
+/// Public, since the compiler inlines no package function of another module (Swift 6.3), and hot
+/// loops use these.
+public enum PageField {
   /// The offset of the first free block between cells, 0 if there is none.
-  @inlinable package static var firstFreeBlock: Int { 1 }
+  @inlinable public static var firstFreeBlock: Int { 1 }
   /// The number of cells.
-  @inlinable package static var cellCount: Int { 3 }
+  @inlinable public static var cellCount: Int { 3 }
   /// The offset of the first byte of cell content; 0 stands for 65536.
-  @inlinable package static var contentStart: Int { 5 }
+  @inlinable public static var contentStart: Int { 5 }
   /// On interior pages: the child with all keys above those of the cells.
-  @inlinable package static var rightmostChild: Int { 8 }
+  @inlinable public static var rightmostChild: Int { 8 }
   /// Bytes of the header of a leaf.
-  @inlinable package static var leafHeaderSize: Int { 8 }
+  @inlinable public static var leafHeaderSize: Int { 8 }
   /// Bytes of the header of an interior page.
-  @inlinable package static var interiorHeaderSize: Int { 12 }
+  @inlinable public static var interiorHeaderSize: Int { 12 }
 
   /// The offset of a cell's pointer on a leaf; for the number of cells, the end of the pointers.
   @inlinable
-  package static func leafPointer(_ cell: Int) -> Int { leafHeaderSize + 2 * cell }
+  public static func leafPointer(_ cell: Int) -> Int { leafHeaderSize + 2 * cell }
 
   /// The offset of a cell's pointer on an interior page; for the number of cells, the end of the
   /// pointers.
   @inlinable
-  package static func interiorPointer(_ cell: Int) -> Int { interiorHeaderSize + 2 * cell }
+  public static func interiorPointer(_ cell: Int) -> Int { interiorHeaderSize + 2 * cell }
 }
 
 /// The first byte of a b-tree page.
-package enum PageType {
+public enum PageType {
   /// An interior page of an index b-tree.
-  @inlinable package static var interiorIndex: UInt8 { 2 }
+  @inlinable public static var interiorIndex: UInt8 { 2 }
   /// An interior page of a table b-tree.
-  @inlinable package static var interiorTable: UInt8 { 5 }
+  @inlinable public static var interiorTable: UInt8 { 5 }
   /// A leaf of an index b-tree.
-  @inlinable package static var leafIndex: UInt8 { 10 }
+  @inlinable public static var leafIndex: UInt8 { 10 }
   /// A leaf of a table b-tree.
-  @inlinable package static var leafTable: UInt8 { 13 }
+  @inlinable public static var leafTable: UInt8 { 13 }
 }
 
 /// Offsets of the fields of a store's header, in bytes of the file.

@@ -8,25 +8,25 @@ package enum EntrySum {
   /// A value of nil is NULL. It guards against lost and changed entries, not against an adversary.
   @inline(__always)
   package static func of(value: Int64?, row: Int64) -> UInt64 {
-    let mixed =
-      value.map { mix(0, kind: integer, value: UInt64(bitPattern: $0)) }
-      ?? mix(0, kind: null, value: 0)
-    return finish(mixed, row: row)
+    finish(adding(value, to: 0), row: row)
+  }
+
+  /// Takes one more integer, or NULL, into the part of an entry.
+  @inline(__always)
+  static func adding(_ value: Int64?, to part: UInt64) -> UInt64 {
+    guard let value else { return mix(part, kind: null, value: 0) }
+    return mix(part, kind: integer, value: UInt64(bitPattern: value))
   }
 
   /// Takes one more value into the part of an entry; values that compare as equal count as one.
   @inline(__always)
   static func adding(_ field: Field, to part: UInt64) -> UInt64 {
-    if field.isInteger {
-      return mix(part, kind: integer, value: UInt64(bitPattern: field.integer))
-    }
-    if field.isNull { return mix(part, kind: null, value: 0) }
+    if field.isInteger { return adding(field.integer, to: part) }
+    if field.isNull { return adding(nil, to: part) }
     if field.isReal {
       let real = field.real
       // A table keeps whole reals as integers, an index of it may have them as they are.
-      if let whole = Affinity.whole(real) {
-        return mix(part, kind: integer, value: UInt64(bitPattern: whole))
-      }
+      if let whole = Affinity.whole(real) { return adding(whole, to: part) }
       return mix(part, kind: Self.real, value: real.bitPattern)
     }
     return mix(part, kind: field.isText ? text : blob, value: hash(field))

@@ -2,40 +2,162 @@
 ///
 /// Each has to be a sound record that comes after the one before it. The values of the first column
 /// are collected where they are integers.
-final class IndexEntries {
+struct IndexEntries: ~Copyable {
   private(set) var count: Int64 = 0
   private(set) var sum: UInt64 = 0
   private let move: IndexMove
+  private let columns: Int
+  /// The columns whose values fall, a bit each.
+  private let descending: UInt64
   private let values: EntryCollector
   private let payloads: PayloadReader
   private var span: KeySpan?
-  private let columns: Int
-  /// The fields of the last entry and of the one before it, whose records are kept in turns.
-  private var fields: [UnsafeMutablePointer<Field>]
-  private var records: [UnsafeMutableRawBufferPointer]
-  private var turn = 0
+  /// The last entry, where all of its values are integers or NULL.
+  private var last: Numbers
+  private var isLastNumbers = true
+  /// The last entry otherwise, and room for the next one.
+  private var before: Record
+  private var now: Record
+
+  /// The values of the columns and the row's number.
+  private struct Numbers {
+    let values: UnsafeMutablePointer<Int64>
+    /// The columns that are NULL, a bit each.
+    var nulls: UInt64 = 0
+
+    init(width: Int) {
+      values = .allocate(capacity: width)
+      values.initialize(repeating: 0, count: width)
+    }
+  }
+
+  /// The values of the columns and the row's number in a copy of their record.
+  private struct Record {
+    let fields: UnsafeMutablePointer<Field>
+    var bytes: UnsafeMutableRawBufferPointer
+
+    init(width: Int) {
+      fields = .allocate(capacity: width)
+      fields.initialize(repeating: .null, count: width)
+      bytes = .allocate(byteCount: max(PageGeometry.pageSize, 8 * width), alignment: 16)
+    }
+
+    /// Spells out an entry of integers, to compare it with one of other types.
+    func take(_ numbers: Numbers, width: Int) {
+      guard let scratch = bytes.baseAddress else { return }
+      for index in 0..<width {
+        fields[index] =
+          numbers.nulls >> UInt64(index) & 1 == 1
+          ? .null : Field(value: numbers.values[index], scratch: scratch + 8 * index)
+      }
+    }
+
+    func deallocate() {
+      fields.deallocate()
+      bytes.deallocate()
+    }
+  }
+
+  /// The most columns that bits are kept for; an index with more is read value by value.
+  private static let mostNumbers = 60
 
   init(move: IndexMove, values: EntryCollector, payloads: PayloadReader) {
     self.move = move
+    columns = move.descending.count
+    descending = move.descending.prefix(Self.mostNumbers).enumerated().reduce(0) {
+      $0 | ($1.element ? 1 << UInt64($1.offset) : 0)
+    }
     self.values = values
     self.payloads = payloads
-    columns = move.descending.count
-    let width = columns + 1
-    fields = (0..<2).map { _ in
-      let made = UnsafeMutablePointer<Field>.allocate(capacity: width)
-      made.initialize(repeating: .null, count: width)
-      return made
-    }
-    records = (0..<2).map { _ in .allocate(byteCount: PageGeometry.pageSize, alignment: 16) }
+    last = Numbers(width: columns + 1)
+    before = Record(width: columns + 1)
+    now = Record(width: columns + 1)
   }
 
   deinit {
-    for one in fields { one.deallocate() }
-    for one in records { one.deallocate() }
+    last.values.deallocate()
+    before.deallocate()
+    now.deallocate()
   }
 
   /// Takes the entry of a cell; the bytes of the cell.
-  func add(
+  @inline(__always)
+  mutating func add(
+    _ page: UnsafeRawPointer, start: Int, number: UInt32
+  ) throws(PageError) -> Int {
+    // As a rule an entry has integers alone: a byte of payload size, and a byte a type.
+    if isLastNumbers, start + 2 <= PageGeometry.pageSize {
+      let total = Int(page.load(fromByteOffset: start, as: UInt8.self))
+      let header = Int(page.load(fromByteOffset: start + 1, as: UInt8.self))
+      if total < 128, header == columns + 2, total >= header, columns <= Self.mostNumbers,
+        start + 1 + total <= PageGeometry.pageSize,
+        try addNumbers(page + start + 2, size: total - header, number: number)
+      {
+        return max(4, 1 + total)
+      }
+    }
+    return try addRecord(page, start: start, number: number)
+  }
+
+  /// Takes the entry whose types begin at an address, and whose values have so many bytes; false
+  /// where one is no integer.
+  @inline(__always)
+  private mutating func addNumbers(
+    _ types: UnsafeRawPointer, size: Int, number: UInt32
+  ) throws(PageError) -> Bool {
+    for index in 0...columns {
+      let type = types.load(fromByteOffset: index, as: UInt8.self)
+      if type > 9 || type == 7 { return false }
+    }
+    let body = types + columns + 1
+    var at = 0
+    var nulls: UInt64 = 0
+    var isAfter = count == 0
+    var part: UInt64 = 0
+    for index in 0..<columns {
+      let type = types.load(fromByteOffset: index, as: UInt8.self)
+      let bit: UInt64 = 1 << UInt64(index)
+      if type == 0 { nulls |= bit }
+      let value = try integer(type, body: body, at: &at, size: size, number: number)
+      if !isAfter, (type == 0) != (last.nulls & bit != 0) || value != last.values[index] {
+        // NULL comes before every integer.
+        let isRising = last.nulls & bit != 0 || (type != 0 && last.values[index] < value)
+        guard isRising == (descending & bit == 0) else { throw PageError(.damaged(page: number)) }
+        isAfter = true
+      }
+      last.values[index] = value
+      part = EntrySum.adding(type == 0 ? nil : value, to: part)
+    }
+    let type = types.load(fromByteOffset: columns, as: UInt8.self)
+    let row = try integer(type, body: body, at: &at, size: size, number: number)
+    guard at == size, type != 0,
+      isAfter || (last.values[columns] < row && (nulls != 0 || !move.isUnique))
+    else { throw PageError(.damaged(page: number)) }
+    last.values[columns] = row
+    last.nulls = nulls
+    count += 1
+    sum &+= EntrySum.finish(part, row: row)
+    // Of falling values nobody asks where they lead.
+    if move.isInteger && descending & 1 == 0 && nulls & 1 == 0 { try note(last.values[0]) }
+    return true
+  }
+
+  /// Reads the value of a type, 0 for NULL, and goes on behind it.
+  @inline(__always)
+  private func integer(
+    _ type: UInt8, body: UnsafeRawPointer, at: inout Int, size: Int, number: UInt32
+  ) throws(PageError) -> Int64 {
+    // Eight bytes can be read behind every page.
+    guard at <= size else { throw PageError(.damaged(page: number)) }
+    // What SQLite spells out in places, it would write otherwise.
+    if type == 1 && Field.isOutspelled(body + at) { throw PageError(.unmovable) }
+    if type == 0 { return 0 }
+    defer { at += Field.size(type: UInt64(type)) }
+    return Field(type: UInt64(type), body: body + at).integer
+  }
+
+  /// Takes an entry of any types, which may have a chain; the bytes of its cell.
+  private mutating func addRecord(
     _ page: UnsafeRawPointer, start: Int, number: UInt32
   ) throws(PageError) -> Int {
     guard let payload = Bytes.varint(page, offset: start, limit: PageGeometry.pageSize),
@@ -45,21 +167,20 @@ final class IndexEntries {
     let local = PageGeometry.localSize(total, limit: PageGeometry.indexLocalLimit)
     let end = payload.end + local + (local < total ? 4 : 0)
     guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: number)) }
-    turn = 1 - turn
-    if records[turn].count < total + 8 {
-      records[turn].deallocate()
-      records[turn] = .allocate(byteCount: total + total / 4 + 8, alignment: 16)
+    if now.bytes.count < total + 8 {
+      now.bytes.deallocate()
+      now.bytes = .allocate(byteCount: total + total / 4 + 8, alignment: 16)
     }
     try payloads.read(
-      page + payload.end, local: local, of: total, page: number, into: records[turn])
+      page + payload.end, local: local, of: total, page: number, into: now.bytes)
     try parse(total, number: number)
     try take(number)
     return max(4, end - start)
   }
 
-  /// Finds the fields of the record in the buffer whose turn it is.
+  /// Finds the fields of the record that is in the buffer.
   private func parse(_ total: Int, number: UInt32) throws(PageError) {
-    guard let base = records[turn].baseAddress,
+    guard let base = now.bytes.baseAddress,
       let header = Bytes.varint(base, offset: 0, limit: total), header.value <= UInt64(total)
     else { throw PageError(.damaged(page: number)) }
     let end = Int(header.value)
@@ -74,52 +195,68 @@ final class IndexEntries {
       guard body + size <= total else { throw PageError(.damaged(page: number)) }
       // What SQLite spells out in places, it would write otherwise.
       if type.value == 1 && Field.isOutspelled(base + body) { throw PageError(.unmovable) }
-      fields[turn][index] = Field(type: type.value, body: base + body)
+      now.fields[index] = Field(type: type.value, body: base + body)
       body += size
     }
     guard at == end, body == total else { throw PageError(.damaged(page: number)) }
   }
 
-  private func take(_ number: UInt32) throws(PageError) {
-    let (now, before) = (fields[turn], fields[1 - turn])
-    guard now[columns].isInteger else { throw PageError(.damaged(page: number)) }
-    let row = now[columns].integer
-    if count > 0 { try requireOrder(before, now, row: row, number: number) }
+  private mutating func take(_ number: UInt32) throws(PageError) {
+    let fields = now.fields
+    guard fields[columns].isInteger else { throw PageError(.damaged(page: number)) }
+    let row = fields[columns].integer
+    if count > 0 {
+      if isLastNumbers { before.take(last, width: columns + 1) }
+      try requireOrder(row: row, number: number)
+    }
     count += 1
     var part: UInt64 = 0
     for index in 0..<columns {
-      if move.isInteger && !now[index].isNull && !now[index].isInteger {
+      if move.isInteger && !fields[index].isNull && !fields[index].isInteger {
         throw PageError(.unmovable)
       }
-      part = EntrySum.adding(now[index], to: part)
+      part = EntrySum.adding(fields[index], to: part)
     }
     sum &+= EntrySum.finish(part, row: row)
     // Of falling values nobody asks where they lead.
-    if move.isInteger && !move.descending[0] && !now[0].isNull { try note(now[0].integer) }
+    if move.isInteger && descending & 1 == 0 && !fields[0].isNull { try note(fields[0].integer) }
+    keep(fields)
   }
 
-  @inline(__always)
-  private func requireOrder(
-    _ before: UnsafeMutablePointer<Field>, _ now: UnsafeMutablePointer<Field>, row: Int64,
-    number: UInt32
-  ) throws(PageError) {
+  /// Keeps the entry, to be compared with the next one.
+  private mutating func keep(_ fields: UnsafeMutablePointer<Field>) {
+    swap(&now, &before)
+    isLastNumbers =
+      columns <= Self.mostNumbers
+      && (0..<columns).allSatisfy { fields[$0].isInteger || fields[$0].isNull }
+    guard isLastNumbers else { return }
+    last.nulls = 0
+    for index in 0...columns {
+      if fields[index].isNull { last.nulls |= 1 << UInt64(index) }
+      last.values[index] = fields[index].isNull ? 0 : fields[index].integer
+    }
+  }
+
+  /// Compares the fields of the two entries.
+  private func requireOrder(row: Int64, number: UInt32) throws(PageError) {
     var hasNull = false
     for index in 0..<columns {
-      let order = FieldOrder.compare(before[index], now[index])
+      let order = FieldOrder.compare(before.fields[index], now.fields[index])
       if order != 0 {
         guard (order < 0) != move.descending[index] else {
           throw PageError(.damaged(page: number))
         }
         return
       }
-      hasNull = hasNull || now[index].isNull
+      hasNull = hasNull || now.fields[index].isNull
     }
-    guard before[columns].integer < row, hasNull || !move.isUnique else {
+    guard before.fields[columns].integer < row, hasNull || !move.isUnique else {
       throw PageError(.damaged(page: number))
     }
   }
 
-  private func note(_ value: Int64) throws(PageError) {
+  @inline(__always)
+  private mutating func note(_ value: Int64) throws(PageError) {
     if let current = span {
       if current.last == value { return }
       if current.last != .max, current.last + 1 == value {

@@ -24,7 +24,7 @@ package final class LeafMover {
   private let payloads: PayloadReader
   private var whole = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
   private let aside: UnsafeMutableRawPointer
-  private var offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
+  private let offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
 
   /// Takes a file with 4096 bytes a page that nobody changes.
   package init(file: PageFile, pageCount: UInt32, writer: ExtentWriter) {
@@ -154,7 +154,7 @@ package final class LeafMover {
       file: self.file, kind: .index, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     let list = ByteCollector(file)
     let values = EntryCollector(file: file, entrySize: MemoryLayout<KeySpan>.stride)
-    let entries = IndexEntries(move: move, values: values, payloads: payloads)
+    var entries = IndexEntries(move: move, values: values, payloads: payloads)
     try walk.seek(move.root, first: nil)
     while let leaf = walk.leaf {
       for cell in 0..<walk.cells {

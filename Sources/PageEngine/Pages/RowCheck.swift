@@ -56,7 +56,7 @@ struct RowCheck {
       }
       count += 1
       let size = Field.size(type: type)
-      guard size < 1 << 31, Field.isValid(type) else { return false }
+      guard type < 10 || (size < 1 << 31 && Field.isValid(type)) else { return false }
       if type == 1 && (body >= local || Field.isOutspelled(record + body)) { return false }
       if count - 1 == wanted, let sums {
         if body + size > local { isCut = true }

@@ -16,32 +16,48 @@ package struct SummedIndex: Hashable, Codable, Sendable {
 final class RowSums {
   /// The places of all columns that any of the indexes has, rising.
   let columns: [Int]
-  private let indexes: [(name: String, places: [Int])]
   /// The values of the row in those columns.
   let fields: UnsafeMutablePointer<Field>
-  private var parts: [UInt64]
+  private let names: [String]
+  /// For each index, the number of its columns and where in `fields` each of them is.
+  private let places: UnsafeMutableBufferPointer<Int>
+  private let parts: UnsafeMutableBufferPointer<UInt64>
 
   /// nil where there is nothing to sum up.
   init?(_ summed: [SummedIndex]) {
     if summed.isEmpty { return nil }
     let columns = Set(summed.flatMap(\.columns)).sorted()
     self.columns = columns
-    indexes = summed.map { index in
-      (index.name, index.columns.compactMap { columns.firstIndex(of: $0) })
+    names = summed.map(\.name)
+    let all = summed.flatMap { index in
+      [index.columns.count] + index.columns.compactMap { columns.firstIndex(of: $0) }
     }
-    parts = Array(repeating: 0, count: summed.count)
+    places = .allocate(capacity: all.count)
+    _ = places.initialize(from: all)
+    parts = .allocate(capacity: summed.count)
+    parts.initialize(repeating: 0)
     fields = .allocate(capacity: max(1, columns.count))
     fields.initialize(repeating: .null, count: max(1, columns.count))
   }
 
-  deinit { fields.deallocate() }
+  deinit {
+    fields.deallocate()
+    places.deallocate()
+    parts.deallocate()
+  }
 
   /// Takes the row whose values are in `fields`.
   @inline(__always)
   func add(key: Int64) {
-    for (index, (_, places)) in indexes.enumerated() {
+    var at = 0
+    for index in 0..<parts.count {
+      let end = at + 1 + places[at]
       var part: UInt64 = 0
-      for place in places { part = EntrySum.adding(fields[place], to: part) }
+      at += 1
+      while at < end {
+        part = EntrySum.adding(fields[places[at]], to: part)
+        at += 1
+      }
       parts[index] &+= EntrySum.finish(part, row: key)
     }
   }
@@ -68,7 +84,6 @@ final class RowSums {
 
   /// What the rows so far ask for, by index.
   var sums: [String: UInt64] {
-    Dictionary(
-      zip(indexes.map(\.name), parts).map { ($0, $1) }, uniquingKeysWith: { first, _ in first })
+    Dictionary(zip(names, parts), uniquingKeysWith: { first, _ in first })
   }
 }

@@ -194,12 +194,12 @@ package final class TableCursor {
     var body = end
     var column = 0
     while column < columns && at < end {
-      guard let type = Bytes.varint(record, offset: at, limit: end), type.value < 1 << 32 else {
-        throw damaged()
-      }
+      guard let type = Bytes.varint(record, offset: at, limit: end),
+        type.value < 10 || (type.value < 1 << 32 && Field.isValid(type.value))
+      else { throw damaged() }
       at = type.end
       let size = Field.size(type: type.value)
-      guard body + size <= total, Field.isValid(type.value) else { throw damaged() }
+      guard body + size <= total else { throw damaged() }
       let place = places[column]
       if place >= 0 {
         var field = Field(type: type.value, body: size > 0 ? record + body : nil)
