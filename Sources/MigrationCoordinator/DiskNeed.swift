@@ -1,5 +1,6 @@
 import Foundation
 import Planning
+import StoreFormat
 import Survey
 import SystemCalls
 package import SystemPackage
@@ -155,7 +156,7 @@ extension SourceAccess {
 extension MigrationPaths {
   /// The bytes of the external binary data files beside a store.
   static func externalBytes(of store: FilePath) -> Int64 {
-    let folder = support(of: store).appending("_EXTERNAL_DATA")
+    let folder = ExternalDataFolder.files(support: support(of: store))
     let names = (try? Files.listDirectory(folder)) ?? []
     return names.reduce(0) { sum, name in
       sum + ((try? Files.fileStatusIfPresent(folder.appending(name)))?.size ?? 0)

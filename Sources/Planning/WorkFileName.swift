@@ -62,7 +62,7 @@ package enum WorkFileName: Hashable, Sendable {
 
   /// The name that a file gets once it is complete, of one that is being written
   /// (`plan.json.4711.2.tmp`); nil for any other name.
-  private static func withoutTemporarySuffix(_ text: Substring) -> Substring? {
+  package static func withoutTemporarySuffix(_ text: Substring) -> Substring? {
     guard text.hasSuffix(".tmp") else { return nil }
     var rest = text.dropLast(".tmp".count)
     for _ in 0..<2 {

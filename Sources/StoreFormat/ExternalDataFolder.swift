@@ -6,12 +6,17 @@ package enum ExternalDataFolder {
   /// The length of a file's name, which is a UUID (docs/store-format.md, "External binary data").
   package static let nameLength = 36
 
+  private static let name: FilePath.Component = "_EXTERNAL_DATA"
+
+  /// The folder with the files, in a store's support folder.
+  package static func files(support: FilePath) -> FilePath { support.appending(name) }
+
   /// Removes the files and folders of a support folder that Godwit created, the folders only if
   /// nothing else is in them.
   ///
   /// Links are neither removed nor followed.
   package static func remove(support: FilePath) throws(SystemCallError) {
-    let data = support.appending("_EXTERNAL_DATA")
+    let data = files(support: support)
     guard try Files.fileStatusIfPresent(support, followLinks: false)?.kind == .directory else {
       return
     }
@@ -35,14 +40,14 @@ package enum ExternalDataFolder {
     _ name: FilePath.Component, support: FilePath
   ) throws -> FileDescriptor? {
     guard let folder = support.lastComponent else { return nil }
-    let path = FilePath(root: nil, [folder, "_EXTERNAL_DATA", name])
+    let path = FilePath(root: nil, [folder, Self.name, name])
     do throws(SystemCallError) {
       return try Files.openBeneath(Files.parent(of: support), path: path)
     } catch {
       switch error.errno {
       case .noSuchFileOrDirectory, .notDirectory: return nil
       case .tooManySymbolicLinkLevels, .improperLink, .invalidArgument:
-        let file = support.appending("_EXTERNAL_DATA").appending(name)
+        let file = files(support: support).appending(name)
         throw StoreError(problem: .externalFileForeign, store: file, cause: error)
       default: throw error
       }
@@ -56,7 +61,7 @@ package enum ExternalDataFolder {
   ) throws -> [UInt8] {
     guard let file = try open(name, support: support) else {
       throw SystemCallError(
-        operation: .open, path: support.appending("_EXTERNAL_DATA").appending(name),
+        operation: .open, path: files(support: support).appending(name),
         errno: .noSuchFileOrDirectory)
     }
     return try file.closeAfter { try Files.readToEnd(file, limit: limit) }

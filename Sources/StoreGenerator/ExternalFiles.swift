@@ -1,4 +1,5 @@
 import Schema
+import StoreFormat
 import SystemCalls
 import SystemPackage
 
@@ -18,7 +19,7 @@ struct ExternalFiles {
   private(set) var count: Int64 = 0
   private(set) var bytes: Int64 = 0
 
-  private var data: FilePath { folder.appending("_EXTERNAL_DATA") }
+  private var data: FilePath { ExternalDataFolder.files(support: folder) }
 
   init(folder: FilePath) { self.folder = folder }
 

@@ -37,8 +37,8 @@ struct ExternalFiles {
     from store: FilePath, to destination: FilePath, into brought: inout Brought
   ) throws {
     let support = MigrationPaths.support(of: store)
-    let source = support.appending("_EXTERNAL_DATA")
-    let target = MigrationPaths.support(of: destination).appending("_EXTERNAL_DATA")
+    let source = ExternalDataFolder.files(support: support)
+    let target = ExternalDataFolder.files(support: MigrationPaths.support(of: destination))
     var copies: [FilePath.Component] = []
     try forEachName { name in
       guard let component = FilePath.Component(name), component.kind == .regular,

@@ -62,12 +62,9 @@ struct KeptStores {
 
   /// Removes lists that a kill left unfinished; nobody else may write one meanwhile.
   func removeUnfinished() throws {
-    let start = "\(path.lastComponent?.string ?? "")."
+    let whole = path.lastComponent?.string ?? ""
     for name in try Files.listDirectory(Files.parent(of: path))
-    where name.string.hasPrefix(start) && name.extension == "tmp" {
-      let numbers = name.string.dropFirst(start.count).dropLast(".tmp".count)
-        .split(separator: ".", omittingEmptySubsequences: false)
-      guard numbers.count == 2, numbers.allSatisfy({ UInt64($0) != nil }) else { continue }
+    where WorkFileName.withoutTemporarySuffix(name.string[...]) == whole[...] {
       try Files.removeRegularFile(Files.parent(of: path).appending(name))
     }
   }

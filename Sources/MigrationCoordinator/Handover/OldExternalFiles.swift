@@ -109,7 +109,7 @@ struct OldExternalFiles {
   }
 
   static func folder(of store: FilePath) -> FilePath {
-    MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
+    ExternalDataFolder.files(support: MigrationPaths.support(of: store))
   }
 
   /// Core Data names them after UUIDs.

@@ -180,7 +180,7 @@ struct StoreSwapper {
     for suffix in ["-wal", "-journal"] {
       let path = FilePath(store.string + suffix)
       guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { continue }
-      guard try status.kind == .file && (status.size == 0 || Self.isEnded(path)) else {
+      guard try status.kind == .file && (status.size == 0 || isEnded(path)) else {
         throw StoreError(problem: .inUse, store: store)
       }
       try Files.remove(path)
@@ -189,12 +189,7 @@ struct StoreSwapper {
   }
 
   /// Whether a rollback journal is one that its transaction has ended by zeroing its head.
-  private static func isEnded(_ journal: FilePath) throws -> Bool {
-    guard journal.string.hasSuffix("-journal") else { return false }
-    let file = try Files.open(journal, mode: .readOnly, options: .noFollow)
-    return try file.closeAfter {
-      var first: UInt8 = 1
-      return try withUnsafeMutableBytes(of: &first) { try file.read(into: $0) } == 1 && first == 0
-    }
+  private func isEnded(_ log: FilePath) throws -> Bool {
+    try log.string.hasSuffix("-journal") && StoreLogs.journalBytes(of: store) == 0
   }
 }

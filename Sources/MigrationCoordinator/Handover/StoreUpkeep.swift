@@ -43,7 +43,8 @@ package struct StoreUpkeep: Sendable {
   /// Puts a store that was kept in its place again, the latest one or a certain one, and keeps the
   /// one that it replaces.
   package func rollBack(to wanted: FilePath? = nil) throws -> Rollback {
-    try StoreError.requireFile(store)
+    // Throws where there is no such store.
+    _ = try StoreHeader(of: store)
     return try withWorkspace { workspace in
       let entry = try entry(wanted: wanted)
       let old = kept.path(of: entry)
@@ -260,7 +261,7 @@ package struct StoreUpkeep: Sendable {
     package var store: FilePath
     /// The size of the store's main file; nil where there is no store.
     package var bytes: Int64?
-    /// The kept stores, the latest first.
+    /// The kept stores in the order of the list, then those that it does not have.
     package var kept: [Kept] = []
     /// The work folder; nil where there is none.
     package var work: Work?
@@ -338,20 +339,13 @@ package struct StoreUpkeep: Sendable {
 /// What is behind a store's name in the name of a file that a kill may leave.
 private struct LeftoverName {
   init?(_ rest: Substring) {
-    var name = rest
-    if name.hasSuffix(".tmp") {
-      name = name.dropLast(".tmp".count)
-      if let record = Self.rest(of: name, after: "\(OutcomeFile.suffix).") {
-        guard UUID(uuidString: String(record)) != nil else { return nil }
-      } else if let list = Self.rest(of: name, after: "\(KeptStores.suffix).") {
-        let numbers = list.split(separator: ".", omittingEmptySubsequences: false)
-        guard numbers.count == 2, numbers.allSatisfy({ UInt64($0) != nil }) else { return nil }
-      } else {
-        return nil
-      }
+    if WorkFileName.withoutTemporarySuffix(rest) == KeptStores.suffix[...] { return }
+    if rest.hasSuffix(".tmp") {
+      let record = Self.rest(of: rest.dropLast(".tmp".count), after: "\(OutcomeFile.suffix).")
+      guard let record, UUID(uuidString: String(record)) != nil else { return nil }
       return
     }
-    guard let result = Self.rest(of: name, after: ".godwit-result-") else { return nil }
+    guard let result = Self.rest(of: rest, after: ".godwit-result-") else { return nil }
     let ends = ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"]
     guard UUID(uuidString: String(result.prefix(36))) != nil,
       ends.contains(String(result.dropFirst(36)))
@@ -361,9 +355,4 @@ private struct LeftoverName {
   private static func rest(of name: Substring, after start: String) -> Substring? {
     name.hasPrefix(start) ? name.dropFirst(start.count) : nil
   }
-}
-
-extension StoreError {
-  /// Throws where there is no such store.
-  fileprivate static func requireFile(_ store: FilePath) throws { _ = try StoreHeader(of: store) }
 }

@@ -43,9 +43,9 @@ extension SourceAccess {
     switch error {
     case let error as ObjectMigrationError:
       if case .externalFileUnreadable = error.problem { true } else { false }
-    case MigrationError.impossible(_, let hindrances),
-      MigrationError.stepImpossible(_, _, _, let hindrances):
-      hindrances.contains(where: \.isMissingFile)
+    case MigrationError.impossible(_, let refusals),
+      MigrationError.stepImpossible(_, _, _, let refusals):
+      refusals.contains(where: \.isMissingFile)
     // A worker has put into words what it failed at.
     case MigrationError.workOrderFailed: true
     default: false
