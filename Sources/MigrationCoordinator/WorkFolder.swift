@@ -32,10 +32,10 @@ struct WorkFolder {
   /// - Throws: `MigrationError.workFolderForeign`, for the mark of another version of Godwit.
   func mark() throws -> Mark? {
     let file = path.appending("godwit.json")
-    guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else {
-      return nil
-    }
-    let bytes = Data(try Files.readFile(file, limit: 1 << 16))
+    let status = try Files.fileStatusIfPresent(file, followLinks: false)
+    let limit = 1 << 16
+    guard let status, status.kind == .file, status.size <= limit else { return nil }
+    let bytes = Data(try Files.readFile(file, limit: limit))
     if let mark = try? JSONDecoder().decode(Mark.self, from: bytes), mark.format == Mark.format {
       return mark
     }

@@ -27,6 +27,10 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Whether the files that an earlier run of the plan left in the work folder are usable.
   func canResume(in paths: MigrationPaths) throws -> Bool
 
+  /// Whether what an earlier run's worker left is as its manifest says, besides the shard, whose
+  /// checksum is known to be right; if so, no worker changes it any more.
+  func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool
+
   /// Creates the files to which workers write, unless they exist.
   ///
   /// - Parameter bytes: the expected size of the result.
@@ -83,6 +87,8 @@ extension MigrationEngine {
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   /// By default there are no files besides shards and manifests.
   package func canResume(in paths: MigrationPaths) throws -> Bool { true }
+  /// By default there is nothing besides the shard.
+  package func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool { true }
   /// By default workers create all their files.
   package mutating func prepare(
     _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64

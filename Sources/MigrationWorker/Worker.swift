@@ -69,7 +69,8 @@ package struct Worker {
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
         engine: document.engine, shard: FilePath(document.shard).lastComponent?.string ?? "",
-        bytes: shard.bytes, pieces: shard.pieces, peakMemory: Int64(memory.sample()),
+        bytes: shard.bytes, shardChecksum: try Checksum.of(file: FilePath(document.shard)),
+        pieces: shard.pieces, peakMemory: Int64(memory.sample()),
         seconds: (ContinuousClock.now - started) / .seconds(1))
       manifest.outcome = shard.outcome
       manifest.digestsRows = shard.digestsRows

@@ -64,6 +64,29 @@ package struct PageEngine: MigrationEngine {
       || Files.fileStatusIfPresent(paths.result) != nil
   }
 
+  /// Whether the pages that a manifest lists are those that its worker wrote; nobody is given them
+  /// any more.
+  package func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool {
+    guard let pages = try? manifest.outcome?.decoded(as: PageShard.self),
+      let shard = FilePath.Component(manifest.shard)
+    else { return false }
+    let list = try Files.open(paths.work.appending(shard), mode: .readOnly, options: .noFollow)
+    let isWhole = try list.closeAfter {
+      let result = try Files.open(paths.result, mode: .readOnly, options: .noFollow)
+      return try result.closeAfter {
+        (try? PageSums.agree(pages.sums, shard: list, with: result)) ?? false
+      }
+    }
+    guard isWhole, let last = pages.extents.map({ $0.first + $0.count }).max() else {
+      return isWhole
+    }
+    let log = try Files.open(paths.claims, mode: .readWrite, options: .noFollow)
+    try log.closeAfter {
+      try ClaimLog.lengthen(log, firstPage: layout.firstPage, to: last)
+    }
+    return true
+  }
+
   /// Makes the result, the log of claims and the places of rows that had no order.
   package mutating func prepare(
     _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64

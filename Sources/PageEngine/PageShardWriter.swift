@@ -62,8 +62,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       FilePath(work.claims), mode: .writeOnly, options: [.append])
     let source = try Files.open(
       FilePath(document.source), mode: .readOnly)
-    let claims = try ClaimLog(
-      descriptor: log, firstPage: work.firstPage, order: UInt32(document.order.number))
+    let claims = ClaimLog(descriptor: log, firstPage: work.firstPage)
     self.source = source
     self.caller = caller
     self.document = document
@@ -77,7 +76,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     self.claims = claims
     pointers = PointerList(runs)
     pages = ExtentWriter(
-      file: PageFile(direct ?? result), source: claims, pointers: pointers, isBehind: direct != nil)
+      file: PageFile(direct ?? result), source: claims, pointers: pointers,
+      isBehind: direct != nil, sums: PageSums(runs))
   }
 
   /// The source properties that policies and expressions read so far.
@@ -184,9 +184,11 @@ struct PageShardWriter: ShardWriter, ~Copyable {
 
   /// What the manifest says of the pages.
   mutating func finishPages() throws -> PageShard {
+    let unused = try pages.finish()
     var shard = PageShard(
-      serial: claims.claim.serial, unused: try pages.finish(), pointers: try pointers.finish(),
-      pieces: pieces, digestsRows: work.digestsRows)
+      extents: claims.taken, unused: unused, pointers: try pointers.finish(), pieces: pieces,
+      digestsRows: work.digestsRows)
+    shard.sums = try pages.sums?.finish() ?? PageSums.Lists()
     shard.moved = moved
     shard.isUnmovable = isUnmovable
     return shard

@@ -88,7 +88,7 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
 /// Declares a shard done; the truth for resuming.
 package struct ShardManifest: Hashable, ResumableFile, Sendable {
   /// Counts for the shard as well.
-  package static let formatVersion = 1
+  package static let formatVersion = 2
 
   /// What became of one piece.
   package struct PieceResult: Hashable, Codable, Sendable {
@@ -128,6 +128,8 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
   package var shard: String
   /// The bytes of the shard.
   package var bytes: Int64
+  /// The `Checksum` of the shard.
+  package var shardChecksum: UInt64
   /// What became of the pieces, in the order of the work order.
   package var pieces: [PieceResult]
   /// The engine that made the shard.
@@ -146,7 +148,7 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
   /// Makes the manifest of a shard that is complete.
   package init(
     planID: String, order: Int, attempt: Int, engine: EngineName, shard: String, bytes: Int64,
-    pieces: [PieceResult], peakMemory: Int64, seconds: Double
+    shardChecksum: UInt64, pieces: [PieceResult], peakMemory: Int64, seconds: Double
   ) {
     self.engine = engine
     self.planID = planID
@@ -154,6 +156,7 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
     self.attempt = attempt
     self.shard = shard
     self.bytes = bytes
+    self.shardChecksum = shardChecksum
     self.pieces = pieces
     self.peakMemory = peakMemory
     self.seconds = seconds

@@ -98,17 +98,28 @@ extension StoreSchema {
     }
     found.indexes = indexes.map { index in
       guard let join = renamed[index.table] else { return index }
-      var parts: [Index.Part] = []
-      parts.append(.init(column: join.second.keyColumn))
-      parts.append(.init(column: join.first.keyColumn))
+      let keys = join.keyColumns(in: catalog)
       return Index(
-        name: "\(join.name)_\(join.second.keyColumn)_INDEX", table: join.name, parts: parts)
+        name: "\(join.name)_\(keys[1])_INDEX", table: join.name,
+        parts: [.init(column: keys[1]), .init(column: keys[0])])
     }
     return found
   }
 }
 
 extension JoinTable {
+  /// The two columns of the primary key in its order.
+  ///
+  /// Of an entity joined with itself either order occurs: the relationship that names the table
+  /// has the second column when the table is made, and Apple's renaming of a table leaves it.
+  func keyColumns(in catalog: RawCatalog) -> [String] {
+    let keys = [first.keyColumn, second.keyColumn]
+    let isReversed =
+      joinsItself
+      && catalog.columns[name]?.contains { $0.name == keys[1] && $0.keyPlace == 1 } == true
+    return isReversed ? keys.reversed() : keys
+  }
+
   /// Whether both belong to the same pair of relationships.
   func isOf(_ other: JoinTable) -> Bool {
     first.entityName == other.first.entityName

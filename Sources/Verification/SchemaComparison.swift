@@ -28,7 +28,7 @@ extension VerificationRun {
       }
     }
     for (_, join) in found.joins {
-      let keys = [join.first.keyColumn, join.second.keyColumn]
+      let keys = join.keyColumns(in: catalog)
       wanted[join.name] = join.columnNames.map { name in
         .init(
           name: name, type: "INTEGER",

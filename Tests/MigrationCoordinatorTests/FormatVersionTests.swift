@@ -46,10 +46,10 @@ import Testing
     #expect(try StoreDump.text(of: given.store) == StoreDump.text(of: expected))
   }
 
-  @Test(arguments: [2, 0, nil])
+  @Test(arguments: [1, 3, nil])
   func `a plan of another version is made anew, with all its work`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
-    try change(paths.plan, to: version)
+    try change(paths.plan, to: version, from: 2)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(given.request(rangeRows: 10), second)
     #expect(second.starts.sorted() == ["1.1", "2.1", "3.1", "4.1"])
@@ -57,10 +57,10 @@ import Testing
     try await expectWhole(given, report)
   }
 
-  @Test(arguments: [2, 0, nil])
+  @Test(arguments: [1, 3, nil])
   func `a shard whose manifest is of another version is made anew`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
-    try change(paths.manifest(2), to: version)
+    try change(paths.manifest(2), to: version, from: 2)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(given.request(rangeRows: 10), second)
     #expect(second.starts.sorted() == ["2.1", "3.1", "4.1"])
@@ -77,7 +77,8 @@ import Testing
     for name in documents {
       let data = Data(try Files.readFile(paths.work.appending(name), limit: 1 << 26))
       let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-      #expect(object?["format"] as? Int == 1, "\(name)")
+      let own = ["godwit.json", "run.json"].contains(name.string) ? 1 : 2
+      #expect(object?["format"] as? Int == own, "\(name)")
     }
   }
 

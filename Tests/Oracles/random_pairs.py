@@ -8,6 +8,7 @@ usage: random_pairs.py --godwit P --corpus D [--seeds 1-20] [--scratch S]; the c
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import threading
@@ -16,7 +17,7 @@ from coredata import INTEGERS, Attribute, Layout, Model, key
 from expectation import Mapping, differences
 from random_models import make_source
 from random_steps import make_destination
-from random_stores import Filler, Form, make_store
+from random_stores import STRAY, Filler, Form, make_store
 from random_values import Values
 from run import Failure, Tool, fingerprint, parser, run_cases, seeds, unchanged, vacuumed
 from store import Store, copy_store, quoted, read_content
@@ -139,7 +140,7 @@ def check(tool, seed, folder):
         report = os.path.join(folder, f"report-{len(results)}.json")
         tool.run("migrate", store, "--to", target, "--models", bundle, "--output", result,
                  "--report", report, "--allow-loss", *flags)
-        verified(tool, store, result, bundle)
+        verified(tool, store, result, bundle, form)
         unchanged(before, os.path.dirname(store))
         with open(report, encoding="utf-8") as file:
             told = json.load(file)
@@ -176,10 +177,13 @@ def check(tool, seed, folder):
     return [f"[{form}] {line}" for line in found]
 
 
-def verified(tool, store, result, bundle):
-    """The tool's own judge must find nothing where the others do not."""
-    done = tool.call("verify", store, result, "--models", bundle, "--limit", 5)
-    if done.returncode:
+def verified(tool, store, result, bundle, form):
+    """The tool's own judge must find nothing where the others do not, but for the rows of unknown
+    entities, which are let go."""
+    done = tool.call("verify", store, result, "--models", bundle, "--limit", 50)
+    others = [line for line in done.stdout.splitlines() if not (
+        form.odd and re.fullmatch(rf"rowLost: \w+ {STRAY} Z_ENT: (NULL|9999) .*", line))]
+    if done.returncode not in (0, 65) or (done.returncode and others):
         raise Failure(f"verify ends with {done.returncode}: {done.stdout[-600:]}")
 
 

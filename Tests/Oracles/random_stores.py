@@ -9,6 +9,10 @@ from random_values import Invalid
 from store import INTERNAL, quoted
 
 
+# The key of a row whose entity the model does not have.
+STRAY = 2**40 + 7
+
+
 class Form:
     """The form of a store's file, and how odd its contents are."""
 
@@ -91,7 +95,7 @@ class Filler:
                         cells[self.layout.columns[key(p)]] = self.values.value(p, len(out))
                 out[pk] = cells
         if self.form.odd and r.random() < 0.5 and len(self.model.family(root)) > 1:
-            out[2**40 + 7] = {"Z_PK": 2**40 + 7, "Z_ENT": r.choice((None, 9999)), "Z_OPT": 1}
+            out[STRAY] = {"Z_PK": STRAY, "Z_ENT": r.choice((None, 9999)), "Z_OPT": 1}
         return out
 
     def relate(self, tables, alone):

@@ -263,20 +263,64 @@ import Testing
     }
   }
 
-  @Test(arguments: 0...17)
-  func `a log of claims that was cut ends with its last whole record`(count: Int) throws {
-    let log = try file(Array(repeating: 0, count: count))
-    var extents: [Extent] = []
-    try ClaimLog.forEach(log, bytes: Int64(count), firstPage: 10) { (_, extent) throws(PageError) in
-      extents.append(extent)
-    }
-    #expect(extents.count == count / 8)
-    #expect(throws: PageError.self) {
-      try ClaimLog.forEach(log, bytes: 800, firstPage: 10) { (_, _) throws(PageError) in }
+  @Test func `nobody is given extents that a cut log of claims had`() throws {
+    let log = try FileDescriptor.open(
+      ScratchFolder.current.appending("claims"), .readWrite, options: [.create, .append],
+      permissions: .ownerReadWrite)
+    try log.closeAfter {
+      let first = ClaimLog(descriptor: log, firstPage: 10)
+      let extents = [try first.nextExtent(), try first.nextExtent(), try first.nextExtent()]
+      #expect(extents.map(\.first) == [10, 266, 522])
+      #expect(first.taken == [Extent(first: 10, count: 768)])
+      try log.resize(to: 1)
+      try ClaimLog.lengthen(log, firstPage: 10, to: 778)
+      #expect(try ClaimLog(descriptor: log, firstPage: 10).nextExtent().first == 778)
+      // A log that is long enough stays as it is.
+      try ClaimLog.lengthen(log, firstPage: 10, to: 11)
+      #expect(try ClaimLog(descriptor: log, firstPage: 10).nextExtent().first == 1034)
     }
     #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(index: .max >> 9, firstPage: 10) }
+    #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(index: .max, firstPage: 10) }
+    #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(index: -1, firstPage: 10) }
     #expect(throws: PageError(.fileFull)) { try ClaimLog.extent(index: 0, firstPage: .max) }
-    try log.close()
+  }
+
+  @Test(arguments: [nil, 8193, 12_287, 12_288, 300 * 4096 + 17, 301 * 4096])
+  func `pages agree with their checksums unless a bit of one changes`(place: Int?) throws {
+    let folder = ScratchFolder.current
+    func make(_ name: String) throws -> FileDescriptor {
+      try FileDescriptor.open(
+        folder.appending(name), .readWrite, options: [.create, .truncate],
+        permissions: .ownerReadWrite)
+    }
+    let (pages, list) = (try make("pages"), try make("list"))
+    let sums = PageSums(RunFile(list))
+    let writer = ExtentWriter(
+      file: PageFile(pages), source: PagePool(holes: [], end: 3),
+      pointers: PointerMap(PageFile(pages)), sums: sums)
+    for number in 0..<300 {
+      let (_, memory) = try writer.reserve()
+      memory.storeBytes(of: UInt64(number), as: UInt64.self)
+    }
+    // A page of an extent that is in the file already.
+    var page = [UInt8](repeating: 7, count: 4096)
+    try writer.write(3, bytes: page)
+    _ = try writer.finish()
+    let lists = try sums.finish()
+    #expect(lists.rewritten.count == 1)
+    #expect(try PageSums.agree(lists, shard: list, with: pages))
+    guard let place else {
+      try pages.resize(to: 4096 * 100)
+      #expect(throws: PageError.self) { try PageSums.agree(lists, shard: list, with: pages) }
+      return
+    }
+    page = [0]
+    try page.withUnsafeMutableBytes { byte in
+      _ = try pages.read(fromAbsoluteOffset: Int64(place), into: byte)
+      byte[0] ^= 1 << UInt8(place % 8)
+      _ = try pages.write(toAbsoluteOffset: Int64(place), UnsafeRawBufferPointer(byte))
+    }
+    #expect(try !PageSums.agree(lists, shard: list, with: pages))
   }
 
   @Test(arguments: [0, 1, 99])

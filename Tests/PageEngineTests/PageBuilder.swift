@@ -32,7 +32,7 @@ final class PageBuilder {
     logPath = store.folder.appending("claims")
     for order in 1...2 {
       let log = try make("claims", [.create, .append])
-      claims.append(try ClaimLog(descriptor: log, firstPage: firstPage, order: UInt32(order)))
+      claims.append(ClaimLog(descriptor: log, firstPage: firstPage))
       writers.append(
         ExtentWriter(
           file: PageFile(result), source: claims[order - 1], pointers: pointers,
@@ -53,9 +53,9 @@ final class PageBuilder {
     let holes = try writers.flatMap { try $0.finish() }
     let log = try FileDescriptor.open(logPath, .readOnly)
     let taken = try log.closeAfter {
-      try log.seek(offset: 0, from: .end) / Int64(ClaimLog.recordSize)
+      try log.seek(offset: 0, from: .end)
     }
-    let end = try ClaimLog.extent(index: Int(taken), firstPage: firstPage).first
+    let end = try ClaimLog.extent(index: taken, firstPage: firstPage).first
     let skeletonRest = Extent(
       first: skeleton.pageCount + 1, count: firstPage - skeleton.pageCount - 1)
     let pool = PagePool(holes: holes + [skeletonRest], end: end)

@@ -126,7 +126,9 @@ struct StageRun {
       launcher: launcher, workers: request.workers, status: reporter.status, logger: logger)
     let beside = try engine.accompany(paths)
     defer { beside?.stop() }
-    return try await pool.run(resuming: documents, of: saved.plan, reporter: reporter)
+    return try await pool.run(resuming: documents, of: saved.plan, reporter: reporter) {
+      try engine.takesUp($0, in: paths)
+    }
   }
 
   // MARK: From shards to the store

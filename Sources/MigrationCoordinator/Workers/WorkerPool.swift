@@ -115,13 +115,17 @@ struct WorkerPool {
 
 extension WorkerPool {
   /// Runs the orders that no earlier run has completed, and returns the results of all.
+  ///
+  /// - Parameter isWhole: whether what belongs to a manifest besides its shard is as it was
+  ///   written.
   func run(
-    resuming documents: [WorkOrderDocument], of plan: MigrationPlan, reporter: ProgressReporter
+    resuming documents: [WorkOrderDocument], of plan: MigrationPlan, reporter: ProgressReporter,
+    isWhole: (ShardManifest) throws -> Bool
   ) async throws -> [Result] {
     var found: [Result] = []
     var missing: [WorkOrderDocument] = []
     for document in documents {
-      if let manifest = try Self.finishedManifest(of: document) {
+      if let manifest = try Self.finishedManifest(of: document), try isWhole(manifest) {
         found.append(.init(manifest: manifest, attempts: manifest.attempt))
       } else {
         missing.append(document)
@@ -139,7 +143,7 @@ extension WorkerPool {
     else { return nil }
     let shard = FilePath(document.manifest).removingLastComponent().appending(manifest.shard)
     guard try Files.fileStatusIfPresent(shard)?.size == manifest.bytes,
-      manifest.engine == document.engine
+      manifest.engine == document.engine, try Checksum.of(file: shard) == manifest.shardChecksum
     else { return nil }
     // A full verification needs digests, which an interrupted migration may not have made.
     return manifest.digestsRows || !document.digestsRows ? manifest : nil

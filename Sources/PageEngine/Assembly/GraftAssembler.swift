@@ -115,22 +115,23 @@ struct GraftAssembler {
 
   // MARK: Pages
 
-  /// All pages that nobody uses: what workers left, and what dead ones had taken.
+  /// All pages that nobody uses: what workers left, and extents that no manifest lists.
   private func pool(
     placed: borrowing PlacedPages, result: FileDescriptor
   ) throws -> PagePool {
-    let done = Set(
-      placed.shards.map { ClaimLog.Claim(order: UInt32($0.order), serial: $0.pages.serial) })
     var holes = placed.shards.flatMap(\.pages.unused)
-    var end = layout.firstPage
-    let log = try Files.open(paths.claims, mode: .readOnly)
-    try log.closeAfter {
-      let bytes = try Files.fileStatus(of: log).size
-      try ClaimLog.forEach(log, bytes: bytes, firstPage: layout.firstPage) { claim, extent in
-        if !done.contains(claim) { holes.append(extent) }
-        end = extent.first + extent.count
+    let end = try ClaimLog.extent(
+      index: Files.fileStatus(paths.claims).size, firstPage: layout.firstPage
+    ).first
+    var next = layout.firstPage
+    for extent in placed.shards.flatMap(\.pages.extents).sorted(by: { $0.first < $1.first }) {
+      guard extent.first >= next, extent.first + extent.count <= end else {
+        throw PageError(.miswritten(page: extent.first), file: paths.claims)
       }
+      if extent.first > next { holes.append(Extent(first: next, count: extent.first - next)) }
+      next = extent.first + extent.count
     }
+    if end > next { holes.append(Extent(first: next, count: end - next)) }
     let skeleton = try StoreHeader(of: paths.skeleton).pageCount
     if skeleton + 1 < layout.firstPage {
       holes.append(Extent(first: skeleton + 1, count: layout.firstPage - skeleton - 1))

@@ -9,6 +9,10 @@ package final class ExtentWriter {
   private var used: UInt32 = 0
   /// Whether pages that were handed out are not written yet.
   private var isDirty = false
+  /// Receives the checksums of all pages; nil where nobody asks for them.
+  let sums: PageSums?
+  /// How many pages of the extent are summed up.
+  private var summed: UInt32 = 0
   /// Pages of finished extents that nobody uses.
   private var leftovers: [Extent] = []
 
@@ -16,8 +20,9 @@ package final class ExtentWriter {
   /// finished.
   package init(
     file: PageFile, source: any ExtentSource, pointers: any PointerMapping,
-    isBehind: Bool = false
+    isBehind: Bool = false, sums: PageSums? = nil
   ) {
+    self.sums = sums
     self.pointers = pointers
     self.source = source
     output = ExtentOutput(file: file, isBehind: isBehind)
@@ -54,6 +59,7 @@ package final class ExtentWriter {
   /// Writes a page that is not in memory, or no more.
   func write(_ page: UInt32, bytes: UnsafeRawPointer) throws(PageError) {
     try output.write(page, bytes: bytes)
+    try sums?.addAgain(page, bytes: bytes)
   }
 
   /// Has the file hold a page that may be in memory still.
@@ -72,7 +78,7 @@ package final class ExtentWriter {
     if let ahead { leftovers.append(ahead) }
     ahead = nil
     extent = Extent(first: 0, count: 0)
-    used = 0
+    (used, summed) = (0, 0)
     defer { leftovers = [] }
     return leftovers
   }
@@ -87,7 +93,7 @@ package final class ExtentWriter {
     try flush()
     if let ahead { extent = ahead } else { extent = try takeExtent() }
     ahead = nil
-    used = 0
+    (used, summed) = (0, 0)
     try output.turn(to: extent)
     skipReserved()
   }
@@ -111,6 +117,18 @@ package final class ExtentWriter {
     while used < extent.count, PageGeometry.isReserved(extent.first + used) { used += 1 }
   }
 
+  private func sumUp(_ pages: Range<UInt32>) throws(PageError) {
+    guard let sums else { return }
+    for page in pages {
+      if page - extent.first < summed {
+        try sums.addAgain(page, bytes: slot(page))
+      } else {
+        try sums.add(page, bytes: slot(page))
+      }
+    }
+    summed = max(summed, pages.upperBound - extent.first)
+  }
+
   /// Writes the reserved pages, around those that belong to the pointer map or to the locks.
   private func flush() throws(PageError) {
     guard isDirty else { return }
@@ -124,6 +142,7 @@ package final class ExtentWriter {
       }
       var stop = start
       while stop < end && !PageGeometry.isReserved(stop) { stop += 1 }
+      try sumUp(start..<stop)
       let count = Int(stop - start)
       try output.write(
         UnsafeRawBufferPointer(start: slot(start), count: count * PageGeometry.pageSize),

@@ -110,87 +110,57 @@ package protocol PointerMapping: AnyObject {
 
 /// Extents of one file for several processes: a log to which each appends what it takes.
 ///
-/// An appended record and the place where it landed are one step in the kernel, so two writers
-/// never take the same extent, and the log has the pages that a dead writer left.
+/// An appended byte and the place where it landed are one step in the kernel, so two writers never
+/// take the same extent, and no record is ever half there. What the bytes say does not matter:
+/// whose an extent is stands in the manifests, and the others are free.
 package final class ClaimLog: ExtentSource {
-  /// Who took an extent.
-  package struct Claim: Hashable, Sendable {
-    /// The number of the work order.
-    package var order: UInt32
-    /// How many extents were taken when the writer began: of two that wrote for one order, whether
-    /// in one run or in two, and took any, each has its own.
-    package var serial: UInt32
-
-    /// Makes the claim of a worker of an order.
-    package init(order: UInt32, serial: UInt32) {
-      self.order = order
-      self.serial = serial
-    }
-  }
-
-  /// The bytes of a record: order and serial, little-endian, four bytes each.
-  package static let recordSize = 8
-
   private let descriptor: FileDescriptor
   private let firstPage: UInt32
-  /// What this writer's records say.
-  package let claim: Claim
+  /// The extents that this writer took, neighbours as one.
+  package private(set) var taken: [Extent] = []
 
   /// Takes the descriptor of the log, opened for appending by nobody else.
-  package init(
-    descriptor: FileDescriptor, firstPage: UInt32, order: UInt32
-  ) throws(PageError) {
+  package init(descriptor: FileDescriptor, firstPage: UInt32) {
     self.descriptor = descriptor
     self.firstPage = firstPage
-    do {
-      let bytes = try descriptor.seek(offset: 0, from: .end)
-      claim = Claim(order: order, serial: UInt32(clamping: bytes / Int64(Self.recordSize)))
-    } catch {
-      throw PageError(
-        .read((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
-    }
   }
 
-  /// Appends a record to the log, and takes the extent that its place in the log means.
+  /// Appends a byte to the log, and takes the extent that its place in the log means.
   package func nextExtent() throws(PageError) -> Extent {
-    var record = (claim.order, claim.serial)
     let end: Int64
     do {
-      let written = try withUnsafeBytes(of: &record) { try descriptor.write($0) }
-      guard written == Self.recordSize else { throw Errno.noSpace }
+      var record: UInt8 = 1
+      guard try withUnsafeBytes(of: &record, { try descriptor.write($0) }) == 1 else {
+        throw Errno.noSpace
+      }
       end = try descriptor.seek(offset: 0, from: .current)
     } catch {
       throw PageError(
         .write((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
     }
-    return try Self.extent(index: Int(end) / Self.recordSize - 1, firstPage: firstPage)
-  }
-
-  /// The extent that a record of the log stands for.
-  package static func extent(
-    index: Int, firstPage: UInt32
-  ) throws(PageError) -> Extent {
-    let first = Int64(firstPage) + Int64(index) * Int64(Extent.length)
-    guard index >= 0, first < Int64(UInt32.max) - 1024 else { throw PageError(.fileFull) }
-    return Extent(first: UInt32(first))
-  }
-
-  /// Reads a log, but for a last record that was cut off.
-  package static func forEach(
-    _ log: FileDescriptor, bytes: Int64, firstPage: UInt32,
-    body: (Claim, Extent) throws(PageError) -> Void
-  ) throws(PageError) {
-    let count = bytes / Int64(recordSize)
-    let reader = SectionReader(
-      descriptor: log,
-      sections: [Section(offset: 0, bytes: count * Int64(recordSize), count: count)])
-    var index = 0
-    while let record = try reader.next(recordSize) {
-      let claim = Claim(
-        order: record.loadUnaligned(as: UInt32.self),
-        serial: record.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-      try body(claim, try extent(index: index, firstPage: firstPage))
-      index += 1
+    let extent = try Self.extent(index: end - 1, firstPage: firstPage)
+    if let last = taken.last, last.first + last.count == extent.first {
+      taken[taken.count - 1].count += extent.count
+    } else {
+      taken.append(extent)
     }
+    return extent
+  }
+
+  /// The extent that a byte of the log stands for; for the length of the log, the next one.
+  package static func extent(index: Int64, firstPage: UInt32) throws(PageError) -> Extent {
+    let (offset, overflow) = index.multipliedReportingOverflow(by: Int64(Extent.length))
+    guard index >= 0, !overflow, offset < Int64(UInt32.max) - 1024 - Int64(firstPage) else {
+      throw PageError(.fileFull)
+    }
+    return Extent(first: firstPage + UInt32(offset))
+  }
+
+  /// Makes a log long enough that nobody is given extents before `page` any more.
+  package static func lengthen(
+    _ log: FileDescriptor, firstPage: UInt32, to page: UInt32
+  ) throws {
+    let count = (Int64(page) - Int64(firstPage) + Int64(Extent.length) - 1) / Int64(Extent.length)
+    if try log.seek(offset: 0, from: .end) < count { try log.resize(to: count) }
   }
 }

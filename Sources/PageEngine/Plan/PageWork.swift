@@ -124,9 +124,9 @@ package struct PageIndex: Hashable, Codable, Sendable {
 
 /// What a worker left in the pages of the store under assembly, and in its shard.
 package struct PageShard: Hashable, Codable, Sendable {
-  /// With the number of the order, the claim under which the worker took extents.
-  package var serial: UInt32
-  /// Pages that the worker took and did not need.
+  /// The extents that the worker took, neighbours as one.
+  package var extents: [Extent]
+  /// Pages of them that the worker did not need.
   package var unused: [Extent]
   /// What the pointer map has to say of the others, as `PointerList` wrote it.
   package var pointers: [Section]
@@ -136,14 +136,17 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var digestsRows: Bool
   /// Indexes that came from the source, by name.
   package var moved: [String: MovedIndex] = [:]
+  /// The checksums of the pages that were written.
+  package var sums = PageSums.Lists()
   /// Whether a b-tree turned out not to be movable: the work has to be done without moves.
   package var isUnmovable = false
 
   /// Makes what a worker left where nothing was moved.
   package init(
-    serial: UInt32, unused: [Extent], pointers: [Section], pieces: [PagePiece], digestsRows: Bool
+    extents: [Extent], unused: [Extent], pointers: [Section], pieces: [PagePiece],
+    digestsRows: Bool
   ) {
-    self.serial = serial
+    self.extents = extents
     self.digestsRows = digestsRows
     self.unused = unused
     self.pointers = pointers
