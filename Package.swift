@@ -134,10 +134,11 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "Expressions", "KeyedArchives", "LMDB", "Mapping", "MappingFiles", "MigrationCoordinator",
-        "MigrationEngine", "MigrationStatus", "MigrationWorker", "ModelFiles", "ObjectMigration",
-        "ObjectModel", "PageEngine", "Planning", "RowPrograms", "Schema", "StoreFormat",
-        "StoreGenerator", "Survey", "SystemCalls", "Verification", .logging, .systemPackage,
+        "EngineList", "Expressions", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
+        "MigrationCoordinator", "MigrationEngine", "MigrationStatus", "MigrationWorker",
+        "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Planning", "RowPrograms",
+        "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls", "Verification",
+        .logging, .systemPackage,
       ]),
     .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
     .executableTarget(

@@ -10,6 +10,11 @@ package enum EngineList {
   private static let all: [any MigrationEngine.Type] = [
     SQLEngine.self, PageEngine.self, ObjectEngine.self,
   ]
+  /// The engine that covers all rows, and is used where no other one is chosen.
+  package static let standard: any MigrationEngine.Type = SQLEngine.self
+
+  /// The names of all engines, which `--engine` takes.
+  package static var names: [EngineName] { all.map { $0.name } }
 
   /// The engine with a name, nil if there is none.
   package static func engine(named name: EngineName) -> (any MigrationEngine.Type)? {
@@ -26,7 +31,7 @@ package enum EngineList {
     package var engine: any MigrationEngine.Type
     /// Why it was chosen, as the end of a sentence.
     package var reason: String
-    /// Why the page engine was not used although it was asked for, nil otherwise.
+    /// Why the engine that was asked for was not used, nil otherwise.
     package var refusal: String?
   }
 
@@ -42,27 +47,33 @@ package enum EngineList {
           ? "it was asked for"
           : "a mapping model computes, splits or joins objects, or names a policy")
     }
-    let refusal = PageEngine.refusal(of: stage)
-    switch wish {
-    case SQLEngine.name: return Choice(engine: SQLEngine.self, reason: "it was asked for")
-    case PageEngine.name:
-      guard let refusal else {
-        return Choice(engine: PageEngine.self, reason: "it was asked for")
+    if let wanted = rowEngine(wish: wish) {
+      guard let refusal = wanted.refusal(of: stage) else {
+        return Choice(engine: wanted, reason: "it was asked for")
       }
-      return Choice(engine: SQLEngine.self, reason: refusal, refusal: refusal)
-    default:
-      let isLarge = stage.survey.access.fingerprint.bytes >= worthwhileBytes
-      guard isLarge, refusal == nil else {
-        return Choice(engine: SQLEngine.self, reason: refusal ?? "the store is small")
-      }
-      return Choice(engine: PageEngine.self, reason: "the store is large")
+      return Choice(engine: standard, reason: refusal, refusal: refusal)
     }
+    let refusal = PageEngine.refusal(of: stage)
+    let isLarge = stage.survey.access.fingerprint.bytes >= worthwhileBytes
+    guard isLarge, refusal == nil else {
+      return Choice(engine: standard, reason: refusal ?? "the store is small")
+    }
+    return Choice(engine: PageEngine.self, reason: "the store is large")
   }
+
+  /// The engine that is asked for by name to make rows; nil leaves the choice to the size.
+  private static func rowEngine(wish: EngineName?) -> (any MigrationEngine.Type)? {
+    wish.flatMap { makesObjects(wish: $0) ? nil : engine(named: $0) }
+  }
+
+  /// Whether mapping models are asked to be executed object by object, even if rows would do.
+  package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
   /// The size of a stage's shards in tenths of the source, estimated before the stage is assessed.
   package static func shardTenths(byRows: Bool, sourceBytes: Int64, wish: EngineName?) -> Int64 {
-    let isLarge =
-      wish == PageEngine.name || (wish != SQLEngine.name && sourceBytes >= worthwhileBytes)
-    return byRows && isLarge ? PageEngine.shardTenths : SQLEngine.shardTenths
+    guard byRows else { return ObjectEngine.shardTenths }
+    let bySize: any MigrationEngine.Type =
+      sourceBytes >= worthwhileBytes ? PageEngine.self : standard
+    return (rowEngine(wish: wish) ?? bySize).shardTenths
   }
 }

@@ -11,9 +11,9 @@ extension StoreMigration {
   ///
   /// A store with changes in its `-wal` is copied to a temporary folder.
   ///
-  /// - Parameter target: the model to migrate to, if it was read before; nil reads it. - Throws:
-  ///   `MigrationFailure`, if that cannot be found out, for example because the store's model or a
-  ///   route to the target is missing. What is found out and prevents the migration is
+  /// - Parameter target: the model to migrate to, if it was read before; nil reads it.
+  /// - Throws: `MigrationFailure`, if that cannot be found out, for example because the store's
+  ///   model or a route to the target is missing. What is found out and prevents the migration is
   ///   ``Preparation/refusal``.
   public func prepare(for target: MigrationTarget? = nil) async throws -> Preparation {
     try WorkerDispatch.requireNoWorker()
@@ -146,21 +146,18 @@ extension StoreMigration.Preparation {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
     }
     let engine = preview.engine
-    self.engine = engine.flatMap { StoreMigration.Engine(rawValue: $0.kind.rawValue) }
+    self.engine = engine.map { StoreMigration.Engine(name: $0.name) }
     engineReason = engine?.reason
     (rows, bytes) = (preview.plan?.rows ?? 0, preview.plan?.bytes ?? 0)
     diskNeeded = preview.isNeeded ? preview.diskNeed.bytes : 0
     seconds =
-      Double(bytes) / (Self.pace(writingPages: preview.writesPages) * Double(max(1, workers)))
+      Double(bytes) / (preview.bytesPerSecond * Double(max(1, workers)))
       + 0.05
     expectedDuration = preview.plan == nil || !preview.isNeeded ? nil : .seconds(seconds)
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
   }
-
-  /// Source bytes per second and worker, measured on two cores and a fast disk.
-  private static func pace(writingPages: Bool) -> Double { writingPages ? 800e6 : 40e6 }
 
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {
     do {

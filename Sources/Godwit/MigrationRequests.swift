@@ -27,7 +27,7 @@ extension StoreMigration {
     request.keepsRecord = keepsRecord
     request.copiesIfCurrent = copiesIfCurrent
     request.namesVersions = namesVersions
-    request.engine = MigrationRequest.Engine(rawValue: engine.rawValue) ?? .auto
+    request.engine = engine.name
     request.logsSQL = logsSQL
     request.take(routing)
     return request

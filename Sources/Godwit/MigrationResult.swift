@@ -51,7 +51,7 @@ extension StoreMigration {
     /// The first violations.
     public var violations: [Violation] { core.firstViolations.map { Violation($0) } }
     /// The engine of the last stage, nil if there was nothing to do.
-    public var engine: Engine? { core.engine.flatMap { Engine(rawValue: $0.rawValue) } }
+    public var engine: Engine? { core.engine.map { Engine(name: $0) } }
     /// Why another engine was used than the one asked for, nil otherwise.
     public var engineReason: String? { core.engineDeclined }
     /// External binary data files that the store refers to and that do not exist.

@@ -1,5 +1,7 @@
+import EngineList
 public import Foundation
 public import Logging
+import Planning
 public import SystemPackage
 
 /// A migration of a Core Data SQLite store to another version of its model.
@@ -127,15 +129,34 @@ public struct StoreMigration: Sendable {
   }
 
   /// The engines that make the rows of a result.
-  public enum Engine: String, Hashable, Sendable, CaseIterable {
+  public struct Engine: RawRepresentable, Hashable, Sendable, CaseIterable {
     /// Pages if they cover the migration and the store is large enough, SQL otherwise.
-    case automatic = "auto"
+    public static let automatic = Self(name: nil)
     /// Always SQL.
-    case sql
+    public static let sql = Self(name: EngineName(rawValue: "sql"))
     /// Pages wherever they cover the migration.
-    case pages
+    public static let pages = Self(name: EngineName(rawValue: "pages"))
     /// Mapping models object by object, even if rows would do.
-    case objects
+    public static let objects = Self(name: EngineName(rawValue: "objects"))
+
+    /// `automatic`, and all engines that there are.
+    public static var allCases: [Self] { [automatic] + EngineList.names.map { Self(name: $0) } }
+
+    /// The name of the engine in requests, nil for `automatic`.
+    let name: EngineName?
+
+    init(name: EngineName?) { self.name = name }
+
+    /// Finds the engine by the name that `--engine` takes; nil if no engine has it.
+    public init?(rawValue: String) {
+      guard let engine = Self.allCases.first(where: { $0.rawValue == rawValue }) else {
+        return nil
+      }
+      self = engine
+    }
+
+    /// The name that `--engine` takes.
+    public var rawValue: String { name?.rawValue ?? "auto" }
   }
 
   /// Which losses are accepted.

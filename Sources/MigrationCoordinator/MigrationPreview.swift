@@ -21,12 +21,12 @@ package struct MigrationPreview: Sendable {
   package let plan: MigrationPlan?
   /// The engine of the first stage and why it was chosen; nil if no migration is needed or
   /// possible.
-  package let engine: (kind: MigrationRequest.Engine, reason: String)?
+  package let engine: (name: EngineName, reason: String)?
   /// The disk space that the whole migration would take.
   package let diskNeed: DiskNeed
 
-  /// Whether workers would write b-tree pages of the result itself.
-  package var writesPages: Bool { engine?.kind == .pages }
+  /// The source bytes that a worker is expected to migrate in a second.
+  package let bytesPerSecond: Double
   /// The contents of the store.
   package var survey: StoreSurvey { prepared.survey }
   /// Whether the store's model differs from the target's.
@@ -66,17 +66,17 @@ package struct MigrationPreview: Sendable {
     var choice: EngineList.Choice?
     if let assessment, assessment.work != nil {
       let input = StageInput(request: request, survey: survey, assessment: assessment)
-      let chosen = EngineList.choose(for: input, wish: request.engine.wish)
+      let chosen = EngineList.choose(for: input, wish: request.engine)
       if assessment.rows != nil { plan = try chosen.engine.planned(input, under: nil).1 }
       choice = chosen
     }
     self.plan = plan
-    engine = choice.flatMap { choice in
-      MigrationRequest.Engine(rawValue: choice.engine.name.rawValue).map { ($0, choice.reason) }
-    }
+    engine = choice.map { ($0.engine.name, $0.reason) }
+    let type = choice?.engine ?? EngineList.standard
+    bytesPerSecond = type.bytesPerSecond
     diskNeed = DiskNeed(
       sourceBytes: survey.access.fingerprint.bytes, stages: prepared.stages.count,
-      shardTenths: choice?.engine.shardTenths ?? 14)
+      shardTenths: type.shardTenths)
   }
 
   /// Checks that nothing is known now that would prevent the migration.

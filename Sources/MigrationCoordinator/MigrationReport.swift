@@ -134,7 +134,7 @@ package struct MigrationReport: Codable, Sendable {
   /// The work orders of the last stage, by number.
   package var workOrders: [Order] = []
   /// The engine of the last stage, nil if there was nothing to do.
-  package var engine: MigrationRequest.Engine?
+  package var engine: EngineName?
   /// Why another engine was used than the one asked for.
   package var engineDeclined: String?
   /// The losses of all stages, with their final causes.

@@ -1,5 +1,6 @@
+import EngineList
 package import ObjectMigration
-import Planning
+package import Planning
 import StoreFormat
 package import Survey
 import SystemCalls
@@ -9,27 +10,6 @@ package import SystemPackage
 package struct MigrationRequest: Sendable {
   /// The journal mode of the result, `PRAGMA journal_mode`.
   package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
-
-  /// Which engine makes the rows of the result.
-  package enum Engine: String, Codable, Sendable, CaseIterable {
-    /// Pages if they cover the stage and the store is large enough, SQL otherwise.
-    case auto
-    /// `INSERT … SELECT` into shards, merged by SQL.
-    case sql
-    /// Pages wherever they cover the stage.
-    case pages
-    /// Objects one by one wherever a mapping model is given, even if rows would do.
-    case objects
-
-    /// The engine to prefer wherever it covers a stage; nil leaves the choice to the size of the
-    /// store.
-    var wish: EngineName? {
-      switch self {
-      case .auto: nil
-      case .sql, .pages, .objects: EngineName(rawValue: rawValue)
-      }
-    }
-  }
 
   /// The store to migrate.
   package var store: FilePath
@@ -67,8 +47,9 @@ package struct MigrationRequest: Sendable {
   package var restarts = false
   /// Whether workers log their SQL statements.
   package var logsSQL = false
-  /// The engine to use.
-  package var engine = Engine.auto
+  /// The engine to prefer wherever it covers a stage; nil leaves the choice to the size of the
+  /// store.
+  package var engine: EngineName?
   /// Whether the outcome is recorded beside the store, see docs/status-file.md.
   package var keepsRecord = false
 
@@ -151,6 +132,7 @@ package struct MigrationRequest: Sendable {
   /// The class names of policies that declare their objects independent; nil if mapping models are
   /// always executed object by object.
   var independentPolicies: Set<String>? {
-    engine == .objects ? nil : Set(policies.filter { $0.value().objectsAreIndependent }.keys)
+    EngineList.makesObjects(wish: engine)
+      ? nil : Set(policies.filter { $0.value().objectsAreIndependent }.keys)
   }
 }

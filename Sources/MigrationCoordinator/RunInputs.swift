@@ -32,7 +32,7 @@ struct RunInputs: ResumableFile, Hashable {
       + steps.map(\.destination.hashes.checksum)
     mappings = steps.map { $0.mappings.map(\.mapping) }
     options = [
-      "--engine": request.engine.rawValue,
+      "--engine": request.engine?.rawValue ?? "auto",
       "--validation": request.validation.rawValue,
       "--range-rows": request.rangeRows.map { "\($0)" } ?? "",
       "--join-table": request.joinTables.joined(separator: " "),

@@ -13,6 +13,9 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The size of the shards in tenths of the source (docs/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
+  /// Source bytes per second and worker, measured on two cores and a fast disk.
+  static var bytesPerSecond: Double { get }
+
   /// Why the engine does not cover a stage, as the end of a sentence; nil if it does.
   static func refusal(of stage: StageInput) -> String?
 
@@ -83,6 +86,8 @@ package protocol Accompaniment: Sendable {
 }
 
 extension MigrationEngine {
+  /// By default as fast as SQL.
+  package static var bytesPerSecond: Double { 40e6 }
   /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   /// By default there are no files besides shards and manifests.

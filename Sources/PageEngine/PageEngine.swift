@@ -12,6 +12,8 @@ package struct PageEngine: MigrationEngine {
   package static let name = EngineName(rawValue: "pages")
   /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
+  /// 800 MB: most pages are moved, or written once (docs/performance.md).
+  package static let bytesPerSecond = 800e6
 
   private var layout: PageLayout
 

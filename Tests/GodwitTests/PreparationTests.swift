@@ -54,6 +54,14 @@ import Testing
     #expect(try await given.failure(of: given.migration()).reasons == refusal.reasons)
   }
 
+  @Test func `every engine is known by the name that the tool takes`() {
+    let engines = StoreMigration.Engine.allCases
+    #expect(engines == [.automatic, .sql, .pages, .objects])
+    #expect(engines.map(\.rawValue) == ["auto", "sql", "pages", "objects"])
+    #expect(engines.map { StoreMigration.Engine(rawValue: $0.rawValue) } == engines)
+    #expect(StoreMigration.Engine(rawValue: "none") == nil)
+  }
+
   @Test func `a store that has the model needs nothing`() async throws {
     let given = try GivenStore(Model.note)
     let target = try MigrationTarget([given.model])

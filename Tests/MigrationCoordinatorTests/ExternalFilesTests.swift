@@ -1,6 +1,7 @@
 import Expressions
 import GRDB
 import ObjectModel
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -48,7 +49,7 @@ import Testing
   }
 
   @Test(
-    arguments: [MigrationRequest.Engine.sql, .pages],
+    arguments: [EngineName.sql, .pages],
     [
       "",
       // The names lie in chains now.
@@ -56,7 +57,7 @@ import Testing
       "DELETE FROM ZPHOTO WHERE Z_PK % 7 = 0; UPDATE ZSCAN SET ZIMAGE = X'0199' WHERE Z_PK % 5 = 0",
     ])
   func `the files that rows name come along, of moved rows and of others`(
-    engine: MigrationRequest.Engine, change: String
+    engine: EngineName, change: String
   ) async throws {
     let given = try GivenMigration(
       from: Self.model(), to: Self.model(.mandatory("color", default: .string("red"))), rows: 900)

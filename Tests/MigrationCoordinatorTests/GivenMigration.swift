@@ -17,6 +17,12 @@ import Testing
 
 @testable import MigrationCoordinator
 
+extension EngineName {
+  static let sql = Self(rawValue: "sql")
+  static let pages = Self(rawValue: "pages")
+  static let objects = Self(rawValue: "objects")
+}
+
 /// A store of one model and the file of another, in a folder of their own.
 struct GivenMigration {
   let folder: FilePath

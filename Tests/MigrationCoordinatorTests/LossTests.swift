@@ -167,9 +167,9 @@ import Testing
     #expect(try account(report, "Other").dropped.isEmpty)
   }
 
-  @Test(arguments: [MigrationRequest.Engine.sql, .pages, .objects])
+  @Test(arguments: [EngineName.sql, .pages, .objects])
   func `a forgotten attribute is refused by every engine`(
-    engine: MigrationRequest.Engine
+    engine: EngineName
   ) async throws {
     var given = try given()
     given.change("Other") {
@@ -193,9 +193,9 @@ import Testing
       } == true)
   }
 
-  @Test(arguments: [MigrationRequest.Engine.sql, .objects])
+  @Test(arguments: [EngineName.sql, .objects])
   func `a copy copies what its file does not list`(
-    engine: MigrationRequest.Engine
+    engine: EngineName
   ) async throws {
     var given = try given()
     for entity in ["Other", "Card", "Reader"] {
@@ -239,9 +239,9 @@ import Testing
     #expect(losses.map(\.cause) == [.unmappedProperty])
   }
 
-  @Test(arguments: [MigrationRequest.Engine.sql, .pages, .objects])
+  @Test(arguments: [EngineName.sql, .pages, .objects])
   func `accounts that do not add up swap nothing`(
-    engine: MigrationRequest.Engine
+    engine: EngineName
   ) async throws {
     let given = try given()
     var request = try given.request()

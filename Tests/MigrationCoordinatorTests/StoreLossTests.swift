@@ -73,9 +73,9 @@ import Testing
 
   private static let lonely = Entity("Lonely", [.optional("word")])
 
-  @Test(arguments: [MigrationRequest.Engine.sql, .pages])
+  @Test(arguments: [EngineName.sql, .pages])
   func `rows of no entity are refused with their keys, and left where that is allowed`(
-    engine: MigrationRequest.Engine
+    engine: EngineName
   ) async throws {
     let given = try GivenMigration(
       from: ManagedObjectModel(Self.lonely),

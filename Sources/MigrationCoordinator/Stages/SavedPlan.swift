@@ -17,7 +17,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
   var sourceModel: String
   var destinationModel: String
   var rangeRows: Int64?
-  var engine: MigrationRequest.Engine
+  var engine: EngineName?
   /// The mapping models and whether objects are validated, nil without mapping models.
   var objects: Objects?
 

@@ -43,7 +43,7 @@ struct StageRun {
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
     let input = StageInput(request: request, survey: survey, assessment: assessment)
-    let choice = EngineList.choose(for: input, wish: request.engine.wish)
+    let choice = EngineList.choose(for: input, wish: request.engine)
     let engine = choice.engine
     var outcome: Outcome
     do {
@@ -162,7 +162,7 @@ struct StageRun {
     if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
       try judge(ViolationList(inStore: paths.result, of: assessment.destination), report: &report)
     }
-    report.engine = MigrationRequest.Engine(rawValue: saved.engineName.rawValue)
+    report.engine = saved.engineName
     report.movedTables = assembled.movedTables
     report.rows = assembled.rows
     report.danglingReferences = assembled.danglingReferences

@@ -243,7 +243,7 @@ extension Stage {
   /// The size of its shards in tenths of the source, as far as the engine is known beforehand.
   fileprivate func shardTenths(_ request: MigrationRequest, survey: StoreSurvey) -> Int64 {
     EngineList.shardTenths(
-      byRows: isByRows, sourceBytes: survey.access.fingerprint.bytes, wish: request.engine.wish)
+      byRows: isByRows, sourceBytes: survey.access.fingerprint.bytes, wish: request.engine)
   }
 
   /// Whether its rows are made by programs.
