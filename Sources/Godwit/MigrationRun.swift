@@ -7,9 +7,9 @@ extension StoreMigration {
   /// unchanged; the work done so far remains in the work folder, and the next `run()` takes it over
   /// (``hasInterruptedRun``, ``Result/resumed``).
   ///
-  /// - Parameter progress: is called about ten times a second, on any thread. - Throws:
-  ///   `MigrationFailure`, or `CancellationError` if the task was cancelled. The store is unchanged
-  ///   then.
+  /// - Parameter progress: is called about ten times a second, on any thread.
+  /// - Throws: `MigrationFailure`, or `CancellationError` if the task was cancelled. The store is
+  ///   unchanged then.
   @discardableResult
   public func run(
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }

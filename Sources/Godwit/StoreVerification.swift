@@ -59,9 +59,9 @@ public struct StoreVerification: Sendable {
 
   /// Compares the stores.
   ///
-  /// - Parameter progress: is called repeatedly, on the calling thread. - Throws:
-  ///   `MigrationFailure`, if the old store or a model cannot be read, or if no route is known.
-  ///   Faults of the new store are differences.
+  /// - Parameter progress: is called repeatedly, on the calling thread.
+  /// - Throws: `MigrationFailure`, if the old store or a model cannot be read, or if no route is
+  ///   known. Faults of the new store are differences.
   public func run(progress: @escaping (Progress) -> Void = { _ in }) async throws -> Report {
     try MigrationFailure.catching {
       guard try Files.fileStatusIfPresent(new) != nil else {

@@ -48,8 +48,8 @@ package struct BinaryPropertyList: Hashable, Sendable {
 
   /// Reads the table and checks that all numbers in it are valid.
   ///
-  /// - Parameter maximumObjects: bounds the memory that a file can claim. - Throws:
-  ///   `PropertyListError`.
+  /// - Parameter maximumObjects: bounds the memory that a file can claim.
+  /// - Throws: `PropertyListError`.
   package init(
     decoding bytes: [UInt8], maximumObjects: Int = 2_000_000
   ) throws(PropertyListError) {

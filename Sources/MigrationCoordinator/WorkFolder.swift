@@ -71,8 +71,8 @@ struct WorkFolder {
 
   /// The mark of the folder, which is written if there is none.
   ///
-  /// - Precondition: the caller holds the lock of the folder. - Throws:
-  ///   `MigrationError.workFolderForeign`, if the folder is of another destination.
+  /// - Precondition: the caller holds the lock of the folder.
+  /// - Throws: `MigrationError.workFolderForeign`, if the folder is of another destination.
   func takeOver(for paths: MigrationPaths, store: FilePath, madeParent: Bool) throws -> Mark {
     guard let mark = try mark() else {
       let mark = Mark(

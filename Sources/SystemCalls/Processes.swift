@@ -119,8 +119,8 @@ package enum Processes {
   /// Has the system send `signal` to this process when its parent ends; to be called first in a
   /// child.
   ///
-  /// - Parameter parent: the identifier of the parent, as the parent passed it on. - Throws:
-  ///   `SystemCallError`, with `.noSuchProcess` if the parent has ended already.
+  /// - Parameter parent: the identifier of the parent, as the parent passed it on.
+  /// - Throws: `SystemCallError`, with `.noSuchProcess` if the parent has ended already.
   package static func dieWithParent(
     _ parent: Int32, signal: Int32 = SIGKILL
   ) throws(SystemCallError) {
