@@ -132,7 +132,7 @@ package struct MappingInference {
           Refusal(
             reason: .incompatibleTypes(source: old.type.name, destination: new.type.name),
             entity: declaring, property: new.name))
-      } else if Self.canOverflow(from: old.type, to: new.type) && !match.old.isAbstract {
+      } else if old.type.canOverflow(as: new.type) && !match.old.isAbstract {
         conditions.append(
           match.condition(
             demand: .valuesFit(attribute: old.name, type: new.type.name), property: new.name))
@@ -148,16 +148,6 @@ package struct MappingInference {
     }
     return PropertyMapping(
       name: new.name, valueExpression: .source(name: old.name, replacingNull: replacement))
-  }
-
-  /// Whether a value of one numeric type may have no place in the other.
-  static func canOverflow(from old: AttributeType, to new: AttributeType) -> Bool {
-    switch (old.numberKind, new.numberKind) {
-    case (_, .boolean), (.boolean, _), (_, .decimal), (.integer, .real): false
-    case (_, .real): new == .float
-    case (.integer, .integer): old.rawValue >= new.rawValue
-    case (.real, .integer), (.decimal, .integer), (nil, _), (_, nil): true
-    }
   }
 
   private mutating func mapRelationships(_ match: PropertyMatch) -> [PropertyMapping] {

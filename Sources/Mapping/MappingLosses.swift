@@ -133,24 +133,12 @@ package struct MappingLosses: Hashable, Sendable {
         guard case .attribute(let name, _) = property.origin,
           let old = attributes.first(where: { $0.name == name })?.type,
           let type = wanted.first(where: { $0.name == property.name })?.type,
-          Self.loses(old, as: type)
+          old.mayChange(as: type)
         else { continue }
         let loss = PossibleLoss(
           entity: entity.name, kind: .conversion(name, to: type), cause: .conversion)
         if found.insert(loss).inserted { possible.append(loss) }
       }
-    }
-  }
-
-  /// Whether a number of a type may become another one, however near.
-  private static func loses(_ old: AttributeType, as new: AttributeType) -> Bool {
-    switch (old.numberKind, new.numberKind) {
-    case (.real, .boolean), (.decimal, .boolean), (.integer, .boolean): true
-    // A whole decimal is kept as an integer.
-    case (.decimal, .real): true
-    case (.real, .integer), (.decimal, .integer): true
-    case (.integer, .real): old == .integer64
-    case (.boolean, _), (.integer, _), (.real, _), (.decimal, _), (nil, _): false
     }
   }
 }

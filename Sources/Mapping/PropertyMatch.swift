@@ -108,7 +108,7 @@ struct PropertyMatch {
       let new = newAttributes.first(where: { $0.name == name })
     else { return false }
     let replacesNull = old.isOptional && !new.isOptional && new.defaultValue != .null
-    return replacesNull || (old.type != new.type && ![.double, .decimal].contains(new.type))
+    return replacesNull || old.type.mayChange(as: new.type)
   }
 
   /// The destination entity that declares the property, which may be a superentity.

@@ -66,7 +66,10 @@ package struct Refusal: Hashable, Sendable {
     switch reason {
     case .condition(let demand, _, _): demand.code
     case .externalFileMissing: .migration
-    default: .inferredMappingModel
+    case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
+      .toManyBecameToOne, .destinationEntityChanged, .hierarchiesMerged,
+      .derivationCannotBeComputed, .storedFormUnknown, .renamingAmbiguous, .relationshipForm:
+      .inferredMappingModel
     }
   }
 }

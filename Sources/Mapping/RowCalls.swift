@@ -144,7 +144,7 @@ private struct RowCheck {
       guard case .attribute(let name, _) = property.origin,
         let type = before.first(where: { $0.name == name })?.type,
         let wanted = destination.allAttributes(of: new).first(where: { $0.name == property.name })?
-          .type, type != wanted, MappingInference.canOverflow(from: type, to: wanted)
+          .type, type != wanted, type.canOverflow(as: wanted)
       else { return nil }
       return Condition(
         demand: .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,

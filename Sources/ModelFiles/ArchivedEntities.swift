@@ -128,7 +128,7 @@ struct ArchivedEntities {
     attribute.allowsCloudEncryption = try archive.flag(key: "NSAllowsCloudEncryption", of: id)
     attribute.valueTransformerName = try archive.text(key: "NSValueTransformerName", of: id)
     let valueClass = try archive.text(key: "NSAttributeValueClassName", of: id)
-    attribute.valueClassName = valueClass == ClassNames.ofValues(type) ? nil : valueClass
+    attribute.valueClassName = valueClass == type.valueClassName ? nil : valueClass
     try readDefault(of: id, into: &attribute)
     if kind == "NSDerivedAttributeDescription" {
       attribute.derivation =

@@ -49,6 +49,22 @@ package enum AttributeText {
   }
 }
 
+extension AttributeValue {
+  /// The value in the type of its attribute: archives may have 0 for a boolean or a float.
+  func converted(to type: AttributeType) -> AttributeValue {
+    switch (type.numberKind, self) {
+    case (.boolean, .integer(let value)): .boolean(value != 0)
+    case (.boolean, .real(let value)): .boolean(value != 0)
+    case (.integer, .boolean(let value)): .integer(value ? 1 : 0)
+    case (.integer, .real(let value)): Int64(exactly: value).map { .integer($0) } ?? self
+    case (.real, .integer(let value)): .real(Double(value))
+    case (.decimal, .integer(let value)): .decimal("\(value)")
+    case (nil, .string(let value)): type == .uri ? .uri(value) : self
+    case (.boolean, _), (.integer, _), (.real, _), (.decimal, _), (nil, _): self
+    }
+  }
+}
+
 /// A decimal number as digits and an exponent, like `NSDecimalNumber`.
 struct DecimalText: Hashable, Sendable {
   /// At most 38 decimal digits without leading zeros; empty for zero.

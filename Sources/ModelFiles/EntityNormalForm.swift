@@ -67,18 +67,4 @@ enum ClassNames {
     guard let name, !name.isEmpty, name != "NSManagedObject" else { return nil }
     return name
   }
-
-  /// The default class of attribute values of a type, nil if it has none.
-  static func ofValues(_ type: AttributeType) -> String? {
-    switch type {
-    case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
-    case .decimal: "NSDecimalNumber"
-    case .string: "NSString"
-    case .date: "NSDate"
-    case .binary: "NSData"
-    case .uuid: "NSUUID"
-    case .uri: "NSURL"
-    case .undefined, .transformable, .objectID, .composite: nil
-    }
-  }
 }

@@ -238,7 +238,7 @@ private struct ModelArchiveWriter {
           versionHashModifier: attribute.versionHashModifier,
           renamingIdentifier: attribute.renamingIdentifier, userInfo: attribute.userInfo,
           opaqueUserInfo: attribute.opaqueUserInfo))
-      let valueClass = attribute.valueClassName ?? ClassNames.ofValues(attribute.type)
+      let valueClass = attribute.valueClassName ?? attribute.type.valueClassName
       let flags =
         (attribute.storesBinaryDataExternally ? ArchivedFlags.externalStorage : 0)
         | (attribute.preservesValueAfterDeletion ? ArchivedFlags.preservation : 0)

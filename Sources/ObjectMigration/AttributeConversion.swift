@@ -8,25 +8,29 @@ import Schema
 enum AttributeConversion {
   /// The value that an attribute has by what a store holds.
   static func value(stored: StoredValue, of attribute: Attribute) -> AttributeValue {
-    switch (stored, attribute.type) {
-    case (.rawText, _):
-      // An expression or a policy sees the text as people would read it.
-      return value(stored: .text(stored.repairedText ?? ""), of: attribute)
-    case (.null, _): return .null
-    case (.integer(let number), .boolean): return .boolean(number != 0)
-    case (.integer(let number), .decimal): return .decimal("\(number)")
-    case (.real(let number), .decimal): return .decimal("\(number)")
-    case (.text(let digits), .decimal): return .decimal(digits)
-    case (.integer(let number), .date): return .date(Double(number))
-    case (.real(let number), .date): return .date(number)
-    case (.integer(let number), .double), (.integer(let number), .float):
-      return .real(Double(number))
-    case (.integer(let number), _): return .integer(number)
-    case (.real(let number), _): return .real(number)
-    case (.text(let text), .uri): return .uri(text)
-    case (.text(let text), _): return .string(text)
-    case (.blob(let bytes), .uuid): return .uuid(bytes)
-    case (.blob(let bytes), _):
+    switch attribute.type {
+    case .boolean: if case .integer(let number) = stored { return .boolean(number != 0) }
+    case .decimal: if let digits = stored.digits { return .decimal(digits) }
+    case .date: if let number = stored.number { return .date(number) }
+    case .double, .float: if let number = stored.number { return .real(number) }
+    case .uri: if let text = stored.repairedText { return .uri(text) }
+    case .uuid: if case .blob(let bytes) = stored { return .uuid(bytes) }
+    case .integer16, .integer32, .integer64, .string, .binary, .transformable, .undefined,
+      .objectID, .composite:
+      break
+    }
+    return plain(stored, of: attribute)
+  }
+
+  /// The value that is nearest to the stored one, whatever the attribute's type.
+  private static func plain(_ stored: StoredValue, of attribute: Attribute) -> AttributeValue {
+    switch stored {
+    case .null: return .null
+    case .integer(let number): return .integer(number)
+    case .real(let number): return .real(number)
+    // An expression or a policy sees a text as people would read it.
+    case .text, .rawText: return .string(stored.repairedText ?? "")
+    case .blob(let bytes):
       // Values behind a file's name are read by the context, which knows the folder.
       if attribute.storesBinaryDataExternally, bytes.first == ExternalTag.inline {
         return .data(Array(bytes.dropFirst()))
@@ -97,6 +101,25 @@ enum AttributeConversion {
 }
 
 extension StoredValue {
+  /// The value as a number, nil if it is none.
+  fileprivate var number: Double? {
+    switch self {
+    case .integer(let number): Double(number)
+    case .real(let number): number
+    case .null, .text, .rawText, .blob: nil
+    }
+  }
+
+  /// The value as a decimal number, or the text in the place of one; nil for anything else.
+  fileprivate var digits: String? {
+    switch self {
+    case .integer(let number): "\(number)"
+    case .real(let number): "\(number)"
+    case .text, .rawText: repairedText
+    case .null, .blob: nil
+    }
+  }
+
   init(_ value: DatabaseValue) {
     switch value.storage {
     case .null: self = .null

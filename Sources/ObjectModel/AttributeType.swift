@@ -61,6 +61,30 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
     self = type
   }
 
+  /// The class of values that models name where none is given, nil if there is none.
+  package var valueClassName: String? {
+    switch self {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
+    case .decimal: "NSDecimalNumber"
+    case .string: "NSString"
+    case .date: "NSDate"
+    case .binary: "NSData"
+    case .uuid: "NSUUID"
+    case .uri: "NSURL"
+    case .undefined, .transformable, .objectID, .composite: nil
+    }
+  }
+
+  /// Whether real stores show in which column its values are.
+  package var hasKnownColumn: Bool {
+    switch self {
+    case .undefined, .objectID, .composite: false
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date,
+      .binary, .uuid, .uri, .transformable:
+      true
+    }
+  }
+
   /// What kind of number the values are; nil where they are none.
   package var numberKind: NumberKind? {
     switch self {
@@ -87,6 +111,49 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
       .transformable, .objectID, .composite:
       nil
     }
+  }
+
+  /// The largest number of a type in floating point, nil where it holds all of 64 bits or is none.
+  package var greatestReal: Double? {
+    switch self {
+    case .float: Double(Float.greatestFiniteMagnitude)
+    case .integer16, .integer32, .integer64, .boolean, .decimal, .double, .undefined, .string,
+      .date, .binary, .uuid, .uri, .transformable, .objectID, .composite:
+      nil
+    }
+  }
+}
+
+// What converting a number to another type may do; SQL for it is in ConversionSQL.swift.
+extension AttributeType {
+  /// The whole numbers of which floating point of 64 bits has every one.
+  private static let exactIntegers: ClosedRange<Int64> = -(1 << 53)...1 << 53
+
+  /// Whether a value of this numeric type may have no place in the other.
+  package func canOverflow(as new: AttributeType) -> Bool {
+    switch (numberKind, new.numberKind) {
+    case (_, .boolean), (.boolean, _), (_, .decimal), (.integer, .real): false
+    case (_, .real): new.greatestReal != nil
+    case (.integer, .integer): !new.holds(all: integerRange)
+    case (.real, .integer), (.decimal, .integer), (nil, _), (_, nil): true
+    }
+  }
+
+  /// Whether a number of this type may become another one, however near.
+  package func mayChange(as new: AttributeType) -> Bool {
+    switch (numberKind, new.numberKind) {
+    case (.real, .boolean), (.decimal, .boolean), (.integer, .boolean): true
+    // A whole decimal is kept as an integer.
+    case (.decimal, .real): true
+    case (.real, .integer), (.decimal, .integer): true
+    case (.integer, .real): integerRange.map { !Self.exactIntegers.contains($0) } ?? true
+    case (.boolean, _), (.integer, _), (.real, _), (.decimal, _), (nil, _): false
+    }
+  }
+
+  private func holds(all other: ClosedRange<Int64>?) -> Bool {
+    guard let integerRange, let other else { return false }
+    return integerRange.contains(other)
   }
 }
 

@@ -161,7 +161,7 @@ extension ColumnOperation {
       return Self.value(expression: name(column: column), replacement: replacement)
     case .convert(let column, let type, let replacement):
       return Self.value(
-        expression: Self.converted(name(column: column), to: type), replacement: replacement)
+        expression: type.converting(name(column: column)), replacement: replacement)
     case .addExternalTag(let column, let replacement):
       return Self.value(
         expression: "CAST(X'01' || \(name(column: column)) AS BLOB)", replacement: replacement)
@@ -199,15 +199,6 @@ extension ColumnOperation {
 
   private static func value(expression: String, replacement: StoredValue) -> String {
     replacement == .null ? expression : "ifnull(\(expression), \(replacement.sql))"
-  }
-
-  private static func converted(_ name: String, to type: AttributeType) -> String {
-    switch type.numberKind {
-    case .integer: "CAST(\(name) AS INTEGER)"
-    case .boolean: "(\(name) <> 0)"
-    case .real: "CAST(\(name) AS REAL)"
-    case .decimal, nil: name
-    }
   }
 }
 

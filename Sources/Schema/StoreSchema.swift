@@ -53,13 +53,10 @@ package struct StoreSchema: Sendable {
   private static func checkSupported(_ model: ManagedObjectModel) throws(SchemaError) {
     var problems: [SchemaError.Place] = []
     for entity in model.entities {
-      for attribute in entity.attributes where !attribute.isTransient {
-        switch attribute.type {
-        case .undefined, .objectID, .composite:
-          problems.append(
-            .init(entity: entity.name, property: attribute.name, type: attribute.type))
-        default: break
-        }
+      for attribute in entity.attributes
+      where !attribute.isTransient && !attribute.type.hasKnownColumn {
+        problems.append(
+          .init(entity: entity.name, property: attribute.name, type: attribute.type))
       }
     }
     guard problems.isEmpty else { throw SchemaError(places: problems) }

@@ -50,18 +50,22 @@ package enum StoredValue: Hashable, Codable, Sendable {
 
   /// The form in which an attribute of that type is stored.
   package init(value: AttributeValue, of attribute: Attribute) {
+    let column = TableLayout.declaredType(of: attribute.type)
     switch value {
     case .null: self = .null
     case .boolean(let flag): self = .integer(flag ? 1 : 0)
     case .integer(let number):
-      switch attribute.type {
-      case .double, .float, .date: self = .real(Double(number))
-      default: self = .integer(number)
+      switch column {
+      case .float, .timestamp: self = .real(Double(number))
+      case .varchar: self = .text("\(number)")
+      case .integer, .decimal, .blob: self = .integer(number)
       }
     case .real(let number), .date(let number): self = .real(number)
     case .decimal(let digits):
       // The number that NUMERIC affinity makes of such a text; what is none stays a text.
-      if let number = Int64(digits) {
+      if column == .varchar {
+        self = .text(digits)
+      } else if let number = Int64(digits) {
         self = .integer(number)
       } else if let number = Double(digits), number.isFinite {
         self = .real(number)

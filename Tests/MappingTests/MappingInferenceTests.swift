@@ -214,6 +214,22 @@ struct MappingInferenceTests {
     #expect(!demands.contains(.unique(properties: ["z"])))
   }
 
+  @Test(
+    arguments: [
+      (.integer64, .double, true), (.integer64, .float, true), (.decimal, .double, true),
+      (.double, .boolean, true), (.integer32, .double, false), (.integer64, .decimal, false),
+      (.float, .double, false), (.integer16, .integer64, false),
+    ] as [(AttributeType, AttributeType, Bool)])
+  func `a constraint is asked for again where numbers may become the same`(
+    old: AttributeType, new: AttributeType, mayAgree: Bool
+  ) throws {
+    let demands = try infer(
+      [Entity("A", [.optional("x", old)], unique: [["x"]])],
+      [Entity("A", [.optional("x", new)], unique: [["x"]])]
+    ).conditions.map(\.demand)
+    #expect(demands.contains(.unique(properties: ["x"])) == mayAgree)
+  }
+
   @Test func `what is dropped is named for every entity that had it`() throws {
     var total = Attribute.optional("total", .integer32)
     total.derivation = .init(expression: .keyPath(operand: nil, "x"))

@@ -22,6 +22,8 @@ struct StoredValueTests {
       (.integer(3), .double, .real(3)), (.date(2.5), .date, .real(2.5)),
       (.string("x"), .string, .text("x")), (.uuid([1]), .uuid, .blob([1])),
       (.uri("a:b"), .uri, .text("a:b")), (.null, .string, .null),
+      (.decimal("1.50"), .decimal, .real(1.5)), (.decimal("1.50"), .string, .text("1.50")),
+      (.integer(3), .string, .text("3")),
     ] as [(AttributeValue, AttributeType, StoredValue)])
   func `an attribute's value takes its stored form`(
     value: AttributeValue, type: AttributeType, stored: StoredValue

@@ -38,7 +38,7 @@ struct ConditionChecker {
     case .valuesFit(let attribute, let type):
       guard let type = AttributeType(name: type) else { return nil }
       return offenders(condition) {
-        self.column(attribute: attribute, place: $0).map { Self.outside(type, column: "(\($0))") }
+        self.column(attribute: attribute, place: $0).map { type.excludes("(\($0))") }
       }
     case .unique(let properties): return duplicates(of: properties, condition: condition)
     case .singleOwner(let relationship): return sharedTargets(relationship, condition: condition)
@@ -111,17 +111,6 @@ struct ConditionChecker {
     return nil
   }
 
-  /// An SQL test for numbers that do not fit a type even without their fraction.
-  private static func outside(_ type: AttributeType, column: String) -> String {
-    if type == .float { return "abs(\(column)) > 3.4028234663852886e38" }
-    guard let range = type.integerRange else { return "0" }
-    if type == .integer64 {
-      return "typeof(\(column)) <> 'integer' AND (\(column) >= 9223372036854775808.0 "
-        + "OR \(column) < -9223372036854775808.0)"
-    }
-    return "\(column) >= \(range.upperBound + 1) OR \(column) <= \(range.lowerBound - 1)"
-  }
-
   private func duplicates(of properties: [String], condition: Condition) -> Question? {
     guard let place = place(name: condition.sourceEntity),
       let entityMapping = mapping.mapping(toDestination: condition.destinationEntity)
@@ -136,7 +125,9 @@ struct ConditionChecker {
         let column = column(attribute: name, place: place, anyEntity: true)
       {
         columns.append(
-          future(column, property: property, replacement: replacement, condition: condition))
+          future(
+            column, of: view.model.allAttributes(of: place.entity).first { $0.name == name }?.type,
+            property: property, replacement: replacement, condition: condition))
       } else if origin == .standard || origin == .constant(.null) {
         return nil
       }
@@ -151,17 +142,13 @@ struct ConditionChecker {
 
   /// An SQL expression for the value that a column will have in the destination.
   private func future(
-    _ column: String, property: String, replacement: AttributeValue, condition: Condition
+    _ column: String, of type: AttributeType?, property: String, replacement: AttributeValue,
+    condition: Condition
   ) -> String {
     guard let entity = destination.model.entity(name: condition.destinationEntity),
       let new = destination.model.allAttributes(of: entity).first(where: { $0.name == property })
     else { return column }
-    let value =
-      switch new.type.numberKind {
-      case .integer: "CAST(\(column) AS INTEGER)"
-      case .boolean: "((\(column)) <> 0)"
-      case .real, .decimal, nil: "(\(column))"
-      }
+    let value = type == new.type ? "(\(column))" : "(\(new.type.converting("(\(column))")))"
     let other = StoredValue(value: replacement, of: new)
     return other == .null ? value : "ifnull(\(value), \(other.sql))"
   }
@@ -213,19 +200,7 @@ struct ConditionChecker {
       else {
         return nil
       }
-      return .rows(place.isOf(Self.loses(type, column: "(\(column))")))
-    }
-  }
-
-  /// An SQL test for numbers that change in a type; those that do not fit it are refusals.
-  private static func loses(_ type: AttributeType, column: String) -> String {
-    switch type.numberKind {
-    case .boolean: "\(column) NOT IN (0, 1)"
-    case .real:
-      // The largest integers become 2^63, which the way back cuts to one of them.
-      "typeof(\(column)) = 'integer' AND (CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column) "
-        + "OR \(column) > 9223372036854775295)"
-    case .integer, .decimal, nil: "CAST(\(column) AS INTEGER) <> \(column)"
+      return .rows(place.isOf(type.changes("(\(column))")))
     }
   }
 

@@ -1,0 +1,39 @@
+package import ObjectModel
+
+// SQL for what `AttributeType` says of conversions between numbers. Row programs convert by it, and
+// conditions and losses are counted by it before anything is converted.
+extension AttributeType {
+  /// An SQL expression for the value that a number gets in this type.
+  package func converting(_ number: String) -> String {
+    switch numberKind {
+    case .integer: "CAST(\(number) AS INTEGER)"
+    case .boolean: "(\(number) <> 0)"
+    case .real: "CAST(\(number) AS REAL)"
+    case .decimal, nil: number
+    }
+  }
+
+  /// An SQL test for numbers that do not fit this type even without their fraction.
+  package func excludes(_ number: String) -> String {
+    if let greatestReal { return "abs(\(number)) > \(greatestReal)" }
+    guard let integerRange else { return "0" }
+    guard integerRange != Int64.min...Int64.max else {
+      return "typeof(\(number)) <> 'integer' AND (\(number) >= 9223372036854775808.0 "
+        + "OR \(number) < -9223372036854775808.0)"
+    }
+    return
+      "\(number) >= \(integerRange.upperBound + 1) OR \(number) <= \(integerRange.lowerBound - 1)"
+  }
+
+  /// An SQL test for numbers that change in this type; those that do not fit it are refusals.
+  package func changes(_ number: String) -> String {
+    switch numberKind {
+    case .boolean: "\(number) NOT IN (0, 1)"
+    case .real:
+      // The largest integers become 2^63, which the way back cuts to one of them.
+      "typeof(\(number)) = 'integer' AND (CAST(CAST(\(number) AS REAL) AS INTEGER) <> \(number) "
+        + "OR \(number) > 9223372036854775295)"
+    case .integer, .decimal, nil: "CAST(\(number) AS INTEGER) <> \(number)"
+    }
+  }
+}
