@@ -181,20 +181,33 @@ import Testing
     return (given, request)
   }
 
-  @Test(arguments: [1, 2])
+  @Test(arguments: [2, 3])
   func `a stage is kept if this version made it`(version: Int) async throws {
     let (given, request) = try await interrupted()
     let marker = MigrationPaths(destination: given.store).stageMarker(1)
     let text = String(decoding: try given.bytes(marker), as: UTF8.self)
-    try #require(text.contains("\"format\":1"))
+    try #require(text.contains("\"format\":2"))
     try Files.writeFileAtomically(
-      Array(text.replacing("\"format\":1", with: "\"format\":\(version)").utf8), to: marker)
+      Array(text.replacing("\"format\":2", with: "\"format\":\(version)").utf8), to: marker)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(request, second)
-    #expect(second.starts.count == (version == 1 ? 1 : 2))
-    #expect(report.resumed == (version == 1))
+    #expect(second.starts.count == (version == 2 ? 1 : 2))
+    #expect(report.resumed == (version == 2))
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])
+  }
+  @Test func `a stage whose store changed since is made again`() async throws {
+    let (given, request) = try await interrupted()
+    let store = MigrationPaths(destination: given.store).stage(number: 1).destination
+    var bytes = try given.bytes(store)
+    bytes[bytes.count - 1] ^= 1
+    try Files.writeFileAtomically(bytes, to: store)
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(request, second)
+    #expect(second.starts.count == 2)
+    #expect(!report.resumed)
+    let reader = try StoreReader(immutable: given.store)
+    #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
   }
 }

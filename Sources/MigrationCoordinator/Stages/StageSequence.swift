@@ -38,7 +38,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 1
+    static let formatVersion = 2
 
     var fingerprint: SourceFingerprint
     /// The version checksums and mapping models up to the end of the stage.
@@ -47,6 +47,8 @@ struct StageSequence {
     var losses: [Loss]
     var accounts: [StageAccounts]
     var missingExternalFiles: [String]
+    /// The `Checksum` of the stage's store.
+    var storeChecksum: UInt64
   }
 
   /// Makes the result of the last stage, which stays in the work folder.
@@ -130,7 +132,7 @@ struct StageSequence {
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts,
-      missingExternalFiles: brought.missing)
+      missingExternalFiles: brought.missing, storeChecksum: try Checksum.of(file: destination))
     try Files.writeFileAtomically(
       VersionedFile(marker).sealed(), to: paths.stageMarker(number))
     try WorkFolder(path: paths.stage(number: number).work).remove()
@@ -211,8 +213,9 @@ struct StageSequence {
       found.append(marker)
     }
     // Only the last one's store is still needed.
-    guard !found.isEmpty,
-      try Files.fileStatusIfPresent(paths.stage(number: found.count).destination) != nil
+    let store = paths.stage(number: found.count).destination
+    guard let last = found.last, try Files.fileStatusIfPresent(store)?.kind == .file,
+      try Checksum.of(file: store) == last.storeChecksum
     else { return [] }
     return found
   }
