@@ -132,6 +132,10 @@ extension MigrationFailure.Reason {
   }
 
   init(_ refusal: Refusal) {
+    if let loss = Loss(refusal) {
+      self.init(StoreMigration.Loss(loss))
+      return
+    }
     self.init(
       cause: .init(refusal.reason), entity: refusal.entity, property: refusal.property,
       coreDataCode: refusal.code.rawValue, description: refusal.sentence)
@@ -167,6 +171,7 @@ extension MigrationFailure.Reason.Cause {
       case .relationshipForm: .relationshipForm
       case .condition(let demand, _, _): .init(demand)
       case .externalFileMissing(let name): .externalFileMissing(name)
+      case .loss: .mapping
       }
   }
 

@@ -75,7 +75,7 @@ extension Loss {
     case .row:
       return "\(name): \(count) row\(count == 1 ? "" : "s")\(some) \(ofRows)."
     case .attribute, .relationship:
-      return "\(name): \(count) value\(count == 1 ? "" : "s") \(ofValues)."
+      return "\(name): \(count) value\(count == 1 ? "" : "s")\(some) \(ofValues)."
     }
   }
 
@@ -102,6 +102,10 @@ extension Loss {
     switch cause {
     case .unmappedProperty:
       "dropped, which no mapping reads although the model has the property"
+    case .unknownReference:
+      "without the entity number beside the key, which is that of no entity it may lead to"
+    case .dangling:
+      "which lead to objects that are not there: --on-dangling keep or nullify says what they become"
     case .conversion: "changed, which the new type has no equal for"
     default: "dropped\(more)"
     }
@@ -146,6 +150,7 @@ extension LossCause {
     case .filter: "taken by no filter"
     case .policy: "dropped by a policy"
     case .unmappedEntity: "taken by no mapping"
+    case .duplicate: "removed as duplicates"
     default: "dropped with the entity"
     }
   }

@@ -32,6 +32,12 @@ extension StoreMigration {
       case conversion
       /// The rows belong to no entity of the store's model.
       case unknownEntity
+      /// The entity numbers beside references are of no entity that the relationship leads to.
+      case unknownReference
+      /// The references lead to objects that are not there, and `danglingReferences` refuses them.
+      case dangling
+      /// The objects agree with one that stays, as `duplicates` says.
+      case duplicate
       /// The rows of a join table lack one of their two keys.
       case missingKey
       /// The new model removes everything that the store contains.
@@ -103,6 +109,9 @@ extension StoreMigration.Loss.Cause {
       case .unmappedProperty: .unmappedProperty
       case .conversion: .conversion
       case .unknownEntity: .unknownEntity
+      case .unknownReference: .unknownReference
+      case .dangling: .dangling
+      case .duplicate: .duplicate
       case .missingKey: .missingKey
       case .allObjects: .allObjects
       case .detour: .detour

@@ -52,6 +52,8 @@ extension StoreMigration {
     public let unusedMappings: [UnusedMapping]
     /// The losses of the first stage, as far as they are known before policies run.
     public let losses: [Loss]
+    /// What is wrong with rows of the store, and what becomes of it.
+    public let defects: [Defect]
     /// Fetch indexes of the model that the new store will not have.
     public let omittedIndexes: [OmittedIndex]
     /// The engine of the first stage, nil if no migration is needed.
@@ -141,6 +143,7 @@ extension StoreMigration.Preparation {
     stepsNotSurveyed = preview.stages.dropFirst().reduce(0) { $0 + $1.steps.count }
     coreUnusedMappings = preview.route?.unusedMappings ?? []
     unusedMappings = coreUnusedMappings.map { StoreMigration.UnusedMapping($0) }
+    defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
     omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
@@ -186,7 +189,8 @@ extension StoreMigration.WorkOrder {
 
 extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
-    case isNeeded, route, unusedMappings, plan, losses, rows, bytes, diskNeeded, secondsEstimated
+    case isNeeded, route, unusedMappings, plan, losses, defects, rows, bytes, diskNeeded,
+      secondsEstimated
   }
 
   /// Encodes the output of `godwit plan --json`.
@@ -197,6 +201,7 @@ extension StoreMigration.Preparation: Encodable {
     try container.encode(coreUnusedMappings, forKey: .unusedMappings)
     try container.encodeIfPresent(plan, forKey: .plan)
     try container.encode(losses, forKey: .losses)
+    try container.encode(defects, forKey: .defects)
     try container.encode(rows, forKey: .rows)
     try container.encode(bytes, forKey: .bytes)
     try container.encode(diskNeeded, forKey: .diskNeeded)

@@ -22,6 +22,7 @@ extension StoreMigration {
     request.sourceCheck = Survey.SourceCheck(rawValue: sourceCheck.rawValue) ?? .quick
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent
+    request.defectChoices = choices
     request.discardsOld = discardsOld
     request.restarts = restarts
     request.keepsRecord = keepsRecord

@@ -46,6 +46,8 @@ extension StoreMigration {
     public var accounts: [Account] { [Account](core.accounts) }
     /// What was lost.
     public var losses: [Loss] { core.losses.map { Loss($0) } }
+    /// What was wrong with rows of the store, as far as it was looked for, and what became of it.
+    public var defects: [Defect] { core.defects.map { Defect($0) } }
     /// How many violations of validation rules were found and tolerated.
     public var violationCount: Int { core.violations }
     /// The first violations.

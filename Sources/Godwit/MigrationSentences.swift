@@ -158,6 +158,7 @@ extension UnsupportedFeature {
 extension Refusal {
   /// The place, the reason and what to do, and Core Data's code, as a sentence.
   package var sentence: String {
+    if let loss = Loss(self) { return "\(loss.sentence) [\(code.rawValue)]" }
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
     return "\(place): \(text) [\(code.rawValue)]"
   }
@@ -188,6 +189,7 @@ extension Refusal {
     case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
     case .condition(let demand, let count, let keys):
       Self.text(demand: demand, count: count, keys: keys)
+    case .loss(_, let count, _): "\(count) would be lost."
     case .externalFileMissing(let name):
       "its value is in the external file \(name), which is missing; put it back."
     case .relationshipForm:
@@ -212,9 +214,11 @@ extension Refusal {
       return "mandatory now, without a default, and missing in \(some); "
         + "give it a default value or keep it optional."
     case .valuesFit(_, let type):
-      return "\(some) with values that do not fit \(type); choose a wider type."
+      return "\(some) with values that do not fit \(type); choose a wider type, or say "
+        + "--on-value null."
     case .unique:
-      return "\(some) break its uniqueness constraint; remove the duplicates first."
+      return "\(some) break its uniqueness constraint; remove the duplicates first, or say "
+        + "--on-duplicate keep-first or keep-last."
     case .singleOwner:
       return "\(some) share an object, and each may have one owner now; use a mapping model."
     }

@@ -36,7 +36,10 @@ extension MigrationReport {
     notes += omittedIndexes.map {
       "index \($0.index) of \($0.entity) was left out: \($0.reason)."
     }
-    notes += danglingReferences.map {
+    notes += defects.map { StoreMigration.Defect($0).description }
+    // The defects say so already, with keys.
+    let isTold = defects.contains { $0.kind == .dangling }
+    notes += (isTold ? [] : danglingReferences).map {
       "\($0.count) references in \($0.table).\($0.column) lead to objects that are not there."
     }
     notes += missingFileNotes

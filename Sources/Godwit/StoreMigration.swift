@@ -55,6 +55,12 @@ public struct StoreMigration: Sendable {
   public var failsOnLoss = false
   /// The losses to accept beyond those that the model implies.
   public var allowedLoss = AllowedLoss.none
+  /// What is done about objects that a uniqueness constraint forbids.
+  public var duplicates = DuplicateChoice.fail
+  /// What is done about references to objects that are not there.
+  public var danglingReferences = DanglingChoice.keep
+  /// What is done about values that the new type has no equal for.
+  public var unfitValues = ValueChoice.fail
   /// Whether the old store is removed once the new one has replaced it.
   public var discardsOld = false
   /// Whether what an interrupted run has done is removed instead of taken up.

@@ -39,6 +39,7 @@ struct CheckCommand: AsyncParsableCommand {
     var stepsNotLookedAt = 0
     var reasons: [String] = []
     var losses: [StoreMigration.Loss] = []
+    var defects: [StoreMigration.Defect] = []
     var exitStatus: Int32
     var coreDataCode: Int?
   }
@@ -64,7 +65,7 @@ struct CheckCommand: AsyncParsableCommand {
     do {
       let found = try await migration.prepare(for: target)
       answer.isNeeded = found.isNeeded
-      (answer.from, answer.to) = (found.from, found.to)
+      (answer.from, answer.to, answer.defects) = (found.from, found.to, found.defects)
       if let refusal = found.refusal { throw refusal }
       answer.isPossible = true
       answer.losses = found.losses
@@ -83,6 +84,7 @@ struct CheckCommand: AsyncParsableCommand {
     let out = Terminal.standardOutput
     guard answer.isPossible else {
       for reason in answer.reasons { out.line(text: reason) }
+      for defect in answer.defects { out.line(text: "  has \(defect)") }
       return
     }
     guard answer.isNeeded == true else {
@@ -92,6 +94,7 @@ struct CheckCommand: AsyncParsableCommand {
       text: "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
         + "needs a migration, which is possible.")
     for loss in answer.losses { out.line(text: "  loses \(loss)") }
+    for defect in answer.defects { out.line(text: "  has \(defect)") }
     if answer.stepsNotLookedAt > 0 {
       out.line(
         text:

@@ -139,6 +139,24 @@ struct LossOptions: ParsableArguments {
         + "name, anything. May be repeated.", valueName: "name"))
   var names: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of objects that a uniqueness constraint forbids: fail, keep-first or keep-last; "
+        + "first and last by key. References to removed ones become nil.", valueName: "choice"))
+  var onDuplicate = StoreMigration.DuplicateChoice.fail
+
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of references to objects that are not there: keep (as Core Data does), fail "
+        + "or nullify.", valueName: "choice"))
+  var onDangling = StoreMigration.DanglingChoice.keep
+
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of values that the new type has no equal for: fail, convert (to the nearest) or "
+        + "null.", valueName: "choice"))
+  var onValue = StoreMigration.ValueChoice.fail
+
   /// The name that accepts every loss.
   private static let anything = "*"
 
@@ -206,6 +224,9 @@ extension StoreMigration {
     routing = route.routing
     failsOnLoss = loss.failOnLoss
     allowedLoss = loss.allowed
+    duplicates = loss.onDuplicate
+    danglingReferences = loss.onDangling
+    unfitValues = loss.onValue
     policies = GodwitTool.policies
   }
 
@@ -216,6 +237,9 @@ extension StoreMigration {
   }
 }
 
+extension StoreMigration.DuplicateChoice: ExpressibleByArgument {}
+extension StoreMigration.DanglingChoice: ExpressibleByArgument {}
+extension StoreMigration.ValueChoice: ExpressibleByArgument {}
 extension JournalMode: ExpressibleByArgument {}
 extension StoreMigration.Engine: ExpressibleByArgument {}
 extension StoreMigration.Validation: ExpressibleByArgument {}

@@ -12,6 +12,9 @@ package struct MappingInference {
   package private(set) var refusals: [Refusal] = []
   /// All demands on the objects of the store.
   package private(set) var conditions: [Condition] = []
+  /// Demands that the source's own model makes as well, so that only a store that lacks an index
+  /// breaks them.
+  package private(set) var keptConstraints: [Condition] = []
   /// All that the destination has no place for; computed anew with each call.
   package var possibleLosses: [PossibleLoss] {
     MappingLosses(models: [mapping], source: source, destination: destination).possible
@@ -196,8 +199,11 @@ package struct MappingInference {
     let before = Set(source.lineage(of: match.old).flatMap(\.uniquenessConstraints).map(Set.init))
     for constraint in destination.lineage(of: match.new).flatMap(\.uniquenessConstraints) {
       let sources = Set(constraint.map { match.oldAttribute(for: $0)?.name ?? "" })
+      let condition = match.condition(demand: .unique(properties: constraint), property: nil)
       if !before.contains(sources) || constraint.contains(where: match.mayAlign) {
-        conditions.append(match.condition(demand: .unique(properties: constraint), property: nil))
+        conditions.append(condition)
+      } else {
+        keptConstraints.append(condition)
       }
     }
   }

@@ -133,10 +133,11 @@ package struct MappingLosses: Hashable, Sendable {
         guard case .attribute(let name, _) = property.origin,
           let old = attributes.first(where: { $0.name == name })?.type,
           let type = wanted.first(where: { $0.name == property.name })?.type,
-          old.mayChange(as: type)
+          old.isConverted(to: type)
         else { continue }
-        let loss = PossibleLoss(
+        var loss = PossibleLoss(
           entity: entity.name, kind: .conversion(name, to: type), cause: .conversion)
+        loss.isOfOddValues = !old.mayChange(as: type)
         if found.insert(loss).inserted { possible.append(loss) }
       }
     }

@@ -16,6 +16,12 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case conversion
   /// The rows are of no entity of the store's model.
   case unknownEntity
+  /// The entity numbers beside references are of no entity that the relationship leads to.
+  case unknownReference
+  /// The references lead to objects that are not there, and whoever migrates wants none of them.
+  case dangling
+  /// The objects agree with another one that stays, by a choice of whoever migrates.
+  case duplicate
   /// The rows of a join table lack one of their two keys.
   case missingKey
   /// The destination model removes everything that the store holds.
@@ -51,6 +57,9 @@ package struct PossibleLoss: Hashable, Sendable {
   package var kind: Kind
   /// Why it is lost.
   package var cause: LossCause
+  /// Whether only values are lost that the attribute's own type does not allow, such as a text in a
+  /// column of numbers.
+  package var isOfOddValues = false
 
   /// Makes a loss, by the destination model's will unless another cause is given.
   package init(entity: String, kind: Kind, cause: LossCause = .removed) {

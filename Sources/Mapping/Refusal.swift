@@ -43,6 +43,8 @@ package struct Refusal: Hashable, Sendable {
     case relationshipForm
     /// A demand that `count` objects of the store break; some of their keys, the lowest first.
     case condition(Condition.Demand, count: Int64, keys: [Int64])
+    /// Data would be lost, and nothing says that they may.
+    case loss(LossCause, count: Int64, keys: [Int64])
     /// A file that holds an external value is missing, and the value has to come out of it.
     case externalFileMissing(String)
   }
@@ -65,7 +67,7 @@ package struct Refusal: Hashable, Sendable {
   package var code: CoreDataCode {
     switch reason {
     case .condition(let demand, _, _): demand.code
-    case .externalFileMissing: .migration
+    case .externalFileMissing, .loss: .migration
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
       .toManyBecameToOne, .destinationEntityChanged, .hierarchiesMerged,
       .derivationCannotBeComputed, .storedFormUnknown, .renamingAmbiguous, .relationshipForm:

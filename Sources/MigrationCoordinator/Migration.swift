@@ -165,6 +165,7 @@ package struct Migration: Sendable {
       }
       try workspace.begin(RunInputs(request: request, prepared: prepared))
       work.isOwn = true
+      let defects = try prepared.defects(scansAll: false)
       var report: MigrationReport
       do {
         report = try await migrate(
@@ -176,6 +177,7 @@ package struct Migration: Sendable {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
       }
       report.note(found, stages: prepared.stages)
+      report.note(defects)
       report.seconds = reporter.seconds
       report.peakMemory = reporter.peakMemory
       reporter.enter(.done)
@@ -248,9 +250,12 @@ package struct Migration: Sendable {
     return try access.explaining {
       let survey = try StoreSurvey(opening: request, access: access, target: target)
       let prepared = try survey.seekingDamage {
-        try PreparedMigration(request: request, target: target, survey: survey)
+        try PreparedMigration.mending(request, target: target, survey: survey) {
+          try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+          return (paths.snapshot, nil)
+        }
       }
-      if isReplaced, prepared.route != nil { try access.lockOut() }
+      if isReplaced, prepared.route != nil { try prepared.survey.access.lockOut() }
       return prepared
     }
   }

@@ -22,6 +22,8 @@ package struct MigrationPreview: Sendable {
   /// The engine of the first stage and why it was chosen; nil if no migration is needed or
   /// possible.
   package let engine: (name: EngineName, reason: String)?
+  /// What is wrong with rows of the store, and what becomes of it.
+  package let defects: [Defect]
   /// The disk space that the whole migration would take.
   package let diskNeed: DiskNeed
 
@@ -50,7 +52,11 @@ package struct MigrationPreview: Sendable {
     return try access.explaining {
       let survey = try StoreSurvey(opening: request, access: access, target: target)
       let preview = try survey.seekingDamage {
-        try MigrationPreview(PreparedMigration(request: request, target: target, survey: survey))
+        try MigrationPreview(
+          PreparedMigration.mending(request, target: target, survey: survey) {
+            let folder = try TemporaryFolder()
+            return (folder.path.appending("source.sqlite"), folder)
+          })
       }
       return try body(preview)
     }
@@ -62,6 +68,7 @@ package struct MigrationPreview: Sendable {
     assessment = try prepared.stages.first.map {
       try StageAssessment(stage: $0, survey: survey, request: request, scansAll: true)
     }
+    defects = try prepared.defects(scansAll: true)
     var plan: MigrationPlan?
     var choice: EngineList.Choice?
     if let assessment, assessment.work != nil {
@@ -83,7 +90,8 @@ package struct MigrationPreview: Sendable {
   ///
   /// - Throws: `MigrationError.impossible`, `stepImpossible` or `losses`.
   package func requirePossible() throws {
-    try assessment?.requirePossible(store: survey.store)
+    try assessment?.requirePossible(
+      store: survey.store, accepting: prepared.request.lossDecision)
     guard isNeeded else { return }
     do {
       _ = try prepared.request.lossDecision.require(losses, of: survey, store: survey.store)

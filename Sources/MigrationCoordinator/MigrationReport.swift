@@ -149,6 +149,8 @@ package struct MigrationReport: Codable, Sendable {
   package var modelCacheLeftOut: [CachePart] = []
   /// Join tables whose names follow from no store, but are assumed.
   package var joinTables: [JoinContinuation.Choice] = []
+  /// What is wrong with rows of the store, as far as it was looked for, and what became of it.
+  package var defects: [Defect] = []
   /// References to rows that do not exist, which were migrated as they were.
   package var danglingReferences: [DanglingReference] = []
   /// Names of external binary data files that the store refers to and that do not exist.
@@ -180,6 +182,21 @@ extension MigrationReport {
       outcome: outcome, store: store.string, destination: destination.string)
     report.failure = failure
     return report
+  }
+
+  /// Records what was wrong with the store, and adds the objects that were removed to the accounts.
+  mutating func note(_ found: [Defect]) {
+    defects = found
+    guard !accounts.isEmpty else { return }
+    for defect in found where defect.kind == .duplicate && defect.fate == .removed {
+      for (entity, count) in defect.removed {
+        guard let index = accounts[0].entities.firstIndex(where: { $0.entity == entity }) else {
+          continue
+        }
+        accounts[0].entities[index].rowsIn += count
+        accounts[0].entities[index].dropped.append(.init(cause: .duplicate, objects: count))
+      }
+    }
   }
 
   /// Records the route that was taken, and the mapping models that were not used.

@@ -39,6 +39,8 @@ package struct MigrationRequest: Sendable {
   package var failsOnLoss = false
   /// The losses to accept beyond those that the destination model implies.
   package var lossConsent = LossConsent.none
+  /// What is done about what is wrong with the store.
+  package var defectChoices = DefectChoices()
   /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.
@@ -121,6 +123,7 @@ package struct MigrationRequest: Sendable {
       "\(isProgressive) \(infersOnly) \(infers)", journalMode?.rawValue ?? "",
       validation.rawValue,
     ]
+    options += defectChoices.options.values.filter { !$0.isEmpty }.sorted()
     return options
   }
 

@@ -7,6 +7,7 @@ import RowPrograms
 import Schema
 import StoreFormat
 package import Survey
+import SystemCalls
 import SystemPackage
 
 /// A migration whose route is decided, as `check`, `plan` and `migrate` share it.
@@ -21,6 +22,33 @@ package struct PreparedMigration: Sendable {
   package let route: FoundRoute?
   /// The stages of the route, empty if none is needed.
   package let stages: [Stage]
+
+  /// What was wrong with the store and is mended in the copy that the survey reads.
+  private(set) var mended: [Defect] = []
+
+  /// Prepares a resolved request, from a mended copy where it asks for that and there is something
+  /// to mend; the copy alone is written.
+  static func mending(
+    _ request: MigrationRequest, target: TargetModel, survey: StoreSurvey,
+    snapshot: () throws -> (path: FilePath, folder: TemporaryFolder?)
+  ) throws -> PreparedMigration {
+    let found = try PreparedMigration(request: request, target: target, survey: survey)
+    guard request.defectChoices.mends, let first = found.stages.first else { return found }
+    var step: RowStep?
+    if case .rows(let steps) = first.work { step = steps.first }
+    let mending = DefectMending(survey: survey, choices: request.defectChoices, step: step)
+    guard try !mending.findings().isEmpty else { return found }
+    let access = try survey.access.copied(snapshot)
+    let mended = try mending.mend(access.readable)
+    let reader = try StoreReader(immutable: access.readable)
+    var result = try PreparedMigration(
+      request: request, target: target,
+      survey: StoreSurvey(
+        store: survey.store, access: access, reader: reader, metadata: survey.metadata,
+        model: survey.model))
+    result.mended = mended
+    return result
+  }
 
   /// Finds the route of a resolved request, and checks that everything it names exists; writes
   /// nothing.
@@ -71,6 +99,20 @@ package struct PreparedMigration: Sendable {
     guard conflicts.isEmpty else { throw MigrationError.mappingSet(conflicts) }
   }
 
+  /// What is wrong with rows of the store and what becomes of it: what is mended, and where every
+  /// row may be looked at, what is carried over.
+  func defects(scansAll: Bool) throws -> [Defect] {
+    guard let first = stages.first else { return mended }
+    let isByObjects = if case .objects = first.work { true } else { false }
+    // Against what objects take, a look at every row is nothing.
+    guard scansAll || isByObjects || StrayRows(survey: survey, scansAll: false).scans
+    else { return mended }
+    return mended
+      + (try DefectSearch(survey: survey).defects { kind in
+        isByObjects ? kind.fateOfObjects : .kept
+      })
+  }
+
   /// Adds to losses on a detour why the direct way is not possible; returns other errors unchanged.
   func explained(_ error: any Error) -> any Error {
     guard case MigrationError.losses(let store, var refusal) = error,
@@ -86,5 +128,18 @@ package struct PreparedMigration: Sendable {
       return nil
     }
     return (first.source.names, last.destination.names)
+  }
+}
+
+extension Defect.Kind {
+  /// What becomes of it where objects are made one by one, as with Core Data's own objects.
+  fileprivate var fateOfObjects: Defect.Fate {
+    switch self {
+    // Whoever looks up the object finds none.
+    case .dangling: .nullified
+    case .oneSided: .aligned
+    case .order: .renumbered
+    case .duplicate, .removedTarget, .unknownReference, .missingValue, .value: .kept
+    }
   }
 }

@@ -37,7 +37,7 @@ struct RunInputs: ResumableFile, Hashable {
       "--range-rows": request.rangeRows.map { "\($0)" } ?? "",
       "--join-table": request.joinTables.joined(separator: " "),
       "--stepwise": request.isStepwise ? "yes" : "",
-    ]
+    ].merging(request.defectChoices.options) { $1 }
   }
 
   /// What this run is made for that an earlier one was not.

@@ -151,6 +151,14 @@ extension AttributeType {
     }
   }
 
+  /// Whether numbers of this type are converted to become ones of the other, so that what is none,
+  /// such as a text in their column, becomes another value.
+  ///
+  /// What becomes a decimal is kept as whatever it was.
+  package func isConverted(to new: AttributeType) -> Bool {
+    self != new && isNumeric && new.isNumeric && new.numberKind != .decimal
+  }
+
   private func holds(all other: ClosedRange<Int64>?) -> Bool {
     guard let integerRange, let other else { return false }
     return integerRange.contains(other)

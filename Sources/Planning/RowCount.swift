@@ -18,10 +18,13 @@ package struct RowCount: Hashable, Codable, Sendable {
   package var seen: Int64
   /// By destination entity.
   package var made: [EntityRows]
+  /// References that may have had an entity number that no entity has; nil where nobody looked.
+  package var strays: Int64?
 
   /// Takes the counts of one piece, which are added up by entity.
-  package init(seen: Int64, made: [EntityRows]) {
+  package init(seen: Int64, made: [EntityRows], strays: Int64? = nil) {
     self.seen = seen
     self.made = made
+    self.strays = strays
   }
 }

@@ -16,23 +16,29 @@ extension AttributeType {
   /// An SQL test for numbers that do not fit this type even without their fraction.
   package func excludes(_ number: String) -> String {
     if let greatestReal { return "abs(\(number)) > \(greatestReal)" }
-    guard let integerRange else { return "0" }
+    guard let integerRange, self != .boolean else { return "0" }
     guard integerRange != Int64.min...Int64.max else {
-      return "typeof(\(number)) <> 'integer' AND (\(number) >= 9223372036854775808.0 "
+      return "typeof(\(number)) = 'real' AND (\(number) >= 9223372036854775808.0 "
         + "OR \(number) < -9223372036854775808.0)"
     }
-    return
-      "\(number) >= \(integerRange.upperBound + 1) OR \(number) <= \(integerRange.lowerBound - 1)"
+    // A text is greater than any number.
+    return "typeof(\(number)) IN ('integer', 'real') AND (\(number) >= "
+      + "\(integerRange.upperBound + 1) OR \(number) <= \(integerRange.lowerBound - 1))"
   }
 
-  /// An SQL test for numbers that change in this type; those that do not fit it are refusals.
+  /// An SQL test for values that change in this type; numbers that do not fit it are refusals.
   package func changes(_ number: String) -> String {
+    "(\(changesAnyway(number))) AND NOT (\(excludes(number)))"
+  }
+
+  private func changesAnyway(_ number: String) -> String {
     switch numberKind {
     case .boolean: "\(number) NOT IN (0, 1)"
     case .real:
       // The largest integers become 2^63, which the way back cuts to one of them.
-      "typeof(\(number)) = 'integer' AND (CAST(CAST(\(number) AS REAL) AS INTEGER) <> \(number) "
-        + "OR \(number) > 9223372036854775295)"
+      "CASE typeof(\(number)) WHEN 'integer' THEN "
+        + "CAST(CAST(\(number) AS REAL) AS INTEGER) <> \(number) "
+        + "OR \(number) > 9223372036854775295 ELSE typeof(\(number)) IN ('text', 'blob') END"
     case .integer, .decimal, nil: "CAST(\(number) AS INTEGER) <> \(number)"
     }
   }

@@ -98,6 +98,27 @@ package final class SourceAccess: Sendable {
     throw StoreError(problem: .inUse, store: store)
   }
 
+  /// The access to a copy of the store, whose main file this one holds, and hands over.
+  ///
+  /// - Parameter snapshot: where the copy goes; a store that was copied for its log is one already.
+  package func copied(_ snapshot: () throws -> (path: FilePath, folder: TemporaryFolder?)) throws
+    -> SourceAccess
+  {
+    guard readable == store else { return self }
+    let (path, folder) = try snapshot()
+    for suffix in ["", "-wal", "-journal", "-shm"] {
+      try Files.remove(FilePath(path.string + suffix))
+    }
+    try Files.cloneOrCopy(from: store, to: path)
+    try requireUnchanged()
+    let state = SourceState(fingerprint: fingerprint, changed: changed, usesWAL: usesWAL)
+    let handed = hold.withLock { hold in
+      defer { hold = nil }
+      return hold
+    }
+    return SourceAccess(store: store, readable: path, copy: folder, as: state, hold: handed)
+  }
+
   // MARK: Copies
 
   /// Copies a store whose main file is held, and what lies beside it; the state that was copied,

@@ -81,6 +81,10 @@ struct SourceState: Equatable {
     changed = try Files.fileStatus(store).changed
   }
 
+  init(fingerprint: SourceFingerprint, changed: Int64, usesWAL: Bool) {
+    (self.fingerprint, self.changed, self.usesWAL) = (fingerprint, changed, usesWAL)
+  }
+
   func hasSameMainFile(as other: SourceState) -> Bool {
     changed == other.changed && fingerprint.hasSameMainFile(as: other.fingerprint)
   }

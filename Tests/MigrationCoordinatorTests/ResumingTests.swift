@@ -121,6 +121,14 @@ import Testing
     #expect(!report.resumed)
   }
 
+  @Test func `work under other choices on defects is not taken up`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    var request = given.request(rangeRows: 10)
+    request.defectChoices.duplicates = .keepLast
+    try await expectOtherRun(.option("--on-duplicate", earlier: ""), of: request, in: given)
+  }
+
   @Test func `a worker that dies once is tried again and the attempt is told`() async throws {
     let given = try GivenMigration()
     let launcher = FaultyLauncher { document, _ in

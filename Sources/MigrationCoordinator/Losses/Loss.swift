@@ -45,6 +45,26 @@ package struct Loss: Hashable, Codable, Sendable {
   package var name: String { property.map { "\(entity).\($0)" } ?? entity }
 }
 
+extension Loss {
+  /// The reason why a store cannot be migrated, told with others.
+  var refusal: Refusal {
+    Refusal(reason: .loss(cause, count: count, keys: keys), entity: entity, property: property)
+  }
+
+  /// The loss that is a reason why a store cannot be migrated; nil for any other reason.
+  package init?(_ refusal: Refusal) {
+    guard case .loss(let cause, let count, let keys) = refusal.reason else { return nil }
+    let kind: Kind =
+      switch cause {
+      case .unknownEntity, .missingKey: .row
+      default: refusal.property == nil ? .entity : .attribute
+      }
+    self.init(
+      kind: kind, cause: cause, entity: refusal.entity, property: refusal.property, count: count,
+      keys: keys)
+  }
+}
+
 /// Which losses the user accepts.
 package enum LossConsent: Hashable, Sendable {
   /// No loss beyond what the destination model itself removes.
@@ -110,6 +130,8 @@ package struct LossDecision: Hashable, Sendable {
   package var failsOnLoss: Bool
   /// Whether the source store, the only other copy of the data, is removed at the end.
   package var discardsOld: Bool
+  /// Whether values may become the nearest of the new type.
+  package var convertsValues = false
 
   /// Creates the decision of a request; `MigrationRequest.lossDecision` is the usual one.
   package init(consent: LossConsent, failsOnLoss: Bool, discardsOld: Bool) {
@@ -132,7 +154,8 @@ package struct LossDecision: Hashable, Sendable {
       return loss
     }
     let refused = causes.filter { loss in
-      !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel)
+      !(convertsValues && loss.cause == .conversion)
+        && !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel)
     }
     guard !refused.isEmpty else { return (causes, nil) }
     return (causes, LossRefusal(losses: causes, refused: refused, isForbidden: failsOnLoss))

@@ -11,8 +11,10 @@ extension MigrationRequest {
   package var lossDecision: LossDecision {
     // The store of any stage but the last is removed and keeps nothing.
     let isInPlace = output == nil || isIntermediate
-    return LossDecision(
+    var decision = LossDecision(
       consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
+    decision.convertsValues = defectChoices.values == .convert
+    return decision
   }
 }
 

@@ -96,6 +96,8 @@ struct RowAccounts {
       check.expect(
         rowCounts.total(table: table.sourceTable), found: found.seen, side: .table,
         name: table.destinationTable)
+      try addStrayReferences(table)
+      try addOddValues(table)
       for entity in table.entities {
         let number = EntityNumber(rawValue: entity.destination)
         guard let name = assessment.destination.numbers[number] else { continue }
@@ -104,6 +106,29 @@ struct RowAccounts {
         accounts.rows[name, default: 0] += made
       }
     }
+  }
+
+  /// Adds references to unknown entities, where workers came across some or did not look.
+  private mutating func addStrayReferences(_ table: TableProgram) throws {
+    guard !assessment.knowsStrayReferences, StrayReferences.mayConcern(table),
+      results[table.destinationTable]?.contains(where: { $0.count?.strays != 0 }) == true,
+      let own = survey.schema.tables.first(where: { $0.name == table.sourceTable })
+    else { return }
+    lateLosses += try StrayReferences(survey: survey, program: program).losses(in: own)
+  }
+
+  /// Adds values that no number is and that a conversion has changed, where workers came across odd
+  /// rows or did not look.
+  private mutating func addOddValues(_ table: TableProgram) throws {
+    guard !assessment.knowsStrayReferences, assessment.steps.count == 1,
+      results[table.destinationTable]?.contains(where: { $0.count?.strays != 0 }) == true,
+      let own = survey.schema.tables.first(where: { $0.name == table.sourceTable })
+    else { return }
+    let odd = assessment.steps[0].possibleLosses.filter {
+      $0.isOfOddValues && own.entityNames.contains($0.entity)
+    }
+    lateLosses += try CountedLosses.count(
+      possible: odd, survey: survey, destination: assessment.destination)
   }
 
   /// Notes rows that nobody was sent for, since the index that was asked knew of none.

@@ -21,7 +21,10 @@ package struct Assessment: Sendable {
   /// The step of the refusals, nil if there are none.
   package let refusedStep: RowStep?
   /// The losses of all steps, except those that depend on what a policy reads.
-  package let losses: [Loss]
+  package private(set) var losses: [Loss]
+  /// Whether references with unknown entity numbers are among the losses; else workers look for
+  /// them.
+  let knowsStrayReferences: Bool
   /// The tables of the last step's destination.
   package var destination: StoreSchema { steps[steps.count - 1].destination }
 
@@ -39,12 +42,16 @@ package struct Assessment: Sendable {
   ///   searches every row for entities that the model does not have.
   init(survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false) throws {
     self.steps = steps
+    let strays = StrayRows(survey: survey, scansAll: scansAll)
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
     try OpenStep.prepare(survey.reader)
     for step in steps {
-      open.append(OpenStep(step: step, before: before, survey: survey, counter: &counter))
+      open.append(
+        OpenStep(
+          step: step, before: before, survey: survey, looksAtAll: strays.scans,
+          isOnly: steps.count == 1, counter: &counter))
       before = step.program.flatMap { next in
         guard let before else { return next }
         return ProgramComposer(first: before, then: next, destination: step.destination).compose()
@@ -58,15 +65,19 @@ package struct Assessment: Sendable {
       if found == nil && !own.isEmpty { found = (own, step.step) }
       losses += try step.losses(counter: counter)
     }
-    if let before, found == nil, let last = steps.last {
+    if let before, let last = steps.last, found == nil || steps.count == 1 {
       let missing = try MissingExternalFiles(reader: survey.reader, store: survey.store)
         .refusals(program: before)
-      if !missing.isEmpty { found = (missing, last) }
+      if !missing.isEmpty { found = ((found?.refusals ?? []) + missing, last) }
     }
     refusals = found?.refusals ?? []
     refusedStep = found?.step
     program = refusals.isEmpty ? before : nil
-    self.losses = losses + (try StrayRows(survey: survey, scansAll: scansAll).losses())
+    self.losses = losses + (try strays.losses())
+    knowsStrayReferences = strays.scans
+    if strays.scans, let before {
+      self.losses += try StrayReferences(survey: survey, program: before).losses()
+    }
   }
 
   /// The highest primary keys ever assigned, by root entity of the destination.
@@ -103,8 +114,8 @@ private struct OpenStep {
   }
 
   init(
-    step: RowStep, before: MigrationProgram?, survey: StoreSurvey,
-    counter: inout RowCounter
+    step: RowStep, before: MigrationProgram?, survey: StoreSurvey, looksAtAll: Bool,
+    isOnly: Bool, counter: inout RowCounter
   ) {
     self.step = step
     let view = RowView(
@@ -112,10 +123,13 @@ private struct OpenStep {
     let checker = ConditionChecker(
       view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader)
     self.checker = checker
-    conditions = step.conditions.compactMap { condition in
+    let demands = step.conditions + (looksAtAll ? step.keptConstraints : [])
+    conditions = demands.compactMap { condition in
       checker.question(condition: condition).map { (condition, $0) }
     }
-    possibleLosses = step.possibleLosses.compactMap { possible in
+    // Workers come across what is odd, in the rows of the store and not of a version between.
+    let losses = step.possibleLosses.filter { looksAtAll || !isOnly || !$0.isOfOddValues }
+    possibleLosses = losses.compactMap { possible in
       checker.question(possible: possible).map { (possible, $0) }
     }
     for case (_, .rows(let question)) in conditions { counter.ask(question) }

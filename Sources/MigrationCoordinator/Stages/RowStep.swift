@@ -18,6 +18,8 @@ package struct RowStep: Sendable {
   package let refusals: [Refusal]
   /// What the rows have to satisfy for the step to be possible.
   package let conditions: [Condition]
+  /// What the store's own model demands as well, so that it is looked at only where all rows are.
+  private(set) var keptConstraints: [Condition] = []
   /// What the rows lose if they have it, to be counted.
   package let possibleLosses: [PossibleLoss]
   /// Possible losses of properties that no expression reads, but a policy may.
@@ -43,6 +45,7 @@ package struct RowStep: Sendable {
       conditions: inference.conditions,
       possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [],
       calls: nil, joins: joins)
+    keptConstraints = inference.keptConstraints
   }
 
   /// Compiles the mapping model of the step; nil if its objects depend on each other, or there are

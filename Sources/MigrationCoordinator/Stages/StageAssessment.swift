@@ -31,13 +31,15 @@ package struct StageAssessment: Sendable {
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false
   ) throws {
     self.survey = survey
+    let search = DefectSearch(survey: survey)
+    let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     switch stage.work {
     case .rows(let steps):
       let assessment = try Assessment(survey: survey, steps: steps, scansAll: scansAll)
       kind = .rows(assessment)
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
-      losses = assessment.losses
+      losses = assessment.losses + dangling
     case .objects(let step):
       let mappings = step.mappings.map(\.mapping)
       (destination, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
@@ -47,6 +49,7 @@ package struct StageAssessment: Sendable {
       losses =
         try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
+        + StrayReferences(survey: survey, program: nil).losses() + dangling
     }
   }
 
@@ -61,16 +64,18 @@ package struct StageAssessment: Sendable {
     }
   }
 
-  /// Checks that there are no refusals.
+  /// Checks that there are no refusals; with them are told the losses that are not accepted.
   ///
   /// - Throws: `MigrationError.impossible` or `stepImpossible`.
-  package func requirePossible(store: FilePath) throws {
+  package func requirePossible(store: FilePath, accepting decision: LossDecision) throws {
     guard case .rows(let assessment) = kind, !assessment.refusals.isEmpty else { return }
+    let losses = decision.decide(losses, keepsNothing: false).refusal?.refused ?? []
+    let all = assessment.refusals + losses.map(\.refusal)
     guard assessment.steps.count > 1, let step = assessment.refusedStep?.step else {
-      throw MigrationError.impossible(store: store, assessment.refusals)
+      throw MigrationError.impossible(store: store, all)
     }
     throw MigrationError.stepImpossible(
-      store: store, from: step.source.names, to: step.destination.names, assessment.refusals)
+      store: store, from: step.source.names, to: step.destination.names, all)
   }
 
   /// The accounts and losses of the finished stage.

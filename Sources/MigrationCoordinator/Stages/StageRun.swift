@@ -39,7 +39,7 @@ struct StageRun {
       throw MigrationError.unsupported(store: request.store, survey.unsupported)
     }
     let assessment = try StageAssessment(stage: stage, survey: survey, request: request)
-    try assessment.requirePossible(store: request.store)
+    try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
     let input = StageInput(request: request, survey: survey, assessment: assessment)

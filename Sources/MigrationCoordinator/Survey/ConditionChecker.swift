@@ -20,8 +20,23 @@ struct ConditionChecker {
   enum Question {
     /// Rows that satisfy the test break the condition.
     case rows(RowCounter.Question)
-    /// Groups of more than one row break the condition; SQL from `FROM` on.
-    case groups(String)
+    /// Groups of more than one row break the condition.
+    case groups(Groups)
+  }
+
+  /// Rows in groups that agree in some expressions.
+  struct Groups {
+    /// The table, aliased as `s`.
+    var from: String
+    var test: String
+    /// In what they agree; all rows are one group where it is empty.
+    var by: [String]
+
+    /// SQL from `FROM` on, for groups of more than one row.
+    fileprivate var sql: String {
+      let group = by.isEmpty ? "" : "GROUP BY \(by.joined(separator: ", ")) "
+      return "FROM \(from) WHERE \(test) \(group)HAVING count(*) > 1"
+    }
   }
 
   // MARK: Conditions
@@ -56,15 +71,12 @@ struct ConditionChecker {
       count = counter.answer(rows)
       keys = "SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1"
     case .groups(let groups):
-      count = try reader.number(sql: "SELECT total(n) FROM (SELECT count(*) AS n \(groups))")
-      keys = "SELECT min(s.Z_PK) \(groups) ORDER BY 1"
+      count = try reader.number(sql: "SELECT total(n) FROM (SELECT count(*) AS n \(groups.sql))")
+      keys = "SELECT min(s.Z_PK) \(groups.sql) ORDER BY 1"
     }
     guard count > 0 else { return nil }
-    let found = try reader.connection.run { db in
-      try Int64.fetchAll(db, sql: "\(keys) LIMIT \(Self.reportedKeyLimit)")
-    }
     return Refusal(
-      reason: .condition(condition.demand, count: count, keys: found),
+      reason: .condition(condition.demand, count: count, keys: try self.keys(keys)),
       entity: condition.destinationEntity, property: condition.property)
   }
 
@@ -96,6 +108,13 @@ struct ConditionChecker {
       return nil
     }
     return .rows(place.isOf(test))
+  }
+
+  /// The column of the store itself with an attribute's values; nil where it has no objects.
+  func columnName(ofAttribute attribute: String, entity: String) -> String? {
+    place(name: entity).flatMap { place in
+      column(place: place) { .attribute(entity: $0, name: attribute) }
+    }
   }
 
   private func column(attribute: String, place: Place, anyEntity: Bool = false) -> String? {
@@ -134,10 +153,8 @@ struct ConditionChecker {
     }
     let family = place.rows.isOf(numbers(inFamilyOf: condition.destinationEntity))
     let present = columns.map { "\($0) IS NOT NULL" } + [family]
-    let group = columns.isEmpty ? "" : "GROUP BY \(columns.joined(separator: ", "))"
     return .groups(
-      "FROM \(place.rows.from) WHERE \(present.joined(separator: " AND ")) \(group) "
-        + "HAVING count(*) > 1")
+      Groups(from: place.rows.from, test: present.joined(separator: " AND "), by: columns))
   }
 
   /// An SQL expression for the value that a column will have in the destination.
@@ -167,8 +184,9 @@ struct ConditionChecker {
     else { return nil }
     let column = place.rows.value(column: name, of: place.number)
     return .groups(
-      "FROM \(place.rows.from) WHERE \(place.rows.isOf([place.number])) "
-        + "AND (\(column)) IS NOT NULL GROUP BY \(column) HAVING count(*) > 1")
+      Groups(
+        from: place.rows.from,
+        test: "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", by: [column]))
   }
 
   // MARK: Losses
@@ -245,6 +263,11 @@ struct ConditionChecker {
       case .number(let sql): try reader.number(sql: sql)
       }
     if count == 0 { return nil }
+    var keys: [Int64] = []
+    // What the model removes is everything, of which a few keys would tell nothing.
+    if case .rows(let rows) = question, case .conversion = possible.kind {
+      keys = try self.keys("SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1")
+    }
     let kind: Loss.Kind
     let property: String?
     switch possible.kind {
@@ -254,6 +277,13 @@ struct ConditionChecker {
     }
     return Loss(
       kind: kind, cause: possible.cause, entity: possible.entity, property: property,
-      count: count)
+      count: count, keys: keys)
+  }
+
+  /// The first keys that a query gives.
+  private func keys(_ query: String) throws -> [Int64] {
+    try reader.connection.run { db in
+      try Int64.fetchAll(db, sql: "\(query) LIMIT \(Self.reportedKeyLimit)")
+    }
   }
 }

@@ -27,6 +27,9 @@ struct StrayRows {
     return result
   }
 
+  /// Whether every row of the store may be looked at.
+  var scans: Bool { mayScan() }
+
   /// Rows of a table whose entity is not one of the table's, or is abstract.
   func loss(table: EntityTable, isSuspect: Bool = false) throws -> Loss? {
     let numbers = table.entityNames.filter { survey.model.entity(name: $0)?.isAbstract == false }

@@ -49,6 +49,8 @@ package final class FieldProgram {
   private var lastEntity = 0
   /// Source rows that became none.
   package private(set) var leftBehind: Int64 = 0
+  /// Numbers that no list has, and rows whose numbers nobody here looked at.
+  package private(set) var strays: Int64 = 0
   /// Rows made, by the places of their entities.
   private let made: UnsafeMutablePointer<Int64>
   /// The destination row; valid until the next one.
@@ -133,6 +135,7 @@ package final class FieldProgram {
 
   /// Takes a row that was made elsewhere.
   package func take(_ row: UnsafePointer<Field>) {
+    strays += 1
     for index in 1..<width { output[index] = row[index] }
     let number = row[1]
     guard number.isInteger else { return }
@@ -229,12 +232,18 @@ package final class FieldProgram {
       let filter = fields[Int(step.number)]
       if filter.isNull { return .null }
       guard filter.isInteger else { return nil }
-      guard found(filter.integer, list: Int(step.list)) != nil else { return .null }
+      guard found(filter.integer, list: Int(step.list)) != nil else {
+        strays += 1
+        return .null
+      }
       return affinity.applied(to: field, scratch: own)
     case .renumbered:
       if field.isNull { return .null }
       guard field.isInteger else { return nil }
-      guard let number = found(field.integer, list: Int(step.list)) else { return .null }
+      guard let number = found(field.integer, list: Int(step.list)) else {
+        strays += 1
+        return .null
+      }
       return affinity.applied(to: Field(value: number, scratch: own), scratch: own)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }

@@ -236,6 +236,6 @@ extension RowCount {
     let made = rows.rowsMade
     self.init(
       seen: made.reduce(rows.leftBehind) { $0 + $1.rows },
-      made: made.map { EntityRows(number: $0.destination, rows: $0.rows) })
+      made: made.map { EntityRows(number: $0.destination, rows: $0.rows) }, strays: rows.strays)
   }
 }

@@ -1,0 +1,137 @@
+import MigrationCoordinator
+
+extension StoreMigration {
+  /// What is done about objects that a uniqueness constraint forbids.
+  public enum DuplicateChoice: String, Hashable, Sendable, CaseIterable {
+    /// They are refused.
+    case fail
+    /// Of objects that agree, the one with the lowest key stays.
+    case keepFirst = "keep-first"
+    /// Of objects that agree, the one with the highest key stays.
+    case keepLast = "keep-last"
+  }
+
+  /// What is done about references to objects that are not there.
+  public enum DanglingChoice: String, Hashable, Sendable, CaseIterable {
+    /// They are carried over as they are, as Core Data does.
+    case keep
+    /// They are refused.
+    case fail
+    /// They become nil.
+    case nullify
+  }
+
+  /// What is done about values that the new type has no equal for.
+  public enum ValueChoice: String, Hashable, Sendable, CaseIterable {
+    /// They are refused.
+    case fail
+    /// They become the nearest value, where there is one.
+    case convert
+    /// They become nil, or the default value where the attribute is mandatory.
+    case null
+  }
+
+  /// Something that is wrong with rows of a store, and what becomes of it.
+  public struct Defect: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
+      /// Other objects agree in the attributes of a uniqueness constraint.
+      case duplicate
+      /// References lead to objects that are not there.
+      case dangling
+      /// References led to an object that was removed as a duplicate.
+      case removedTarget
+      /// The entity numbers beside references are of no entity that the relationship leads to.
+      case unknownReference
+      /// References of one-to-one relationships lead to objects that lead elsewhere.
+      case oneSided
+      /// Places in ordered relationships are missing, taken twice or no whole numbers.
+      case order
+      /// A mandatory attribute has no value.
+      case missingValue
+      /// Values have no equal in the new type.
+      case value
+    }
+
+    /// What becomes of it in the new store.
+    public enum Fate: String, Hashable, Sendable, Codable, CaseIterable {
+      /// It is as it was.
+      case kept
+      /// Values or references become nil.
+      case nullified
+      /// Objects or pairs are not in the new store.
+      case removed
+      /// Objects were made one by one, so that both ends of a relationship agree.
+      case aligned
+      /// Objects were made one by one, with new places in the order that there was.
+      case renumbered
+    }
+
+    /// What is wrong.
+    public var kind: Kind
+    /// The entity that declares the property, by its name in the store.
+    public var entity: String
+    /// The property; several of one constraint have commas between them.
+    public var property: String
+    /// How many rows.
+    public var count: Int64
+    /// Their primary keys (`Z_PK`): all of those that a choice touched, the lowest of others.
+    public var keys: [Int64]
+    /// What becomes of it.
+    public var fate: Fate
+
+    /// What is wrong and what becomes of it, as a sentence.
+    public var description: String {
+      let some = keys.prefix(10).map { "\($0)" }.joined(separator: ", ")
+      let more = Int64(min(10, keys.count)) < count ? ", …" : ""
+      return "\(entity).\(property): \(count) \(words) (Z_PK \(some)\(more)), \(end)."
+    }
+
+    init(_ core: MigrationCoordinator.Defect) {
+      kind = Kind(rawValue: core.kind.rawValue) ?? .value
+      fate = Fate(rawValue: core.fate.rawValue) ?? .kept
+      (entity, property, count, keys) = (core.entity, core.property, core.count, core.keys)
+    }
+
+    private var words: String {
+      let one = count == 1
+      return switch kind {
+      case .duplicate:
+        one ? "object that agrees with another one" : "objects that agree with others"
+      case .dangling:
+        one
+          ? "reference to an object that is not there" : "references to objects that are not there"
+      case .removedTarget:
+        one ? "reference to a removed duplicate" : "references to removed duplicates"
+      case .unknownReference:
+        "reference\(one ? "" : "s") with the number of an entity that cannot be there"
+      case .oneSided: "reference\(one ? "" : "s") that nothing leads back to"
+      case .order: "place\(one ? "" : "s") missing, taken twice or no number"
+      case .missingValue: "object\(one ? "" : "s") without the mandatory value"
+      case .value: "value\(one ? "" : "s") without an equal in the new type"
+      }
+    }
+
+    private var end: String {
+      switch (fate, kind) {
+      case (.kept, _): "kept as before"
+      case (.nullified, .value): "nil now, or the default value"
+      case (.nullified, _): "nil now"
+      case (.removed, _): "not in the new store"
+      case (.aligned, _): "changed so that both ends agree"
+      case (.renumbered, _): "numbered anew"
+      }
+    }
+  }
+}
+
+extension StoreMigration {
+  /// The choices for the coordinator.
+  var choices: DefectChoices {
+    var choices = DefectChoices()
+    choices.duplicates = .init(rawValue: duplicates.rawValue) ?? .fail
+    choices.dangling = .init(rawValue: danglingReferences.rawValue) ?? .keep
+    choices.values = .init(rawValue: unfitValues.rawValue) ?? .fail
+    return choices
+  }
+}

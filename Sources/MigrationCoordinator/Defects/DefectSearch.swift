@@ -1,0 +1,279 @@
+import GRDB
+import Mapping
+import ObjectModel
+import Schema
+import StoreFormat
+import Survey
+
+/// Searches the rows of a store for what its own model does not allow, all tests on one table in
+/// one pass.
+struct DefectSearch {
+  let survey: StoreSurvey
+
+  /// How many primary keys a defect that is kept names.
+  static let reportedKeyLimit = 10
+
+  /// A test that rows with a defect satisfy.
+  struct Test {
+    var kind: Defect.Kind
+    var entity: String
+    var property: String
+    var rows: RowCounter.Question
+    /// The column with the key that is told.
+    var key = "s.Z_PK"
+    /// What mends the rows that satisfy the test.
+    var mending = Mending.none
+  }
+
+  /// What mends a row.
+  enum Mending: Equatable {
+    case none
+    /// Sets columns to NULL.
+    case nullify([String])
+    /// Deletes the row.
+    case delete
+  }
+
+  /// The defects of the store, which stay as they are unless someone mends them.
+  func defects(fate: (Defect.Kind) -> Defect.Fate = { _ in .kept }) throws -> [Defect] {
+    try defects(of: all, fate: fate)
+  }
+
+  private func defects(
+    of tests: [Test], fate: (Defect.Kind) -> Defect.Fate
+  ) throws -> [Defect] {
+    var counter = RowCounter(survey.reader)
+    for test in tests { counter.ask(test.rows) }
+    try counter.run()
+    return try tests.compactMap { test in
+      let count = counter.answer(test.rows)
+      guard count > 0 else { return nil }
+      return Defect(
+        kind: test.kind, entity: test.entity, property: test.property, count: count,
+        keys: try keys(of: test, limit: Self.reportedKeyLimit), fate: fate(test.kind))
+    }
+  }
+
+  /// References that lead nowhere, as losses that have to be allowed.
+  func danglingLosses() throws -> [Loss] {
+    try defects(of: references) { _ in .kept }.map {
+      Loss(
+        kind: .relationship, cause: .dangling, entity: $0.entity, property: $0.property,
+        count: $0.count, keys: $0.keys)
+    }
+  }
+
+  /// The keys of rows that satisfy a test, in their order.
+  func keys(of test: Test, limit: Int? = nil) throws -> [Int64] {
+    try survey.reader.connection.run { db in
+      let end = limit.map { " LIMIT \($0)" } ?? ""
+      return try Row.fetchAll(
+        db,
+        sql: "SELECT \(test.key) FROM \(test.rows.from) WHERE \(test.rows.test) ORDER BY 1\(end)"
+      ).compactMap { Int64.fromDatabaseValue($0[0]) }
+    }
+  }
+
+  /// All tests.
+  private var all: [Test] { references + oneSided + orders + missingValues }
+
+  // MARK: References
+
+  /// A reference in a column, or a pair in a join table.
+  struct Reference {
+    var entity: String
+    var property: String
+    /// The table of the row, and that of the object.
+    var table: String
+    var target: String
+    var column: String
+    /// The columns that belong to the reference, its own first.
+    var columns: [String]
+    /// Which rows have it.
+    var owners: String?
+    var key = "s.Z_PK"
+    var isPair = false
+
+    var from: String { "\(SQL.identifier(name: table)) AS s NOT INDEXED" }
+    var name: String { "s.\(SQL.identifier(name: column))" }
+    var mending: Mending { isPair ? .delete : .nullify(columns) }
+
+    /// The test of rows whose reference satisfies another one as well.
+    func test(_ kind: Defect.Kind, where condition: String) -> Test {
+      let parts = ["\(name) IS NOT NULL", owners, "(\(condition))"].compactMap(\.self)
+      return Test(
+        kind: kind, entity: entity, property: property,
+        rows: .init(from: from, test: parts.joined(separator: " AND ")), key: key, mending: mending)
+    }
+  }
+
+  /// References that lead nowhere.
+  var references: [Test] {
+    allReferences.map { reference in
+      reference.test(
+        .dangling,
+        where: "NOT EXISTS (SELECT 1 FROM \(SQL.identifier(name: reference.target)) AS t "
+          + "WHERE t.Z_PK = \(reference.name))")
+    }
+  }
+
+  /// References beside which stands the number of an entity that they cannot lead to.
+  var unknownReferences: [Test] {
+    allReferences.compactMap { reference in
+      guard let owner = survey.model.entity(name: reference.entity), reference.columns.count > 1,
+        let relationship = owner.relationships.first(where: { $0.name == reference.property }),
+        let table = survey.schema.tables.first(where: { $0.name == reference.table }),
+        let number = table.column(
+          role: .toOneEntity(entity: reference.entity, name: reference.property))?.name
+      else { return nil }
+      let name = "s.\(SQL.identifier(name: number))"
+      let known = numbers(ofFamily: relationship.destinationEntityName)
+      return reference.test(
+        .unknownReference, where: "\(name) IS NOT NULL AND \(name) NOT IN (\(known))")
+    }
+  }
+
+  /// All references of the store, those of join tables last.
+  var allReferences: [Reference] {
+    survey.schema.tables.flatMap { table in
+      table.columns.compactMap { reference(in: $0, of: table) }
+    } + survey.schema.joinTables.flatMap(pairs)
+  }
+
+  private func reference(in column: Schema.Column, of table: EntityTable) -> Reference? {
+    let owner: String
+    let property: String
+    let others: [Schema.Column.Role]
+    switch column.role {
+    case .toOne(let entity, let name):
+      (owner, property) = (entity, name)
+      others = [.toOneEntity(entity: entity, name: name), .toOneOrder(entity: entity, name: name)]
+    case .owner(let entity, let name):
+      (owner, property) = (entity, name)
+      others = [.ownerOrder(entity: entity, name: name)]
+    default: return nil
+    }
+    guard let entity = survey.model.entity(name: owner),
+      let relationship = entity.relationships.first(where: { $0.name == property })
+    else { return nil }
+    // What has no inverse stands on the rows of its objects, and leads to their owner.
+    let isOwner = if case .owner = column.role { true } else { false }
+    let target = isOwner ? owner : relationship.destinationEntityName
+    guard let name = self.table(of: target) else { return nil }
+    let holders = isOwner ? relationship.destinationEntityName : owner
+    return Reference(
+      entity: owner, property: property, table: table.name, target: name, column: column.name,
+      columns: [column.name] + others.compactMap { table.column(role: $0)?.name },
+      owners: "s.Z_ENT IN (\(numbers(ofFamily: holders)))")
+  }
+
+  private func pairs(of join: JoinTable) -> [Reference] {
+    [(join.first, join.second), (join.second, join.first)].compactMap { end, other in
+      guard let target = table(of: end.entityName) else { return nil }
+      // A relationship is that of the object whose key the other column has.
+      return Reference(
+        entity: other.entityName, property: other.relationshipName, table: join.name,
+        target: target, column: end.keyColumn, columns: [end.keyColumn],
+        owners: "s.\(SQL.identifier(name: other.keyColumn)) IS NOT NULL",
+        key: "s.\(SQL.identifier(name: other.keyColumn))", isPair: true)
+    }
+  }
+
+  private func table(of entity: String) -> String? {
+    survey.model.entity(name: entity).flatMap { survey.schema.table(of: $0)?.name }
+  }
+
+  /// The numbers of a family's entities that may have objects, with commas.
+  private func numbers(ofFamily name: String) -> String {
+    survey.model.family(of: name).filter { !$0.isAbstract }
+      .compactMap { survey.schema.numbers[$0.name].map { "\($0.rawValue)" } }
+      .joined(separator: ", ")
+  }
+
+  // MARK: One-to-one relationships
+
+  /// References to objects that do not lead back.
+  private var oneSided: [Test] {
+    allReferences.compactMap { reference in
+      guard !reference.isPair, let owner = survey.model.entity(name: reference.entity),
+        let relationship = owner.relationships.first(where: { $0.name == reference.property }),
+        !relationship.isToMany,
+        let (holder, inverse) = survey.model.inverseWithOwner(of: relationship),
+        !inverse.isToMany,
+        let table = survey.schema.tables.first(where: { $0.name == reference.target }),
+        let back = table.column(role: .toOne(entity: holder.name, name: inverse.name))
+      else { return nil }
+      return reference.test(
+        .oneSided,
+        where: "EXISTS (SELECT 1 FROM \(SQL.identifier(name: reference.target)) AS t "
+          + "WHERE t.Z_PK = \(reference.name) "
+          + "AND t.\(SQL.identifier(name: back.name)) IS NOT s.Z_PK)")
+    }
+  }
+
+  // MARK: Orders
+
+  private var orders: [Test] {
+    allReferences.compactMap { reference in
+      let order: String?
+      if reference.isPair {
+        let join = survey.schema.joinTables.first { $0.name == reference.table }
+        order = join.flatMap { join in
+          [join.first, join.second].first { $0.keyColumn == reference.column }?.orderColumn
+        }
+      } else {
+        order =
+          survey.schema.tables.first { $0.name == reference.table }?.columns.first {
+            reference.columns.contains($0.name) && $0.role.isOrder
+          }?.name
+      }
+      guard let order else { return nil }
+      let owner = reference.isPair ? reference.key : reference.name
+      let place = "s.\(SQL.identifier(name: order))"
+      let twice =
+        "s.rowid IN (SELECT row FROM (SELECT s.rowid AS row, count(*) OVER "
+        + "(PARTITION BY \(owner), \(place)) AS n FROM \(reference.from) "
+        + "WHERE \(owner) IS NOT NULL AND \(place) IS NOT NULL) WHERE n > 1)"
+      return reference.test(.order, where: "typeof(\(place)) <> 'integer' OR \(twice)")
+        .unmended()
+    }
+  }
+
+  // MARK: Values
+
+  private var missingValues: [Test] {
+    survey.schema.tables.flatMap { table in
+      table.columns.compactMap { column in
+        guard case .attribute(let entity, let name) = column.role,
+          let attribute = survey.model.entity(name: entity)?.attributes.first(where: {
+            $0.name == name
+          }), !attribute.isOptional
+        else { return nil }
+        return Test(
+          kind: .missingValue, entity: entity, property: name,
+          rows: .init(
+            from: "\(SQL.identifier(name: table.name)) AS s NOT INDEXED",
+            test: "s.\(SQL.identifier(name: column.name)) IS NULL "
+              + "AND s.Z_ENT IN (\(numbers(ofFamily: entity)))"))
+      }
+    }
+  }
+}
+
+extension DefectSearch.Test {
+  /// The test of rows that nobody mends.
+  fileprivate func unmended() -> Self {
+    var result = self
+    result.mending = .none
+    return result
+  }
+}
+
+extension Schema.Column.Role {
+  fileprivate var isOrder: Bool {
+    switch self {
+    case .toOneOrder, .ownerOrder: true
+    default: false
+    }
+  }
+}

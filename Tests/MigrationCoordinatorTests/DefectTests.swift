@@ -1,0 +1,255 @@
+import Expressions
+import GRDB
+import Godwit
+import Mapping
+import ObjectModel
+import Planning
+import Schema
+import StoreFormat
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import MigrationCoordinator
+
+/// What is wrong with rows of a store, what is told of it, and what a choice does about it.
+@Suite(.scratchFolder) struct DefectTests {
+  private static func model(isLater: Bool) throws -> ManagedObjectModel {
+    let added = isLater ? [Entity("Aardvark", [.optional("snout")])] : []
+    return try ManagedObjectModel(
+      entities: added + [
+        Entity(
+          "Party", isAbstract: true, [.optional("name")],
+          [.toMany("things", "Thing", inverse: "owner", isOrdered: true)]),
+        Entity("Person", in: "Party"), Entity("Firm", in: "Party", [.optional("seat")]),
+        Entity(
+          "Thing", [.optional("code"), .optional("size", isLater ? .double : .integer32)],
+          [
+            .toOne("owner", "Party", inverse: "things"), .toOne("twin", "Thing", inverse: "twinOf"),
+            .toOne("twinOf", "Thing", inverse: "twin"),
+            .toMany("tags", "Tag", inverse: "things"),
+          ], unique: isLater ? [["code"]] : []),
+        Entity("Tag", [.optional("word")], [.toMany("things", "Thing", inverse: "tags")]),
+      ])
+  }
+
+  private func given(_ changes: String) throws -> GivenMigration {
+    let given = try GivenMigration(
+      from: Self.model(isLater: false), to: Self.model(isLater: true))
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      try db.execute(
+        sql: """
+          UPDATE ZTHING SET ZCODE = 'code ' || Z_PK, ZSIZE = Z_PK, ZTWIN = NULL, ZTWINOF = NULL,
+            ZOWNER = (SELECT min(Z_PK) FROM ZPARTY WHERE Z_ENT = 3), \(Self.number) = 3,
+            Z_FOK_OWNER = 1024 * Z_PK;
+          \(changes)
+          """)
+    }
+    try connection.queue.close()
+    return given
+  }
+
+  /// The column with the entity number of an owner.
+  private static let number = "Z1_OWNER"
+
+  private func count(_ sql: String, in store: FilePath) throws -> Int64 {
+    try StoreReader(immutable: store).number(sql: "SELECT count(*) FROM \(sql)")
+  }
+
+  private func sentences(
+    _ given: GivenMigration, _ request: MigrationRequest
+  ) async throws -> [String] {
+    let bytes = try given.bytes(given.store)
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    #expect(try given.bytes(given.store) == bytes)
+    return MigrationFailure(try #require(error)).sentences
+  }
+
+  static let engines = [EngineName.sql, .pages]
+
+  @Test(arguments: engines)
+  func `the number of no entity beside a reference is refused with its keys`(
+    engine: EngineName
+  ) async throws {
+    let given = try given("UPDATE ZTHING SET \(Self.number) = 77 WHERE Z_PK IN (3, 7)")
+    var request = given.request()
+    request.engine = engine
+    let found = try await sentences(given, request)
+    #expect(found.contains { $0.hasPrefix("Thing.owner: 2 values (Z_PK 3, 7) without the entity") })
+    request.lossConsent = .some(["Thing.owner"])
+    let report = try await given.run(request)
+    #expect(report.losses.map(\.cause) == [.unknownReference])
+    #expect(try count("ZTHING WHERE ZOWNER IS NULL", in: given.store) == 0)
+  }
+
+  @Test(arguments: engines)
+  func `a reference with an unknown number becomes nil as a whole where that is chosen`(
+    engine: EngineName
+  ) async throws {
+    let given = try given("UPDATE ZTHING SET \(Self.number) = 77 WHERE Z_PK IN (3, 7)")
+    var request = given.request()
+    (request.engine, request.defectChoices.dangling) = (engine, .nullify)
+    let report = try await given.run(request)
+    #expect(
+      report.defects == [
+        Defect(
+          kind: .unknownReference, entity: "Thing", property: "owner", count: 2, keys: [3, 7],
+          fate: .nullified)
+      ])
+    #expect(
+      try count(
+        "ZTHING WHERE ZOWNER IS NULL AND Z_FOK_OWNER IS NULL AND Z_PK IN (3, 7)", in: given.store)
+        == 2)
+    #expect(try count("ZTHING WHERE ZOWNER IS NULL", in: given.store) == 2)
+  }
+
+  @Test(arguments: engines)
+  func `a text in a column of numbers is counted before it becomes zero`(
+    engine: EngineName
+  ) async throws {
+    let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK IN (2, 5)")
+    var request = given.request()
+    request.engine = engine
+    let found = try await sentences(given, request)
+    #expect(found.contains { $0.hasPrefix("Thing.size: 2 values (Z_PK 2, 5) changed") })
+    request.defectChoices.values = .null
+    let report = try await given.run(request)
+    #expect(report.defects.map(\.keys) == [[2, 5]])
+    #expect(try count("ZTHING WHERE ZSIZE IS NULL", in: given.store) == 2)
+  }
+
+  @Test func `converting is a choice as well, and the report has what it changed`() async throws {
+    let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK IN (2, 5)")
+    var request = given.request()
+    request.defectChoices.values = .convert
+    let report = try await given.run(request)
+    #expect(report.losses.map(\.cause) == [.conversion])
+    #expect(report.losses.map(\.keys) == [[2, 5]])
+    #expect(try count("ZTHING WHERE ZSIZE = 0.0", in: given.store) == 2)
+  }
+
+  @Test(arguments: engines, [DefectChoices.Duplicates.keepFirst, .keepLast])
+  func `of duplicates one stays, and what led to the others leads nowhere`(
+    engine: EngineName, choice: DefectChoices.Duplicates
+  ) async throws {
+    let given = try given(
+      """
+      UPDATE ZTHING SET ZCODE = 'same' WHERE Z_PK IN (4, 6, 9);
+      UPDATE ZTHING SET ZTWIN = 4 WHERE Z_PK = 1; UPDATE ZTHING SET ZTWINOF = 1 WHERE Z_PK = 4;
+      UPDATE ZTHING SET ZTWIN = 9 WHERE Z_PK = 2; UPDATE ZTHING SET ZTWINOF = 2 WHERE Z_PK = 9
+      """)
+    let rows = try count("ZTHING", in: given.store)
+    var request = given.request()
+    request.engine = engine
+    #expect(try await sentences(given, request).contains { $0.contains("--on-duplicate") })
+    request.defectChoices.duplicates = choice
+    let report = try await given.run(request)
+    let gone: [Int64] = choice == .keepFirst ? [6, 9] : [4, 6]
+    let defect = try #require(report.defects.first { $0.kind == .duplicate })
+    #expect(defect.keys == gone)
+    #expect(try count("ZTHING", in: given.store) == rows - 2)
+    #expect(try count("ZTHING WHERE Z_PK IN (\(gone[0]), \(gone[1]))", in: given.store) == 0)
+    #expect(
+      try count("ZTHING WHERE ZTWIN NOT IN (SELECT Z_PK FROM ZTHING)", in: given.store) == 0)
+    #expect(try count("ZTHING WHERE ZTWIN IS NOT NULL", in: given.store) == 1)
+    let account = try #require(report.accounts[0].entities.first { $0.entity == "Thing" })
+    #expect(account.rowsIn == rows)
+    #expect(account.dropped == [.init(cause: .duplicate, objects: 2)])
+  }
+
+  @Test(arguments: engines)
+  func `references that lead nowhere are kept and told, refused or nil`(
+    engine: EngineName
+  ) async throws {
+    let given = try given("UPDATE ZTHING SET ZTWIN = 99000 + Z_PK WHERE Z_PK IN (3, 8)")
+    var request = given.request(output: given.folder.appending("Kept.sqlite"))
+    request.engine = engine
+    var report = try await given.run(request)
+    let told = report.defects.first { $0.kind == .dangling }
+    #expect(told?.keys == [3, 8] && told?.fate == .kept)
+    #expect(try count("ZTHING WHERE ZTWIN > 99000", in: request.destination) == 2)
+    request.defectChoices.dangling = .fail
+    request.output = given.folder.appending("Refused.sqlite")
+    #expect(
+      try await sentences(given, request).contains { $0.hasPrefix("Thing.twin: 2 values (Z_PK 3") })
+    request.defectChoices.dangling = .nullify
+    request.output = given.folder.appending("Nil.sqlite")
+    report = try await given.run(request)
+    #expect(report.defects.map(\.fate) == [.nullified])
+    #expect(try count("ZTHING WHERE ZTWIN IS NOT NULL", in: request.destination) == 0)
+  }
+
+  @Test func `duplicates under a constraint that the store had before are told and settled`()
+    async throws
+  {
+    let unique = { (later: Bool) in
+      try ManagedObjectModel(
+        Entity(
+          "Lone", [.optional("code")] + (later ? [.optional("more")] : []), unique: [["code"]]))
+    }
+    let given = try GivenMigration(from: unique(false), to: unique(true))
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      let name = try String.fetchOne(
+        db, sql: "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE '%UNIQUE%'")
+      try db.execute(
+        sql: """
+          DROP INDEX \(try #require(name)); UPDATE ZLONE SET ZCODE = 'c' || Z_PK;
+          UPDATE ZLONE SET ZCODE = 'same' WHERE Z_PK IN (2, 3)
+          """)
+    }
+    try connection.queue.close()
+    var request = given.request()
+    #expect(
+      try await sentences(given, request).contains { $0.hasPrefix("Lone: 2 objects (Z_PK 2, …)") })
+    request.defectChoices.duplicates = .keepFirst
+    let report = try await given.run(request)
+    #expect(report.defects.map(\.keys) == [[3]])
+    #expect(try count("ZLONE WHERE ZCODE = 'same'", in: given.store) == 1)
+  }
+
+  @Test func `an interrupted run that mended a copy goes on from the same copy`() async throws {
+    let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK IN (2, 5)")
+    var request = given.request(rangeRows: 10, output: given.folder.appending("New.sqlite"))
+    request.defectChoices.values = .null
+    let killed = FaultyLauncher { _, count in
+      if count == 3 { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) { try await given.run(request, killed) }
+    let report = try await given.run(request)
+    #expect(report.resumed)
+    #expect(report.defects.map(\.keys) == [[2, 5]])
+    #expect(try count("ZTHING WHERE ZSIZE IS NULL", in: request.destination) == 2)
+  }
+
+  @Test func `what models, data and losses stand against is told at once`() async throws {
+    let given = try given(
+      """
+      UPDATE ZTHING SET ZCODE = 'same' WHERE Z_PK IN (4, 6);
+      UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK = 2;
+      UPDATE ZTHING SET \(Self.number) = 77 WHERE Z_PK = 3
+      """)
+    let found = try await sentences(given, given.request())
+    for place in ["Thing: 2 objects (Z_PK 4, …)", "Thing.size: 1 value ", "Thing.owner: 1 value "] {
+      #expect(found.contains { $0.contains(place) }, "\(place)")
+    }
+  }
+
+  @Test func `a store with a log is mended in its copy and stays as it was`() async throws {
+    let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK = 2")
+    let writer = try StoreConnection.writable(given.store)
+    try writer.run { db in
+      _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
+      try db.execute(sql: "UPDATE ZTHING SET ZSIZE = 'more' WHERE Z_PK = 5")
+    }
+    var request = given.request(output: given.folder.appending("New.sqlite"))
+    request.defectChoices.values = .null
+    let before = try given.bytes(given.store)
+    let report = try await given.run(request)
+    #expect(report.defects.map(\.keys) == [[2, 5]])
+    #expect(try given.bytes(given.store) == before)
+    try writer.queue.close()
+  }
+}
