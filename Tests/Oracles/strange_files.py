@@ -7,6 +7,7 @@ elsewhere, nothing hangs, and work is kept.
 
 usage: strange_files.py --godwit P [--corpus D] [--scratch S]
 """
+import contextlib
 import os
 import pty
 import shutil
@@ -299,7 +300,7 @@ def stopped_worker(tool, folder):
     """A worker that stands still shows within seconds: three, and more on a busy machine."""
     store, output = make(tool, folder, 2000), os.path.join(folder, "New.sqlite")
     process = tool.start(*arguments(store, output), "--workers", "1",
-                         environment={"GODWIT_SLOW": "100"})
+                         environment={"GODWIT_SLOW": "400"})
     wait_for(output + ".godwit/shard-1.json")
     found = None
     try:
@@ -325,10 +326,12 @@ def stopped_worker(tool, folder):
                 continue
             time.sleep(0.5)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    if "paused" not in found.stdout or found.returncode != 69:
-        return [f"exit {found.returncode}, says {found.stdout[:200]!r}"]
+    if found is None or "paused" not in found.stdout or found.returncode != 69:
+        return [f"exit {found.returncode}, says {found.stdout[:200]!r}" if found else
+                "ended before a worker stood still"]
     return []
 
 
