@@ -37,9 +37,10 @@ package struct PreparedMigration: Sendable {
     var step: RowStep?
     if case .rows(let steps) = first.work { step = steps.first }
     let mending = DefectMending(survey: survey, choices: request.defectChoices, step: step)
-    guard try !mending.findings().isEmpty else { return found }
+    let deeds = try mending.deeds()
+    guard !deeds.isEmpty else { return found }
     let access = try survey.access.copied(snapshot)
-    let mended = try mending.mend(access.readable)
+    let mended = try mending.mend(access.readable, by: deeds)
     let reader = try StoreReader(immutable: access.readable)
     var result = try PreparedMigration(
       request: request, target: target,

@@ -15,19 +15,20 @@ struct DefectMending {
   let step: RowStep?
 
   /// A mending that has something to do, in the order in which it is done.
-  private struct Deed {
+  struct Deed {
     var defect: Defect
     var statement: String
     /// The table whose rows it deletes.
     var removesFrom: String?
   }
 
-  /// What is to be mended; empty for most stores.
-  func findings() throws -> [Defect] { try deeds().map(\.defect) }
+  /// What is to be done; nothing for most stores.
+  func deeds() throws -> [Deed] {
+    try references() + values() + duplicates()
+  }
 
   /// Mends a copy of the surveyed store; what was mended, with all keys.
-  func mend(_ copy: FilePath) throws -> [Defect] {
-    let deeds = try deeds()
+  func mend(_ copy: FilePath, by deeds: [Deed]) throws -> [Defect] {
     let search = DefectSearch(survey: survey)
     let connection = try StoreConnection.writable(copy)
     var result: [Defect] = []
@@ -52,10 +53,6 @@ struct DefectMending {
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     return result
-  }
-
-  private func deeds() throws -> [Deed] {
-    try references() + values() + duplicates()
   }
 
   // MARK: References
@@ -101,9 +98,7 @@ struct DefectMending {
       let test = reference.test(
         .removedTarget,
         where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table))")
-      let keys = try Row.fetchAll(
-        db, sql: "SELECT \(test.key) FROM \(test.rows.from) WHERE \(test.rows.test) ORDER BY 1"
-      ).compactMap { Int64.fromDatabaseValue($0[0]) }
+      let keys = try DefectSearch.keys(of: test, in: db)
       guard !keys.isEmpty, let statement = Self.statement(test) else { continue }
       try db.execute(sql: statement)
       result.append(

@@ -65,13 +65,16 @@ struct DefectSearch {
 
   /// The keys of rows that satisfy a test, in their order.
   func keys(of test: Test, limit: Int? = nil) throws -> [Int64] {
-    try survey.reader.connection.run { db in
-      let end = limit.map { " LIMIT \($0)" } ?? ""
-      return try Row.fetchAll(
-        db,
-        sql: "SELECT \(test.key) FROM \(test.rows.from) WHERE \(test.rows.test) ORDER BY 1\(end)"
-      ).compactMap { Int64.fromDatabaseValue($0[0]) }
-    }
+    try survey.reader.connection.run { try Self.keys(of: test, in: $0, limit: limit) }
+  }
+
+  /// The same in another copy of the store.
+  static func keys(of test: Test, in db: Database, limit: Int? = nil) throws -> [Int64] {
+    let end = limit.map { " LIMIT \($0)" } ?? ""
+    return try Row.fetchAll(
+      db,
+      sql: "SELECT \(test.key) FROM \(test.rows.from) WHERE \(test.rows.test) ORDER BY 1\(end)"
+    ).compactMap { Int64.fromDatabaseValue($0[0]) }
   }
 
   /// All tests.
