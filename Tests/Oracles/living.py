@@ -164,9 +164,12 @@ def judge_again(lab, words, store, output, log, left):
 
 def judge_result(store, output, commits, meddled):
     result = Store(output) if output else store
-    if not output and meddled and not result.is_new():
-        # The app has put another file in the place of the new store; that one is its own.
-        return []
+    try:
+        if not output and meddled and not result.is_new():
+            # The app has put another file in the place of the new store; that one is its own.
+            return []
+    except sqlite3.Error as error:
+        return [f"cannot be read: {error}"]
     # Beside an output the app goes on, so any state that it has committed will do.
     allowed = commits if output or meddled else commits[-1:]
     return wrong_with(result, allowed + ([102] if meddled else []), isNew=True)

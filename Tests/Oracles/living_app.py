@@ -4,6 +4,7 @@ changes it at random moments.
 
 usage: living_app.py PLAN, a plan in JSON; ends when its standard input does
 """
+import contextlib
 import json
 import os
 import random
@@ -265,21 +266,25 @@ class App:
         """Copies another store over the bytes of this one, as `cp` does."""
         self.begin().close()
         self.moment()
-        if self.store_is_new():
-            return
-        self.say("meddle")
-        for name in os.listdir(self.spare.files):
-            shutil.copy(os.path.join(self.spare.files, name), self.store.files)
-        shutil.copyfile(self.spare.path, self.store.path)
+        with self.old_file() as file:
+            if file is None:
+                return
+            self.say("meddle")
+            for name in os.listdir(self.spare.files):
+                shutil.copy(os.path.join(self.spare.files, name), self.store.files)
+            with open(self.spare.path, "rb") as spare:
+                file.truncate(0)
+                shutil.copyfileobj(spare, file)
 
     def truncator(self):
         self.begin().close()
         self.moment()
-        if self.store_is_new():
-            return
-        self.say("meddle")
-        size = os.path.getsize(self.store.path)
-        os.truncate(self.store.path, self.chance.choice((0, size // 2, size - 4096, size - 100)))
+        with self.old_file() as file:
+            if file is None:
+                return
+            self.say("meddle")
+            size = os.fstat(file.fileno()).st_size
+            file.truncate(self.chance.choice((0, size // 2, size - 4096, size - 100)))
 
     def locker(self):
         db = self.begin()
@@ -346,6 +351,13 @@ class App:
                 db.close()
             except sqlite3.Error as error:
                 self.say("failed", str(error).replace(" ", "_"))
+
+    @contextlib.contextmanager
+    def old_file(self):
+        """The file of the old store, opened before it is found to be old: a swap that happens
+        afterwards does not turn what is done to it on the new store."""
+        with open(self.store.path, "r+b") as file:
+            yield None if self.store_is_new() else file
 
     def store_is_new(self):
         try:
