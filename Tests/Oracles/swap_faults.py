@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Has migrations killed, without room or failing at any call by which they change files, in place
-and with an output, with external data: the store's name always leads to the old store or the new
+and with an output, by every engine and in stages, with external data: the store's name always leads to the old store or the new
 one, whole, with all of its own external files; the next run ends as an unharmed one, nothing is
 left over, and `rollback` gives back the old store to the byte.
 
@@ -24,11 +24,24 @@ ROWS = 400
 DEEDS = ("kill", NO_SPACE, "full", IO_ERROR, "short")
 # What a refusal for a fault of the system may not say.
 ODD_WORDS = ("please report it", "unexpected error", "Errno(", "SystemCallError", "Fatal error")
+# What a way leaves, as the judges know it, and the options that it takes.
 WAYS = {
-    "in place": (),
-    "discarding": ("--discard-old",),
-    "with an output": ("--output",),
+    "in place": ("kept", ()),
+    "discarding": ("gone", ("--discard-old",)),
+    "with an output": ("beside", ()),
+    "by SQL": ("beside", ("--engine", "sql")),
+    "by objects": ("kept", ("--engine", "objects")),
+    "in stages": ("kept", ("--progressive", "--stepwise")),
 }
+
+
+def keeps(way):
+    return WAYS[way][0] == "kept"
+
+
+def is_beside(way):
+    return WAYS[way][0] == "beside"
+
 
 
 def digest(path):
@@ -90,9 +103,9 @@ class Lab:
         return os.path.join(place, "Shop.sqlite")
 
     def command(self, store, way):
-        more = list(WAYS[way])
-        if way == "with an output":
-            more.append(os.path.join(os.path.dirname(store), "New.sqlite"))
+        more = list(WAYS[way][1])
+        if is_beside(way):
+            more += ["--output", os.path.join(os.path.dirname(store), "New.sqlite")]
         return ["migrate", store, "--to", LIBRARY, "--workers", 2, "--range-rows", 100, *more]
 
     def calls_of(self, way, folder):
@@ -133,9 +146,9 @@ def left_over(store, way, also=()):
     """What lies beside a store after a success and does not belong there."""
     folder, name = os.path.split(store)
     known = {name, ".Shop_SUPPORT", *also}
-    if way == "with an output":
+    if is_beside(way):
         known |= {"New.sqlite", ".New_SUPPORT"}
-    elif way == "in place":
+    elif keeps(way):
         known |= {os.path.basename(p) for p in kept(store)} | {".Shop.sqlite_SUPPORT",
                                                               f"{name}.godwit-kept.json"}
     return [f"left over: {n}" for n in sorted(set(os.listdir(folder)) - known)]
@@ -158,7 +171,7 @@ def judge_ending(status, text, do):
 def judge_state(lab, store, way, status):
     """What is wrong with what a harmed run left."""
     found, killed = lab.state(store), status == -signal.SIGKILL
-    if way == "with an output":
+    if is_beside(way):
         out = [] if found == "old" and digest(store) == lab.bytes else [f"the source: {found}"]
         result = os.path.join(os.path.dirname(store), "New.sqlite")
         if status == 0 and lab.state(result) != "new":
@@ -174,7 +187,7 @@ def judge_state(lab, store, way, status):
     if found == "old" and digest(store) != lab.bytes:
         out.append("the old store was written")
     states = [lab.state(p) for p in kept(store)]
-    if way == "in place" and found == "new" and states != ["old"]:
+    if keeps(way) and found == "new" and states != ["old"]:
         out.append(f"the old store is not kept: {states}")
     if found == "old" and not killed and states:
         out.append(f"kept stores beside the old one: {states}")
@@ -186,19 +199,19 @@ def judge_state(lab, store, way, status):
 def judge_end(lab, store, way):
     """What is wrong after the run that nothing harmed."""
     result = store
-    if way == "with an output":
+    if is_beside(way):
         result = os.path.join(os.path.dirname(store), "New.sqlite")
     found = lab.state(result)
     out = [] if found == "new" else [f"in the end the result: {found}"]
-    if way == "with an output" and digest(store) != lab.bytes:
+    if is_beside(way) and digest(store) != lab.bytes:
         out.append("in the end the source was written")
-    if way == "in place":
+    if keeps(way):
         states = [lab.state(p) for p in kept(store)]
         if states != ["old"]:
             out.append(f"in the end the old store is not kept: {states}")
         elif digest(kept(store)[0]) != lab.bytes:
             out.append("in the end the old store was written")
-    if way == "discarding":
+    if WAYS[way][0] == "gone":
         unnamed = set(os.listdir(support(store))) - external_names(store)
         out += [f"no store names {n}" for n in sorted(unnamed)]
     return out + [f"in the end {line}" for line in left_over(store, way)]
@@ -223,13 +236,13 @@ def check(lab, way, number, do, of, folder):
     out += judge_state(lab, store, way, done.returncode)
     if done.returncode == 0 and "note:" not in done.stderr:
         out += left_over(store, way)
-    if way == "with an output" and done.returncode == 0:
+    if is_beside(way) and done.returncode == 0:
         return out
     again = lab.tool.call(*command)
     if again.returncode:
         return out + [f"the next run: exit {again.returncode}: {again.stderr.strip()[-300:]}"]
     out += judge_end(lab, store, way)
-    return out + (roll_back(lab, store) if way == "in place" and not out else [])
+    return out + (roll_back(lab, store) if keeps(way) and not out else [])
 
 
 def check_back(lab, verb, number, do, folder):
@@ -285,7 +298,7 @@ def elsewhere(lab, way, without, folder):
     if done.returncode:
         return [f"exit {done.returncode}: {done.stderr.strip()[-300:]}"]
     out = judge_state(lab, store, way, 0) + judge_end(lab, store, way)
-    return out + (roll_back(lab, store) if way == "in place" and not out else [])
+    return out + (roll_back(lab, store) if keeps(way) and not out else [])
 
 
 def the_judge(lab, folder):
