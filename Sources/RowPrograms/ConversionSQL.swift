@@ -28,15 +28,20 @@ extension AttributeType {
 
   /// An SQL test for values that change in this type; numbers that do not fit it are refusals.
   package func changes(_ number: String) -> String {
-    "(\(changesAnyway(number))) AND NOT (\(excludes(number)))"
+    let isExcluded = excludes(number)
+    let changes = "(\(changesAnyway(number)))"
+    return isExcluded == "0" ? changes : "\(changes) AND NOT (\(isExcluded))"
   }
 
   private func changesAnyway(_ number: String) -> String {
     switch numberKind {
     case .boolean: "\(number) NOT IN (0, 1)"
     case .real:
-      // The largest integers become 2^63, which the way back cuts to one of them.
-      "CASE typeof(\(number)) WHEN 'integer' THEN "
+      // Nearly all values end at the first comparison; without an affinity, texts and blobs are
+      // greater than any number. The largest integers become 2^63, which the way back cuts to one
+      // of them.
+      "+\(number) NOT BETWEEN -9007199254740992 AND 9007199254740992 "
+        + "AND CASE typeof(\(number)) WHEN 'integer' THEN "
         + "CAST(CAST(\(number) AS REAL) AS INTEGER) <> \(number) "
         + "OR \(number) > 9223372036854775295 ELSE typeof(\(number)) IN ('text', 'blob') END"
     case .integer, .decimal, nil: "CAST(\(number) AS INTEGER) <> \(number)"

@@ -43,9 +43,9 @@ struct RowCounter {
   }
 
   private mutating func count(questions: [Question], table: String) throws {
-    let sums = questions.map { "ifnull(sum(CASE WHEN \($0.test) THEN 1 ELSE 0 END), 0)" }
+    let counts = questions.map { "count(*) FILTER (WHERE \($0.test))" }
     let row = try reader.connection.run { db in
-      try Row.fetchOne(db, sql: "SELECT \(sums.joined(separator: ", ")) FROM \(table)")
+      try Row.fetchOne(db, sql: "SELECT \(counts.joined(separator: ", ")) FROM \(table)")
     }
     for (index, question) in questions.enumerated() {
       answers[question] = row.flatMap { Int64.fromDatabaseValue($0[index]) } ?? 0
