@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,7 +19,6 @@
 #ifdef __linux__
 #include <linux/fs.h>
 #include <linux/openat2.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -165,6 +165,27 @@ int csystem_prefer_large_pages(void *memory, size_t size) {
   return -ENOTSUP;
 #endif
 }
+
+int csystem_map_scratch(const char *folder, size_t size, void **memory) {
+  char name[PATH_MAX];
+  if (snprintf(name, sizeof name, "%s/scratch-XXXXXX", folder) >= (int)sizeof name)
+    return -ENAMETOOLONG;
+  int file = mkstemp(name);
+  if (file < 0) return -errno;
+  unlink(name);
+  // A page without a block would end the process when it is touched.
+  int code = posix_fallocate(file, 0, (off_t)size);
+  void *map = MAP_FAILED;
+  if (code == 0) {
+    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (map == MAP_FAILED) code = errno;
+  }
+  close(file);
+  if (code == 0) *memory = map;
+  return -code;
+}
+
+int csystem_unmap(void *memory, size_t size) { return result(munmap(memory, size)); }
 
 int csystem_sync_file_system(int descriptor) {
 #ifdef __linux__

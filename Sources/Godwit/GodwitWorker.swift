@@ -67,9 +67,12 @@ public enum GodwitWorker {
   /// attempt.
   private static func failure(error: any Error) -> WorkerFailure {
     let failure = MigrationFailure(error)
+    // A row stays as long as it is.
+    var isPassing = failure.exitStatus == .system
+    if let error = error as? StoreError, case .rowTooLong = error.problem { isPassing = false }
     return WorkerFailure(
       exitStatus: failure.exitStatus.rawValue, sentences: failure.sentences,
-      coreDataCode: failure.coreDataCode, isPassing: failure.exitStatus == .system)
+      coreDataCode: failure.coreDataCode, isPassing: isPassing)
   }
 
   /// Sends an error as facts, from which the coordinator restores it.

@@ -66,7 +66,7 @@ extension MigrationFailure {
         "\(file) lacks columns that its model asks for (\(columns.joined(separator: ", "))): "
           + "open it with Core Data once, or restore it from a backup.")
     case .inUse, .openForWriting, .cannotRead, .cannotWrite, .notPermitted, .diskFull, .outOfMemory,
-      .changedDuringMigration:
+      .rowTooLong, .changedDuringMigration:
       self.init(access: error)
     }
   }
@@ -105,6 +105,13 @@ extension MigrationFailure {
       self.init(
         .system,
         "\(file) needs more memory than there is: free memory, or take fewer --workers.")
+    case .rowTooLong(let row):
+      let what =
+        row.map {
+          "\(file): row \($0.key) of table \($0.table) has \(ByteText($0.bytes)), and a process needs "
+            + "\(ByteText($0.memoryNeeded)) of memory to copy it; each has \(ByteText($0.memory))"
+        } ?? "\(file) has a row that does not fit in the memory of a process"
+      self.init(.system, "\(what): raise --memory, take fewer --workers, or --engine pages.")
     case .changedDuringMigration:
       self.init(
         .inUse,

@@ -165,7 +165,7 @@ package struct Migration: Sendable {
       }
       try workspace.begin(RunInputs(request: request, prepared: prepared))
       work.isOwn = true
-      let defects = try prepared.defects(scansAll: false)
+      let defects = try prepared.defects(scansAll: request.sourceCheck == .full)
       var report: MigrationReport
       do {
         report = try await migrate(
@@ -177,7 +177,8 @@ package struct Migration: Sendable {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
       }
       report.note(found, stages: prepared.stages)
-      report.note(defects)
+      let isTold = defects.contains { $0.kind == .dangling }
+      report.note(defects + (isTold ? [] : report.defects))
       report.seconds = reporter.seconds
       report.peakMemory = reporter.peakMemory
       reporter.enter(.done)
@@ -269,6 +270,10 @@ package struct Migration: Sendable {
       logger: logger
     ).run(reporter)
     var report = made.last.report
+    if !report.danglingReferences.isEmpty {
+      // Which ones they are is looked up only where there are any.
+      report.defects = try DefectSearch(survey: survey).danglingReferences()
+    }
     reporter.enter(.swapping)
     let files = ExternalFiles(
       schema: try StoreSchema(stages[stages.count - 1].destination.model),

@@ -105,6 +105,10 @@ package struct Worker {
       {
         error.store = source
       }
+      if error.problem == .rowTooLong(nil) {
+        let row = LongRow.first(in: FilePath(document.source), memory: document.memory)
+        error = StoreError(problem: .rowTooLong(row), store: source, cause: error.cause)
+      }
       return error
     default: return error
     }

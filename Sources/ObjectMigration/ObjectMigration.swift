@@ -113,7 +113,8 @@ package struct ObjectMigration {
     let links = order.work.appending("\(order.result.lastComponent?.stem ?? "").links")
     try Files.remove(links)
     let connection = try StoreConnection.scratch(
-      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding)
+      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding,
+      memory: order.memory)
     var failure: (any Error)?
     var report = Report()
     // What policies throw passes through unchanged; only what SQLite says becomes a store's error.

@@ -41,7 +41,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     document: WorkOrderDocument, work: PageWork, policies: PolicyFactories = [:]
   ) throws {
     let connection = try StoreConnection.scratch(
-      FilePath(":memory:"), cacheBytes: document.memory / 16)
+      FilePath(":memory:"), cacheBytes: document.memory / 16, memory: document.memory)
     try document.attachSource(to: connection)
     if let places = work.places {
       let file = StoreConnection.uri(path: FilePath(places)) + "?immutable=1"
@@ -121,7 +121,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
 
   private func mover() throws -> LeafMover {
     let count = try Files.fileStatus(of: source).size / Int64(PageGeometry.pageSize)
-    return LeafMover(file: PageFile(source), pageCount: UInt32(clamping: count), writer: pages)
+    return LeafMover(
+      file: PageFile(source), pageCount: UInt32(clamping: count), writer: pages,
+      scratch: runs.folder)
   }
 
   /// Takes the leaves of the source as they are.

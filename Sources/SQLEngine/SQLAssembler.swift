@@ -25,7 +25,8 @@ package struct SQLAssembler {
       permissions: .ownerReadWrite
     ).close()
     let connection = try StoreConnection.scratch(
-      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding)
+      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding,
+      memory: order.memory)
     var report = AssemblyReport()
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }

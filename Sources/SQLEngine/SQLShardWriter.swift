@@ -33,7 +33,8 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     try Files.remove(path)
     let source = try StoreHeader(of: FilePath(document.source))
     let connection = try StoreConnection.scratch(
-      path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding)
+      path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding,
+      memory: document.memory)
     try document.attachSource(to: connection)
     return connection
   }

@@ -1,4 +1,5 @@
 package import GRDB
+import GRDBSQLite
 package import SystemPackage
 
 /// An open SQLite database.
@@ -37,11 +38,17 @@ package struct StoreConnection: Sendable {
   /// - Parameters:
   ///   - cacheBytes: the size of SQLite's page cache, at least 512 KiB.
   ///   - textEncoding: as in the header of an SQLite file; attached files have to agree in it.
+  ///   - memory: what the process may occupy, in bytes; longer rows than fit are refused, with
+  ///     `StoreError.Problem.rowTooLong`.
   package static func scratch(
-    _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1
+    _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1, memory: Int64? = nil
   ) throws(StoreError) -> StoreConnection {
     let connection = try open(path, uri: uri(path: path), base: Configuration())
     try connection.run { db in
+      if let memory {
+        let limit = Int32(clamping: LongRow.limit(memory: memory))
+        sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
+      }
       // Incremental vacuum must be chosen before the first table; the others trade safety, which
       // a file without a manifest does not need, for speed.
       for pragma in [
@@ -99,6 +106,7 @@ package struct StoreConnection: Sendable {
     case .SQLITE_IOERR: .cannotWrite
     case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH: .notPermitted
     case .SQLITE_NOMEM: .outOfMemory
+    case .SQLITE_TOOBIG: .rowTooLong(nil)
     case .SQLITE_NOTADB: .unrecognized
     default: .damaged
     }

@@ -42,6 +42,8 @@ package struct StoreError: Error, Sendable {
     case diskFull
     /// SQLite had no memory.
     case outOfMemory
+    /// A row takes more memory than a process may occupy; which one, if it was found.
+    case rowTooLong(LongRow?)
     /// Tables that the model asks for and the store lacks.
     case tablesMissing([String])
     /// The store lacks these columns of its model, each as `TABLE.COLUMN`.

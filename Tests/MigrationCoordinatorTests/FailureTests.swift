@@ -44,6 +44,19 @@ import Testing
     #expect(!sentence.contains("(page:") && !sentence.contains("PageError"))
   }
 
+  @Test func `a row that is too long is told with its table, its key and what it needs`() {
+    let row = LongRow(table: "ZITEM", key: 7, bytes: 100 << 20, memory: 64 << 20)
+    let error = StoreError(problem: .rowTooLong(row), store: "/data/Shop.sqlite")
+    #expect(failure(error).exitStatus == .system)
+    #expect(
+      failure(error).sentences == [
+        "/data/Shop.sqlite: row 7 of table ZITEM has 100.0 MiB, and a process needs 300.0 MiB of "
+          + "memory to copy it; each has 64.0 MiB: raise --memory, take fewer --workers, or "
+          + "--engine pages."
+      ])
+    #expect(!failure(StoreError(problem: .rowTooLong(nil), store: "/data")).sentences.isEmpty)
+  }
+
   @Test func `a damaged page is told with its table and its number`() {
     let error = PageError(.damaged(page: 17)).at(file: "/data/Shop.sqlite", table: "ZITEM")
     #expect(

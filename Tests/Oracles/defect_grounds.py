@@ -165,5 +165,10 @@ KINDS = [
     Kind("mandatory before, and nil", update("ZRANK = null"), "Thing.rank", "kept"),
 ]
 
-LARGE = ("unknown entity number", "text entity number", "text in reals",
-         "text in numbers that only grow")
+# What is tried in large stores too, and what it takes to have it told there.
+LARGE = {
+    "unknown entity number": (), "text entity number": (), "text in reals": (),
+    "text in numbers that only grow": (), "dangling": (), "dangling pairs": (),
+    "one-sided": ("--check-source", "full"), "text as a place": ("--check-source", "full"),
+    "mandatory before, and nil": ("--check-source", "full"),
+}

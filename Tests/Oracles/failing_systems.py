@@ -22,7 +22,7 @@ from run import Tool, parser, run_cases, said
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
 ENGINES = ("sql", "pages")
-DAMAGED, NOT_PERMITTED, CANNOT_WRITE = 65, 73, 74
+DAMAGED, TOO_LITTLE_MEMORY, NOT_PERMITTED, CANNOT_WRITE = 65, 71, 73, 74
 NOBODY = 65534
 MIB = 1 << 20
 
@@ -260,6 +260,48 @@ def forbidden(tool, folder, engine):
                              r"Shop\.sqlite", "permissions")
 
 
+def large_value(tool, folder, engine):
+    """A value that is larger than the memory of all processes: carried over, or refused by name."""
+    store = Store(tool, folder, rows=2000)
+    db = sqlite3.connect(store.path)
+    # 1 says that the value itself follows, and not the name of a file.
+    db.execute("update zbook set zcover = cast(x'01' || zeroblob(?) as blob) where z_pk = 7",
+               (100 * MIB,))
+    db.commit()
+    db.close()
+    store.before = digest(store.path)
+    result, report = os.path.join(folder, "New.sqlite"), os.path.join(folder, "report.json")
+    more = []
+    if engine == "objects":
+        more = ["--mapping", os.path.join(folder, "Mapping.json")]
+        tool.run("map", "--from", store.path, "--to", LIBRARY, "--output", more[1])
+    done = store.migrate("--output", result, "--engine", engine, "--memory", "64M", "--report",
+                         report, *more)
+    if engine != "pages":
+        return store.judge(done, TOO_LITTLE_MEMORY, "row 7 of table ZBOOK", "100.0 MiB", "--memory")
+    if done.returncode:
+        return [f"exit {done.returncode}: {done.stderr[-300:]}"]
+    with open(report, encoding="utf-8") as file:
+        peaks = list(numbers(json.load(file), "peakMemory"))
+    out = [] if peaks and max(peaks) <= 64 * MIB else [f"memory of the processes: {peaks}"]
+    new = sqlite3.connect(result)
+    found = new.execute("select length(zcover), substr(zcover, 1, 1) from zitem where z_pk = 7")
+    if found.fetchall() != [(100 * MIB + 1, b"\x01")]:
+        out.append("the value is not in the result")
+    new.close()
+    return out + store.left()
+
+
+def numbers(value, key):
+    """Every number under a key, anywhere in a report."""
+    if isinstance(value, dict):
+        yield from (v for k, v in value.items() if k == key)
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from numbers(part, key)
+
+
 def the_judge(tool, folder, engine):
     """The judge finds every false answer."""
     good = "godwit: /disk/New.sqlite does not fit on its disk, 4 KiB are free: free space there.\n"
@@ -287,6 +329,7 @@ CASES = [
     ("room enough", on_disk("60m", fits), ENGINES),
     ("damaged pages", damaged, ENGINES),
     ("missing permissions", forbidden, ENGINES),
+    ("a value larger than the memory", large_value, ("sql", "pages", "objects")),
 ]
 
 

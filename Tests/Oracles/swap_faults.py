@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Has migrations killed, without room or failing at any call by which they change files, in place
-and with an output, by every engine and in stages, with external data: the store's name always leads to the old store or the new
-one, whole, with all of its own external files; the next run ends as an unharmed one, nothing is
-left over, and `rollback` gives back the old store to the byte.
+and with an output, by every engine and in stages, with external data: the store's name always leads
+to the old store or the new one, whole, with all of its own external files; the next run ends as an
+unharmed one, nothing is left over, and `rollback` gives back the old store to the byte.
 
 usage: swap_faults.py --godwit P [--sample N] [--only TEXT] [--scratch S]
 """
@@ -24,13 +24,14 @@ ROWS = 400
 DEEDS = ("kill", NO_SPACE, "full", IO_ERROR, "short")
 # What a refusal for a fault of the system may not say.
 ODD_WORDS = ("please report it", "unexpected error", "Errno(", "SystemCallError", "Fatal error")
+MAPPING = "the inferred mapping model"
 # What a way leaves, as the judges know it, and the options that it takes.
 WAYS = {
     "in place": ("kept", ()),
     "discarding": ("gone", ("--discard-old",)),
     "with an output": ("beside", ()),
     "by SQL": ("beside", ("--engine", "sql")),
-    "by objects": ("kept", ("--engine", "objects")),
+    "by objects": ("kept", ("--engine", "objects", "--mapping", MAPPING)),
     "in stages": ("kept", ("--progressive", "--stepwise")),
 }
 
@@ -91,7 +92,15 @@ class Lab:
                  "--output", store)
         expected = os.path.join(folder, "Expected.sqlite")
         tool.run("migrate", store, "--to", LIBRARY, "--output", expected)
-        self.bytes, self.old, self.new = digest(store), canonical(store), canonical(expected)
+        # Objects are made one by one only where a mapping model says how.
+        self.mapping = os.path.join(folder, "Mapping.json")
+        tool.run("map", "--from", store, "--to", LIBRARY, "--output", self.mapping)
+        made = os.path.join(folder, "Objects.sqlite")
+        tool.run("migrate", store, "--to", LIBRARY, "--output", made, "--engine", "objects",
+                 "--mapping", self.mapping)
+        self.bytes = digest(store)
+        # Objects get new keys, so theirs is another store.
+        self.states = {canonical(store): "old", canonical(expected): "new", canonical(made): "new"}
         self.external = {n: digest(os.path.join(support(store), n))
                          for n in os.listdir(support(store))}
         if not self.external or external_names(store) != set(self.external):
@@ -103,7 +112,7 @@ class Lab:
         return os.path.join(place, "Shop.sqlite")
 
     def command(self, store, way):
-        more = list(WAYS[way][1])
+        more = [self.mapping if word == MAPPING else word for word in WAYS[way][1]]
         if is_beside(way):
             more += ["--output", os.path.join(os.path.dirname(store), "New.sqlite")]
         return ["migrate", store, "--to", LIBRARY, "--workers", 2, "--range-rows", 100, *more]
@@ -123,7 +132,7 @@ class Lab:
         if not os.path.isfile(path):
             return "is not there"
         try:
-            found = {self.old: "old", self.new: "new"}.get(canonical(path), "another store")
+            found = self.states.get(canonical(path), "another store")
             named = external_names(path)
         except (Failure, sqlite3.Error) as error:
             return f"is broken: {error}"

@@ -56,6 +56,10 @@ int csystem_reserve(int descriptor, int64_t size);
 /// Asks for memory in large pages; a hint.
 int csystem_prefer_large_pages(void *memory, size_t size);
 
+/// Maps a new file without a name in a folder, all of whose blocks are there.
+int csystem_map_scratch(const char *folder, size_t size, void **memory);
+int csystem_unmap(void *memory, size_t size);
+
 /// Makes `to` share the blocks of `from`.
 int csystem_clone(int from, int to);
 /// Copies inside the kernel from and to the current offsets; 0 at the end of the file.

@@ -54,9 +54,12 @@ struct DefectSearch {
     }
   }
 
-  /// References that lead nowhere, as losses that have to be allowed.
+  /// References that lead nowhere, and stay as they are.
+  func danglingReferences() throws -> [Defect] { try defects(of: references) { _ in .kept } }
+
+  /// The same as losses that have to be allowed.
   func danglingLosses() throws -> [Loss] {
-    try defects(of: references) { _ in .kept }.map {
+    try danglingReferences().map {
       Loss(
         kind: .relationship, cause: .dangling, entity: $0.entity, property: $0.property,
         count: $0.count, keys: $0.keys)

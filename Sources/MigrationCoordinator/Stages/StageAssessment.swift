@@ -31,6 +31,7 @@ package struct StageAssessment: Sendable {
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false
   ) throws {
     self.survey = survey
+    let scansAll = scansAll || request.sourceCheck == .full
     let search = DefectSearch(survey: survey)
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     switch stage.work {

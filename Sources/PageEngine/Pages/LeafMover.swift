@@ -1,4 +1,5 @@
 import StoreFormat
+package import SystemPackage
 
 // The numbers below, and where they come from:
 //
@@ -22,12 +23,16 @@ package final class LeafMover {
   private let writer: ExtentWriter
   private let chains: PageWindow
   private let payloads: PayloadReader
-  private var whole = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
+  private let whole: RecordBuffer
   private let aside: UnsafeMutableRawPointer
   private let offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
 
-  /// Takes a file with 4096 bytes a page that nobody changes.
-  package init(file: PageFile, pageCount: UInt32, writer: ExtentWriter) {
+  /// Takes a file with 4096 bytes a page that nobody changes, and a folder for what does not fit in
+  /// memory.
+  package init(
+    file: PageFile, pageCount: UInt32, writer: ExtentWriter, scratch folder: FilePath? = nil
+  ) {
+    whole = RecordBuffer(byteCount: 1 << 14, spillingInto: folder)
     self.file = file
     self.pageCount = pageCount
     self.writer = writer
@@ -37,7 +42,6 @@ package final class LeafMover {
   }
 
   deinit {
-    whole.deallocate()
     aside.deallocate()
     offsets.deallocate()
   }
@@ -115,13 +119,10 @@ package final class LeafMover {
   private func read(
     _ leaf: UnsafeRawPointer, _ cell: TableCell, page: UInt32, into sums: RowSums
   ) throws(PageError) {
-    if whole.count < cell.total + 8 {
-      whole.deallocate()
-      whole = .allocate(byteCount: cell.total + cell.total / 4 + 8, alignment: 16)
-    }
+    let record = try whole.room(for: cell.total + 8)
     try payloads.read(
-      leaf + cell.record, local: cell.local, of: cell.total, page: page, into: whole)
-    guard let base = whole.baseAddress else { throw PageError(.damaged(page: page)) }
+      leaf + cell.record, local: cell.local, of: cell.total, page: page, into: record)
+    guard let base = record.baseAddress else { throw PageError(.damaged(page: page)) }
     sums.read(base, total: cell.total)
   }
 

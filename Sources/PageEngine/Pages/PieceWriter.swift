@@ -30,7 +30,9 @@ package final class PieceWriter {
   ) {
     self.names = names
     let leaves = EntryCollector(file: runs, entrySize: MemoryLayout<LeafEntry>.stride)
-    table = TableWriter(writer: pages) { (leaf) throws(PageError) in try leaves.add(leaf) }
+    table = TableWriter(writer: pages, scratch: runs.folder) {
+      (leaf) throws(PageError) in try leaves.add(leaf)
+    }
     self.leaves = leaves
     spanList = EntryCollector(file: runs, entrySize: MemoryLayout<KeySpan>.stride)
     self.collectors = collectors

@@ -1,3 +1,4 @@
+import SystemCalls
 package import SystemPackage
 
 /// A part of a file with entries in a row.
@@ -23,8 +24,14 @@ package final class RunFile {
   /// The byte after the last section.
   package private(set) var end: Int64 = 0
 
+  /// The folder of the file, for others that only this process knows; nil where it has no name.
+  package let folder: FilePath?
+
   /// Takes a file that is open for reading and writing, and empty.
-  package init(_ descriptor: FileDescriptor) { file = PageFile(descriptor) }
+  package init(_ descriptor: FileDescriptor) {
+    file = PageFile(descriptor)
+    folder = Files.path(of: descriptor).map(Files.parent(of:))
+  }
 
   func append(_ bytes: UnsafeRawBufferPointer, count: Int64) throws(PageError) -> Section {
     try file.write(bytes, at: end)

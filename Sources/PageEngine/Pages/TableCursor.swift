@@ -1,4 +1,5 @@
 import StoreFormat
+package import SystemPackage
 
 /// The file and the table that a cursor reads, which the caller has checked by SQL.
 package struct TableForm: Sendable {
@@ -38,7 +39,7 @@ package final class TableCursor {
   private var leaf: UnsafeRawPointer?
   private var cells = 0
   private var cell = 0
-  private var payload = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  private let buffer: RecordBuffer
   private let scratch: UnsafeMutableRawPointer
   private let places: UnsafeMutablePointer<Int>
   private let isReal: UnsafeMutablePointer<Bool>
@@ -55,8 +56,9 @@ package final class TableCursor {
   package let fields: UnsafeMutablePointer<Field>
   private let width: Int
 
-  /// Takes a file that nobody changes.
-  package init(file: PageFile, form: TableForm, width: Int) {
+  /// Takes a file that nobody changes, and a folder for what does not fit in memory.
+  package init(file: PageFile, form: TableForm, width: Int, scratch folder: FilePath? = nil) {
+    buffer = RecordBuffer(byteCount: 1 << 16, spillingInto: folder)
     self.form = form
     self.width = max(1, width)
     walk = LeafWalk(file: file, kind: .table, pageSize: form.pageSize, pageCount: form.pageCount)
@@ -80,7 +82,6 @@ package final class TableCursor {
   }
 
   deinit {
-    payload.deallocate()
     scratch.deallocate()
     fields.deallocate()
     places.deallocate()
@@ -143,9 +144,7 @@ package final class TableCursor {
       guard rowid.end + total <= form.pageSize else { throw damaged() }
       try parse(leaf + rowid.end, total: total)
     } else {
-      try gather(leaf, start: rowid.end, total: total)
-      guard let base = payload.baseAddress else { throw damaged() }
-      try parse(UnsafeRawPointer(base), total: total)
+      try parse(gather(leaf, start: rowid.end, total: total), total: total)
     }
     if form.keyPlace >= 0 {
       fields[form.keyPlace] = Field(value: number, scratch: scratch + form.keyPlace * 8)
@@ -156,18 +155,14 @@ package final class TableCursor {
   /// Puts a payload together from its cell and its chain.
   private func gather(
     _ leaf: UnsafeRawPointer, start: Int, total: Int
-  ) throws(PageError) {
+  ) throws(PageError) -> UnsafeRawPointer {
     let capacity = form.pageSize - 4
     let rest = localMinimum + (total - localMinimum) % capacity
     let local = rest <= localLimit ? rest : localMinimum
     guard start + local + 4 <= form.pageSize,
       total / capacity <= Int(form.pageCount)
     else { throw damaged() }
-    if payload.count < total + 8 {
-      payload.deallocate()
-      payload = .allocate(byteCount: total + total / 4 + 8, alignment: 16)
-    }
-    guard let base = payload.baseAddress else { throw damaged() }
+    guard let base = try buffer.room(for: total + 8).baseAddress else { throw damaged() }
     base.copyMemory(from: leaf + start, byteCount: local)
     var page = Bytes.get32(leaf + start + local)
     var done = local
@@ -182,6 +177,7 @@ package final class TableCursor {
     }
     // A chain that goes on was longer, or leads back into itself.
     guard page == 0 else { throw damaged() }
+    return UnsafeRawPointer(base)
   }
 
   @inline(__always)

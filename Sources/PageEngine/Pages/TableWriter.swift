@@ -1,4 +1,5 @@
 import StoreFormat
+package import SystemPackage
 
 /// One leaf page of a table, as the upper levels of its b-tree see it.
 package struct LeafEntry: BitwiseCopyable, Hashable, Sendable {
@@ -19,7 +20,7 @@ package final class TableWriter {
   private let writer: ExtentWriter
   private let finished: (LeafEntry) throws(PageError) -> Void
   private let aside: UnsafeMutableRawPointer
-  private var spill: UnsafeMutableRawBufferPointer
+  private let spill: RecordBuffer
 
   private var page: UInt32 = 0
   /// The page in the writer's memory, or the copy of one that the writer has let go; nil without.
@@ -34,19 +35,20 @@ package final class TableWriter {
   /// The rows added so far.
   package var rows: Int64 { rowCount }
 
-  /// Calls `finished` with every leaf page once it is complete, in key order.
+  /// Calls `finished` with every leaf page once it is complete, in key order; records that do not
+  /// fit in memory lie in the folder.
   package init(
-    writer: ExtentWriter, finished: @escaping (LeafEntry) throws(PageError) -> Void
+    writer: ExtentWriter, scratch folder: FilePath? = nil,
+    finished: @escaping (LeafEntry) throws(PageError) -> Void
   ) {
     self.writer = writer
     self.finished = finished
     aside = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
-    spill = .allocate(byteCount: 1 << 16, alignment: 16)
+    spill = RecordBuffer(byteCount: 1 << 16, spillingInto: folder)
   }
 
   deinit {
     aside.deallocate()
-    spill.deallocate()
   }
 
   /// Adds the row with a key, which is higher than the one before.
@@ -75,13 +77,10 @@ package final class TableWriter {
   private func addLong(
     _ key: Int64, fields: UnsafePointer<Field>, count: Int, shape: RecordShape
   ) throws(PageError) {
-    if shape.size > spill.count {
-      spill.deallocate()
-      spill = .allocate(byteCount: shape.size + shape.size / 4, alignment: 16)
-    }
-    guard let base = spill.baseAddress else { preconditionFailure("a buffer has an address") }
+    let record = try spill.room(for: shape.size)
+    guard let base = record.baseAddress else { preconditionFailure("a buffer has an address") }
     shape.write(fields, count: count, to: base)
-    try add(key: key, payload: UnsafeRawBufferPointer(rebasing: spill[..<shape.size]))
+    try add(key: key, payload: UnsafeRawBufferPointer(rebasing: record[..<shape.size]))
   }
 
   /// Adds a row whose record is there already.

@@ -4,6 +4,7 @@ import ObjectMigration
 import Planning
 import RowPrograms
 import Schema
+import SystemCalls
 import SystemPackage
 
 /// Runs the program of a piece over its source rows.
@@ -21,6 +22,8 @@ struct PieceLoop {
   private let file: FileDescriptor
   private let db: Database
   private let caller: RowCaller?
+  /// The folder for what does not fit in memory.
+  private let folder: FilePath
 
   /// Takes the open source file, which is attached to the database as well.
   init(
@@ -31,6 +34,7 @@ struct PieceLoop {
     self.piece = piece
     self.file = file
     self.db = db
+    folder = Files.parent(of: FilePath(document.shard))
     let name = piece.destinationTable
     if let table = document.tables.first(where: { $0.destinationTable == name }) {
       program = .table(table)
@@ -116,7 +120,7 @@ struct PieceLoop {
       let found = try SourceTable(name: table.sourceTable, file: file, db: db)
     else { return nil }
     return try found.cursor(
-      columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first)
+      columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first, scratch: folder)
   }
 
   private func run(

@@ -75,7 +75,8 @@ struct SourceTable {
   ///
   /// Of columns in `asKept`, whole reals come as the integers that records keep for them.
   func cursor(
-    _ wanted: [String], asKept: [Bool], file: FileDescriptor, from first: Int64
+    _ wanted: [String], asKept: [Bool], file: FileDescriptor, from first: Int64,
+    scratch folder: FilePath
   ) throws -> TableCursor? {
     var isReal = columns.map(\.isReal)
     var places = Array(repeating: -1, count: columns.count)
@@ -94,7 +95,8 @@ struct SourceTable {
     let form = TableForm(
       pageSize: pageSize, pageCount: pageCount, root: root, places: places,
       isReal: isReal, keyPlace: keyPlace)
-    let cursor = TableCursor(file: PageFile(file), form: form, width: wanted.count)
+    let cursor = TableCursor(
+      file: PageFile(file), form: form, width: wanted.count, scratch: folder)
     try cursor.seek(first)
     return cursor
   }
