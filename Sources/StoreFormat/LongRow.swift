@@ -13,6 +13,11 @@ package struct LongRow: Hashable, Sendable {
   /// The bytes that the process may occupy.
   package var memory: Int64
 
+  /// Describes a row by its place and its size.
+  package init(table: String, key: Int64, bytes: Int64, memory: Int64) {
+    (self.table, self.key, self.bytes, self.memory) = (table, key, bytes, memory)
+  }
+
   /// The longest row and value, in bytes, for a process that may occupy so many.
   ///
   /// SQLite holds a row that it copies up to three times: its values, the new record, and what it

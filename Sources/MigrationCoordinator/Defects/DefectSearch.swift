@@ -10,9 +10,6 @@ import Survey
 struct DefectSearch {
   let survey: StoreSurvey
 
-  /// How many primary keys a defect that is kept names.
-  static let reportedKeyLimit = 10
-
   /// A test that rows with a defect satisfy.
   struct Test {
     var kind: Defect.Kind
@@ -50,7 +47,7 @@ struct DefectSearch {
       guard count > 0 else { return nil }
       return Defect(
         kind: test.kind, entity: test.entity, property: test.property, count: count,
-        keys: try keys(of: test, limit: Self.reportedKeyLimit), fate: fate(test.kind))
+        keys: try keys(of: test, limit: Loss.keyLimit), fate: fate(test.kind))
     }
   }
 
@@ -133,7 +130,7 @@ struct DefectSearch {
           role: .toOneEntity(entity: reference.entity, name: reference.property))?.name
       else { return nil }
       let name = "s.\(SQL.identifier(name: number))"
-      let known = numbers(ofFamily: relationship.destinationEntityName)
+      let known = survey.numbers(ofFamily: relationship.destinationEntityName)
       return reference.test(
         .unknownReference, where: "\(name) IS NOT NULL AND \(name) NOT IN (\(known))")
     }
@@ -170,7 +167,7 @@ struct DefectSearch {
     return Reference(
       entity: owner, property: property, table: table.name, target: name, column: column.name,
       columns: [column.name] + others.compactMap { table.column(role: $0)?.name },
-      owners: "s.Z_ENT IN (\(numbers(ofFamily: holders)))")
+      owners: "s.Z_ENT IN (\(survey.numbers(ofFamily: holders)))")
   }
 
   private func pairs(of join: JoinTable) -> [Reference] {
@@ -187,13 +184,6 @@ struct DefectSearch {
 
   private func table(of entity: String) -> String? {
     survey.model.entity(name: entity).flatMap { survey.schema.table(of: $0)?.name }
-  }
-
-  /// The numbers of a family's entities that may have objects, with commas.
-  private func numbers(ofFamily name: String) -> String {
-    survey.model.family(of: name).filter { !$0.isAbstract }
-      .compactMap { survey.schema.numbers[$0.name].map { "\($0.rawValue)" } }
-      .joined(separator: ", ")
   }
 
   // MARK: One-to-one relationships
@@ -260,7 +250,7 @@ struct DefectSearch {
           rows: .init(
             from: "\(SQL.identifier(name: table.name)) AS s NOT INDEXED",
             test: "s.\(SQL.identifier(name: column.name)) IS NULL "
-              + "AND s.Z_ENT IN (\(numbers(ofFamily: entity)))"))
+              + "AND s.Z_ENT IN (\(survey.numbers(ofFamily: entity)))"))
       }
     }
   }

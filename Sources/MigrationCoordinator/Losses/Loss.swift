@@ -1,4 +1,5 @@
 package import Mapping
+import ObjectMigration
 package import ObjectModel
 
 /// Data of a store that the result will not have.
@@ -46,6 +47,9 @@ package struct Loss: Hashable, Codable, Sendable {
 }
 
 extension Loss {
+  /// How many primary keys are told of what concerns rows.
+  static let keyLimit = FilterSurvey.reportedKeyLimit
+
   /// The reason why a store cannot be migrated, told with others.
   var refusal: Refusal {
     Refusal(reason: .loss(cause, count: count, keys: keys), entity: entity, property: property)

@@ -13,9 +13,6 @@ struct ConditionChecker {
   let mapping: MappingModel
   let reader: StoreReader
 
-  /// How many primary keys of offending objects a refusal names.
-  private static let reportedKeyLimit = 10
-
   /// What to count for a condition.
   enum Question {
     /// Rows that satisfy the test break the condition.
@@ -283,7 +280,7 @@ struct ConditionChecker {
   /// The first keys that a query gives.
   private func keys(_ query: String) throws -> [Int64] {
     try reader.connection.run { db in
-      try Int64.fetchAll(db, sql: "\(query) LIMIT \(Self.reportedKeyLimit)")
+      try Int64.fetchAll(db, sql: "\(query) LIMIT \(Loss.keyLimit)")
     }
   }
 }

@@ -13,9 +13,6 @@ struct StrayReferences {
   /// The program whose tables renumber them; nil where objects are made one by one.
   let program: MigrationProgram?
 
-  /// How many primary keys a loss names.
-  private static let reportedKeyLimit = 10
-
   /// One loss for each relationship that has such references.
   func losses() throws -> [Loss] { try survey.schema.tables.flatMap { try losses(in: $0) } }
 
@@ -48,8 +45,8 @@ struct StrayReferences {
       let target = owner.relationships.first(where: { $0.name == relationship })?
         .destinationEntityName
     else { return nil }
-    let owners = list(ofFamily: entity)
-    let known = list(ofFamily: target)
+    let owners = survey.numbers(ofFamily: entity)
+    let known = survey.numbers(ofFamily: target)
     let number = SQL.identifier(name: column)
     let rows = "\(SQL.identifier(name: table.name)) NOT INDEXED"
     let test = "\(number) IS NOT NULL AND \(number) NOT IN (\(known)) AND Z_ENT IN (\(owners))"
@@ -58,18 +55,11 @@ struct StrayReferences {
     let keys = try survey.reader.connection.run { db in
       try Int64.fetchAll(
         db,
-        sql: "SELECT Z_PK FROM \(rows) WHERE \(test) ORDER BY Z_PK LIMIT \(Self.reportedKeyLimit)")
+        sql: "SELECT Z_PK FROM \(rows) WHERE \(test) ORDER BY Z_PK LIMIT \(Loss.keyLimit)")
     }
     return Loss(
       kind: .relationship, cause: .unknownReference, entity: entity, property: relationship,
       count: count, keys: keys)
-  }
-
-  /// The numbers of the entities of a family that may have objects, with commas.
-  private func list(ofFamily name: String) -> String {
-    survey.model.family(of: name).filter { !$0.isAbstract }
-      .compactMap { survey.schema.numbers[$0.name].map { "\($0.rawValue)" } }
-      .joined(separator: ", ")
   }
 }
 

@@ -14,7 +14,6 @@ struct StrayRows {
 
   /// The size of a store up to which all its tables are scanned.
   private static let smallBytes: Int64 = 8 << 20
-  private static let reportedKeyLimit = 10
 
   func losses() throws -> [Loss] {
     var result: [Loss] = []
@@ -52,7 +51,7 @@ struct StrayRows {
       try Int64.fetchAll(
         db,
         sql: """
-          SELECT Z_PK FROM \(name) NOT INDEXED WHERE \(test) ORDER BY Z_PK LIMIT \(Self.reportedKeyLimit)
+          SELECT Z_PK FROM \(name) NOT INDEXED WHERE \(test) ORDER BY Z_PK LIMIT \(Loss.keyLimit)
           """)
     }
     return Loss(
@@ -84,7 +83,7 @@ struct StrayRows {
         db,
         sql: """
           SELECT ifnull(\(one), \(other)) FROM \(name)\(scan)
-          WHERE (\(one) IS NULL) <> (\(other) IS NULL) ORDER BY 1 LIMIT \(Self.reportedKeyLimit)
+          WHERE (\(one) IS NULL) <> (\(other) IS NULL) ORDER BY 1 LIMIT \(Loss.keyLimit)
           """
       ).compactMap { Int64.fromDatabaseValue($0[0]) }
     }

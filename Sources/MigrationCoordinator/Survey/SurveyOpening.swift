@@ -1,4 +1,5 @@
 import ObjectModel
+import Schema
 import StoreFormat
 package import Survey
 package import SystemPackage
@@ -33,6 +34,13 @@ extension StoreSurvey {
 }
 
 extension StoreSurvey {
+  /// The numbers of a family's entities that may have objects, with commas.
+  func numbers(ofFamily name: String) -> String {
+    model.family(of: name).filter { !$0.isAbstract }
+      .compactMap { schema.numbers[$0.name].map { "\($0.rawValue)" } }
+      .joined(separator: ", ")
+  }
+
   /// Surveys a store, whose model is found in one of the places or in the store.
   ///
   /// - Throws: `MigrationError.sourceModelMissing`, `StoreError` or `ModelFileError`.
