@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import Schema
+import StoreFormat
 
 /// One SQL statement for loops over millions of objects: values go in and out without boxes.
 ///
@@ -83,11 +84,15 @@ final class PreparedStatement {
 
   /// Goes to the next row; resets itself where there is none.
   func step() throws -> Bool {
-    let code = sqlite3_step(handle)
-    if code == SQLITE_ROW { return true }
-    let error = code == SQLITE_DONE ? nil : failure(code: code)
-    sqlite3_reset(handle)
-    if let error { throw error }
+    guard let handle else { preconditionFailure("a statement is used until it is closed") }
+    let rows = RawStatement(handle, sql: sql)
+    do {
+      if try rows.step() { return true }
+    } catch {
+      rows.reset()
+      throw error
+    }
+    rows.reset()
     return false
   }
 

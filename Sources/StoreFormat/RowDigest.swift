@@ -18,18 +18,12 @@ package struct RowDigest: Hashable, Sendable {
     of sql: String, in db: Database, progress: (Int64) throws -> Void = { _ in }
   ) throws {
     let statement = try db.makeStatement(sql: sql)
-    let handle = statement.sqliteStatement
-    let count = sqlite3_column_count(handle)
-    defer { sqlite3_reset(handle) }
+    let raw = RawStatement(statement)
+    let count = sqlite3_column_count(raw.handle)
+    defer { raw.reset() }
     var reported: Int64 = 0
-    while true {
-      let code = sqlite3_step(handle)
-      if code == SQLITE_DONE { break }
-      guard code == SQLITE_ROW else {
-        throw DatabaseError(
-          resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage, sql: sql)
-      }
-      add(row: handle, count: count)
+    while try raw.step() {
+      add(row: raw.handle, count: count)
       if rows - reported >= 4096 {
         try progress(rows - reported)
         reported = rows

@@ -1,9 +1,11 @@
 import GRDB
 import GRDBSQLite
+import StoreFormat
 
 /// Reads rows through SQLite, value by value, without making Swift objects of them.
 final class RowReader {
   private let statement: Statement
+  private let rows: RawStatement
   private let handle: OpaquePointer
   private let count: Int
   private let scratch: UnsafeMutableRawPointer
@@ -12,7 +14,8 @@ final class RowReader {
 
   init(sql: String, in db: Database) throws {
     statement = try db.makeStatement(sql: sql)
-    handle = statement.sqliteStatement
+    rows = RawStatement(statement)
+    handle = rows.handle
     count = Int(sqlite3_column_count(handle))
     scratch = .allocate(byteCount: max(1, count) * 8, alignment: 8)
     fields = .allocate(capacity: max(1, count))
@@ -27,15 +30,7 @@ final class RowReader {
 
   /// Goes on to the next row; false after the last one.
   func next() throws -> Bool {
-    let code = sqlite3_step(handle)
-    if code == SQLITE_DONE { return false }
-    guard code == SQLITE_ROW else {
-      throw DatabaseError(
-        resultCode: ResultCode(rawValue: code),
-        message: sqlite3_db_handle(handle).flatMap { sqlite3_errmsg($0) }.map {
-          String(cString: $0)
-        }, sql: statement.sql)
-    }
+    guard try rows.step() else { return false }
     for index in 0..<count { fields[index] = read(index) }
     return true
   }
@@ -60,7 +55,7 @@ final class RowReader {
   }
 
   /// Begins again.
-  func reset() { sqlite3_reset(handle) }
+  func reset() { rows.reset() }
 
   /// Binds the values of another reader's row to the parameters, from one of its columns on.
   func bind(row other: RowReader, from first: Int32) {
