@@ -245,7 +245,7 @@ let package = Package(
         "MigrationEngine", "PageEngine", "Planning", "RowPrograms", "Schema", "SQLEngine",
         "StoreFormat", "SystemCalls", "TestSupport", .grdb, .systemPackage,
       ]),
-    .tests(of: "MigrationStatus", ["LMDB", "SystemCalls", "TestSupport", .systemPackage]),
+    .tests(of: "MigrationStatus", ["CLMDB", "LMDB", "SystemCalls", "TestSupport", .systemPackage]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -10,8 +10,7 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A process that runs a migration itself gets its progress from ``StoreMigration/start()``; it
-/// must not open the status file a second time.
+/// A process that runs a migration itself gets its progress from ``StoreMigration/start()``.
 public struct MigrationMonitor: Sendable {
   /// The store being migrated, its output, or the work folder.
   public let path: FilePath

@@ -178,7 +178,8 @@ extension MigrationFailure {
     case .unsupportedVersion(let version):
       self.init(
         .impossible,
-        "\(error.path) is of version \(version), and 1 is known: update Godwit.")
+        "\(error.path) is of version \(version), and \(RunRecord.version) is known: look at it with the "
+          + "Godwit that wrote it.")
     case .damagedRecord:
       self.init(
         .damaged,

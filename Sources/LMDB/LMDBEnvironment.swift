@@ -19,23 +19,10 @@ package final class LMDBEnvironment: @unchecked Sendable {
     case create(mapSize: Int)
     /// Writes to a file that exists.
     case write
-    /// Reads a file that exists, whether or not this user may write its lock file.
-    case readOnly
-  }
-
-  /// How this process is protected from writers.
-  package enum Locking: Hashable, Sendable {
-    /// By the lock file, as a reader or a writer.
-    case shared
-    /// Not at all, since the lock file is not writable: a read counts only if nothing was committed
-    /// meanwhile.
-    case none
   }
 
   /// The path of the file; its lock file has the suffix `-lock`.
   package let path: FilePath
-  /// How reads are protected from writers.
-  package let locking: Locking
   let handle: OpaquePointer
   private let tables: [String: LMDBTable]
   private let identities: Set<OpenFiles.Identity>
@@ -49,12 +36,16 @@ package final class LMDBEnvironment: @unchecked Sendable {
     path: FilePath, tables names: [String], access: Access
   ) throws(LMDBError) {
     precondition(names.count <= Self.mostTables)
-    let locking = access == .readOnly ? Self.locking(ofReader: path) : .shared
+    if access == .write { try Self.look(at: path) }
     let (handle, identities) = try OpenFiles.opening(path) { () throws(LMDBError) in
-      try Self.openRetrying(path, access: access, locking: locking)
+      // The library computes with the size of the lock file before it has looked at anything.
+      if access == .write, FileGuard(path: path) == nil {
+        throw LMDBError(operation: .open, path: path, problem: .truncated)
+      }
+      return try Self.openRetrying(path, access: access)
     }
     do throws(LMDBError) {
-      guard let files = FileGuard(path: path, usesLock: locking == .shared), files.isSound else {
+      guard let files = FileGuard(path: path) else {
         throw LMDBError(operation: .open, path: path, problem: .truncated)
       }
       self.files = files
@@ -64,7 +55,6 @@ package final class LMDBEnvironment: @unchecked Sendable {
       throw error
     }
     self.path = path
-    self.locking = locking
     self.handle = handle
     self.identities = identities
   }
@@ -95,7 +85,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
     precondition(
       writer.load(ordering: .relaxed) != Processes.currentThread,
       "a write inside a write would wait for itself")
-    let transaction = WriteTransaction(handle: try begin(0), path: path)
+    let transaction = WriteTransaction(handle: try begin(), path: path)
     writer.store(Processes.currentThread, ordering: .relaxed)
     defer { writer.store(0, ordering: .relaxed) }
     let result: Result
@@ -110,46 +100,15 @@ package final class LMDBEnvironment: @unchecked Sendable {
     return result
   }
 
-  /// Runs `body` in a read transaction, on one state of the tables; `body` copies what it returns.
-  ///
-  /// Without a lock it runs again until nothing was committed meanwhile: a writer overwrites the
-  /// pages of a state after two more commits at the earliest.
-  package func read<Result>(
-    _ body: (borrowing ReadTransaction) throws(LMDBError) -> Result
-  ) throws(LMDBError) -> Result {
-    guard locking == .none else { return try readOnce(body) }
-    for attempt in 1...Self.mostUnlockedReads {
-      let before = lastTransaction
-      let result: Result?
-      do throws(LMDBError) {
-        result = try readOnce(body)
-      } catch {
-        // Pages that are being overwritten may cause any error.
-        if lastTransaction == before { throw error }
-        result = nil
-      }
-      if let result, lastTransaction == before { return result }
-      Processes.sleep(microseconds: UInt32(attempt) * 500)
-    }
-    throw LMDBError(operation: .begin, path: path, problem: .busy)
-  }
+  /// Whether the files are still such that the library may look at them.
+  package var isSound: Bool { files.isSound }
 
-  private static let mostUnlockedReads = 50
-
-  private func readOnce<Result>(
-    _ body: (borrowing ReadTransaction) throws(LMDBError) -> Result
-  ) throws(LMDBError) -> Result {
-    let transaction = ReadTransaction(handle: try begin(UInt32(MDB_RDONLY)), path: path)
-    defer { mdb_txn_abort(transaction.handle) }
-    return try body(transaction)
-  }
-
-  private func begin(_ flags: UInt32) throws(LMDBError) -> OpaquePointer {
+  private func begin() throws(LMDBError) -> OpaquePointer {
     guard files.isSound else {
       throw LMDBError(operation: .begin, path: path, problem: .truncated)
     }
     var begun: OpaquePointer?
-    try check(mdb_txn_begin(handle, nil, flags, &begun), operation: .begin, path: path)
+    try check(mdb_txn_begin(handle, nil, 0, &begun), operation: .begin, path: path)
     guard let begun else { throw LMDBError(operation: .begin, path: path, code: MDB_PANIC) }
     return begun
   }
@@ -173,28 +132,25 @@ package final class LMDBEnvironment: @unchecked Sendable {
     try check(mdb_reader_check(handle, &dead), operation: .clearDeadReaders, path: path)
     return Int(dead)
   }
-
-  /// The number of the last commit by any process.
-  package var lastTransaction: UInt64 {
-    var info = MDB_envinfo()
-    guard files.isSound else { return 0 }
-    let code = mdb_env_info(handle, &info)
-    precondition(code == MDB_SUCCESS, "fails without a handle only")
-    return UInt64(info.me_last_txnid)
-  }
 }
 
 // MARK: - Opening
 
 extension LMDBEnvironment {
+  /// Fails where the library may not even open the file, since it believes the first pages.
+  private static func look(at path: FilePath) throws(LMDBError) {
+    let reader = try LMDBReader(path: path)
+    _ = try reader.entries(of: [])
+  }
+
   /// Opens an environment, and tries again if another process opens or closes it meanwhile.
   private static func openRetrying(
-    _ path: FilePath, access: Access, locking: Locking
+    _ path: FilePath, access: Access
   ) throws(LMDBError) -> OpaquePointer {
     var attempts = 0
     while true {
       do throws(LMDBError) {
-        return try open(path, access: access, locking: locking)
+        return try open(path, access: access)
       } catch {
         attempts += 1
         let passing: [LMDBError.Problem] = [
@@ -208,14 +164,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Readers lock only where a lock file exists and is writable, and never create one.
-  private static func locking(ofReader path: FilePath) -> Locking {
-    Files.isReadableAndWritable(FilePath(path.string + "-lock")) ? .shared : .none
-  }
-
-  private static func open(
-    _ path: FilePath, access: Access, locking: Locking
-  ) throws(LMDBError) -> OpaquePointer {
+  private static func open(_ path: FilePath, access: Access) throws(LMDBError) -> OpaquePointer {
     // Opening for writing would make a file without tables.
     if access == .write, OpenFiles.Identity(path.string) == nil {
       throw LMDBError(operation: .open, path: path, problem: .system(.noSuchFileOrDirectory))
@@ -226,11 +175,8 @@ extension LMDBEnvironment {
       throw LMDBError(operation: .open, path: path, code: MDB_PANIC)
     }
     // NOTLS ties a reader's slot to its transaction, not to a thread. NOSYNC: a commit costs 30 us
-    // instead of 60 ms with 16 writers. Never WRITEMAP (a stray pointer damages the file), and
-    // NOLOCK only for readers that have no right to lock.
-    var flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_NOSYNC)
-    if access == .readOnly { flags |= UInt32(MDB_RDONLY) }
-    if locking == .none { flags |= UInt32(MDB_NOLOCK) }
+    // instead of 60 ms with 16 writers. Never WRITEMAP: a stray pointer damages the file.
+    let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_NOSYNC)
     do throws(LMDBError) {
       // Without a size, the one of the file counts.
       if case .create(let size) = access {
@@ -248,13 +194,15 @@ extension LMDBEnvironment {
   }
 
   /// Opens all tables in one transaction, since LMDB forbids opening them in several at once.
+  ///
+  /// Tables that exist are opened by a reader: a writer waits for all others, without a limit.
   private static func openTables(
     _ names: [String], handle: OpaquePointer, path: FilePath, access: Access
   ) throws(LMDBError) -> [String: LMDBTable] {
     var flags: UInt32 = 0
     if case .create = access { flags = UInt32(MDB_CREATE) }
     var begun: OpaquePointer?
-    let kind = UInt32(access == .readOnly ? MDB_RDONLY : 0)
+    let kind = UInt32(access == .write ? MDB_RDONLY : 0)
     try check(mdb_txn_begin(handle, nil, kind, &begun), operation: .begin, path: path)
     var tables: [String: LMDBTable] = [:]
     for name in names {

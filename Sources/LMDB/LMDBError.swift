@@ -11,10 +11,10 @@ package struct LMDBError: Error, Hashable, Sendable {
   }
 
   /// Why an operation failed.
-  package enum Problem: Hashable, Sendable {
+  package enum Problem: Error, Hashable, Sendable {
     /// This process has the file open; opening it twice would break its locks.
     case alreadyOpen
-    /// The file is shorter than its header says.
+    /// The file is no database, or shorter or otherwise than it says of itself.
     case truncated
     /// The file has no table of this name.
     case missingTable(String)
@@ -22,7 +22,7 @@ package struct LMDBError: Error, Hashable, Sendable {
     case mapFull
     /// All reader slots are taken (`MDB_READERS_FULL`).
     case readersFull
-    /// Writers committed during every attempt to read without a lock.
+    /// Writers committed during every attempt to read, or one holds the others up.
     case busy
     /// A system call failed.
     case system(Errno)
@@ -37,7 +37,7 @@ package struct LMDBError: Error, Hashable, Sendable {
   /// Why it failed.
   package var problem: Problem
 
-  init(operation: Operation, path: FilePath, problem: Problem) {
+  package init(operation: Operation, path: FilePath, problem: Problem) {
     self.operation = operation
     self.path = path
     self.problem = problem

@@ -3,7 +3,7 @@
 /// The worker that executes the order writes it; while there is none, the coordinator does.
 package struct PartRecord: Hashable, Sendable {
   /// The first field of every record, by which a reader rejects layouts that it does not know.
-  package static let version: UInt32 = 1
+  package static let version: UInt32 = 2
   /// Bytes of an encoded record.
   package static let size = 384
   /// Bytes of the field `table`, which cuts longer names between two characters.
@@ -120,6 +120,7 @@ extension PartRecord {
     static let exitCode = 112
     static let exitSignal = 116
     static let droppedUpdates = 120
+    static let checksum = 124
     static let table = 128
     static let error = 176
   }
@@ -154,14 +155,15 @@ extension PartRecord {
     writer.put(droppedUpdates, at: Offset.droppedUpdates)
     writer.put(text: table, at: Offset.table, size: Self.tableSize)
     writer.put(text: error, at: Offset.error, size: Self.errorSize)
-    return writer.bytes
+    return writer.sealed(at: Offset.checksum)
   }
 
   /// Reads a record in the layout of docs/status-file.md, "Part".
   ///
   /// - Throws: `RecordError`, for another version, another size or an unknown state.
   package init(decoding bytes: [UInt8]) throws(RecordError) {
-    let reader = try RecordReader(bytes: bytes, version: Self.version, size: Self.size)
+    let reader = try RecordReader(
+      bytes: bytes, version: Self.version, size: Self.size, checksumAt: Offset.checksum)
     guard let state = State(rawValue: reader.integer(at: Offset.state)) else { throw .damaged }
     self.state = state
     workOrder = reader.integer(at: Offset.workOrder)

@@ -1,3 +1,5 @@
+import SystemCalls
+
 /// Writes the fields of a record at fixed offsets, little-endian, with zeros between them.
 struct RecordWriter {
   private(set) var bytes: [UInt8]
@@ -27,6 +29,25 @@ struct RecordWriter {
   }
 }
 
+/// The checksum in a record, by which a reader tells what was written from what became of it.
+enum RecordSeal {
+  /// The low 32 bits of the checksum of a record that has zeros in their place.
+  static func sum(of bytes: [UInt8], at offset: Int) -> UInt32 {
+    var bytes = bytes
+    for index in offset..<(offset + 4) { bytes[index] = 0 }
+    return UInt32(truncatingIfNeeded: bytes.withUnsafeBytes { Checksum.of($0) })
+  }
+}
+
+extension RecordWriter {
+  /// The bytes of the record, with their checksum.
+  func sealed(at offset: Int) -> [UInt8] {
+    var sealed = self
+    sealed.put(RecordSeal.sum(of: bytes, at: offset), at: offset)
+    return sealed.bytes
+  }
+}
+
 /// Reads the fields of a record whose size has been checked.
 struct RecordReader {
   let bytes: [UInt8]
@@ -47,17 +68,18 @@ struct RecordReader {
 package enum RecordError: Error, Hashable, Sendable {
   /// The layout has another version, possibly of a later release.
   case unsupportedVersion(UInt32)
-  /// The size, or the value of a field, contradicts docs/status-file.md.
+  /// The size, the checksum, or the value of a field, contradicts docs/status-file.md.
   case damaged
 }
 
 extension RecordReader {
-  /// Checks version and size of a record; all versions begin with their number.
-  init(bytes: [UInt8], version: UInt32, size: Int) throws(RecordError) {
+  /// Checks version, size and checksum of a record; all versions begin with their number.
+  init(bytes: [UInt8], version: UInt32, size: Int, checksumAt: Int) throws(RecordError) {
     guard bytes.count >= 4 else { throw .damaged }
     self.init(bytes: bytes)
     let found: UInt32 = integer(at: 0)
     if found != version { throw .unsupportedVersion(found) }
-    if bytes.count != size { throw .damaged }
+    guard bytes.count == size, integer(at: checksumAt) == RecordSeal.sum(of: bytes, at: checksumAt)
+    else { throw .damaged }
   }
 }

@@ -1,7 +1,7 @@
 /// The progress of the whole run, stored in table `run` under the key `run` by the coordinator.
 package struct RunRecord: Hashable, Sendable {
   /// The first field of every record, by which a reader rejects layouts that it does not know.
-  package static let version: UInt32 = 1
+  package static let version: UInt32 = 2
   /// Bytes of an encoded record.
   package static let size = 512
   /// Bytes of the field `fingerprint`.
@@ -132,7 +132,8 @@ extension RunRecord {
     static let droppedUpdates = 160
     static let exitStatus = 164
     static let fingerprint = 168
-    static let error = 200  // ...456, then zeros
+    static let error = 200  // ...456
+    static let checksum = 456  // ...460, then zeros
   }
 
   /// The record in the layout of docs/status-file.md, "Run".
@@ -164,14 +165,15 @@ extension RunRecord {
     writer.put(exitStatus, at: Offset.exitStatus)
     writer.put(fingerprint, at: Offset.fingerprint)
     writer.put(text: error, at: Offset.error, size: Self.errorSize)
-    return writer.bytes
+    return writer.sealed(at: Offset.checksum)
   }
 
   /// Reads a record in the layout of docs/status-file.md, "Run".
   ///
   /// - Throws: `RecordError`, for another version, another size or an inconsistent phase.
   package init(decoding bytes: [UInt8]) throws(RecordError) {
-    let reader = try RecordReader(bytes: bytes, version: Self.version, size: Self.size)
+    let reader = try RecordReader(
+      bytes: bytes, version: Self.version, size: Self.size, checksumAt: Offset.checksum)
     let failed: UInt32 = reader.integer(at: Offset.failedPhase)
     guard let phase = Phase(rawValue: reader.integer(at: Offset.phase)),
       let run = Identifier(bytes[Offset.run..<(Offset.run + Identifier.size)]),

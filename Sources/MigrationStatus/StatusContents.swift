@@ -11,49 +11,42 @@ struct StatusContents {
     self.parts = parts
   }
 
-  init(_ environment: LMDBEnvironment) throws(StatusError) {
-    let (runTable, partTable) = (environment.table(name: "run"), environment.table(name: "part"))
-    let (run, parts) = try StatusError.converting { () throws(LMDBError) in
-      try environment.read { transaction throws(LMDBError) in
-        (
-          try transaction.value(at: StatusFile.runKey, in: runTable),
-          try transaction.entries(of: partTable)
-        )
-      }
+  init(_ reader: LMDBReader) throws(StatusError) {
+    let tables = try StatusError.converting { () throws(LMDBError) in
+      try reader.entries(of: StatusFile.tables)
     }
-    guard let run else { throw StatusError(problem: .empty, path: environment.path) }
-    self.run = try Self.decode(run, path: environment.path)
-    var decoded: [PartRecord] = []
-    for entry in parts {
-      decoded.append(try Self.decode(entry.value, key: entry.key, path: environment.path))
+    guard let run = tables["run"]?.first(where: { $0.key == StatusFile.runKey }) else {
+      // A table that has something else has been damaged.
+      let isEmpty = tables["run"]?.isEmpty != false
+      throw StatusError(problem: isEmpty ? .empty : .damagedRecord(.run), path: reader.path)
     }
-    self.parts = decoded
+    self.run = try Self.decode(run.value, path: reader.path)
+    parts = []
+    for entry in tables["part"] ?? [] {
+      parts.append(try Self.decode(entry.value, key: entry.key, path: reader.path))
+    }
   }
 
   /// The record of the run, nil before it is first written.
-  static func run(in environment: LMDBEnvironment) throws(StatusError) -> RunRecord? {
-    let table = environment.table(name: "run")
-    let bytes = try StatusError.converting { () throws(LMDBError) in
-      try environment.read { transaction throws(LMDBError) in
-        try transaction.value(at: StatusFile.runKey, in: table)
-      }
-    }
-    guard let bytes else { return nil }
-    return try decode(bytes, path: environment.path)
+  static func run(in reader: LMDBReader) throws(StatusError) -> RunRecord? {
+    guard let bytes = try value(at: StatusFile.runKey, of: "run", in: reader) else { return nil }
+    return try decode(bytes, path: reader.path)
   }
 
   /// The record of a work order, nil before the plan is written.
-  static func part(
-    workOrder: UInt32, in environment: LMDBEnvironment
-  ) throws(StatusError) -> PartRecord? {
-    let (key, table) = (PartRecord.key(workOrder: workOrder), environment.table(name: "part"))
-    let bytes = try StatusError.converting { () throws(LMDBError) in
-      try environment.read { transaction throws(LMDBError) in
-        try transaction.value(at: key, in: table)
-      }
+  static func part(workOrder: UInt32, in reader: LMDBReader) throws(StatusError) -> PartRecord? {
+    let key = PartRecord.key(workOrder: workOrder)
+    guard let bytes = try value(at: key, of: "part", in: reader) else { return nil }
+    return try decode(bytes, key: key, path: reader.path)
+  }
+
+  private static func value(
+    at key: [UInt8], of table: String, in reader: LMDBReader
+  ) throws(StatusError) -> [UInt8]? {
+    let entries = try StatusError.converting { () throws(LMDBError) in
+      try reader.entries(of: [table])
     }
-    guard let bytes else { return nil }
-    return try decode(bytes, key: key, path: environment.path)
+    return entries[table]?.first { $0.key == key }?.value
   }
 
   private static func decode(

@@ -25,13 +25,19 @@ package final class StatusFile: Sendable {
   let environment: LMDBEnvironment
   private let dropped = Atomic<UInt32>(0)
   private let lost = Atomic<Bool>(false)
-  private let writer = TimedWriter()
+  private let writer: TimedWriter
+  /// Reading needs no lock and no map, so nothing that befalls the file harms this process.
+  private let reader: LMDBReader
 
   deinit { writer.end() }
 
-  private init(_ environment: LMDBEnvironment) {
+  private init(
+    _ environment: LMDBEnvironment, writer: TimedWriter
+  ) throws(LMDBError) {
     self.environment = environment
+    self.writer = writer
     path = environment.path
+    reader = try LMDBReader(path: path)
   }
 
   /// Creates an empty file in the place of an old one, by the coordinator before any worker starts.
@@ -51,7 +57,7 @@ package final class StatusFile: Sendable {
 
   /// Opens the file that the coordinator created, by a worker process.
   ///
-  /// - Throws: `StatusError`.
+  /// - Throws: `StatusError`, also where others hold it up.
   package static func openForWriting(_ path: FilePath) throws -> StatusFile {
     try open(path, access: .write)
   }
@@ -65,13 +71,28 @@ package final class StatusFile: Sendable {
   private static func open(
     _ path: FilePath, access: LMDBEnvironment.Access
   ) throws -> StatusFile {
-    let environment = try StatusError.converting { () throws(LMDBError) in
-      try LMDBEnvironment(path: path, tables: tables, access: access)
+    let writer = TimedWriter()
+    let opened = Mutex<Result<LMDBEnvironment, LMDBError>?>(nil)
+    let isInTime = writer.run(within: patience) {
+      let result = Result { () throws(LMDBError) in
+        let environment = try LMDBEnvironment(path: path, tables: tables, access: access)
+        // Slots of killed readers; `put` clears them again when the map is full.
+        _ = try? environment.clearDeadReaders()
+        return environment
+      }
+      opened.withLock { $0 = result }
     }
-    let file = StatusFile(environment)
-    // Slots of killed readers; `put` clears them again when the map is full.
-    _ = try? environment.clearDeadReaders()
-    return file
+    do {
+      guard isInTime, let result = opened.withLock({ $0 }) else {
+        throw LMDBError(operation: .open, path: path, problem: .busy)
+      }
+      return try StatusError.converting { () throws(LMDBError) in
+        try StatusFile(try result.get(), writer: writer)
+      }
+    } catch {
+      writer.end()
+      throw error
+    }
   }
 }
 
@@ -118,7 +139,9 @@ extension StatusFile {
   private static let patience: Duration = .seconds(2)
 
   /// Whether updates go nowhere any more: the file is damaged, or its lock is held for good.
-  package var isLost: Bool { lost.load(ordering: .relaxed) || writer.isStuck }
+  package var isLost: Bool {
+    lost.load(ordering: .relaxed) || writer.isStuck || !environment.isSound
+  }
 
   private func drop() { dropped.add(1, ordering: .relaxed) }
 
@@ -153,20 +176,20 @@ extension StatusFile {
   ///
   /// - Throws: `StatusError`.
   package func run() throws(StatusError) -> RunRecord? {
-    try StatusContents.run(in: environment)
+    try StatusContents.run(in: reader)
   }
 
   /// The record of a work order, nil if none was planned.
   ///
   /// - Throws: `StatusError`.
   package func part(workOrder: UInt32) throws(StatusError) -> PartRecord? {
-    try StatusContents.part(workOrder: workOrder, in: environment)
+    try StatusContents.part(workOrder: workOrder, in: reader)
   }
 
   /// The state that a reader in another process would see now.
   ///
   /// - Throws: `StatusError`.
   package func snapshot() throws(StatusError) -> StatusSnapshot {
-    StatusSnapshot(contents: try StatusContents(environment), surroundings: .now())
+    StatusSnapshot(contents: try StatusContents(reader), surroundings: .now())
   }
 }

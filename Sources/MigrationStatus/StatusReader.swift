@@ -3,43 +3,34 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-/// A status file of another process, open for reading.
-///
-/// The migrating process itself reads through its `StatusFile`, because LMDB forbids to open a file
-/// twice in one process.
+/// A status file, open for reading.
 package final class StatusReader: Sendable {
   /// The path under which the file was opened; it may name another file since, see `isReplaced`.
-  package let path: FilePath
-  private let environment: LMDBEnvironment
-  private let opened: FileStatus
+  package var path: FilePath { reader.path }
+  private let reader: LMDBReader
   private let highest = Mutex<(run: Identifier, fraction: Double)>((.none, 0))
 
-  private init(_ environment: LMDBEnvironment) throws {
-    self.environment = environment
-    path = environment.path
-    opened = try Files.fileStatus(path)
-  }
+  private init(_ reader: LMDBReader) { self.reader = reader }
 
-  /// Opens the file and clears reader slots of killed processes.
+  /// Opens the file.
   ///
   /// A file without tables is being created right now, and is tried again for 80 ms.
   ///
-  /// - Throws: `StatusError`, or `SystemCallError` if the file is gone.
-  package static func open(_ path: FilePath) throws -> StatusReader {
+  /// - Throws: `StatusError`, also if the file is gone.
+  package static func open(_ path: FilePath) throws(StatusError) -> StatusReader {
     var attempts = 0
     while true {
-      do {
-        let environment = try StatusError.converting { () throws(LMDBError) in
-          try LMDBEnvironment(path: path, tables: StatusFile.tables, access: .readOnly)
+      do throws(StatusError) {
+        let reader = try StatusError.converting { () throws(LMDBError) in
+          let reader = try LMDBReader(path: path)
+          _ = try reader.entries(of: StatusFile.tables)
+          return reader
         }
-        let reader = try StatusReader(environment)
-        // Readers left behind harm writers, not this one.
-        _ = try? environment.clearDeadReaders()
-        return reader
-      } catch let error as StatusError {
+        return StatusReader(reader)
+      } catch {
         // The file has just been created, and its tables are not there yet.
         attempts += 1
-        guard attempts < 5, case .database(.missingTable, _) = error.problem else { throw error }
+        guard attempts < 5, error.mayPass else { throw error }
         Processes.sleep(microseconds: 20_000)
       }
     }
@@ -50,7 +41,7 @@ package final class StatusReader: Sendable {
 
   /// The present run record, and the snapshot computed from all records.
   package func read() throws(StatusError) -> (run: RunRecord, snapshot: StatusSnapshot) {
-    let contents = try StatusContents(environment)
+    let contents = try StatusContents(reader)
     var snapshot = StatusSnapshot(contents: contents, surroundings: .now())
     highest.withLock { highest in
       if highest.run != snapshot.run { highest = (snapshot.run, 0) }
@@ -62,11 +53,18 @@ package final class StatusReader: Sendable {
 
   /// The number of LMDB's last commit, which grows with each update: unchanged, nothing needs to be
   /// read.
-  package var lastUpdate: UInt64 { environment.lastTransaction }
+  package var lastUpdate: UInt64 { reader.lastTransaction }
 
   /// Whether the path now names another file or none, so that it has to be opened again.
-  package var isReplaced: Bool {
-    guard let named = try? Files.fileStatusIfPresent(path) else { return true }
-    return !named.isSameFile(as: opened)
+  package var isReplaced: Bool { reader.isReplaced }
+}
+
+extension StatusError {
+  /// Whether the file may just be in the making.
+  fileprivate var mayPass: Bool {
+    switch problem {
+    case .database(.missingTable, _), .database(.truncated, _): true
+    default: false
+    }
   }
 }

@@ -72,9 +72,9 @@ import Testing
 
   @Test func `other versions, sizes and states are refused`() throws {
     var bytes = encodedRun
-    bytes[0] = 2
-    #expect(throws: RecordError.unsupportedVersion(2)) { try RunRecord(decoding: bytes) }
-    for bytes in [[], [1], [1, 0, 0, 0], encodedRun + [0], Array(encodedRun.dropLast())]
+    bytes[0] = 1
+    #expect(throws: RecordError.unsupportedVersion(1)) { try RunRecord(decoding: bytes) }
+    for bytes in [[], [2], [2, 0, 0, 0], encodedRun + [0], Array(encodedRun.dropLast())]
       as [[UInt8]]
     {
       #expect(throws: RecordError.damaged) { try RunRecord(decoding: bytes) }
@@ -83,11 +83,34 @@ import Testing
     for (offset, value) in [(4, 12), (4, 5), (156, 0), (156, 10)] as [(Int, UInt8)] {
       var bytes = encodedRun
       bytes[offset] = value
-      #expect(throws: RecordError.damaged, "byte \(offset)") { try RunRecord(decoding: bytes) }
+      #expect(throws: RecordError.damaged, "byte \(offset)") {
+        try RunRecord(decoding: sealed(bytes))
+      }
     }
     bytes = encodedPart
     bytes[12] = 0
-    #expect(throws: RecordError.damaged) { try PartRecord(decoding: bytes) }
+    #expect(throws: RecordError.damaged) { try PartRecord(decoding: sealed(bytes)) }
+  }
+
+  @Test func `a record in which any bit is another one is refused`() {
+    for index in 4..<RunRecord.size {
+      var bytes = encodedRun
+      bytes[index] ^= 1 << UInt8(index % 8)
+      #expect(throws: RecordError.damaged, "byte \(index)") { try RunRecord(decoding: bytes) }
+    }
+    for index in 4..<PartRecord.size {
+      var bytes = encodedPart
+      bytes[index] ^= 1 << UInt8(index % 8)
+      #expect(throws: RecordError.damaged, "byte \(index)") { try PartRecord(decoding: bytes) }
+    }
+  }
+
+  /// The bytes with the checksum that belongs to them.
+  private func sealed(_ bytes: [UInt8]) -> [UInt8] {
+    let offset = bytes.count == RunRecord.size ? 456 : 124
+    var writer = RecordWriter(size: bytes.count)
+    writer.put(bytes, at: 0)
+    return writer.sealed(at: offset)
   }
 
   @Test func `random bytes never trap`() {
@@ -99,6 +122,7 @@ import Testing
         bytes[Int.random(in: bytes.indices, using: &random)] = .random(
           in: 0 ... .max, using: &random)
       }
+      bytes = sealed(bytes)
       do throws(RecordError) {
         if seed % 2 == 0 {
           let run = try RunRecord(decoding: bytes)

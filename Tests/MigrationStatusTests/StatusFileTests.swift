@@ -1,3 +1,4 @@
+import CLMDB
 import Foundation
 import LMDB
 import SystemCalls
@@ -12,6 +13,15 @@ private func environment(
   _ path: String, _ access: LMDBEnvironment.Access
 ) throws -> LMDBEnvironment {
   try LMDBEnvironment(path: FilePath(path), tables: ["run", "part"], access: access)
+}
+
+/// Begins to read as other programs do, by the library, and does not end.
+private func readForever(_ path: String) {
+  var (environment, transaction) = (nil as OpaquePointer?, nil as OpaquePointer?)
+  let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_RDONLY)
+  guard mdb_env_create(&environment) == 0, mdb_env_open(environment, path, flags, 0o644) == 0,
+    mdb_txn_begin(environment, nil, UInt32(MDB_RDONLY), &transaction) == 0
+  else { exit(1) }
 }
 
 private func newRun() -> RunRecord {
@@ -30,7 +40,7 @@ private func newRun() -> RunRecord {
 
   @Test func `records of another version are not read, and a new run starts without them`() throws {
     var bytes = newRun().encoded()
-    bytes[0] = 2
+    bytes[0] = 1
     do {
       let other = try environment(path.string, .create(mapSize: 1 << 20))
       try other.write { transaction throws(LMDBError) in
@@ -39,7 +49,7 @@ private func newRun() -> RunRecord {
     }
     do {
       let reader = try StatusReader.open(path)
-      #expect(throws: StatusError(problem: .unsupportedVersion(2), path: path)) {
+      #expect(throws: StatusError(problem: .unsupportedVersion(1), path: path)) {
         try reader.snapshot()
       }
     }
@@ -69,13 +79,25 @@ private func newRun() -> RunRecord {
     #expect(try again.run() == nil)
   }
 
-  @Test func `a file is opened once in a process, and only if it is there`() throws {
+  @Test func `a file is opened for writing once in a process, and only if it is there`() throws {
     #expect(throws: StatusError.self) { try StatusFile.openForWriting(path) }
     #expect(throws: StatusError.self) { try StatusReader.open(path) }
     let file = try StatusFile.create(path)
-    let error = #expect(throws: StatusError.self) { try StatusReader.open(path) }
+    let error = #expect(throws: StatusError.self) { try StatusFile.openForWriting(path) }
     #expect(error?.problem == .database(.alreadyOpen, during: .open))
+    file.write(run: newRun())
+    #expect(try StatusReader.open(path).snapshot().phase == .surveying)
     withExtendedLifetime(file) {}
+  }
+
+  @Test func `a table of the run with something else in it is damaged`() throws {
+    let file = try StatusFile.create(path)
+    try file.environment.write { transaction throws(LMDBError) in
+      try transaction.put([1], at: [2], in: file.environment.table(name: "run"))
+    }
+    #expect(throws: StatusError(problem: .damagedRecord(.run), path: path)) {
+      try file.snapshot()
+    }
   }
 
   @Test func `a reader sees a run of an earlier start of the machine, as stale`() throws {
@@ -171,23 +193,23 @@ private func newRun() -> RunRecord {
     let file = try StatusFile.create(path, mapSize: 256 << 10)
     file.write(run: newRun())
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path.string as String] in
-      let environment = try environment(path, .readOnly)
-      try environment.read { _ throws(LMDBError) in _ = kill(getpid(), SIGKILL) }
+      readForever(path)
+      kill(getpid(), SIGKILL)
     }
     for _ in 0..<2000 { file.write(run: newRun()) }
     #expect(file.droppedUpdates == 0)
     #expect(try file.environment.clearDeadReaders() == 0, "cleared on the way")
   }
 
-  @Test func `a new reader clears killed ones`() async throws {
+  @Test func `a new writer clears killed readers`() async throws {
     let file = try StatusFile.create(path)
     file.write(run: newRun())
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path.string as String] in
-      let environment = try environment(path, .readOnly)
-      try environment.read { _ throws(LMDBError) in _ = kill(getpid(), SIGKILL) }
+      readForever(path)
+      kill(getpid(), SIGKILL)
     }
     await #expect(processExitsWith: .exitCode(7)) { [path = path.string as String] in
-      exit(try StatusReader.open(FilePath(path)).snapshot().phase == .surveying ? 7 : 1)
+      exit(try StatusFile.openForWriting(FilePath(path)).run()?.phase == .surveying ? 7 : 1)
     }
     #expect(try file.environment.clearDeadReaders() == 0)
   }
@@ -196,9 +218,7 @@ private func newRun() -> RunRecord {
     let file = try StatusFile.create(path, mapSize: 256 << 10)
     let run = newRun()
     file.write(run: run)
-    try file.environment.read { _ throws(LMDBError) in
-      for _ in 0..<1000 { file.write(run: newRun()) }
-    }
+    file.write(parts: parts(2000))
     #expect(file.droppedUpdates > 0)
     let dropped = file.droppedUpdates
     file.write(run: run)

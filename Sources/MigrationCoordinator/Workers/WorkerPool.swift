@@ -49,6 +49,8 @@ struct WorkerPool {
     document.attempt = lifecycle.begin()
     while true {
       try Task.checkCancellation()
+      // A worker waits for nobody, and believes no file that is damaged.
+      if status?.isLost != false { document.status = nil }
       let ending = try await ended(document)
       try Task.checkCancellation()
       switch lifecycle.workerEnded(ending) {
