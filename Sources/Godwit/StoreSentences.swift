@@ -55,6 +55,9 @@ extension MigrationFailure {
         .damaged,
         "\(file) lacks tables that its model asks for (\(tables.joined(separator: ", "))): "
           + "restore it from a backup, or try to recover it.")
+    case .keysMissing(let tables):
+      let names = tables.joined(separator: ", ")
+      self.init(.damaged, "\(file) keeps rows not by Z_PK (\(names)): restore it from a backup.")
     case .externalFileForeign:
       self.init(
         .damaged,

@@ -48,6 +48,8 @@ package struct StoreError: Error, Sendable {
     case tablesMissing([String])
     /// The store lacks these columns of its model, each as `TABLE.COLUMN`.
     case columnsMissing([String])
+    /// Tables whose rows are not kept by their primary keys, so that these may be anything.
+    case keysMissing([String])
     /// The store was written to after the survey.
     case changedDuringMigration
     /// What a value names as its external file is a link, or no regular file.

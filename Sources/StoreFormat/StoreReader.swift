@@ -118,6 +118,22 @@ package struct StoreReader: Sendable {
     }
   }
 
+  /// The tables whose rows SQLite keeps by the numbers in a column of this name.
+  ///
+  /// A key of any other kind has an index.
+  package func tables(keyedBy column: String) throws(StoreError) -> Set<String> {
+    try connection.run { db in
+      try Set(
+        String.fetchAll(
+          db,
+          sql: """
+            SELECT s.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS i
+            WHERE s.type = 'table' AND i.name = ? AND i.pk = 1 AND upper(i.type) = 'INTEGER'
+              AND NOT EXISTS (SELECT 1 FROM pragma_index_list(s.name) WHERE origin = 'pk')
+            """, arguments: [column]))
+    }
+  }
+
   /// The names of all triggers, sorted.
   package func triggers() throws(StoreError) -> [String] {
     try connection.run { db in

@@ -34,7 +34,8 @@ package struct StoreSurvey: Sendable {
 
   /// Surveys an open store with its own model.
   ///
-  /// - Throws: `StoreError`, with `columnsMissing` if the store lacks columns of its model.
+  /// - Throws: `StoreError`, with `columnsMissing` if the store lacks columns of its model, or
+  ///   with `tablesMissing` or `keysMissing`.
   package init(
     store: FilePath, access: SourceAccess, reader: StoreReader, metadata: StoreMetadata,
     model: ManagedObjectModel
@@ -52,6 +53,11 @@ package struct StoreSurvey: Sendable {
     }
     guard differences.missingColumns.isEmpty else {
       throw StoreError(problem: .columnsMissing(differences.missingColumns), store: store)
+    }
+    let keyed = try reader.tables(keyedBy: "Z_PK")
+    let unkeyed = schema.tables.map(\.name).filter { !keyed.contains($0) }
+    guard unkeyed.isEmpty else {
+      throw StoreError(problem: .keysMissing(unkeyed), store: store)
     }
     var counts: [String: [EntityNumber: Int64]] = [:]
     for table in schema.tables {

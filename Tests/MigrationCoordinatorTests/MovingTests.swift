@@ -196,6 +196,19 @@ import Testing
     #expect(names.count == 1)
   }
 
+  @Test(arguments: [EngineName.sql, .pages])
+  func `a table whose rows are not kept by Z_PK is damage`(engine: EngineName) async throws {
+    let given = try given(
+      """
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = replace(sql, 'PRIMARY KEY', '') WHERE name = 'ZTAG'
+      """)
+    var request = given.request()
+    request.engine = engine
+    let error = await #expect(throws: StoreError.self) { try await given.run(request) }
+    #expect(error?.problem == .keysMissing(["ZTAG"]))
+  }
+
   @Test(
     arguments: [
       "INSERT INTO Z_METADATA SELECT 7, Z_UUID, Z_PLIST FROM Z_METADATA",
