@@ -84,7 +84,13 @@ extension ObjectMigrationError {
     case .notIndependent(let what):
       "the policy declares its objects independent, which leaves no way to \(what); leave the "
         + "declaration out"
-    case .expressionFailed: "an expression has no value"
+    case .expressionFailed:
+      // Objects are counted, by all filters of their entity, before any mapping is at work.
+      if mapping == nil, property == nil, let entity {
+        "a filter of objects of \(entity) has no value"
+      } else {
+        "an expression has no value"
+      }
     case .valueRefused(let type, let found):
       "\(found) is no value for an attribute of type \(type.name)"
     case .valueOutOfRange(let type): "the value has no place in an attribute of type \(type.name)"

@@ -24,7 +24,9 @@ from odd_files import json_mutant, text_mutant, xml_mutant
 from run import Tool, judge_mutants, parser, seeds
 
 # What a sentence names: a file, or the entity mapping or the property that is at fault.
-PLACE = r"Odd|odd\.json|Zoo|Old\.sqlite|beside|entity mapping \w+|\w+\.\w+ is of type"
+PLACE = (r"Odd|odd\.json|Zoo|Old\.sqlite|beside|entity mapping \w+|\w+\.\w+ is of type|"
+         r"a filter of objects of \w+|\w+ \d+, \w+: mandatory|"
+         r"the mapping model: \w+\.\w+: ")
 EXPRESSIONS = (
     "$source.name", '"a" + "b"', "depth + 1 - 2 * 3 / 4", "uppercase:(name)", "now()",
     'FUNCTION($source, "valueForKey:", "name")', "ternary(depth > 0, 1, 2)", "{1, 2, 3}",
