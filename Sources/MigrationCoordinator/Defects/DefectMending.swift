@@ -37,22 +37,28 @@ struct DefectMending {
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = OFF")
       try db.execute(sql: "CREATE TEMP TABLE removed (tbl, key, PRIMARY KEY (tbl, key))")
-      try db.execute(sql: "BEGIN")
-      for deed in deeds {
-        if let table = deed.removesFrom {
-          for key in deed.defect.keys {
-            try db.execute(
-              sql: "INSERT OR IGNORE INTO temp.removed VALUES (?, ?)", arguments: [table, key])
-          }
+      // No transaction may be open where an error leaves the connection.
+      try db.inTransaction {
+        for deed in deeds {
+          try perform(deed, in: db)
+          result.append(deed.defect)
         }
-        try db.execute(sql: deed.statement)
-        result.append(deed.defect)
+        result += try releaseRemoved(search, db: db)
+        return .commit
       }
-      result += try releaseRemoved(search, db: db)
-      try db.execute(sql: "COMMIT")
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     return result
+  }
+
+  private func perform(_ deed: Deed, in db: Database) throws {
+    if let table = deed.removesFrom {
+      for key in deed.defect.keys {
+        try db.execute(
+          sql: "INSERT OR IGNORE INTO temp.removed VALUES (?, ?)", arguments: [table, key])
+      }
+    }
+    try db.execute(sql: deed.statement)
   }
 
   // MARK: References
