@@ -24,6 +24,8 @@ struct FailureFacts {
     case let error as StoreError:
       file = error.store
       if case .diskFull = error.problem { kind = .diskFull }
+    case let error as SourceDamage: file = error.store
+    case let error as SalvageableDamage: self = FailureFacts(error.damage)
     case let error as ModelFileError: file = error.file
     case let error as MappingFileError: file = error.file
     case let error as PageError: file = error.file

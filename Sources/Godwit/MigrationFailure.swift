@@ -129,6 +129,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     switch error {
     case let error as StoreError: Self(error)
     case let error as SourceDamage: Self(error)
+    case let error as SalvageableDamage: Self(error)
     case let error as ModelFileError: Self(error)
     case let error as MappingFileError: Self(error)
     case let error as ObjectMigrationError: Self(error)

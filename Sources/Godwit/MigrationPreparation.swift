@@ -52,6 +52,9 @@ extension StoreMigration {
     public let unusedMappings: [UnusedMapping]
     /// The losses of the first stage, as far as they are known before policies run.
     public let losses: [Loss]
+    /// What would be taken of a damaged store and what would be lost, nil where it is not damaged
+    /// or nothing is to be salvaged.
+    public let salvage: Salvage?
     /// What is wrong with rows of the store, and what becomes of it.
     public let defects: [Defect]
     /// Fetch indexes of the model that the new store will not have.
@@ -143,6 +146,7 @@ extension StoreMigration.Preparation {
     stepsNotSurveyed = preview.stages.dropFirst().reduce(0) { $0 + $1.steps.count }
     coreUnusedMappings = preview.route?.unusedMappings ?? []
     unusedMappings = coreUnusedMappings.map { StoreMigration.UnusedMapping($0) }
+    salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
     omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
@@ -189,7 +193,7 @@ extension StoreMigration.WorkOrder {
 
 extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
-    case isNeeded, route, unusedMappings, plan, losses, defects, rows, bytes, diskNeeded,
+    case isNeeded, route, unusedMappings, plan, losses, salvage, defects, rows, bytes, diskNeeded,
       secondsEstimated
   }
 
@@ -201,6 +205,7 @@ extension StoreMigration.Preparation: Encodable {
     try container.encode(coreUnusedMappings, forKey: .unusedMappings)
     try container.encodeIfPresent(plan, forKey: .plan)
     try container.encode(losses, forKey: .losses)
+    try container.encodeIfPresent(salvage, forKey: .salvage)
     try container.encode(defects, forKey: .defects)
     try container.encode(rows, forKey: .rows)
     try container.encode(bytes, forKey: .bytes)

@@ -20,10 +20,11 @@ extension StoreMigration {
     request.journalMode = journalMode?.core
     request.verifiesFully = verification == .full
     request.sourceCheck = Survey.SourceCheck(rawValue: sourceCheck.rawValue) ?? .quick
+    request.salvages = salvagesDamaged
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent
     request.defectChoices = choices
-    request.discardsOld = discardsOld
+    request.discardsOld = discardsOld && !salvagesDamaged
     request.restarts = restarts
     request.keepsRecord = keepsRecord
     request.copiesIfCurrent = copiesIfCurrent

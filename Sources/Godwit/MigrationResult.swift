@@ -46,6 +46,9 @@ extension StoreMigration {
     public var accounts: [Account] { [Account](core.accounts) }
     /// What was lost.
     public var losses: [Loss] { core.losses.map { Loss($0) } }
+    /// What was taken of a damaged store and what was lost, nil where it was not damaged or nothing
+    /// was to be salvaged.
+    public var salvage: Salvage? { core.salvage.map { Salvage($0) } }
     /// What was wrong with rows of the store, as far as it was looked for, and what became of it.
     public var defects: [Defect] { core.defects.map { Defect($0) } }
     /// How many violations of validation rules were found and tolerated.

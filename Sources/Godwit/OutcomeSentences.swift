@@ -1,4 +1,5 @@
 package import MigrationCoordinator
+import StoreFormat
 
 extension OutcomeWords {
   /// The sentences and exit statuses of the tool.
@@ -6,5 +7,5 @@ extension OutcomeWords {
     failure: { error in
       let failure = MigrationFailure(error)
       return (failure.exitStatus.rawValue, failure.sentences)
-    }, losses: { $0.losses.map(\.sentence) })
+    }, losses: { ($0.salvage?.lossSentences ?? []) + $0.losses.map(\.sentence) })
 }

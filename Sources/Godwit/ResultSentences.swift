@@ -1,6 +1,7 @@
 import MigrationCoordinator
 import MigrationEngine
 import Schema
+import StoreFormat
 
 extension HandoverNote {
   /// What is left to do, and what it means.
@@ -27,6 +28,7 @@ extension MigrationReport {
     var notes = unusedMappings.filter(\.wasNamed).map {
       "\($0.path) was not used: \($0.reason)."
     }
+    notes += salvage.map { StoreMigration.Salvage($0).notes } ?? []
     notes += losses.map(\.sentence)
     for account in accounts.flatMap(\.entities)
     // If no object is kept, the loss says so already.

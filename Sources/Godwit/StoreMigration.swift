@@ -51,6 +51,11 @@ public struct StoreMigration: Sendable {
   public var verification = Verification.quick
   /// How far the store is checked before anything is made of it.
   public var sourceCheck = SourceCheck.quick
+  /// Whether what can be read of a damaged store is taken, and what is lost is listed; otherwise a
+  /// damaged store is refused.
+  ///
+  /// The old store is kept then, whatever ``discardsOld`` says.
+  public var salvagesDamaged = false
   /// Whether every loss needs consent in `allowedLoss`, even those that the model implies.
   public var failsOnLoss = false
   /// The losses to accept beyond those that the model implies.

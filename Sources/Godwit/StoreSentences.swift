@@ -1,3 +1,4 @@
+import MigrationCoordinator
 import StoreFormat
 import Survey
 import SystemPackage
@@ -25,14 +26,10 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) is not an SQLite file, or it is encrypted: decrypt it before migrating it.")
-    case .truncated(let expected, let actual):
-      self.init(
-        .damaged,
-        "\(file) is cut short, it has \(actual) of \(expected) bytes: copy it again from a backup.")
     case .damaged:
       self.init(
         .damaged,
-        "\(file) is damaged\(Self.cause(error)): restore it from a backup, or try to recover it.")
+        "\(file) is damaged\(Self.cause(error)): restore it from a backup, or \(Self.wayOut)")
     case .notCoreData:
       self.init(
         .damaged,
@@ -68,8 +65,8 @@ extension MigrationFailure {
         .damaged,
         "\(file) lacks columns that its model asks for (\(columns.joined(separator: ", "))): "
           + "open it with Core Data once, or restore it from a backup.")
-    case .inUse, .openForWriting, .cannotRead, .cannotWrite, .notPermitted, .diskFull, .outOfMemory,
-      .rowTooLong, .changedDuringMigration:
+    case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotRead, .cannotWrite,
+      .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
       self.init(access: error)
     }
   }
@@ -104,6 +101,18 @@ extension MigrationFailure {
         "\(file) cannot be opened\(Self.cause(error)): check its permissions and its folder's, and "
           + "the room on its disk.")
     case .diskFull: self.init(diskOf: error.store)
+    case .truncated(let expected, let actual):
+      // Without a header there is nothing to go by.
+      let wayOut = actual < 512 ? "." : ", or \(Self.wayOut)"
+      self.init(
+        .damaged,
+        "\(file) is cut short, it has \(actual) of \(expected) bytes: copy it again from a backup"
+          + wayOut)
+    case .notSalvageable(let parts):
+      self.init(
+        .damaged,
+        "\(file) is damaged where nothing replaces what is lost "
+          + "(\(parts.joined(separator: ", ")) cannot be read): restore it from a backup.")
     case .outOfMemory:
       self.init(
         .system,
@@ -124,6 +133,9 @@ extension MigrationFailure {
     }
   }
 
+  /// What else can be done about damage, as the end of a sentence.
+  static let wayOut = "take what can be read with `migrate --salvage`."
+
   private static func cause(_ error: StoreError) -> String {
     error.cause.map { " (\($0))" } ?? ""
   }
@@ -135,7 +147,7 @@ extension MigrationFailure {
     let first = error.cause.map { MigrationFailure($0) }
     let opening =
       first.flatMap { $0.exitStatus == .damaged ? $0.sentences : nil }
-      ?? ["\(error.store) is damaged: restore it from a backup, or try to recover it."]
+      ?? ["\(error.store) is damaged: restore it from a backup, or \(Self.wayOut)"]
     let told = error.findings.prefix(Self.findingsTold).map { finding in
       finding.table.map { "\($0): \(finding.text)." } ?? "\(finding.text)."
     }
@@ -146,4 +158,18 @@ extension MigrationFailure {
   }
 
   private static let findingsTold = 20
+
+  /// Damage, with what a salvage would make of it.
+  init(_ error: SalvageableDamage) {
+    let damage = MigrationFailure(error.damage)
+    let outlook =
+      switch error.outlook {
+      case .takes(let found): "`--salvage` would take \(StoreMigration.Salvage(found))."
+      case .lacks(let parts):
+        "`--salvage` would take nothing: \(parts.joined(separator: ", ")) cannot be read."
+      }
+    self.init(
+      damage.exitStatus, kind: damage.kind, damage.sentences + [outlook],
+      code: damage.coreDataCode)
+  }
 }

@@ -36,6 +36,8 @@ public struct StoreVerification: Sendable {
   public var policies = MigrationPolicies()
   /// The journal mode that the new store should have, nil for that of the old one.
   public var journalMode: JournalMode?
+  /// Whether a damaged old store is compared as far as it can be read; it is refused otherwise.
+  public var salvagesDamaged = false
   /// How many differences the report keeps; all are counted.
   public var limit = 100
 
@@ -77,6 +79,7 @@ public struct StoreVerification: Sendable {
     migration.models = models
     migration.policies = policies.factories
     migration.take(routing)
+    migration.salvages = salvagesDamaged
     do {
       let inputs = try VerificationInputs(
         old: old, new: new,
@@ -87,10 +90,14 @@ public struct StoreVerification: Sendable {
       order.policies = policies.factories
       order.now = Date().timeIntervalSinceReferenceDate
       return try withExtendedLifetime(inputs) {
-        let core = try StoreComparison.run(order) {
+        var core = try StoreComparison.run(order) {
           progress(Progress(phase: $0.what, fraction: $0.fraction))
         }
         try inputs.requireUnchanged()
+        if let salvaged = inputs.salvaged {
+          core.remark("the old store is damaged, and compared as far as it can be read")
+          for sentence in salvaged.lossSentences { core.remark(sentence) }
+        }
         return Report(old: old, new: new, core: core, steps: inputs.steps)
       }
     } catch VerificationError.notInferable(let places) {

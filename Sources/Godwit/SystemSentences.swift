@@ -82,14 +82,14 @@ extension MigrationFailure {
       let place = page == 0 ? "" : ", page \(page)"
       self.init(
         .damaged,
-        "\(file) is damaged\(table)\(place): restore it from a backup, or try to recover it.")
+        "\(file) is damaged\(table)\(place): restore it from a backup, or \(Self.wayOut)")
     case .endOfFile:
       self.init(
         .damaged, "\(file) ends before its time\(table): copy it again from a backup.")
     case .keysOutOfOrder:
       self.init(
         .damaged,
-        "\(file) has keys that do not rise\(table): restore it from a backup, or try to recover it."
+        "\(file) has keys that do not rise\(table): restore it from a backup, or \(Self.wayOut)"
       )
     case .indexDiffers(let index, let entries, let rows):
       let numbers =
@@ -98,7 +98,7 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) is damaged\(table): the entries of its index \(index) are \(numbers): restore it "
-          + "from a backup, or try to recover it.")
+          + "from a backup, or \(Self.wayOut)")
     case .duplicateKeys:
       self.init(
         .damaged,

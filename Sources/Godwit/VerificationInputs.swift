@@ -23,6 +23,8 @@ struct VerificationInputs {
   private var copyModel: ManagedObjectModel?
   private var unsupported: [String] = []
   private let scratch: TemporaryFolder
+  /// What was taken of a damaged old store, which is compared in its place.
+  let salvaged: SalvagedStore?
   /// Excludes writers, and keeps copies while they are read.
   private let access: [SourceAccess]
 
@@ -42,7 +44,16 @@ struct VerificationInputs {
   /// Opens both stores without changing them.
   init(old: FilePath, new: FilePath, request: Request) throws {
     let (old, new) = (try Self.resolved(old), try Self.resolved(new))
-    let before = try SourceAccess.open(old)
+    let salvage = try SourceSalvage(
+      request: request.migration,
+      access: SourceAccess.open(old, acceptsShort: request.migration.salvages),
+      path: {
+        let folder = try TemporaryFolder()
+        return (folder.path.appending("old.sqlite"), folder)
+      }
+    )
+    let before = salvage.access
+    salvaged = salvage.found
     let after = try Self.ofNew { try SourceAccess.open(new) }
     access = [before, after]
     let target =

@@ -39,6 +39,8 @@ struct CheckCommand: AsyncParsableCommand {
     var stepsNotLookedAt = 0
     var reasons: [String] = []
     var losses: [StoreMigration.Loss] = []
+    /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
+    var salvage: StoreMigration.Salvage?
     var defects: [StoreMigration.Defect] = []
     var exitStatus: Int32
     var coreDataCode: Int?
@@ -66,6 +68,7 @@ struct CheckCommand: AsyncParsableCommand {
       let found = try await migration.prepare(for: target)
       answer.isNeeded = found.isNeeded
       (answer.from, answer.to, answer.defects) = (found.from, found.to, found.defects)
+      answer.salvage = found.salvage
       if let refusal = found.refusal { throw refusal }
       answer.isPossible = true
       answer.losses = found.losses
@@ -84,15 +87,19 @@ struct CheckCommand: AsyncParsableCommand {
     let out = Terminal.standardOutput
     guard answer.isPossible else {
       for reason in answer.reasons { out.line(text: reason) }
+      for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
       for defect in answer.defects { out.line(text: "  has \(defect)") }
       return
     }
     guard answer.isNeeded == true else {
-      return out.line(text: "\(answer.store): has this model already.")
+      out.line(text: "\(answer.store): has this model already.")
+      for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
+      return
     }
     out.line(
       text: "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
         + "needs a migration, which is possible.")
+    for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
     for loss in answer.losses { out.line(text: "  loses \(loss)") }
     for defect in answer.defects { out.line(text: "  has \(defect)") }
     if answer.stepsNotLookedAt > 0 {

@@ -107,6 +107,10 @@ struct MigrateCommand: AsyncParsableCommand {
     if copyIfCurrent && output == nil {
       throw ValidationError("--copy-if-current copies to what --output names.")
     }
+    if discardOld && loss.salvage {
+      throw ValidationError(
+        "--salvage keeps the damaged store, of which more may be read: leave --discard-old out.")
+    }
     if discardOld && output != nil {
       throw ValidationError("--discard-old and --output leave nothing to remove: leave one out.")
     }
@@ -130,7 +134,13 @@ struct MigrateCommand: AsyncParsableCommand {
     case .migrated, .copied: break
     case .alreadyCurrent:
       let made = output.map { ", and \($0) was not made" } ?? ""
-      return out.line(text: "\(result.store) has this model already: nothing to do\(made).")
+      out.line(text: "\(result.store) has this model already: nothing to do\(made).")
+      if result.salvage != nil {
+        out.line(
+          text: "It is damaged, and was left as it is: --output with --copy-if-current copies what "
+            + "can be read.")
+      }
+      return
     case .alreadyThere:
       return out.line(
         text: "\(result.destination) is there already, made of the same source: nothing to do.")

@@ -157,6 +157,10 @@ struct LossOptions: ParsableArguments {
         + "null.", valueName: "choice"))
   var onValue = StoreMigration.ValueChoice.fail
 
+  @Flag(
+    help: "Take what can be read of a damaged store, and list what is lost.")
+  var salvage = false
+
   /// The name that accepts every loss.
   private static let anything = "*"
 
@@ -222,6 +226,7 @@ extension StoreMigration {
     configuration = model.configuration
     models = model.models
     routing = route.routing
+    salvagesDamaged = loss.salvage
     failsOnLoss = loss.failOnLoss
     allowedLoss = loss.allowed
     duplicates = loss.onDuplicate

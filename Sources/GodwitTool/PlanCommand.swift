@@ -52,6 +52,7 @@ struct PlanCommand: AsyncParsableCommand {
       ? ["\(store): object by object; about \(ByteText(preparation.diskNeeded)) of disk."]
       : workText(preparation: preparation)
     for loss in preparation.losses { lines.append("loses \(loss)") }
+    lines += preparation.salvage?.notes ?? []
     for defect in preparation.defects { lines.append("has \(defect)") }
     for index in preparation.omittedIndexes {
       lines.append("leaves out index \(index.index) of \(index.entity): \(index.reason).")

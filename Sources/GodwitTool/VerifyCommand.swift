@@ -42,6 +42,9 @@ struct VerifyCommand: AsyncParsableCommand {
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
 
+  @Flag(help: "Compare with what can be read of a damaged old store.")
+  var salvage = false
+
   @Option(help: "How many differences to print.")
   var limit = 100
 
@@ -76,6 +79,7 @@ struct VerifyCommand: AsyncParsableCommand {
     verification.routing = route.routing
     verification.policies = GodwitTool.policies
     verification.journalMode = journalMode
+    verification.salvagesDamaged = salvage
     verification.limit = limit
     return verification
   }

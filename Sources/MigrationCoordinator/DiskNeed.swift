@@ -93,7 +93,7 @@ extension Workspace {
   /// - Throws: `MigrationError.diskFull`.
   func requireSpace(_ need: DiskNeed) throws {
     // What an interrupted migration left is taken over, or removed first.
-    let there = Self.bytes(in: paths.work, but: paths.snapshot)
+    let there = Self.bytes(in: paths.work, but: paths.copiesOfSource)
     let isInside = Files.parent(of: paths.result) == paths.work
     let made = isInside ? 0 : (try Files.fileStatusIfPresent(paths.result))?.size ?? 0
     let inside = isInside ? need.work + need.result : need.work
@@ -119,12 +119,12 @@ extension Workspace {
     keepsByCopy ? try Files.fileStatusIfPresent(paths.destination)?.size ?? 0 : 0
   }
 
-  private static func bytes(in folder: FilePath, but left: FilePath) -> Int64 {
+  private static func bytes(in folder: FilePath, but left: Set<FilePath>) -> Int64 {
     let names = (try? Files.listDirectory(folder)) ?? []
     return names.reduce(0) { sum, name in
       let path = folder.appending(name)
       let status = try? Files.fileStatusIfPresent(path, followLinks: false)
-      return path == left || status?.kind != .file ? sum : sum + (status?.size ?? 0)
+      return left.contains(path) || status?.kind != .file ? sum : sum + (status?.size ?? 0)
     }
   }
 }

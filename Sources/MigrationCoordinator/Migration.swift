@@ -161,7 +161,9 @@ package struct Migration: Sendable {
       let prepared = try prepare(target: target, paths: workspace.paths)
       let survey = prepared.survey
       guard let found = prepared.route else {
-        return try current(survey, workspace: workspace, keeper: keeper, work: &work)
+        var report = try current(survey, workspace: workspace, keeper: keeper, work: &work)
+        report.salvage = prepared.salvage
+        return report
       }
       try workspace.begin(RunInputs(request: request, prepared: prepared))
       work.isOwn = true
@@ -179,6 +181,7 @@ package struct Migration: Sendable {
       report.note(found, stages: prepared.stages)
       let isTold = defects.contains { $0.kind == .dangling }
       report.note(defects + (isTold ? [] : report.defects))
+      report.salvage = prepared.salvage
       report.seconds = reporter.seconds
       report.peakMemory = reporter.peakMemory
       reporter.enter(.done)
@@ -249,13 +252,18 @@ package struct Migration: Sendable {
       return paths.snapshot
     }
     return try access.explaining {
-      let survey = try StoreSurvey(opening: request, access: access, target: target)
-      let prepared = try survey.seekingDamage {
+      let salvage = try SourceSalvage(request: request, access: access) {
+        try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+        return (paths.salvaged, nil)
+      }
+      let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
+      var prepared = try survey.seekingDamage {
         try PreparedMigration.mending(request, target: target, survey: survey) {
           try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
           return (paths.snapshot, nil)
         }
       }
+      prepared.salvage = salvage.found
       if isReplaced, prepared.route != nil { try prepared.survey.access.lockOut() }
       return prepared
     }

@@ -46,19 +46,37 @@ package struct MigrationPreview: Sendable {
   package static func with<Result>(
     _ request: MigrationRequest, target: TargetModel, body: (MigrationPreview) throws -> Result
   ) throws -> Result {
+    do {
+      return try resolved(request, target: target, body: body)
+    } catch {
+      throw request.tellingSalvage(behind: error, readable: request.store)
+    }
+  }
+
+  private static func resolved<Result>(
+    _ request: MigrationRequest, target: TargetModel, body: (MigrationPreview) throws -> Result
+  ) throws -> Result {
     var request = try request.resolved()
     request.namesVersions = true
-    let access = try SourceAccess.open(request.store)
+    let access = try SourceAccess.open(request.store, acceptsShort: request.salvages)
+    func copy() throws -> (path: FilePath, folder: TemporaryFolder?) {
+      let folder = try TemporaryFolder()
+      return (folder.path.appending("source.sqlite"), folder)
+    }
     return try access.explaining {
-      let survey = try StoreSurvey(opening: request, access: access, target: target)
-      let preview = try survey.seekingDamage {
-        try MigrationPreview(
-          PreparedMigration.mending(request, target: target, survey: survey) {
-            let folder = try TemporaryFolder()
-            return (folder.path.appending("source.sqlite"), folder)
-          })
+      do {
+        let salvage = try SourceSalvage(request: request, access: access, path: copy)
+        let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
+        let preview = try survey.seekingDamage {
+          var prepared = try PreparedMigration.mending(
+            request, target: target, survey: survey, snapshot: copy)
+          prepared.salvage = salvage.found
+          return try MigrationPreview(prepared)
+        }
+        return try body(preview)
+      } catch {
+        throw request.tellingSalvage(behind: error, readable: access.readable)
       }
-      return try body(preview)
     }
   }
 

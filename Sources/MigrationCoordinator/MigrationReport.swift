@@ -5,6 +5,7 @@ package import ObjectModel
 package import Planning
 package import RowPrograms
 package import Schema
+package import StoreFormat
 package import SystemPackage
 
 /// What a migration did; also written as JSON, whose keys are the properties.
@@ -149,6 +150,8 @@ package struct MigrationReport: Codable, Sendable {
   package var modelCacheLeftOut: [CachePart] = []
   /// Join tables whose names follow from no store, but are assumed.
   package var joinTables: [JoinContinuation.Choice] = []
+  /// What was taken of a damaged store and what was lost; nil where none was damaged.
+  package var salvage: SalvagedStore?
   /// What is wrong with rows of the store, as far as it was looked for, and what became of it.
   package var defects: [Defect] = []
   /// References to rows that do not exist, which were migrated as they were.

@@ -41,6 +41,8 @@ package struct MigrationRequest: Sendable {
   package var lossConsent = LossConsent.none
   /// What is done about what is wrong with the store.
   package var defectChoices = DefectChoices()
+  /// Whether what can be read of a damaged store is taken, and what is lost is listed.
+  package var salvages = false
   /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.
@@ -103,7 +105,8 @@ package struct MigrationRequest: Sendable {
   ///
   /// - Throws: `StoreError`, if there is no store.
   package func resolved() throws -> MigrationRequest {
-    _ = try StoreHeader(of: store)
+    // Of a file that was cut short, what is left may be taken.
+    _ = try salvages ? StoreSalvage.header(of: store) : StoreHeader(of: store)
     var request = self
     request.store = try Files.resolved(store)
     request.output = try output.map { try Files.resolvedFolder(of: $0) }
@@ -123,6 +126,7 @@ package struct MigrationRequest: Sendable {
       "\(isProgressive) \(infersOnly) \(infers)", journalMode?.rawValue ?? "",
       validation.rawValue,
     ]
+    if salvages { options.append("salvage") }
     options += defectChoices.options.values.filter { !$0.isEmpty }.sorted()
     return options
   }

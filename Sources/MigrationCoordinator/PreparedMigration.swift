@@ -5,7 +5,7 @@ import ObjectModel
 import Planning
 import RowPrograms
 import Schema
-import StoreFormat
+package import StoreFormat
 package import Survey
 import SystemCalls
 import SystemPackage
@@ -25,6 +25,8 @@ package struct PreparedMigration: Sendable {
 
   /// What was wrong with the store and is mended in the copy that the survey reads.
   private(set) var mended: [Defect] = []
+  /// What was taken of a damaged store, where the survey reads that.
+  package var salvage: SalvagedStore?
 
   /// Prepares a resolved request, from a mended copy where it asks for that and there is something
   /// to mend; the copy alone is written.

@@ -37,6 +37,7 @@ struct RunInputs: ResumableFile, Hashable {
       "--range-rows": request.rangeRows.map { "\($0)" } ?? "",
       "--join-table": request.joinTables.joined(separator: " "),
       "--stepwise": request.isStepwise ? "yes" : "",
+      "--salvage": request.salvages ? "yes" : "",
     ].merging(request.defectChoices.options) { $1 }
   }
 
@@ -97,7 +98,7 @@ extension Workspace {
       return
     }
     // What nobody says what it is made for is not taken up.
-    try clear(keeping: [paths.snapshot, paths.status, paths.statusLock])
+    try clear(keeping: paths.copiesOfSource.union([paths.status, paths.statusLock]))
     try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run)
   }
 

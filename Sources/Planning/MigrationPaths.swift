@@ -59,6 +59,10 @@ package struct MigrationPaths: Hashable, Sendable {
   package var statusLock: FilePath { work.appending("status.mdb-lock") }
   /// `…godwit/source.sqlite`, a copy of a source whose latest changes are still in its `-wal`.
   package var snapshot: FilePath { work.appending("source.sqlite") }
+  /// `…godwit/salvaged.sqlite`, what could be read of a damaged source.
+  package var salvaged: FilePath { work.appending("salvaged.sqlite") }
+  /// What is read in the place of the source, where any is there.
+  package var copiesOfSource: Set<FilePath> { [snapshot, salvaged] }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
   package func shard(order: Int, attempt: Int) -> FilePath {
     work.appending("shard-\(order).\(attempt).sqlite")

@@ -40,6 +40,7 @@ package enum WorkFileName: Hashable, Sendable {
   ]
   private static let databases: Set<Substring> = [
     "source.sqlite", "result.sqlite", "skeleton.sqlite", "places.sqlite",
+    "salvaged.sqlite",
   ]
 
   private static func isFile(_ text: Substring) -> Bool {

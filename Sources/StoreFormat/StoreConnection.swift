@@ -38,10 +38,13 @@ package struct StoreConnection: Sendable {
   /// - Parameters:
   ///   - cacheBytes: the size of SQLite's page cache, at least 512 KiB.
   ///   - textEncoding: as in the header of an SQLite file; attached files have to agree in it.
+  ///   - pageSize: the bytes of a page.
+  ///   - vacuum: as `PRAGMA auto_vacuum` has it; 2 is incremental.
   ///   - memory: what the process may occupy, in bytes; longer rows than fit are refused, with
   ///     `StoreError.Problem.rowTooLong`.
   package static func scratch(
-    _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1, memory: Int64? = nil
+    _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1, pageSize: Int = 4096,
+    vacuum: Int = 2, memory: Int64? = nil
   ) throws(StoreError) -> StoreConnection {
     let connection = try open(path, uri: uri(path: path), base: Configuration())
     try connection.run { db in
@@ -52,8 +55,8 @@ package struct StoreConnection: Sendable {
       // Incremental vacuum must be chosen before the first table; the others trade safety, which
       // a file without a manifest does not need, for speed.
       for pragma in [
-        "encoding = '\(encodingName(number: textEncoding))'", "page_size = 4096", "auto_vacuum = 2",
-        "journal_mode = OFF", "synchronous = OFF",
+        "encoding = '\(encodingName(number: textEncoding))'", "page_size = \(pageSize)",
+        "auto_vacuum = \(vacuum)", "journal_mode = OFF", "synchronous = OFF",
         "locking_mode = EXCLUSIVE", "secure_delete = OFF", "temp_store = FILE",
         "cache_size = -\(max(512, cacheBytes / 1024))",
       ] {

@@ -20,6 +20,8 @@ package struct StoreError: Error, Sendable {
     case truncated(expected: Int64, actual: Int64)
     /// SQLite found the file damaged.
     case damaged
+    /// Nothing can be salvaged without these tables, which cannot be read at all.
+    case notSalvageable([String])
     /// The database lacks `Z_METADATA` or `Z_PRIMARYKEY`.
     case notCoreData
     /// `Z_METADATA` has no row, or its property list cannot be decoded.

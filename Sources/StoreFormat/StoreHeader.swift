@@ -20,6 +20,9 @@ package struct StoreHeader: Hashable, Sendable {
   package var reservedBytes: Int
   /// The schema format number, from 1 to 4.
   package var schemaFormat: UInt32
+  /// Whether the page count was written together with the change counter.
+  package var countsPages: Bool
+  private var fileBytes: Int64
 
   private static let magic = Array("SQLite format 3\0".utf8)
 
@@ -27,6 +30,20 @@ package struct StoreHeader: Hashable, Sendable {
   ///
   /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
   package init(of store: FilePath) throws(StoreError) {
+    try self.init(reading: store)
+    // The page count is only good where it was written together with the change counter; a log
+    // beside a file may hold the pages that a crash kept from getting into it.
+    let expected = Int64(pageCount) * Int64(pageSize)
+    if countsPages, expected > fileBytes, !Self.hasLog(store) {
+      throw StoreError(
+        problem: .truncated(expected: expected, actual: fileBytes), store: store)
+    }
+  }
+
+  /// Reads the header of a file that may be shorter than it says.
+  ///
+  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  package init(reading store: FilePath) throws(StoreError) {
     let size: Int64
     var bytes: [UInt8]
     do {
@@ -68,14 +85,8 @@ package struct StoreHeader: Hashable, Sendable {
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
       throw StoreError(problem: .damaged, store: store)
     }
-    // The page count is only good where it was written together with the change counter; a log
-    // beside a file may hold the pages that a crash kept from getting into it.
-    let expected = Int64(pageCount) * Int64(pageSize)
-    if Self.number(bytes: bytes, offset: HeaderField.validForCounter) == changeCounter,
-      expected > size, !Self.hasLog(store)
-    {
-      throw StoreError(problem: .truncated(expected: expected, actual: size), store: store)
-    }
+    countsPages = Self.number(bytes: bytes, offset: HeaderField.validForCounter) == changeCounter
+    fileBytes = size
   }
 
   private static func hasLog(_ store: FilePath) -> Bool {

@@ -51,8 +51,12 @@ package final class SourceAccess: Sendable {
   /// Opens a store for reading; a copy goes to a temporary folder if one is needed.
   ///
   /// What belongs to a store lies beside the file itself, also where a link leads to it.
-  package static func open(_ store: FilePath) throws -> SourceAccess {
-    _ = try StoreHeader(of: store)
+  ///
+  /// - Parameter acceptsShort: whether the file may be shorter than its header says.
+  package static func open(
+    _ store: FilePath, acceptsShort: Bool = false
+  ) throws -> SourceAccess {
+    _ = try acceptsShort ? StoreHeader(reading: store) : StoreHeader(of: store)
     var folder: TemporaryFolder?
     func snapshot() throws -> FilePath {
       let made = try folder ?? TemporaryFolder()
@@ -68,6 +72,8 @@ package final class SourceAccess: Sendable {
   /// - Parameters:
   ///   - isReplaced: whether the result will take the store's place; see `lockOut`.
   ///   - snapshot: where a copy goes if one is needed; its folder exists then.
+  ///
+  /// A file that is shorter than its header says can be opened, and SQLite does not read it.
   package static func open(
     _ store: FilePath, isReplaced: Bool = false, snapshot: () throws -> FilePath
   ) throws -> SourceAccess {
@@ -110,6 +116,14 @@ package final class SourceAccess: Sendable {
       try Files.remove(FilePath(path.string + suffix))
     }
     try Files.cloneOrCopy(from: store, to: path)
+    return try reading(path, folder: folder)
+  }
+
+  /// The access to a file that was made of the store, whose main file this one holds, and hands
+  /// over.
+  ///
+  /// - Parameter folder: the folder of the file, where it is to go with the access.
+  package func reading(_ path: FilePath, folder: TemporaryFolder?) throws -> SourceAccess {
     try requireUnchanged()
     let state = SourceState(fingerprint: fingerprint, changed: changed, usesWAL: usesWAL)
     let handed = hold.withLock { hold in

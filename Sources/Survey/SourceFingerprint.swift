@@ -35,7 +35,7 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
     inode = status.inode
     bytes = status.size
     modified = status.modified
-    changeCounter = try StoreHeader(of: store).changeCounter
+    changeCounter = try StoreHeader(reading: store).changeCounter
     let wal = FilePath(store.string + "-wal")
     let walStatus = try Files.fileStatusIfPresent(wal)
     walBytes = walStatus?.size ?? 0

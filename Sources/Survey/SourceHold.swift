@@ -27,7 +27,7 @@ struct SourceHold: Sendable {
         store, kind: .shared, bytes: Self.sharedLockBytes, isUpgradable: isUpgradable)
     else { throw StoreError(problem: .inUse, store: store) }
     self.main = main
-    guard try StoreHeader(of: store).usesWAL else { return }
+    guard try StoreHeader(reading: store).usesWAL else { return }
     for attempt in 1...60 {
       guard try Self.hasIndex(store) else { return }
       log = try RegionLock.acquire(
@@ -47,7 +47,7 @@ struct SourceHold: Sendable {
   /// Whether everything is locked that there is to lock.
   func isWhole() throws -> Bool {
     if log != nil { return true }
-    return try !StoreHeader(of: store).usesWAL || !Self.hasIndex(store)
+    return try !StoreHeader(reading: store).usesWAL || !Self.hasIndex(store)
   }
 
   /// Lets the log be brought into the main file.
@@ -76,7 +76,7 @@ struct SourceState: Equatable {
   let usesWAL: Bool
 
   init(of store: FilePath) throws {
-    usesWAL = try StoreHeader(of: store).usesWAL
+    usesWAL = try StoreHeader(reading: store).usesWAL
     fingerprint = try SourceFingerprint.settled(of: store)
     changed = try Files.fileStatus(store).changed
   }

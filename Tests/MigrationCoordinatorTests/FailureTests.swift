@@ -61,8 +61,8 @@ import Testing
     let error = PageError(.damaged(page: 17)).at(file: "/data/Shop.sqlite", table: "ZITEM")
     #expect(
       failure(error).sentences == [
-        "/data/Shop.sqlite is damaged in table ZITEM, page 17: restore it from a backup, or try to "
-          + "recover it."
+        "/data/Shop.sqlite is damaged in table ZITEM, page 17: restore it from a backup, or take "
+          + "what can be read with `migrate --salvage`."
       ])
   }
 

@@ -92,7 +92,8 @@ struct StageRun {
       logger.notice("taking up an interrupted migration")
       return saved
     }
-    try workspace.clear(keeping: [paths.snapshot, paths.status, paths.statusLock, paths.run])
+    try workspace.clear(
+      keeping: paths.copiesOfSource.union([paths.status, paths.statusLock, paths.run]))
     let (engine, plan) = try type.planned(input, under: restriction)
     let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
     try workspace.save(saved)

@@ -89,9 +89,9 @@ struct StageSequence {
     let done = try finishedStages()
     if done.isEmpty {
       // A stage that was interrupted knows by itself whether it can go on.
-      let kept: Set = [
-        paths.snapshot, paths.status, paths.statusLock, paths.run, paths.stage(number: 1).work,
-      ]
+      let kept = paths.copiesOfSource.union([
+        paths.status, paths.statusLock, paths.run, paths.stage(number: 1).work,
+      ])
       try workspace.clear(keeping: kept)
     } else {
       logger.notice("taking up an interrupted migration", metadata: ["stage": "\(done.count + 1)"])

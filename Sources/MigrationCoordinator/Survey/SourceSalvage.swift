@@ -1,0 +1,100 @@
+package import StoreFormat
+package import Survey
+package import SystemCalls
+package import SystemPackage
+
+/// Takes what can be read of a damaged store, before anything else is made of it: every engine then
+/// reads the same rows.
+package struct SourceSalvage {
+  /// The access to what was salvaged, or to the store itself where it is not damaged.
+  package let access: SourceAccess
+  /// What was taken and what was lost; nil where the store is not damaged.
+  package let found: SalvagedStore?
+
+  /// Salvages a store if the request asks for it and the store is damaged.
+  ///
+  /// - Parameter path: where the copy goes, and the folder that goes with it.
+  /// - Throws: `StoreError` with `notSalvageable`.
+  package init(
+    request: MigrationRequest, access: SourceAccess,
+    path: () throws -> (path: FilePath, folder: TemporaryFolder?)
+  ) throws {
+    do {
+      guard request.salvages, try Self.isDamaged(access.readable, memory: request.memory) else {
+        (self.access, found) = (access, nil)
+        return
+      }
+      let (copy, folder) = try path()
+      found = try StoreSalvage(of: access.readable, memory: request.memory).copy(to: copy)
+      self.access = try access.reading(copy, folder: folder)
+    } catch var error as StoreError where error.store == access.readable {
+      // A store with a log is read as a copy, of which nobody knows.
+      error.store = request.store
+      throw error
+    }
+  }
+
+  /// Whether anything that is read for rows is not as it should be.
+  static func isDamaged(_ store: FilePath, memory: Int64) throws -> Bool {
+    do {
+      _ = try StoreHeader(of: store)
+      let connection = try StoreConnection.immutable(store)
+      if try !StoreDiagnosis(connection).findings().isEmpty { return true }
+    } catch {
+      switch error.problem {
+      // The first bytes are those of a store, and SQLite takes it for none: the header is damaged.
+      case .damaged, .truncated, .unrecognized: return true
+      default: throw error
+      }
+    }
+    return try !StoreSalvage(of: store, memory: memory).examine().isWhole
+  }
+}
+
+/// Damage of a source, with what could be taken of it all the same.
+package struct SalvageableDamage: Error {
+  /// What is wrong with the source.
+  package var damage: any Error
+  /// What a salvage would do.
+  package var outlook: Outlook
+
+  /// What a salvage would do.
+  package enum Outlook: Sendable {
+    /// It would take this and lose that.
+    case takes(SalvagedStore)
+    /// It would be refused, since these tables cannot be read.
+    case lacks([String])
+  }
+}
+
+extension MigrationRequest {
+  /// An error that tells damage with what a salvage would take; any other error as it is.
+  func tellingSalvage(behind damage: any Error, readable: FilePath) -> any Error {
+    guard !salvages, damage.isDamageOfSource else { return damage }
+    do {
+      return SalvageableDamage(
+        damage: damage, outlook: .takes(try StoreSalvage(of: readable, memory: memory).examine()))
+    } catch let salvage as StoreError {
+      guard case .notSalvageable(let parts) = salvage.problem else { return damage }
+      return SalvageableDamage(damage: damage, outlook: .lacks(parts))
+    } catch {
+      // What could be taken is beside the point; the damage is told.
+      return damage
+    }
+  }
+}
+
+extension Error {
+  /// Whether it says that the source is damaged, and nothing further is known.
+  fileprivate var isDamageOfSource: Bool {
+    switch self {
+    case is SourceDamage: true
+    case let error as StoreError:
+      switch error.problem {
+      case .damaged, .truncated, .unrecognized: true
+      default: false
+      }
+    default: false
+    }
+  }
+}
