@@ -159,7 +159,7 @@ def stop(ground, output, process, pid, r):
 
 def main():
     p = parser(__doc__, needs_corpus=False)
-    p.add_argument("--stops", type=int, default=6, help="how many migrations are stopped")
+    p.add_argument("--stops", type=int, default=3, help="how many migrations are stopped")
     options = p.parse_args()
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
     ground = Ground(Tool(options.godwit, timeout=120), os.path.join(base, "ground"))

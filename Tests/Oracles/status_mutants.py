@@ -215,7 +215,7 @@ def judge(ground, seed, live, base):
 
 def main():
     p = parser(__doc__, needs_corpus=False)
-    p.add_argument("--seeds", default="1-100")
+    p.add_argument("--seeds", default="1-60")
     p.add_argument("--live", type=int, default=20, help="one of so many is a migration at work")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
