@@ -3,7 +3,7 @@
 result and says so once, and whoever reads is answered; processes that are stopped at random moments
 are told as stopped, and the migration ends once they go on.
 
-usage: status_holds.py --godwit P [--stops 6] [--scratch S]
+usage: status_holds.py --godwit P [--stops 3] [--scratch S]
 
 Needs a C compiler and the headers of LMDB (`status_holders.c`). The tool must be a debug build.
 """

@@ -3,7 +3,7 @@
 no end that was none, and names the file that cannot be read; a migration whose file is damaged in
 the middle goes on to its result.
 
-usage: status_mutants.py --godwit P [--seeds 1-100] [--live 20] [--sentences] [--keep]
+usage: status_mutants.py --godwit P [--seeds 1-60] [--live 20] [--sentences] [--keep]
 
 The files are those of a killed, an interrupted and a stopped migration (`lmdb_files.py` damages
 them). One seed of --live damages the files of a migration at work. The tool must be a debug build,
