@@ -37,6 +37,7 @@ package struct LMDBError: Error, Hashable, Sendable {
   /// Why it failed.
   package var problem: Problem
 
+  /// Describes what failed with a database.
   package init(operation: Operation, path: FilePath, problem: Problem) {
     self.operation = operation
     self.path = path

@@ -147,11 +147,11 @@ struct LMDBPages: Sendable {
   func entries(of tables: [String], meta: Meta) throws -> [String: [Entry]] {
     var walk = Walk(meta: meta)
     var found: [String: [Entry]] = [:]
-    for (name, root) in try self.tables(&walk) {
+    for (name, root) in try self.tables(walk: &walk) {
       let name = String(decoding: name, as: UTF8.self)
       guard tables.contains(name) else { continue }
       var entries: [Entry] = []
-      try visit(root, &walk, depth: 0) { entries.append(try record($0)) }
+      try visit(root: root, walk: &walk, depth: 0) { entries.append(try record($0)) }
       found[name] = entries
     }
     return found
@@ -164,11 +164,13 @@ struct LMDBPages: Sendable {
     else { throw Damage() }
     // Each is read in some microseconds, before each update.
     var walk = Walk(meta: meta, left: 1_000)
-    for (_, root) in try tables(&walk) {
-      try visit(root, &walk, depth: 0) { _ = try record($0) }
+    for (_, root) in try tables(walk: &walk) {
+      try visit(root: root, walk: &walk, depth: 0) { _ = try record($0) }
     }
     var free: [UInt64] = []
-    try visit(meta.free, &walk, depth: 0, isFree: true) { free += try freePages($0, meta) }
+    try visit(root: meta.free, walk: &walk, depth: 0, isFree: true) {
+      free += try freePages(of: $0, in: meta)
+    }
     // A page that is in use as well would be written over.
     for page in free where !walk.seen.insert(page).inserted { throw Damage() }
   }
@@ -180,7 +182,7 @@ struct LMDBPages: Sendable {
   }
 
   /// The numbers in an entry of the table of free pages: how many, and each from the highest on.
-  private func freePages(_ node: Node, _ meta: Meta) throws -> [UInt64] {
+  private func freePages(of node: Node, in meta: Meta) throws -> [UInt64] {
     let count = node.value.number(at: 0, bytes: 8)
     guard node.key.count == 8, node.value.count >= 8, count <= UInt64(node.value.count / 8 - 1)
     else { throw Damage() }
@@ -194,9 +196,9 @@ struct LMDBPages: Sendable {
   }
 
   /// The roots of all tables.
-  private func tables(_ walk: inout Walk) throws -> [(name: [UInt8], root: UInt64)] {
+  private func tables(walk: inout Walk) throws -> [(name: [UInt8], root: UInt64)] {
     var found: [(name: [UInt8], root: UInt64)] = []
-    try visit(walk.meta.main, &walk, depth: 0) { node in
+    try visit(root: walk.meta.main, walk: &walk, depth: 0) { node in
       // A table of a kind that no file of ours has would lead the library elsewhere.
       guard node.isTable, node.value.count == 48, node.value.number(at: 4, bytes: 2) == 0,
         node.value.number(at: 6, bytes: 2) < Self.mostDepth
@@ -224,7 +226,7 @@ struct LMDBPages: Sendable {
 
   /// Calls `body` with all entries below a page.
   private func visit(
-    _ root: UInt64, _ walk: inout Walk, depth: Int, isFree: Bool = false,
+    root: UInt64, walk: inout Walk, depth: Int, isFree: Bool = false,
     body: (Node) throws -> Void
   ) throws {
     // No page at all.
@@ -248,11 +250,11 @@ struct LMDBPages: Sendable {
       let at = Int(page.number(at: slot, bytes: 2))
       guard at >= upper, at + 8 <= pageSize else { throw Damage() }
       if isBranch {
-        let (below, place) = try branchNode(page, at: at)
+        let (below, place) = try branchNode(page: page, at: at)
         places.append(place)
-        try visit(below, &walk, depth: depth + 1, isFree: isFree, body: body)
+        try visit(root: below, walk: &walk, depth: depth + 1, isFree: isFree, body: body)
       } else {
-        let (node, place) = try leafNode(page, at: at, isFree: isFree, &walk)
+        let (node, place) = try leafNode(page: page, at: at, isFree: isFree, walk: &walk)
         places.append(place)
         try body(node)
       }
@@ -266,14 +268,14 @@ struct LMDBPages: Sendable {
     guard end == pageSize else { throw Damage() }
   }
 
-  private func branchNode(_ page: [UInt8], at node: Int) throws -> (UInt64, Place) {
+  private func branchNode(page: [UInt8], at node: Int) throws -> (UInt64, Place) {
     let size = 8 + Int(page.number(at: node + 6, bytes: 2))
     guard node + size <= pageSize else { throw Damage() }
     return (page.number(at: node, bytes: 6), Place(node: node, size: size))
   }
 
   private func leafNode(
-    _ page: [UInt8], at node: Int, isFree: Bool, _ walk: inout Walk
+    page: [UInt8], at node: Int, isFree: Bool, walk: inout Walk
   ) throws -> (Node, Place) {
     let size = Int(page.number(at: node, bytes: 4))
     let flags = page.number(at: node + 4, bytes: 2)
@@ -287,7 +289,8 @@ struct LMDBPages: Sendable {
     guard end <= pageSize else { throw Damage() }
     let value =
       isLarge
-      ? try large(page.number(at: at, bytes: 8), size: size, &walk)[...] : page[at..<end]
+      ? try large(first: page.number(at: at, bytes: 8), size: size, walk: &walk)[...]
+      : page[at..<end]
     let found = Node(key: page[(node + 8)..<at], value: value, isTable: flags == NodeFlag.table)
     return (found, Place(node: node, size: end - node))
   }
@@ -296,7 +299,7 @@ struct LMDBPages: Sendable {
   private static let mostKeyBytes = 511
 
   /// A value on pages of its own.
-  private func large(_ first: UInt64, size: Int, _ walk: inout Walk) throws -> [UInt8] {
+  private func large(first: UInt64, size: Int, walk: inout Walk) throws -> [UInt8] {
     guard first >= 2, first <= walk.meta.lastPage,
       let head = Self.read(file, at: Int64(first) * Int64(pageSize), count: 16),
       head.number(at: 0, bytes: 8) == first,

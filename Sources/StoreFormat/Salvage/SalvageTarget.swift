@@ -70,13 +70,13 @@ final class SalvageTarget {
     guard keepsRows, let table, let rowName = table.rowName else {
       return keepsRows ? "SELECT NULL WHERE 0" : "SELECT key FROM temp.taken"
     }
-    return "SELECT \(rowName) FROM main.\(Self.quoted(table.name))"
+    return "SELECT \(rowName) FROM main.\(Self.quoted(name: table.name))"
   }
 
   /// Inserts a row; false where a rule of the table forbids it.
-  func insert(_ key: Int64, _ values: [SalvagedValue]) throws -> Bool {
+  func insert(key: Int64, values: [SalvagedValue]) throws -> Bool {
     guard let table else { return false }
-    let statement = try statement(table, columns: keepsRows ? values.count : 0)
+    let statement = try statement(for: table, columns: keepsRows ? values.count : 0)
     let handle = statement.sqliteStatement
     sqlite3_reset(handle)
     var place: Int32 = 1
@@ -86,7 +86,7 @@ final class SalvageTarget {
     }
     if keepsRows {
       for (value, column) in zip(values, table.columns) where column != nil {
-        bind(value, to: handle, at: place)
+        bind(value: value, to: handle, at: place)
         place += 1
       }
     }
@@ -97,11 +97,11 @@ final class SalvageTarget {
     throw DatabaseError(resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
   }
 
-  private func statement(_ table: Table, columns: Int) throws -> Statement {
+  private func statement(for table: Table, columns: Int) throws -> Statement {
     if let found = statements[columns] { return found }
     var names = keepsRows ? table.columns.prefix(columns).compactMap { $0.map(Self.quoted) } : []
     if !keepsRows { names = ["key"] } else if let name = table.rowName { names.insert(name, at: 0) }
-    let target = keepsRows ? "main.\(Self.quoted(table.name))" : "temp.taken"
+    let target = keepsRows ? "main.\(Self.quoted(name: table.name))" : "temp.taken"
     let marks = names.map { _ in "?" }.joined(separator: ", ")
     let sql =
       names.isEmpty
@@ -112,7 +112,7 @@ final class SalvageTarget {
     return statement
   }
 
-  private func bind(_ value: SalvagedValue, to statement: OpaquePointer, at place: Int32) {
+  private func bind(value: SalvagedValue, to statement: OpaquePointer, at place: Int32) {
     // SQLite makes a copy of its own.
     let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch value {
@@ -138,7 +138,7 @@ final class SalvageTarget {
     }
   }
 
-  static func quoted(_ name: String) -> String {
+  static func quoted(name: String) -> String {
     "\"\(name.replacing("\"", with: "\"\""))\""
   }
 }

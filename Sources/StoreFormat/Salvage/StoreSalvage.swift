@@ -104,7 +104,7 @@ package struct StoreSalvage {
       do {
         // SQLite makes this one by itself, where a table asks for it.
         if entry.name != "sqlite_sequence", let sql = entry.sql {
-          try Self.create(sql, "TABLE", in: target.db)
+          try Self.create(sql: sql, kind: "TABLE", in: target.db)
         }
         guard let layout = try target.layout(of: entry.name) else {
           missing.append(entry.name)
@@ -129,23 +129,23 @@ package struct StoreSalvage {
     _ layouts: [SalvageTarget.Table], into target: SalvageTarget, result: inout SalvagedStore
   ) throws {
     var missing: [String] = []
-    let maxima = try maxima(layouts)
+    let maxima = try maxima(of: layouts)
     for (entry, layout) in zip(schema.tables, layouts) {
       try target.begin(layout)
       guard layout.hasRowNumbers else {
         // Core Data makes no such table, and no model asks for one.
-        result.tables.append(.unread(entry.name))
+        result.tables.append(.unread(name: entry.name))
         continue
       }
       var sum = KeySum()
       let tree = TreeSalvage(
         file, claims: schema.claims, kind: .table, mostColumns: layout.columns.count
       ) { key, values in
-        guard try target.insert(key, values) else { return false }
+        guard try target.insert(key: key, values: values) else { return false }
         sum.add(key)
         return true
       }
-      try read(tree, of: entry)
+      try read(tree: tree, of: entry)
       let isEmptyMetadata = entry.name == "Z_METADATA" && tree.rows == 0
       if tree.isRootLost || isEmptyMetadata {
         missing.append(entry.name)
@@ -160,7 +160,7 @@ package struct StoreSalvage {
     }
   }
 
-  private func read(_ tree: TreeSalvage, of entry: SalvageSchema.Entry) throws {
+  private func read(tree: TreeSalvage, of entry: SalvageSchema.Entry) throws {
     do {
       try tree.run(root: entry.root)
     } catch let error as TreeSalvage.TooLong {
@@ -186,7 +186,7 @@ package struct StoreSalvage {
         entries.add(key)
         return true
       }
-      try read(first, of: index)
+      try read(tree: first, of: index)
       let agrees = entries == sum
       // Where rows are lost, an index that is whole names them, and is right.
       if !first.isWhole || (index.hasAllRows && !agrees && tree.isWhole) {
@@ -199,7 +199,7 @@ package struct StoreSalvage {
         try insert.execute(arguments: [key])
         return true
       }
-      try read(second, of: index)
+      try read(tree: second, of: index)
     }
     let lost = try Self.ranges(
       "SELECT key FROM temp.named WHERE key NOT IN (\(target.keysTaken)) ORDER BY key", in: db)
@@ -234,18 +234,18 @@ package struct StoreSalvage {
   }
 
   /// The highest keys that objects were ever given, by the table of their root entity.
-  private func maxima(_ layouts: [SalvageTarget.Table]) throws -> [String: Int64] {
+  private func maxima(of layouts: [SalvageTarget.Table]) throws -> [String: Int64] {
     var found: [String: Int64] = [:]
     for (entry, layout) in zip(schema.tables, layouts) where entry.name == "Z_PRIMARYKEY" {
-      func value(_ column: String, in values: [SalvagedValue]) -> SalvagedValue? {
+      func value(of column: String, in values: [SalvagedValue]) -> SalvagedValue? {
         layout.columns.firstIndex(of: column).flatMap { $0 < values.count ? values[$0] : nil }
       }
       let tree = TreeSalvage(
         file, claims: schema.claims, kind: .table, mostColumns: layout.columns.count
       ) { _, values in
-        if let name = value("Z_NAME", in: values)?.string(file.textEncoding),
-          case .integer(let highest)? = value("Z_MAX", in: values),
-          case .integer(0)? = value("Z_SUPER", in: values)
+        if let name = value(of: "Z_NAME", in: values)?.string(file.textEncoding),
+          case .integer(let highest)? = value(of: "Z_MAX", in: values),
+          case .integer(0)? = value(of: "Z_SUPER", in: values)
         {
           found["Z\(name.uppercased())"] = highest
         }
@@ -283,7 +283,7 @@ package struct StoreSalvage {
   // MARK: The rest of the schema
 
   /// Runs a statement of the schema: one, and of its kind, whatever the file says.
-  private static func create(_ sql: String, _ kind: String, in db: Database) throws {
+  private static func create(sql: String, kind: String, in db: Database) throws {
     guard sql.hasPrefix("CREATE \(kind) ") else {
       throw DatabaseError(resultCode: .SQLITE_ERROR, message: "no CREATE \(kind)")
     }
@@ -299,7 +299,8 @@ package struct StoreSalvage {
     for index in schema.indexes {
       guard let sql = index.sql else { continue }
       do {
-        try Self.create(sql, sql.hasPrefix("CREATE UNIQUE") ? "UNIQUE INDEX" : "INDEX", in: db)
+        try Self.create(
+          sql: sql, kind: sql.hasPrefix("CREATE UNIQUE") ? "UNIQUE INDEX" : "INDEX", in: db)
       } catch let error as DatabaseError
         where error.resultCode == .SQLITE_CONSTRAINT || Self.isAboutText(error)
       {
@@ -323,7 +324,7 @@ package struct StoreSalvage {
         continue
       }
       do {
-        try Self.create(entry.sql ?? "", entry.type.uppercased(), in: db)
+        try Self.create(sql: entry.sql ?? "", kind: entry.type.uppercased(), in: db)
       } catch let error as DatabaseError where Self.isAboutText(error) {
         throw StoreError(problem: .notSalvageable([entry.name]), store: file.path)
       }
@@ -355,7 +356,7 @@ private struct KeySum: Equatable {
 
 extension SalvagedStore.Table {
   /// A table of a kind that is not read.
-  fileprivate static func unread(_ name: String) -> Self {
+  fileprivate static func unread(name: String) -> Self {
     Self(
       table: name, rowsTaken: 0, damagedPages: [], ranges: [.init(first: nil, last: nil)],
       lostKeys: [], lostKeyCount: 0, isExact: false, mostLost: nil)

@@ -44,24 +44,24 @@ struct TreePage {
     guard bytes[start] == interior || bytes[start] == leaf else { return nil }
     isLeaf = bytes[start] == leaf
     let header = isLeaf ? PageField.leafHeaderSize : PageField.interiorHeaderSize
-    let count = get(start + PageField.cellCount, 2)
+    let count = get(at: start + PageField.cellCount, count: 2)
     let pointersEnd = start + header + 2 * count
     guard pointersEnd <= usable else { return nil }
-    if !isLeaf { rightmost = UInt32(get(start + PageField.rightmostChild, 4)) }
-    var contents = get(start + PageField.contentStart, 2)
+    if !isLeaf { rightmost = UInt32(get(at: start + PageField.rightmostChild, count: 4)) }
+    var contents = get(at: start + PageField.contentStart, count: 2)
     if contents == 0 { contents = 65536 }
     if contents < pointersEnd || contents > usable {
       isFlawed = true
       contents = pointersEnd
     }
     for index in 0..<count {
-      let offset = get(start + header + 2 * index, 2)
+      let offset = get(at: start + header + 2 * index, count: 2)
       cells.append(offset >= contents ? cell(at: offset) : nil)
     }
     account(from: contents, start: start)
   }
 
-  private func get(_ offset: Int, _ count: Int) -> Int {
+  private func get(at offset: Int, count: Int) -> Int {
     PageBytes.number(bytes, at: offset, count: count) ?? 0
   }
 
@@ -72,7 +72,7 @@ struct TreePage {
     var found = Cell(range: offset..<offset)
     var at = offset
     if !isLeaf {
-      found.child = UInt32(get(at, 4))
+      found.child = UInt32(get(at: at, count: 4))
       at += 4
     }
     if isLeaf || kind == .index {
@@ -87,13 +87,13 @@ struct TreePage {
       found.key = Int64(bitPattern: key.value)
       at = key.end
     }
-    let local = localSize(found.payload)
+    let local = localSize(payload: found.payload)
     guard at + local <= usable else { return nil }
     found.local = at..<at + local
     at += local
     if local < found.payload {
       guard at + 4 <= usable else { return nil }
-      found.overflow = UInt32(get(at, 4))
+      found.overflow = UInt32(get(at: at, count: 4))
       at += 4
     }
     found.range = offset..<max(at, offset + 4)
@@ -102,7 +102,7 @@ struct TreePage {
   }
 
   /// The bytes of a record that stay on the page of its cell.
-  private func localSize(_ payload: Int) -> Int {
+  private func localSize(payload: Int) -> Int {
     let limit = kind == .table ? usable - 35 : (usable - 12) * 64 / 255 - 23
     if payload <= limit { return payload }
     let least = (usable - 12) * 32 / 255 - 23
@@ -124,7 +124,7 @@ struct TreePage {
   }
 
   /// The bytes of the page where a part of a record lies.
-  func bytes(_ range: Range<Int>) -> ArraySlice<UInt8> { bytes[range] }
+  func bytes(in range: Range<Int>) -> ArraySlice<UInt8> { bytes[range] }
 
   // MARK: Accounting
 
@@ -148,7 +148,7 @@ struct TreePage {
     }
     let rest = usable - end
     if rest >= 4 { holes += 1 } else if rest > 0 { fragments += rest }
-    if holes > 0 || fragments != get(start + 7, 1) { isFlawed = true }
+    if holes > 0 || fragments != get(at: start + 7, count: 1) { isFlawed = true }
     // Where a cell is given up, its bytes are a hole as well.
     mayHideCells = holes > cells.count { $0 == nil }
   }
@@ -156,17 +156,17 @@ struct TreePage {
   /// The free blocks of the page; those behind one that makes no sense are not known.
   private mutating func freeBlocks(from contents: Int, start: Int) -> [Range<Int>] {
     var found: [Range<Int>] = []
-    var next = get(start + PageField.firstFreeBlock, 2)
+    var next = get(at: start + PageField.firstFreeBlock, count: 2)
     var least = contents
     while next != 0 {
-      let size = get(next + 2, 2)
+      let size = get(at: next + 2, count: 2)
       guard next >= least, next + 4 <= usable, size >= 4, next + size <= usable else {
         isFlawed = true
         break
       }
       found.append(next..<next + size)
       least = next + size
-      next = get(next, 2)
+      next = get(at: next, count: 2)
     }
     return found
   }
@@ -202,27 +202,27 @@ enum SalvagedRecord {
       else { return nil }
       types.append(type.value)
       at = type.end
-      body += size(type.value)
+      body += size(type: type.value)
       guard body <= payload else { return nil }
     }
     return body == payload ? (types, end - start) : nil
   }
 
   /// The values of a whole record; nil where it is none of at most so many columns.
-  static func values(_ record: [UInt8], mostColumns: Int = .max) -> [SalvagedValue]? {
+  static func values(of record: [UInt8], mostColumns: Int = .max) -> [SalvagedValue]? {
     guard
       let (types, body) = types(
         record, from: 0, payload: record.count, mostColumns: mostColumns)
     else { return nil }
     var at = body
     return types.map { type in
-      let size = size(type)
+      let size = size(type: type)
       defer { at += size }
-      return value(type, record[at..<at + size])
+      return value(type: type, bytes: record[at..<at + size])
     }
   }
 
-  private static func value(_ type: UInt64, _ bytes: ArraySlice<UInt8>) -> SalvagedValue {
+  private static func value(type: UInt64, bytes: ArraySlice<UInt8>) -> SalvagedValue {
     switch type {
     case 0: return .null
     case 7: return .real(Double(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) }))
@@ -235,7 +235,7 @@ enum SalvagedRecord {
     }
   }
 
-  private static func size(_ type: UInt64) -> Int {
+  private static func size(type: UInt64) -> Int {
     if type >= 12 { return Int((type - 12) / 2) }
     return [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0][Int(type)]
   }

@@ -68,14 +68,14 @@ final class TreeSalvage {
     guard try claims.belongs(number, to: claim), let bytes = try file.page(number),
       let page = TreePage(bytes, number: number, usable: file.usable, kind: kind)
     else {
-      lose(number)
+      lose(page: number)
       return nil
     }
     return page
   }
 
   /// Notes a damaged page, and that keys may be missing from here on.
-  private func lose(_ page: UInt32) {
+  private func lose(page: UInt32) {
     if damaged.insert(page).inserted { damagedPages.append(page) }
     if open == nil { open = Gap(after: lastKey) }
   }
@@ -85,68 +85,68 @@ final class TreeSalvage {
   ) throws {
     let hides = page.mayHideCells
     if hides {
-      lose(number)
+      lose(page: number)
       holds += 1
     }
     if page.isLeaf {
-      try readLeaf(page, number: number, after: low, upTo: high)
+      try readLeaf(page: page, number: number, after: low, upTo: high)
     } else {
-      try readInterior(page, number: number, after: low, upTo: high, depth: depth)
+      try readInterior(page: page, number: number, after: low, upTo: high, depth: depth)
     }
     if hides { holds -= 1 }
   }
 
   private func readInterior(
-    _ page: TreePage, number: UInt32, after low: Int64?, upTo high: Int64?, depth: Int
+    page: TreePage, number: UInt32, after low: Int64?, upTo high: Int64?, depth: Int
   ) throws {
-    guard depth + 1 < Self.depthLimit else { return lose(number) }
+    guard depth + 1 < Self.depthLimit else { return lose(page: number) }
     let sure = kind == .table ? certain(page, after: low, upTo: high) : []
     var last = low
     for (index, cell) in page.cells.enumerated() {
       guard let cell else {
-        lose(number)
+        lose(page: number)
         continue
       }
       var end = cell.key
       if kind == .table, !sure.contains(index) {
-        lose(number)
+        lose(page: number)
         // Nobody knows where it ends, but behind it begins something that is known.
         end =
           page.cells.indices[(index + 1)...].first { sure.contains($0) }
           .flatMap { page.cells[$0]?.key } ?? high ?? .max
       }
-      try descend(cell.child, from: number, after: last, upTo: end, depth: depth)
+      try descend(to: cell.child, from: number, after: last, upTo: end, depth: depth)
       if kind == .table, sure.contains(index) { last = cell.key }
       if kind == .index { try entry(cell, page: page, number: number) }
     }
-    try descend(page.rightmost, from: number, after: last, upTo: high, depth: depth)
+    try descend(to: page.rightmost, from: number, after: last, upTo: high, depth: depth)
   }
 
   private func descend(
-    _ child: UInt32, from parent: UInt32, after low: Int64?, upTo high: Int64?, depth: Int
+    to child: UInt32, from parent: UInt32, after low: Int64?, upTo high: Int64?, depth: Int
   ) throws {
     guard let page = try page(child, as: .child(of: parent)) else { return }
     try read(page, number: child, after: low, upTo: high, depth: depth + 1)
   }
 
   private func readLeaf(
-    _ page: TreePage, number: UInt32, after low: Int64?, upTo high: Int64?
+    page: TreePage, number: UInt32, after low: Int64?, upTo high: Int64?
   ) throws {
     guard kind == .table else {
       for cell in page.cells {
-        if let cell { try entry(cell, page: page, number: number) } else { lose(number) }
+        if let cell { try entry(cell, page: page, number: number) } else { lose(page: number) }
       }
       return
     }
     let sure = certain(page, after: low, upTo: high)
-    let shared = sharedChains(page)
+    let shared = sharedChains(of: page)
     for (index, cell) in page.cells.enumerated() {
       guard let cell, sure.contains(index), lastKey.map({ $0 < cell.key }) ?? true,
         !shared.contains(cell.overflow), let record = try record(cell, page: page, number: number),
-        let values = SalvagedRecord.values(record, mostColumns: mostColumns),
+        let values = SalvagedRecord.values(of: record, mostColumns: mostColumns),
         try take(cell.key, values)
       else {
-        lose(number)
+        lose(page: number)
         continue
       }
       rows += 1
@@ -167,9 +167,9 @@ final class TreeSalvage {
   /// Takes an entry of an index, whose last value is the key of its row.
   private func entry(_ cell: TreePage.Cell, page: TreePage, number: UInt32) throws {
     guard let record = try record(cell, page: page, number: number),
-      let values = SalvagedRecord.values(record), case .integer(let key)? = values.last,
+      let values = SalvagedRecord.values(of: record), case .integer(let key)? = values.last,
       try take(key, values)
-    else { return lose(number) }
+    else { return lose(page: number) }
     rows += 1
   }
 
@@ -179,7 +179,7 @@ final class TreeSalvage {
   private func record(
     _ cell: TreePage.Cell, page: TreePage, number: UInt32
   ) throws -> [UInt8]? {
-    var record = Array(page.bytes(cell.local))
+    var record = Array(page.bytes(in: cell.local))
     if record.count == cell.payload { return record }
     var (next, claim) = (cell.overflow, PageClaims.Claim.chain(of: number))
     var left = cell.payload - record.count
@@ -200,7 +200,7 @@ final class TreeSalvage {
   }
 
   /// First pages of chains that several cells of a page name.
-  private func sharedChains(_ page: TreePage) -> Set<UInt32> {
+  private func sharedChains(of page: TreePage) -> Set<UInt32> {
     var (seen, shared): (Set<UInt32>, Set<UInt32>) = ([], [])
     for cell in page.cells.compactMap(\.self) where cell.overflow != 0 {
       if !seen.insert(cell.overflow).inserted { shared.insert(cell.overflow) }
@@ -228,8 +228,8 @@ enum Rising {
   /// The places that every longest rising sequence of some keys has.
   static func certain(_ keys: [Int64]) -> [Int] {
     if zip(keys, keys.dropFirst()).allSatisfy({ $0 < $1 }) { return Array(keys.indices) }
-    let ending = lengths(keys)
-    let beginning = Array(lengths(keys.reversed().map { ~$0 }).reversed())
+    let ending = lengths(of: keys)
+    let beginning = Array(lengths(of: keys.reversed().map { ~$0 }).reversed())
     let longest = ending.max() ?? 0
     var counts: [Int: Int] = [:]
     let part = keys.indices.filter { ending[$0] + beginning[$0] - 1 == longest }
@@ -238,7 +238,7 @@ enum Rising {
   }
 
   /// The length of the longest rising sequence that ends at each place.
-  private static func lengths(_ keys: [Int64]) -> [Int] {
+  private static func lengths(of keys: [Int64]) -> [Int] {
     var ends: [Int64] = []
     return keys.map { key in
       var (low, high) = (0, ends.count)
