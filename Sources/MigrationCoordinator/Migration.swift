@@ -171,7 +171,8 @@ package struct Migration: Sendable {
       var report: MigrationReport
       do {
         report = try await migrate(
-          survey, stages: prepared.stages, workspace: workspace, reporter: reporter)
+          survey, stages: prepared.stages, defects: defects, workspace: workspace,
+          reporter: reporter)
       } catch {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
@@ -179,8 +180,7 @@ package struct Migration: Sendable {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
       }
       report.note(found, stages: prepared.stages)
-      let isTold = defects.contains { $0.kind == .dangling }
-      report.note(defects + (isTold ? [] : report.defects))
+      report.note(defects + report.defects)
       report.salvage = prepared.salvage
       report.seconds = reporter.seconds
       report.peakMemory = reporter.peakMemory
@@ -271,15 +271,17 @@ package struct Migration: Sendable {
 
   /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
-    _ survey: StoreSurvey, stages: [Stage], workspace: Workspace, reporter: ProgressReporter
+    _ survey: StoreSurvey, stages: [Stage], defects: [Defect], workspace: Workspace,
+    reporter: ProgressReporter
   ) async throws -> MigrationReport {
     let made = try await StageSequence(
       request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
       logger: logger
     ).run(reporter)
     var report = made.last.report
-    if !report.danglingReferences.isEmpty {
-      // Which ones they are is looked up only where there are any.
+    let isTold = defects.contains { $0.kind == .dangling }
+    if !isTold, !report.danglingReferences.isEmpty {
+      // Which ones they are is looked up only where there are any, and once.
       report.defects = try DefectSearch(survey: survey).danglingReferences()
     }
     reporter.enter(.swapping)
