@@ -87,8 +87,11 @@ package enum SQL {
           || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
           || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "_")
       } && name.utf8.first.map { $0 > UInt8(ascii: "9") } == true
-    return isPlain ? name : "\"\(doubled("\"", in: name))\""
+    return isPlain ? name : quoted(name: name)
   }
+
+  /// The name in quotes, for any name: bare, those that are words of SQL would be taken for them.
+  package static func quoted(name: String) -> String { "\"\(doubled("\"", in: name))\"" }
 
   /// The text as a literal.
   package static func literal(text: String) -> String {

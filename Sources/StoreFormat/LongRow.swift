@@ -35,10 +35,10 @@ package struct LongRow: Hashable, Sendable {
       let tables = try String.fetchAll(
         db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'")
       for table in tables {
-        let name = SQL.identifier(name: table)
+        let name = SQL.quoted(name: table)
         let columns = try db.columns(in: table).map(\.name)
         // The length of a blob is in its record; that of a text is the length of its characters.
-        let bytes = columns.map(SQL.identifier).map {
+        let bytes = columns.map(SQL.quoted).map {
           "CASE typeof(\($0)) WHEN 'blob' THEN length(\($0)) WHEN 'text' "
             + "THEN length(CAST(\($0) AS BLOB)) ELSE 0 END"
         }.joined(separator: " + ")

@@ -1,4 +1,5 @@
 import GRDB
+import Schema
 
 /// Finds out what is wrong with a store: in which table, on which page, at which row.
 package struct StoreDiagnosis {
@@ -38,7 +39,7 @@ package struct StoreDiagnosis {
       let tables = try String.fetchAll(
         db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
       for table in tables {
-        findings += try Self.answers("PRAGMA integrity_check(\(Self.quoted(table)))", db: db)
+        findings += try Self.answers("PRAGMA integrity_check(\(SQL.quoted(name: table)))", db: db)
           .map { Finding(table: table, text: $0) }
       }
       let known = Set(findings.map(\.text))
@@ -52,9 +53,5 @@ package struct StoreDiagnosis {
       .filter { line in
         line != "ok" && !line.hasPrefix("***") && !harmless.contains { line.contains($0) }
       }
-  }
-
-  private static func quoted(_ name: String) -> String {
-    "\"\(name.replacing("\"", with: "\"\""))\""
   }
 }

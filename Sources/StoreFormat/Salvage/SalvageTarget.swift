@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import Schema
 import SystemPackage
 
 /// The database that rows of a damaged store go to; or one with the tables alone, to find out what
@@ -70,7 +71,7 @@ final class SalvageTarget {
     guard keepsRows, let table, let rowName = table.rowName else {
       return keepsRows ? "SELECT NULL WHERE 0" : "SELECT key FROM temp.taken"
     }
-    return "SELECT \(rowName) FROM main.\(Self.quoted(name: table.name))"
+    return "SELECT \(rowName) FROM main.\(SQL.quoted(name: table.name))"
   }
 
   /// Inserts a row; false where a rule of the table forbids it.
@@ -99,9 +100,9 @@ final class SalvageTarget {
 
   private func statement(for table: Table, columns: Int) throws -> Statement {
     if let found = statements[columns] { return found }
-    var names = keepsRows ? table.columns.prefix(columns).compactMap { $0.map(Self.quoted) } : []
+    var names = keepsRows ? table.columns.prefix(columns).compactMap { $0.map(SQL.quoted) } : []
     if !keepsRows { names = ["key"] } else if let name = table.rowName { names.insert(name, at: 0) }
-    let target = keepsRows ? "main.\(Self.quoted(name: table.name))" : "temp.taken"
+    let target = keepsRows ? "main.\(SQL.quoted(name: table.name))" : "temp.taken"
     let marks = names.map { _ in "?" }.joined(separator: ", ")
     let sql =
       names.isEmpty
@@ -136,9 +137,5 @@ final class SalvageTarget {
           UInt8(encoding))
       }
     }
-  }
-
-  static func quoted(name: String) -> String {
-    "\"\(name.replacing("\"", with: "\"\""))\""
   }
 }
