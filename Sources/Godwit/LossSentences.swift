@@ -93,9 +93,12 @@ extension Loss {
   }
 
   private var ofRows: String {
-    cause == .missingKey
-      ? "dropped, which lack one of their two keys"
-      : "dropped, which are of no entity that the model has"
+    switch cause {
+    case .missingKey: "dropped, which lack one of their two keys"
+    case .history:
+      "dropped, and with them the tokens of widgets, extensions and other readers of the history"
+    default: "dropped, which are of no entity that the model has"
+    }
   }
 
   private var ofValues: String {

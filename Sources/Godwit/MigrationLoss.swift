@@ -40,6 +40,8 @@ extension StoreMigration {
       case duplicate
       /// The rows of a join table lack one of their two keys.
       case missingKey
+      /// Persistent history is dropped, and tokens of it expire.
+      case history
       /// The new model removes everything that the store contains.
       case allObjects
       /// A version on the way lacks what the versions at both ends have.
@@ -113,6 +115,7 @@ extension StoreMigration.Loss.Cause {
       case .dangling: .dangling
       case .duplicate: .duplicate
       case .missingKey: .missingKey
+      case .history: .history
       case .allObjects: .allObjects
       case .detour: .detour
       case .downgrade: .downgrade

@@ -31,6 +31,15 @@ extension StoreMigration {
     case null
   }
 
+  /// What becomes of persistent history.
+  public enum HistoryChoice: String, Hashable, Sendable, CaseIterable {
+    /// It stays, so that tokens of it stay valid; where objects are made anew, that it goes is a
+    /// loss by the name `history`.
+    case keep
+    /// Its tables are emptied, and tokens expire.
+    case drop
+  }
+
   /// Something that is wrong with rows of a store, and what becomes of it.
   public struct Defect: Hashable, Sendable, Codable, CustomStringConvertible {
     /// What is wrong.

@@ -70,7 +70,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   public private(set) var joinTables: [TableRows]
   /// Tables that do not belong to its model.
   public private(set) var extraTables: [String]
-  /// Whether it has persistent history, which prevents a migration.
+  /// Its persistent history; nil if it keeps none, or there never was a transaction.
+  public private(set) var history: History?
+  /// Whether it has persistent history.
   public private(set) var hasHistory: Bool
   /// Whether it has triggers of derived attributes, which prevent a migration.
   public private(set) var hasDerivedTriggers: Bool
@@ -121,7 +123,10 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       reader: reader, catalog: catalog, schema: resolved?.schema, metadata: metadata)
     joinTables = try Self.joinTables(reader: reader, catalog: catalog)
     extraTables = resolved?.1.extraTables ?? []
-    hasHistory = unsupported.contains(.persistentHistory)
+    history = try HistoryOverview(reader: reader, catalog: catalog).map {
+      History($0, numbers: resolved?.schema.numbers)
+    }
+    hasHistory = history != nil || unsupported.contains(.persistentHistory)
     hasDerivedTriggers = unsupported.contains(.derivedAttributeTriggers)
     hasCloudKitTables = unsupported.contains(.cloudKitMirroring)
     model = Model(
@@ -195,7 +200,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     }
     for table in joinTables { lines.append("  \(table.name)  \(table.rows) rows") }
     for table in extraTables { lines.append("  \(table)  (not of the model)") }
-    if hasHistory { lines.append("  has persistent history") }
+    lines += history?.lines ?? (hasHistory ? ["  has persistent history of an unknown form"] : [])
     if hasDerivedTriggers { lines.append("  has derived attributes with triggers") }
     if hasCloudKitTables { lines.append("  is mirrored with CloudKit") }
     return lines.joined(separator: "\n")

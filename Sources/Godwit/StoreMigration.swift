@@ -66,6 +66,8 @@ public struct StoreMigration: Sendable {
   public var danglingReferences = DanglingChoice.keep
   /// What is done about values that the new type has no equal for.
   public var unfitValues = ValueChoice.fail
+  /// What becomes of persistent history.
+  public var history = HistoryChoice.keep
   /// Whether the old store is removed once the new one has replaced it.
   public var discardsOld = false
   /// Whether what an interrupted run has done is removed instead of taken up.

@@ -157,6 +157,12 @@ struct LossOptions: ParsableArguments {
         + "null.", valueName: "choice"))
   var onValue = StoreMigration.ValueChoice.fail
 
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of persistent history: keep (as Core Data does) or drop.",
+      valueName: "choice"))
+  var history = StoreMigration.HistoryChoice.keep
+
   @Flag(
     help: "Take what can be read of a damaged store, and list what is lost.")
   var salvage = false
@@ -232,6 +238,7 @@ extension StoreMigration {
     duplicates = loss.onDuplicate
     danglingReferences = loss.onDangling
     unfitValues = loss.onValue
+    history = loss.history
     policies = GodwitTool.policies
   }
 
@@ -245,6 +252,7 @@ extension StoreMigration {
 extension StoreMigration.DuplicateChoice: ExpressibleByArgument {}
 extension StoreMigration.DanglingChoice: ExpressibleByArgument {}
 extension StoreMigration.ValueChoice: ExpressibleByArgument {}
+extension StoreMigration.HistoryChoice: ExpressibleByArgument {}
 extension JournalMode: ExpressibleByArgument {}
 extension StoreMigration.Engine: ExpressibleByArgument {}
 extension StoreMigration.Validation: ExpressibleByArgument {}

@@ -24,6 +24,8 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case duplicate
   /// The rows of a join table lack one of their two keys.
   case missingKey
+  /// Persistent history goes, since the objects are made anew or whoever migrates wants none.
+  case history
   /// The destination model removes everything that the store holds.
   case allObjects
   /// A version on the way lacks what both ends of the way have.

@@ -11,6 +11,14 @@ package struct MigrationRequest: Sendable {
   /// The journal mode of the result, `PRAGMA journal_mode`.
   package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
 
+  /// What becomes of persistent history.
+  package enum HistoryChoice: String, Sendable, CaseIterable {
+    /// It stays, unless objects are made anew: then that is a loss, which needs consent.
+    case keep
+    /// Its tables are emptied.
+    case drop
+  }
+
   /// The store to migrate.
   package var store: FilePath
   /// Bundles, versions or stores with the model to migrate to; several are merged.
@@ -43,6 +51,8 @@ package struct MigrationRequest: Sendable {
   package var defectChoices = DefectChoices()
   /// Whether what can be read of a damaged store is taken, and what is lost is listed.
   package var salvages = false
+  /// What becomes of persistent history.
+  package var history = HistoryChoice.keep
   /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.
@@ -127,6 +137,7 @@ package struct MigrationRequest: Sendable {
       validation.rawValue,
     ]
     if salvages { options.append("salvage") }
+    if history == .drop { options.append("history drop") }
     options += defectChoices.options.values.filter { !$0.isEmpty }.sorted()
     return options
   }

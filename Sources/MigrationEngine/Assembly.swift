@@ -27,6 +27,8 @@ package struct AssemblyOrder: Sendable {
   package var modelCache: [UInt8]?
   /// The highest primary keys ever assigned, by root entity.
   package var maxima: [String: Int64]
+  /// What is written into the history tables besides their rows; nil where there are none.
+  package var history: HistoryRecord?
   /// Whether the result is to be in WAL mode.
   package var usesWAL: Bool
   /// The memory that all processes may use together, in bytes.
@@ -69,7 +71,7 @@ package struct AssemblyOrder: Sendable {
     for piece in plan.workOrders.flatMap(\.pieces) where placed[piece.number] != nil {
       pieces[piece.destinationTable, default: []].append(piece)
     }
-    return (schema.tables.map(\.name) + schema.joinTables.map(\.name)).compactMap { name in
+    return (schema.keyedTables.map(\.name) + schema.joinTables.map(\.name)).compactMap { name in
       pieces[name].map { pieces in
         (name, pieces.sorted { $0.keys.first < $1.keys.first }.compactMap { placed[$0.number] })
       }

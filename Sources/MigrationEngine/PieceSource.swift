@@ -70,8 +70,9 @@ package struct PieceSource {
   package func count(in table: String, db: Database) throws -> RowCount? {
     guard case .table(let program) = program else { return nil }
     let seen = try Int64.fetchOne(db, sql: program.count(in: keys, schema: "src")) ?? 0
+    let column = program.entityColumn
     let made = try Row.fetchAll(
-      db, sql: "SELECT Z_ENT, count(*) FROM \(table) GROUP BY Z_ENT ORDER BY Z_ENT")
+      db, sql: "SELECT \(column), count(*) FROM \(table) GROUP BY 1 ORDER BY 1")
     return RowCount(seen: seen, made: made.map { EntityRows(number: $0[0], rows: $0[1]) })
   }
 
@@ -102,6 +103,7 @@ extension WorkOrderDocument {
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))
+      db.add(function: Self.maskFunction)
       if logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
@@ -116,6 +118,16 @@ extension WorkOrderDocument {
         let component = FilePath.Component(name)
       else { throw ShardError(.externalNameDamaged) }
       return Data(try ExternalDataFolder.read(component, support: support, limit: 1 << 30))
+    }
+  }
+
+  /// The SQL function with which programs make the masks of changes.
+  private static var maskFunction: DatabaseFunction {
+    DatabaseFunction(MaskChange.function, argumentCount: 2, pure: true) { arguments in
+      guard case .blob(let mask) = arguments[0].storage else { return arguments[0] }
+      guard let text = String.fromDatabaseValue(arguments[1]), let change = MaskChange(text: text)
+      else { throw ShardError(.orderIncomplete, table: HistoryTables.changes) }
+      return Data(change.applied(to: mask))
     }
   }
 

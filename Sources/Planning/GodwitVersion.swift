@@ -2,4 +2,6 @@
 package enum GodwitVersion {
   /// The version of this build.
   package static let current = "0.1.0"
+  /// The program and its version, as whoever reads a store's history finds them.
+  package static let author = "Godwit \(current)"
 }

@@ -74,8 +74,8 @@ struct OperationComposer {
         entities: owners.entities.filter {
           entities.contains($0.destination) && holders.contains($0.source)
         }.map(\.source))
-    // The object that it is called for would exist on paper only.
-    case .call: throw NotComposable()
+    // The object that it is called for would exist on paper only; masks are made once, at the end.
+    case .call, .remask: throw NotComposable()
     case .then(let inner, let outer):
       return .then(try compose(inner, before: before, entity: entity), outer)
     }

@@ -34,13 +34,14 @@ extension TableProgram {
   /// - Parameter schema: the name under which the source store is attached.
   package func query(in range: KeyRange?, schema: String) -> String {
     let list = columns.map {
-      "\($0.expression(entities: entities, schema: schema)) AS \(SQL.identifier(name: $0.name))"
+      "\(expression(of: $0, schema: schema)) AS \(SQL.identifier(name: $0.name))"
     }
+    let number = isOfChanges ? "s.Z_ENT" : entities.renumbering("s.Z_ENT")
     let conditions =
-      ["s.Z_ENT IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
+      ["s.\(entityColumn) IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
       + [range.map { $0.condition(column: "s.Z_PK") } ?? "0"].compactMap(\.self)
     return """
-      SELECT s.Z_PK AS Z_PK, \(entities.renumbering("s.Z_ENT")) AS Z_ENT, s.Z_OPT AS Z_OPT\
+      SELECT s.Z_PK AS Z_PK, \(number) AS Z_ENT, s.Z_OPT AS Z_OPT\
       \(list.map { ",\n  \($0)" }.joined())
       FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s NOT INDEXED
       WHERE \(conditions.joined(separator: " AND "))
@@ -67,7 +68,7 @@ extension TableProgram {
   package func expression(of name: String, entity number: Int64?, schema: String) -> String? {
     if name == "Z_PK" { return "s.Z_PK" }
     guard let column = columns.first(where: { $0.name == name }) else { return nil }
-    guard let number else { return column.expression(entities: entities, schema: schema) }
+    guard let number else { return expression(of: column, schema: schema) }
     return entities.firstIndex { $0.destination == number }.map {
       column.operations[$0].expression(schema: schema)
     }
@@ -138,13 +139,13 @@ extension JoinProgram.Filter {
   }
 }
 
-extension ColumnProgram {
-  fileprivate func expression(entities: [TableProgram.Renumbering], schema: String) -> String {
-    let rendered = operations.map { $0.expression(schema: schema) }
+extension TableProgram {
+  fileprivate func expression(of column: ColumnProgram, schema: String) -> String {
+    let rendered = column.operations.map { $0.expression(schema: schema) }
     guard let first = rendered.first else { return "NULL" }
     if rendered.allSatisfy({ $0 == first }) { return first }
     let cases = zip(entities, rendered).map { "WHEN \($0.source) THEN \($1)" }
-    return "CASE s.Z_ENT \(cases.joined(separator: " ")) END"
+    return "CASE s.\(entityColumn) \(cases.joined(separator: " ")) END"
   }
 }
 
@@ -192,6 +193,8 @@ extension ColumnOperation {
     case .call(let mapping, let property, _):
       return "godwit_call(\(mapping), \(StoredValue.text(property).sql), s.Z_PK)"
     case .place(let table): return SQL.place(table: table, condition: "o.first = s.Z_PK")
+    case .remask(let column, let change):
+      return "\(MaskChange.function)(\(name(column: column)), \(SQL.literal(text: change.text)))"
     case .then(let first, let second):
       return second.expression(schema: schema, input: "(\(first.expression(schema: schema)))")
     }

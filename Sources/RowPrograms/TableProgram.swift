@@ -19,6 +19,12 @@ package struct TableProgram: Hashable, Codable, Sendable {
   package var entities: [Renumbering]
   /// One program per destination column but `Z_PK`, `Z_ENT` and `Z_OPT`, in the table's order.
   package var columns: [ColumnProgram]
+  /// The column whose number decides by which operations a row is made: `Z_ENT` in tables of
+  /// objects; where it is another one, rows keep the number in `Z_ENT`.
+  package var entityColumn = "Z_ENT"
+
+  /// Whether the rows are changes of objects instead of objects.
+  package var isOfChanges: Bool { entityColumn != "Z_ENT" }
 
   /// Whether some value is computed by an expression or a policy.
   package var hasCalls: Bool {
@@ -60,6 +66,8 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case ownerKey(table: String, column: String, entities: [Int64])
   /// The row's place among those of its owner, from a table made before (`OrderFill.numbering`).
   case place(table: String)
+  /// The updated properties of a change, as bits in the order of the destination.
+  case remask(column: String, MaskChange)
   /// The second operation on the value of the first, whatever column the second names.
   case then(ColumnOperation, ColumnOperation)
   /// What the expression or the policy of an entity mapping makes of the row's object; `mapping` is

@@ -33,10 +33,11 @@ package struct SQLAssembler {
       try StoreWriter.createTables(order.schema, in: db)
       report.rows = try merge(order, db: db, progress: progress)
       try relink(order, db: db, progress: progress, report: &report)
-      try progress(.indexing(indexes: order.schema.indexes.count))
+      try progress(.indexing(indexes: order.schema.allIndexes.count))
       try StoreWriter.createIndexes(order.schema, in: db) { _ in try progress(.stepDone) }
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+      try order.history?.write(in: db)
       try progress(.verifying)
       try check(order, db: db)
     }

@@ -45,7 +45,8 @@ extension StoreSchema {
         differences: &differences)
       return found
     }
-    let known = Set(resolved.tables.map(\.name) + resolved.joinTables.map(\.name))
+    resolved.history = HistoryTables(in: catalog)
+    let known = Set(resolved.keyedTables.map(\.name) + resolved.joinTables.map(\.name))
     differences.extraTables = catalog.tables.keys.filter {
       !known.contains($0) && !Self.ownTables.contains($0) && !$0.hasPrefix("sqlite_")
     }.sorted()

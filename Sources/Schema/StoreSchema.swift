@@ -14,6 +14,8 @@ package struct StoreSchema: Sendable {
   package var joinTables: [JoinTable]
   /// The indexes of all tables, but those that SQLite makes for the keys of join tables.
   package var indexes: [Index]
+  /// The tables of persistent history; nil in a store that keeps none.
+  package var history: HistoryTables?
   /// What the model asks for and the store will not have, in words.
   package var omissions: [Omission]
 

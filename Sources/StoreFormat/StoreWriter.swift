@@ -12,7 +12,7 @@ package enum StoreWriter {
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
       "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
       "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
-    ] + schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement) {
+    ] + schema.keyedTables.map(\.createStatement) + schema.joinTables.map(\.createStatement) {
       try db.execute(sql: statement)
     }
   }
@@ -23,7 +23,7 @@ package enum StoreWriter {
   package static func createIndexes(
     _ schema: StoreSchema, in db: Database, each: (Index) throws -> Void = { _ in }
   ) throws {
-    for index in schema.indexes {
+    for index in schema.allIndexes {
       try db.execute(sql: index.createStatement)
       try each(index)
     }

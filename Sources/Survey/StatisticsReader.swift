@@ -28,10 +28,7 @@ package struct StatisticsReader {
   package func statistics(program: MigrationProgram) throws -> [String: TableStatistics] {
     var result: [String: TableStatistics] = [:]
     for table in program.tables {
-      let rows = table.entities.reduce(Int64(0)) { sum, entity in
-        sum
-          + (survey.rowCounts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0)
-      }
+      let rows = survey.rows(of: table)
       guard rows > 0 else { continue }
       result[table.destinationTable] =
         sliceRows == nil

@@ -1,7 +1,7 @@
 import Mapping
 package import ObjectModel
 import Planning
-import RowPrograms
+package import RowPrograms
 package import Schema
 package import StoreFormat
 import SystemCalls
@@ -29,6 +29,8 @@ package struct StoreSurvey: Sendable {
   package let rowCounts: [String: [EntityNumber: Int64]]
   /// The highest primary keys ever assigned, by root entity.
   package let maxima: [String: Int64]
+  /// Persistent history; nil where the store keeps none.
+  package let history: HistorySurvey?
   /// Features that forbid a migration, empty for most stores.
   package let unsupported: [UnsupportedFeature]
 
@@ -55,7 +57,7 @@ package struct StoreSurvey: Sendable {
       throw StoreError(problem: .columnsMissing(differences.missingColumns), store: store)
     }
     let keyed = try reader.tables(keyedBy: "Z_PK")
-    let unkeyed = schema.tables.map(\.name).filter { !keyed.contains($0) }
+    let unkeyed = schema.keyedTables.map(\.name).filter { !keyed.contains($0) }
     guard unkeyed.isEmpty else {
       throw StoreError(problem: .keysMissing(unkeyed), store: store)
     }
@@ -67,6 +69,7 @@ package struct StoreSurvey: Sendable {
     }
     rowCounts = counts
     maxima = try Self.maxima(reader: reader, schema: schema)
+    history = try schema.history.map { try HistorySurvey($0, reader: reader) }
     unsupported = try Self.unsupported(reader, catalog: catalog)
   }
 
@@ -93,6 +96,19 @@ package struct StoreSurvey: Sendable {
       return try reader.rowCounts(of: table.name, by: scan)
     }
     return [number: try reader.rowCount(of: table.name, by: scan)]
+  }
+
+  /// The rows that a program reads and keeps; of changes all.
+  package func rows(of program: TableProgram) -> Int64 {
+    if let rows = history?.rows[program.sourceTable] { return rows }
+    return program.entities.reduce(0) {
+      $0 + (rowCounts[program.sourceTable]?[EntityNumber(rawValue: $1.source)] ?? 0)
+    }
+  }
+
+  /// The rows of a table, whatever their entity.
+  package func rows(ofTable name: String) -> Int64 {
+    history?.rows[name] ?? rowCounts[name]?.values.reduce(0, +) ?? 0
   }
 
   /// The objects of an entity, without its subentities.
@@ -124,7 +140,8 @@ package struct StoreSurvey: Sendable {
     _ reader: StoreReader, catalog: Catalog
   ) throws(StoreError) -> [UnsupportedFeature] {
     var result: [UnsupportedFeature] = []
-    for table in ["ACHANGE", "ATRANSACTION"] where catalog.tables[table] != nil {
+    for table in HistoryTables.names
+    where catalog.tables[table] != nil && HistoryTables(in: catalog) == nil {
       if try reader.number(sql: "SELECT EXISTS (SELECT 1 FROM \(table))") != 0 {
         result.append(.persistentHistory)
         break

@@ -46,7 +46,7 @@ extension VerificationRun {
       }
     }
     let known = Set(
-      reading.source.tables.map(\.name) + reading.source.joinTables.map(\.name)
+      reading.source.keyedTables.map(\.name) + reading.source.joinTables.map(\.name)
         + Self.ownTables.keys)
     for (name, _) in try RawCatalog(source).columns.sorted(by: { $0.key < $1.key })
     where !known.contains(name) && !name.hasPrefix("sqlite_") {

@@ -38,11 +38,32 @@ extension VerificationRun {
             actual: "\(actual)"))
       }
     }
+    try compareHistoryKeys(schema, rows: &rows)
     for (number, row) in rows.sorted(by: { $0.key < $1.key }) {
       note(
         .init(
           .entityRow, table: "Z_PRIMARYKEY", key: "\(number)", expected: "no such row",
           actual: "\(row[1])"))
+    }
+  }
+
+  /// Compares the rows of history, which are there once there was a transaction.
+  private func compareHistoryKeys(_ schema: StoreSchema, rows: inout [Int64: [RawValue]]) throws {
+    for table in schema.history?.tables ?? [] {
+      guard let (number, name) = HistoryTables.entity(ofTable: table.name) else { continue }
+      let stated = try old.rows(
+        sql: "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", bindings: [.integer(number.rawValue)]
+      ).first?.first?.integer
+      let used = try new.number(sql: "SELECT max(Z_PK) FROM \(table.name)")
+      let row = rows.removeValue(forKey: number.rawValue)
+      guard stated != nil || used > 0 || row != nil else { continue }
+      let highest = max(stated ?? 0, used)
+      let wanted: [RawValue] = [.text(name), .integer(0), .integer(highest)]
+      if let row, Array(row.dropFirst()) == wanted { continue }
+      note(
+        .init(
+          row == nil ? .entityRow : .highestKey, table: "Z_PRIMARYKEY", key: "\(number.rawValue)",
+          column: "Z_MAX", expected: "\(highest)", actual: row.map { "\($0[3])" }))
     }
   }
 

@@ -96,7 +96,8 @@ extension StoreSchema {
         found.missing.append(join.name)
       }
     }
-    found.indexes = indexes.map { index in
+    found.missing += (history?.tables ?? []).map(\.name).filter { !catalog.hasTable($0) }
+    found.indexes = allIndexes.map { index in
       guard let join = renamed[index.table] else { return index }
       let keys = join.keyColumns(in: catalog)
       return Index(

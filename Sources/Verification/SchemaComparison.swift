@@ -21,7 +21,7 @@ extension VerificationRun {
 
   func compareSchema(_ found: FoundSchema) throws {
     var wanted = Self.ownTables
-    for table in found.schema.tables {
+    for table in found.schema.keyedTables {
       wanted[table.name] = table.columns.map {
         .init(
           name: $0.name, type: $0.type.rawValue, keyPlace: $0.role == .primaryKey ? 1 : 0)

@@ -64,11 +64,18 @@ final class VerificationRun {
     guard let last = order.steps.last else { return }
     for feature in order.unsupported { report.cannotJudge(feature) }
     publish("reading the schema", fraction: 0)
-    let schema = try StoreSchema(last.destination)
+    var schema = try StoreSchema(last.destination)
+    schema.history = try historyTables(for: last.destination)
     let found = schema.found(in: catalog)
     try noteLostRows()
     try judge("sqlite_schema") { try compareSchema(found) }
     let maxima = try compareObjects(found)
+    if let tables = schema.history {
+      let source = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
+      try judge(HistoryTables.changes) {
+        try compareHistory(tables, from: source, to: schema)
+      }
+    }
     publish("comparing metadata", fraction: 0.9)
     try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima: maxima) }
     try judge("Z_METADATA") { try compareMetadata() }

@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import threading
 
+import history
 from coredata import INTEGERS, Attribute, Layout, Model, key
 from expectation import Mapping, differences
 from random_models import make_source
@@ -113,6 +114,11 @@ def make_pair(tool, seed, folder):
     values = Values(r, form, value_limits(mapping), constrained(mapping), support)
     filler = Filler(r, form, Layout(old), values)
     make_store(template, store, filler, alone(mapping))
+    # Numbers of their own, so that what a seed makes besides stays what it was.
+    of_history = random.Random(f"history {seed}")
+    form.history = of_history.random() < 0.6
+    if form.history:
+        history.plant(store, filler.layout, of_history)
     return bundle, mapping, store, form, r
 
 
@@ -166,6 +172,13 @@ def check(tool, seed, folder):
         content = mapping.apply(read_content(given, Layout(mapping.source)))
         found += differences(Store(results[0][1]), content, Layout(mapping.destination))
     copies = [(name, vacuumed(path)) for name, path, _ in results]
+    if form.history:
+        given = Store(copy_store(store, os.path.join(folder, "read-history")))
+        found += history.differences(
+            given.db, sqlite3.connect(copies[0][1]), mapping.entities, Layout(mapping.source),
+            Layout(mapping.destination))
+        for _, copy in copies:
+            history.settle(copy)
     for name, copy in copies[1:]:
         found += [f"{name}: {line}" for line in different(copies[0][1], copy)]
     for name, told in ((n, t) for n, _, t in results[1:]):

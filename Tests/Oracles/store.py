@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from coredata import Attribute, key
 
 INTERNAL = ("Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE")
+# The tables of persistent history, and the numbers of their rows' entities.
+HISTORY = {"ACHANGE": 16001, "ATRANSACTION": 16002, "ATRANSACTIONSTRING": 16003}
 
 
 def quoted(name):

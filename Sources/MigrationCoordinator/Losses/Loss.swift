@@ -47,6 +47,9 @@ package struct Loss: Hashable, Codable, Sendable {
 }
 
 extension Loss {
+  /// The name of persistent history where an entity's is expected.
+  package static let historyName = "history"
+
   /// How many primary keys are told of what concerns rows.
   static let keyLimit = FilterSurvey.reportedKeyLimit
 
@@ -60,7 +63,7 @@ extension Loss {
     guard case .loss(let cause, let count, let keys) = refusal.reason else { return nil }
     let kind: Kind =
       switch cause {
-      case .unknownEntity, .missingKey: .row
+      case .unknownEntity, .missingKey, .history: .row
       default: refusal.property == nil ? .entity : .attribute
       }
     self.init(
@@ -102,7 +105,7 @@ package enum LossConsent: Hashable, Sendable {
     }
     var unknown: [String] = []
     var known: Set<String> = []
-    for name in names.sorted() {
+    for name in names.sorted() where name != Loss.historyName {
       let entity = name.split(separator: ".", maxSplits: 1).first.map(String.init) ?? name
       let properties = members(name: entity)
       let isEntity = entities.contains { $1.name == entity }
@@ -136,6 +139,8 @@ package struct LossDecision: Hashable, Sendable {
   package var discardsOld: Bool
   /// Whether values may become the nearest of the new type.
   package var convertsValues = false
+  /// Whether persistent history is dropped by the user's choice.
+  package var dropsHistory = false
 
   /// Creates the decision of a request; `MigrationRequest.lossDecision` is the usual one.
   package init(consent: LossConsent, failsOnLoss: Bool, discardsOld: Bool) {
@@ -159,6 +164,7 @@ package struct LossDecision: Hashable, Sendable {
     }
     let refused = causes.filter { loss in
       !(convertsValues && loss.cause == .conversion)
+        && !(dropsHistory && loss.cause == .history)
         && !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel)
     }
     guard !refused.isEmpty else { return (causes, nil) }

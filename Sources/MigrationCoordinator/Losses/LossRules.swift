@@ -14,6 +14,7 @@ extension MigrationRequest {
     var decision = LossDecision(
       consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
     decision.convertsValues = defectChoices.values == .convert
+    decision.dropsHistory = history == .drop
     return decision
   }
 }
@@ -24,8 +25,10 @@ extension LossDecision {
   /// - Throws: `MigrationError.losses`, if one of them is not accepted.
   package func require(_ losses: [Loss], of survey: StoreSurvey, store: FilePath) throws -> [Loss] {
     let all = survey.rowCounts.values.flatMap(\.values).reduce(0, +)
-    let lost = losses.filter { $0.kind == .entity || $0.cause == .unknownEntity }
-      .reduce(0) { $0 + $1.count }
+    let lost = losses.filter {
+      $0.kind == .entity || $0.cause == .unknownEntity && $0.entity != Loss.historyName
+    }
+    .reduce(0) { $0 + $1.count }
     let decision = decide(losses, keepsNothing: all > 0 && lost >= all)
     if let refusal = decision.refusal {
       throw MigrationError.losses(store: store, refusal)

@@ -1,3 +1,4 @@
+import GRDB
 import Mapping
 import ObjectModel
 import Planning
@@ -40,6 +41,7 @@ struct RowAccounts {
     results = Dictionary(
       grouping: manifests.flatMap(\.pieces), by: { tables[$0.piece] ?? $0.table })
     try countTables()
+    try countHistory()
     addEntities()
     try addPairs()
     try addUnread(manifests)
@@ -78,7 +80,7 @@ struct RowAccounts {
 
   private mutating func countTables() throws {
     var recounted: Set<String> = []
-    for table in program.tables {
+    for table in program.tables where survey.history?.rows[table.sourceTable] == nil {
       guard var found = outcome(table: table) else {
         try requireNone(of: table)
         continue
@@ -152,6 +154,66 @@ struct RowAccounts {
       && table.entities.allSatisfy {
         found.made[$0.destination] ?? 0 == rowsIn(table, entity: $0)
       }
+  }
+
+  // MARK: History
+
+  /// Adds the rows of history; those of entities that are gone go with them, as with Core Data.
+  private mutating func countHistory() throws {
+    guard let history = survey.history else { return }
+    var account = StageAccounts.OfHistory()
+    for name in HistoryTables.names {
+      let table = program.tables.first { $0.sourceTable == name }
+      let found = table.flatMap { historyOutcome($0) } ?? (seen: 0, made: 0)
+      var rows = history.rows[name] ?? 0
+      if table != nil, found.seen != rows {
+        rows = try survey.reader.rowCount(of: name, by: .rows)
+        check.expect(rows, found: found.seen, side: .table, name: name)
+      }
+      account.tables.append(.init(table: name, rowsIn: rows, rowsOut: found.made))
+      guard let table, table.isOfChanges, found.made != found.seen else { continue }
+      let dropped = try changesDropped(table)
+      check.expect(
+        found.seen - found.made, found: dropped.values.reduce(0, +), side: .table, name: name)
+      let unknown = dropped.filter { survey.schema.numbers[$0.key] == nil }
+      account.removed = Dictionary(
+        uniqueKeysWithValues: dropped.compactMap { number, rows in
+          survey.schema.numbers[number].map { ($0, rows) }
+        })
+      if !unknown.isEmpty {
+        lateLosses.append(
+          Loss(
+            kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil,
+            count: unknown.values.reduce(0, +)))
+      }
+    }
+    accounts.history = account
+  }
+
+  /// Rows of a history table that were read, and those that were written.
+  private func historyOutcome(_ table: TableProgram) -> (seen: Int64, made: Int64)? {
+    results[table.destinationTable].map { pieces in
+      pieces.reduce((0, 0)) {
+        ($0.0 + ($1.count?.seen ?? $1.rowsWritten), $0.1 + $1.rowsWritten)
+      }
+    }
+  }
+
+  /// The changes of entities without a place, by the number in the source; 0 for what is no number.
+  private func changesDropped(_ table: TableProgram) throws -> [EntityNumber: Int64] {
+    let kept = table.entities.map { "\($0.source)" }.joined(separator: ", ")
+    let column = SQL.identifier(name: table.entityColumn)
+    let rows = try survey.reader.connection.run { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT \(column), count(*) FROM \(SQL.identifier(name: table.sourceTable)) NOT INDEXED
+          WHERE \(column) IS NULL OR \(column) NOT IN (\(kept)) GROUP BY 1
+          """)
+    }
+    return Dictionary(
+      rows.map { (EntityNumber(rawValue: Int64.fromDatabaseValue($0[0]) ?? 0), $0[1]) },
+      uniquingKeysWith: +)
   }
 
   // MARK: Entities

@@ -26,7 +26,7 @@ package struct Assessment: Sendable {
   /// them.
   let knowsStrayReferences: Bool
   /// The tables of the last step's destination.
-  package var destination: StoreSchema { steps[steps.count - 1].destination }
+  package let destination: StoreSchema
 
   /// Infers the mapping to a model and counts its conditions in the store; writes nothing.
   package init(survey: StoreSurvey, to model: ManagedObjectModel) throws {
@@ -40,8 +40,11 @@ package struct Assessment: Sendable {
   ///
   /// - Precondition: the steps compose, or there is one without a program. - Parameter scansAll:
   ///   searches every row for entities that the model does not have.
-  init(survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false) throws {
+  init(
+    survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false, keepsHistory: Bool = true
+  ) throws {
     self.steps = steps
+    destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
     let strays = StrayRows(survey: survey, scansAll: scansAll)
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
@@ -72,7 +75,12 @@ package struct Assessment: Sendable {
     }
     refusals = found?.refusals ?? []
     refusedStep = found?.step
-    program = refusals.isEmpty ? before : nil
+    var program = refusals.isEmpty ? before : nil
+    if keepsHistory, let tables = program?.tables {
+      let compiler = HistoryCompiler(source: survey.schema, destination: destination)
+      program?.tables += compiler.programs(tables: tables)
+    }
+    self.program = program
     self.losses = losses + (try strays.losses())
     knowsStrayReferences = strays.scans
     if strays.scans, let before {
@@ -94,6 +102,15 @@ package struct Assessment: Sendable {
       }
       return result
     }
+  }
+}
+
+extension StoreSchema {
+  /// The schema with the tables of history that a store has, tombstones for this model among them.
+  func withHistory(of source: StoreSchema) -> StoreSchema {
+    var result = self
+    result.history = source.history?.grown(for: model)
+    return result
   }
 }
 

@@ -36,22 +36,39 @@ package struct StageAssessment: Sendable {
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     switch stage.work {
     case .rows(let steps):
-      let assessment = try Assessment(survey: survey, steps: steps, scansAll: scansAll)
+      let assessment = try Assessment(
+        survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep)
       kind = .rows(assessment)
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
-      losses = assessment.losses + dangling
+      losses =
+        assessment.losses + dangling
+        + (request.history == .drop ? Self.historyLosses(survey) : [])
     case .objects(let step):
       let mappings = step.mappings.map(\.mapping)
-      (destination, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
+      let made: StoreSchema
+      (made, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
         .destination(of: step, by: mappings, from: survey.schema)
+      destination = made.withHistory(of: survey.schema)
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination)
       kind = .objects(counted)
       losses =
         try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
+        + Self.historyLosses(survey)
     }
+  }
+
+  /// The history of a store whose objects are made anew, or that is not wanted.
+  private static func historyLosses(_ survey: StoreSurvey) -> [Loss] {
+    let rows = survey.history?.rows ?? [:]
+    let count = rows[HistoryTables.changes] ?? 0
+    let all = count > 0 ? count : rows[HistoryTables.transactions] ?? 0
+    guard all > 0 else { return [] }
+    return [
+      Loss(kind: .row, cause: .history, entity: Loss.historyName, property: nil, count: all)
+    ]
   }
 
   /// The assessment of the rows, nil if objects are migrated one by one.

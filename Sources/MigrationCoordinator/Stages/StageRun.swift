@@ -150,7 +150,7 @@ struct StageRun {
       try judge(summary.violations, report: &report)
     }
     let order = try assemblyOrder(
-      input, assessment: assessment, plan: saved.plan, manifests: manifests, summary: summary,
+      input, assessment: assessment, saved: saved, manifests: manifests, summary: summary,
       report: &report)
     let assembled = try engine.assemble(order, in: paths) { reporter.enter($0) }
     if summary == nil {
@@ -200,13 +200,27 @@ struct StageRun {
     report.firstViolations = violations.first
   }
 
+  /// What the migration leaves in the history of the store, if it keeps any.
+  ///
+  /// A store between two stages gets no transaction: readers of the history see one migration.
+  private func historyRecord(now: Double) -> HistoryRecord? {
+    guard let history = survey.history else { return nil }
+    let author =
+      "\(GodwitVersion.author): migration to model with digest "
+      + "{ \(stage.destination.hashes.digest) }"
+    let isTold = !request.isIntermediate && !history.isEmpty
+    return HistoryRecord(
+      maxima: history.maxima,
+      entry: isTold ? .init(author: author, program: "godwit", time: now) : nil)
+  }
+
   private func assemblyOrder(
-    _ input: StageInput, assessment: StageAssessment, plan: MigrationPlan,
+    _ input: StageInput, assessment: StageAssessment, saved: SavedPlan,
     manifests: [ShardManifest], summary: ObjectSummary?, report: inout MigrationReport
   ) throws -> AssemblyOrder {
     let model = assessment.destination.model
     var order = AssemblyOrder(
-      stage: input, plan: plan, manifests: manifests,
+      stage: input, plan: saved.plan, manifests: manifests,
       metadata: survey.metadata.restated(
         hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers),
       paths: paths)
@@ -218,6 +232,7 @@ struct StageRun {
       report.modelCacheOmitted = "\(error)"
     }
     order.maxima = assessment.maxima(summary: summary)
+    order.history = historyRecord(now: saved.now)
     if let mode = request.journalMode { order.usesWAL = mode == .wal }
     return order
   }
@@ -283,7 +298,7 @@ extension WorkOrderDocument {
     let program = saved.plan.program
     var statements: [String: String] = [:]
     if case .rows = input.work {
-      for table in input.destination.tables where wanted.contains(table.name) {
+      for table in input.destination.keyedTables where wanted.contains(table.name) {
         statements[table.name] = table.createStatement
       }
       for table in input.destination.joinTables where wanted.contains(table.name) {

@@ -243,15 +243,16 @@ struct GraftAssembler {
     let tables = Set(placed.tables.map(\.name))
     let names =
       left.map(\.index.name)
-      + order.schema.indexes.filter { !built.contains($0.name) && tables.contains($0.table) }
+      + order.schema.allIndexes.filter { !built.contains($0.name) && tables.contains($0.table) }
       .map(\.name).filter { name in !left.contains { $0.index.name == name } }
     let references = order.plan.program.references.filter { check in
       tables.contains(check.table)
         && !isChecked(check, order: order, built: built.subtracting(suspects))
     }
     try progress(.verifying)
-    guard !names.isEmpty || !references.isEmpty || order.verifiesFully else { return }
-    if !names.isEmpty, !isRepeatable {
+    guard !names.isEmpty || !references.isEmpty || order.verifiesFully || order.history != nil
+    else { return }
+    if !names.isEmpty || order.history != nil, !isRepeatable {
       // SQLite may take free pages that manifests list: the next run has to begin anew.
       for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
     }
@@ -267,6 +268,7 @@ struct GraftAssembler {
         }
       }
       if order.verifiesFully { try verify(placed, db: db) }
+      try order.history?.write(in: db)
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }

@@ -60,7 +60,10 @@ struct MovedIndexes: ~Copyable {
     let rows = entry.pieces.reduce(0) { $0 + $1.result.rowsWritten }
     let wanted = sums.reduce(UInt64(0)) { $0 &+ ($1.sum ?? 0) }
     if entry.moved.entries == rows, entry.moved.sum == wanted { return }
-    guard !remaking else { throw PageError(.unmovable) }
+    // Changes of entities that the model does not have are left behind, and no damage.
+    guard !remaking, !HistoryTables.names.contains(entry.table) else {
+      throw PageError(.unmovable)
+    }
     var error = PageError(
       .indexDiffers(index: entry.index.name, entries: entry.moved.entries, rows: rows))
     error.table = entry.table
@@ -82,7 +85,7 @@ extension AssemblyOrder {
   func reference(index: PageIndex, table: String) -> ReferenceCheck? {
     guard index.form != .keys else { return nil }
     let columns =
-      schema.tables.first { $0.name == table }?.columns.map(\.name)
+      schema.keyedTables.first { $0.name == table }?.columns.map(\.name)
       ?? schema.joinTables.first { $0.name == table }?.columnNames ?? []
     return plan.program.references.first {
       $0.table == table && $0.column == columns[index.columns[0]]

@@ -1,3 +1,5 @@
+package import RowPrograms
+
 /// One value of a destination row, made from the fields of a source row.
 package struct FieldStep: Sendable {
   /// How a value is made.
@@ -8,6 +10,8 @@ package struct FieldStep: Sendable {
     case filtered
     /// What a list gives for the number.
     case renumbered
+    /// The bits of a blob, each where a list has its place.
+    case remasked
   }
 
   var kind: Kind
@@ -56,19 +60,34 @@ package final class FieldProgram {
   /// The destination row; valid until the next one.
   package let output: UnsafeMutablePointer<Field>
   private let columns: Int
+  /// The field of a source row that decides by which steps it is made.
+  private let entityField: Int
+  /// The field of a destination row with the entity number.
+  private let entityOutput: Int
   private let entities: [(source: Int64, destination: Int64)]
   private let entityNumbers: UnsafeMutablePointer<(source: Int64, destination: Int64)>
   /// For each entity, a step for each column.
   private let steps: UnsafeMutablePointer<FieldStep>
   private var constants: UnsafeMutableBufferPointer<Field>
   private var lists: UnsafeMutableBufferPointer<UnsafeMutableBufferPointer<(Int64, Int64)>>
+  private var masks: [MaskBuffer] = []
   private var kept: [UnsafeMutableRawPointer] = []
   private let scratch: UnsafeMutableRawPointer
 
   /// Takes the entity numbers before and after, and the number of columns after the first three.
-  package init(entities: [(source: Int64, destination: Int64)], columns: Int) {
+  ///
+  /// - Parameters:
+  ///   - entityField: the field of a source row with the entity number that decides; where it is
+  ///     another than field 1, rows keep what they have in field 1.
+  ///   - entityOutput: the field of a destination row with that number.
+  package init(
+    entities: [(source: Int64, destination: Int64)], columns: Int, entityField: Int = 1,
+    entityOutput: Int = 1
+  ) {
     self.entities = entities
     self.columns = columns
+    self.entityField = entityField
+    self.entityOutput = entityOutput
     width = columns + 3
     scratch = .allocate(byteCount: width * 8, alignment: 8)
     output = .allocate(capacity: width)
@@ -100,8 +119,8 @@ package final class FieldProgram {
   /// Sets how one column is made for the rows of one entity, both by their places.
   package func set(_ step: FieldStep, entity: Int, column: Int) {
     precondition(entity < entities.count && column < columns, "a step has a place")
-    precondition(
-      step.constant < constants.count && step.list < max(1, lists.count), "a step's parts exist")
+    let known = step.kind == .remasked ? masks.count : max(1, lists.count)
+    precondition(step.constant < constants.count && step.list < known, "a step's parts exist")
     steps[entity * columns + column] = step
   }
 
@@ -133,11 +152,17 @@ package final class FieldProgram {
     return lists.count - 1
   }
 
+  /// Keeps where each bit of a mask goes, and room for a mask.
+  package func add(mask change: MaskChange) -> Int {
+    masks.append(MaskBuffer(change))
+    return masks.count - 1
+  }
+
   /// Takes a row that was made elsewhere.
   package func take(_ row: UnsafePointer<Field>) {
     strays += 1
     for index in 1..<width { output[index] = row[index] }
-    let number = row[1]
+    let number = row[entityOutput]
     guard number.isInteger else { return }
     for index in entities.indices where entityNumbers[index].destination == number.integer {
       lastEntity = index
@@ -165,7 +190,7 @@ package final class FieldProgram {
 
   @inline(__always)
   func run(_ fields: UnsafePointer<Field>) -> Outcome {
-    let number = fields[1]
+    let number = fields[entityField]
     guard number.isInteger else {
       guard number.isNull else { return .unknown }
       leftBehind += 1
@@ -176,7 +201,12 @@ package final class FieldProgram {
       return .leftBehind
     }
     lastEntity = entity
-    output[1] = Field(value: entityNumbers[entity].destination, scratch: scratch + 8)
+    if entityField == 1 {
+      output[1] = Field(value: entityNumbers[entity].destination, scratch: scratch + 8)
+    } else {
+      guard fields[1].isInteger || fields[1].isNull else { return .unknown }
+      output[1] = fields[1]
+    }
     let count = fields[2]
     if count.isInteger || count.isNull {
       output[2] = count
@@ -245,6 +275,7 @@ package final class FieldProgram {
         return .null
       }
       return affinity.applied(to: Field(value: number, scratch: own), scratch: own)
+    case .remasked: return masks[Int(step.list)].applied(to: field)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }

@@ -2,14 +2,17 @@
 package struct RowRule: Hashable, Codable, Sendable {
   /// The columns of each record: rows from before a column was added have fewer.
   package var columns: Int
-  /// The entity numbers that rows have in column 1; nil for a join table, whose first two columns
-  /// are never NULL.
+  /// The entity numbers that rows have in `entityColumn`; nil for a join table, whose first two
+  /// columns are never NULL.
   package var entities: [Int64]?
+  /// The column with the entity number: 1 in a table of objects.
+  package var entityColumn: Int
 
   /// Demands so many columns and, of a table of objects, one of these entity numbers.
-  package init(columns: Int, entities: [Int64]?) {
+  package init(columns: Int, entities: [Int64]?, entityColumn: Int = 1) {
     self.columns = columns
     self.entities = entities
+    self.entityColumn = entityColumn
   }
 }
 
@@ -17,6 +20,7 @@ package struct RowRule: Hashable, Codable, Sendable {
 struct RowCheck {
   private let columns: Int
   private let entities: [Int64]?
+  private let entityColumn: Int
   private let names: NameCollector?
   private let sums: RowSums?
   /// Whether values that are summed up go on beyond the page, so that they have to be read there.
@@ -31,6 +35,7 @@ struct RowCheck {
     self.sums = sums
     columns = rule.columns
     entities = rule.entities
+    entityColumn = rule.entityColumn
   }
 
   /// Whether a record may move, of which `local` of `total` bytes are on the page.
@@ -79,17 +84,38 @@ struct RowCheck {
     guard let entities else {
       return first != 0 && first < 10 && first != 7 && second != 0 && second < 10 && second != 7
     }
-    let field = Field(type: second, body: record + header)
-    guard first == 0, second < 10, field.isInteger, header + field.size <= local else {
-      return false
+    guard first == 0 else { return false }
+    let field: Field
+    if entityColumn == 1 {
+      guard header + Field.size(type: second) <= local else { return false }
+      field = Field(type: second, body: record + header)
+    } else {
+      guard let found = self.field(entityColumn, of: record, local: local) else { return false }
+      field = found
     }
+    guard field.type < 10, field.isInteger else { return false }
     let number = field.integer
-    if second == lastType && number == lastEntity { return true }
-    (lastType, lastEntity) = (second, number)
+    if field.type == lastType && number == lastEntity { return true }
+    (lastType, lastEntity) = (field.type, number)
     guard entities.contains(number) else {
       lastType = 0
       return false
     }
     return true
+  }
+
+  /// A field of a record whose head is known to be sound; nil where it goes on beyond the page.
+  private func field(_ column: Int, of record: UnsafeRawPointer, local: Int) -> Field? {
+    var body = Int(record.load(as: UInt8.self))
+    let header = body
+    var at = 1
+    for _ in 0..<column {
+      guard let type = Bytes.varint(record, offset: at, limit: header) else { return nil }
+      body += Field.size(type: type.value)
+      at = type.end
+    }
+    guard let type = Bytes.varint(record, offset: at, limit: header) else { return nil }
+    let found = Field(type: type.value, body: record + body)
+    return body + found.size <= local ? found : nil
   }
 }

@@ -24,8 +24,8 @@ struct PageLayout: Hashable, Codable, Sendable {
     self.moves = moves
     self.source = source.string
     let statements =
-      schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
-      + schema.indexes.map(\.createStatement)
+      schema.keyedTables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
+      + schema.allIndexes.map(\.createStatement)
     let text = statements.reduce(0) { $0 + $1.utf8.count + 200 }
     let roots = statements.count + schema.joinTables.count + 8
     // The archive of the model takes far less than this for real models; metadata hold whatever an
@@ -125,12 +125,12 @@ extension PageIndex {
         PageIndex(
           name: "sqlite_autoindex_\(table)_1", columns: [0, 1], descending: [false, false],
           isUnique: true, form: .integerPair))
-    } else if let entity = schema.tables.first(where: { $0.name == table }) {
+    } else if let entity = schema.keyedTables.first(where: { $0.name == table }) {
       columns = entity.columns.map(\.name)
     } else {
       return []
     }
-    for index in schema.indexes where index.table == table && index.condition == nil {
+    for index in schema.allIndexes where index.table == table && index.condition == nil {
       let places = index.parts.compactMap { columns.firstIndex(of: $0.column) }
       guard places.count == index.parts.count, !places.isEmpty else { continue }
       let form = form(of: index, places: places, schema: schema)
@@ -148,7 +148,7 @@ extension PageIndex {
     of index: Index, places: [Int], schema: StoreSchema
   ) -> Form? {
     let isAscending = index.parts.allSatisfy(\.isAscending)
-    guard let table = schema.tables.first(where: { $0.name == index.table }) else {
+    guard let table = schema.keyedTables.first(where: { $0.name == index.table }) else {
       return places.count == 2 && isAscending && Set(places) == [0, 1] ? .integerPair : nil
     }
     if places.count == 1, isAscending, !index.isUnique, table.columns[places[0]].type == .integer {

@@ -1,4 +1,5 @@
 import GRDB
+import ObjectModel
 import Planning
 import RowPrograms
 import Schema
@@ -43,19 +44,16 @@ struct TreeMoves: Hashable, Codable, Sendable {
   private mutating func add(
     _ table: TableProgram, found: Found, survey: StoreSurvey, schema: StoreSchema
   ) {
-    guard let entityTable = schema.tables.first(where: { $0.name == table.destinationTable })
+    guard let entityTable = schema.keyedTables.first(where: { $0.name == table.destinationTable })
     else { return }
     // Rows of entities without a place stay behind, and their entries with them.
-    let kept = table.entities.reduce(Int64(0)) { sum, entity in
-      sum
-        + (survey.rowCounts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0)
-    }
-    let all = survey.rowCounts[table.sourceTable]?.values.reduce(0, +)
-    guard kept > 0, kept == all else { return }
+    let kept = survey.rows(of: table)
+    let all = survey.rows(ofTable: table.sourceTable)
+    guard kept > 0, kept == all, survey.mayKeepAll(table) else { return }
     let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.unchangedSource)
     var moves: [String: IndexMove] = [:]
     var summed: [SummedIndex] = []
-    let indexes = schema.indexes.filter { $0.table == table.destinationTable }
+    let indexes = schema.allIndexes.filter { $0.table == table.destinationTable }
     for index in indexes {
       let columns = index.parts.map { part in
         entityTable.columns.firstIndex { $0.name == part.column }
@@ -84,7 +82,9 @@ struct TreeMoves: Hashable, Codable, Sendable {
         sourceTable: table.sourceTable,
         moved: MovedTable(
           root: found.root,
-          rule: RowRule(columns: sources.count, entities: table.entities.map(\.source)),
+          rule: RowRule(
+            columns: sources.count, entities: table.entities.map(\.source),
+            entityColumn: sources.firstIndex(of: table.entityColumn) ?? 1),
           indexes: summed))
     } else {
       // Rows that are made anew are summed up, which only pays for single integers.
@@ -125,6 +125,17 @@ struct TreeMoves: Hashable, Codable, Sendable {
         root: found.root, rule: RowRule(columns: join.columns.count, entities: nil),
         indexes: summed))
     self.indexes.merge(moves) { $1 }
+  }
+}
+
+extension StoreSurvey {
+  /// Whether no row of a program's table is known to stay behind; of changes none is counted.
+  fileprivate func mayKeepAll(_ program: TableProgram) -> Bool {
+    guard program.isOfChanges else { return true }
+    let kept = Set(program.entities.map(\.source))
+    return model.entities.allSatisfy { entity in
+      entity.isAbstract || schema.numbers[entity.name].map { kept.contains($0.rawValue) } ?? true
+    }
   }
 }
 

@@ -18,9 +18,16 @@ struct CompiledProgram {
   let rows: FieldProgram
 
   init(program: TableProgram, stored: Stored) throws {
+    let isEntity = { (column: ColumnProgram) in column.name == program.entityColumn }
+    if program.isOfChanges {
+      expressions.append("s.\(SQL.identifier(name: program.entityColumn))")
+      columns.append(program.entityColumn)
+      onlyReal.append(false)
+    }
     rows = FieldProgram(
       entities: program.entities.map { ($0.source, $0.destination) },
-      columns: program.columns.count)
+      columns: program.columns.count, entityField: program.isOfChanges ? 3 : 1,
+      entityOutput: program.columns.firstIndex(where: isEntity).map { $0 + 3 } ?? 1)
     for entity in program.entities.indices {
       for (place, column) in program.columns.enumerated() {
         let operation =
@@ -61,6 +68,10 @@ struct CompiledProgram {
       return FieldStep(
         kind: .renumbered, affinity: affinity, source: place(of: source),
         list: rows.add(list: map.map { ($0.source, $0.destination) }))
+    case .remask(let source, let change):
+      return FieldStep(
+        kind: .remasked, affinity: affinity, source: place(of: source),
+        list: rows.add(mask: change))
     case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
       return asExpression(operation, affinity: affinity)
     }

@@ -1,0 +1,123 @@
+import Mapping
+import ObjectModel
+package import Schema
+
+/// Compiles the programs of the history tables, from what becomes of the entities.
+///
+/// It is what Core Data's own migrations in place do to them (docs/store-format.md, "Persistent
+/// history"): every row stays with its key, but for changes of entities that are gone.
+package struct HistoryCompiler {
+  private let source: StoreSchema
+  private let destination: StoreSchema
+
+  /// Takes the schemas of the stores; where either has no history, there is nothing to compile.
+  package init(source: StoreSchema, destination: StoreSchema) {
+    self.source = source
+    self.destination = destination
+  }
+
+  /// The programs of all history tables of the destination.
+  ///
+  /// - Parameter tables: the programs of the entities, which say what number becomes which.
+  package func programs(tables: [TableProgram]) -> [TableProgram] {
+    guard let before = source.history, let after = destination.history else { return [] }
+    let existing = Set(before.tables.flatMap(\.columns).map(\.name))
+    return after.tables.map { table in
+      table.name == HistoryTables.changes
+        ? changes(table, existing: existing, entities: tables.flatMap(\.entities))
+        : unchanged(table)
+    }
+  }
+
+  /// A program that takes every row as it is.
+  private func unchanged(_ table: EntityTable) -> TableProgram {
+    let number = HistoryTables.entity(ofTable: table.name)?.number.rawValue ?? 0
+    return TableProgram(
+      sourceTable: table.name, destinationTable: table.name,
+      entities: [.init(source: number, destination: number)],
+      columns: table.columns.dropFirst(3).map {
+        ColumnProgram(
+          name: $0.name, type: $0.type,
+          operations: [.copy(column: $0.name, replacingNull: .null)])
+      })
+  }
+
+  private func changes(
+    _ table: EntityTable, existing: Set<String>, entities: [TableProgram.Renumbering]
+  ) -> TableProgram {
+    let pairs = entities.sorted { $0.source < $1.source }
+    let changes = pairs.map { EntityChange($0, source: source, destination: destination) }
+    let columns = table.columns.dropFirst(3).map { column in
+      ColumnProgram(
+        name: column.name, type: column.type,
+        operations: changes.map { $0.operation(column.name, existing: existing) })
+    }
+    return TableProgram(
+      sourceTable: table.name, destinationTable: table.name, entities: pairs, columns: columns,
+      entityColumn: HistoryTables.entityColumn)
+  }
+}
+
+extension HistoryTables {
+  /// The column of a change with the entity number of the object that changed.
+  package static let entityColumn = "ZENTITY"
+  /// The column of a change with the properties that it updated.
+  package static let maskColumn = "ZCOLUMNS"
+}
+
+/// What becomes of the changes of one entity.
+private struct EntityChange {
+  let numbers: TableProgram.Renumbering
+  let mask: MaskChange?
+  /// The tombstone of the source for each of those of the destination's entity; nil for a new one.
+  let preserved: [Int?]
+  let keepsTombstones: Bool
+
+  init(_ numbers: TableProgram.Renumbering, source: StoreSchema, destination: StoreSchema) {
+    self.numbers = numbers
+    let before = source.changedEntity(number: numbers.source)
+    let after = destination.changedEntity(number: numbers.destination)
+    guard let before, let after else {
+      (mask, preserved, keepsTombstones) = (nil, [], true)
+      return
+    }
+    let masks = MaskChange(from: before.layout, to: after.layout)
+    mask = masks.isIdentity ? nil : masks
+    preserved = after.preserved.map { before.preserved.firstIndex(of: $0) }
+    keepsTombstones = before.preserved == after.preserved
+  }
+
+  func operation(_ column: String, existing: Set<String>) -> ColumnOperation {
+    if column == HistoryTables.entityColumn, numbers.source != numbers.destination {
+      return .constant(.integer(numbers.destination))
+    }
+    if column == HistoryTables.maskColumn, let mask { return .remask(column: column, mask) }
+    if column.hasPrefix("ZTOMBSTONE"), let place = Int(column.dropFirst("ZTOMBSTONE".count)),
+      !keepsTombstones, place < preserved.count
+    {
+      guard let from = preserved[place] else { return .constant(.null) }
+      return copy("ZTOMBSTONE\(from)", existing: existing)
+    }
+    // Beyond those of the entity, Core Data leaves what was there.
+    return copy(column, existing: existing)
+  }
+
+  private func copy(_ column: String, existing: Set<String>) -> ColumnOperation {
+    existing.contains(column)
+      ? .copy(column: column, replacingNull: .null) : .constant(.null)
+  }
+}
+
+extension StoreSchema {
+  fileprivate func changedEntity(
+    number: Int64
+  ) -> (layout: HistoryLayout, preserved: [String])? {
+    guard let name = numbers[EntityNumber(rawValue: number)], let entity = model.entity(name: name),
+      let table = table(of: entity)
+    else { return nil }
+    return (
+      HistoryLayout(of: entity, table: table, in: model),
+      HistoryTables.preserved(of: entity, in: model)
+    )
+  }
+}

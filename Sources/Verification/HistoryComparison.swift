@@ -1,0 +1,290 @@
+import Mapping
+import ObjectModel
+import Schema
+import StoreFormat
+
+/// Compares persistent history with what Core Data's own migrations leave of it.
+///
+/// Masks are compared by the names of the properties that they stand for, not by the bits that a
+/// migration would write.
+extension VerificationRun {
+  /// The tables of history that the new store should have; nil if the old store keeps none.
+  func historyTables(for model: ManagedObjectModel) throws -> HistoryTables? {
+    try HistoryTables(in: old.catalog())?.grown(for: model)
+  }
+
+  func compareHistory(_ tables: HistoryTables, from source: StoreSchema, to new: StoreSchema) throws
+  {
+    guard tables.tables.allSatisfy({ catalog.hasTable($0.name) }) else { return }
+    let before = try counts(in: old)
+    let after = try counts(in: self.new)
+    let added = try addedTransactions()
+    if before.changes + before.transactions > 0, after.changes == 0, after.transactions == added {
+      // Nothing of it is left, which whoever migrated may have wanted; a part never is.
+      report.removed.append(
+        .init(what: .table, name: HistoryTables.changes, count: before.changes))
+      report.removed.append(
+        .init(what: .table, name: HistoryTables.transactions, count: before.transactions))
+      return
+    }
+    try compareChanges(HistoryRoute(order.steps, source: source, destination: new))
+    try compareRows(
+      HistoryTables.transactions, columns: tables.tables[1].columns.map(\.name), added: added)
+    try compareRows(
+      HistoryTables.strings, columns: tables.tables[2].columns.map(\.name), added: added * 2)
+  }
+
+  private func counts(in store: RawStore) throws -> (changes: Int64, transactions: Int64) {
+    (
+      try store.number(sql: "SELECT count(*) FROM \(HistoryTables.changes)"),
+      try store.number(sql: "SELECT count(*) FROM \(HistoryTables.transactions)")
+    )
+  }
+
+  /// Transactions of ours, which are higher than any of the old store and have no changes; 0 or 1.
+  private func addedTransactions() throws -> Int64 {
+    let highest = try old.number(sql: "SELECT max(Z_PK) FROM \(HistoryTables.transactions)")
+    let digest = "migration to model with digest { \(order.hashes.digest) }"
+    let found = try new.rows(
+      sql: """
+        SELECT count(*) FROM \(HistoryTables.transactions) AS t
+        JOIN \(HistoryTables.strings) AS s ON s.Z_PK = t.ZAUTHORTS
+        WHERE t.Z_PK > ? AND s.ZNAME GLOB 'Godwit *' AND instr(s.ZNAME, ?) > 0
+          AND NOT EXISTS (SELECT 1 FROM \(HistoryTables.changes) WHERE ZTRANSACTIONID = t.Z_PK)
+        """, bindings: [.integer(highest), .text(digest)])
+    return min(1, found.first?.first?.integer ?? 0)
+  }
+
+  // MARK: Transactions and strings
+
+  /// Compares rows that no migration changes; so many new ones may follow them.
+  private func compareRows(_ table: String, columns: [String], added: Int64) throws {
+    let sql =
+      "SELECT \(columns.map(SQL.identifier).joined(separator: ", ")) FROM \(table) ORDER BY Z_PK"
+    let (before, after) = (try old.prepare(sql), try new.prepare(sql))
+    var (left, right) = (try before.step(), try after.step())
+    var free = added
+    while left || right {
+      count(table: table)
+      let (key, found) = (before.integer(column: 0), after.integer(column: 0))
+      if left, !right || key ?? .min < found ?? .max {
+        note(.init(.rowMissing, table: table, key: "\(before.value(column: 0))"))
+        left = try before.step()
+      } else if !left || found ?? .min < key ?? .max {
+        if left || free == 0 {
+          note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
+        } else {
+          free -= 1
+        }
+        right = try after.step()
+      } else {
+        for (place, column) in columns.enumerated()
+        where !before.isSame(place, as: after, otherColumn: place) {
+          note(
+            .init(
+              .value, table: table, key: "\(before.value(column: 0))", column: column,
+              expected: "\(before.value(column: place))", actual: "\(after.value(column: place))"))
+        }
+        (left, right) = (try before.step(), try after.step())
+      }
+    }
+  }
+
+  // MARK: Changes
+
+  private func compareChanges(_ route: HistoryRoute) throws {
+    let table = HistoryTables.changes
+    let same =
+      ["Z_PK", "ZENTITY", "ZCOLUMNS", "Z_ENT", "Z_OPT", "ZCHANGETYPE", "ZENTITYPK"]
+      + ["ZTRANSACTIONID"]
+    let tombstones = (route.before.tombstones, route.after.tombstones)
+    func select(_ count: Int) -> String {
+      let all = same + (0..<count).map { "ZTOMBSTONE\($0)" }
+      return "SELECT \(all.joined(separator: ", ")) FROM \(table) ORDER BY Z_PK"
+    }
+    let (before, after) = (
+      try old.prepare(select(tombstones.0)), try new.prepare(select(tombstones.1))
+    )
+    var (left, right) = (try before.step(), try after.step())
+    while left || right {
+      count(table: table)
+      let (key, found) = (before.integer(column: 0), after.integer(column: 0))
+      if left, !right || key ?? .min < found ?? .max {
+        try noteMissing(before, route: route)
+        left = try before.step()
+      } else if !left || found ?? .min < key ?? .max {
+        note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
+        right = try after.step()
+      } else {
+        compareChange(before, after: after, columns: same, tombstones: tombstones, route: route)
+        (left, right) = (try before.step(), try after.step())
+      }
+    }
+  }
+
+  /// A change is gone with its entity, or lost.
+  private func noteMissing(_ row: RawStatement, route: HistoryRoute) throws {
+    let number = row.integer(column: 1)
+    if let number, let name = route.name(ofSource: number), route.entities[name] == nil { return }
+    let kind: Difference.Kind =
+      number.flatMap { route.name(ofSource: $0) } == nil ? .rowLost : .rowMissing
+    note(.init(kind, table: HistoryTables.changes, key: "\(row.value(column: 0))"))
+  }
+
+  private func compareChange(
+    _ before: RawStatement, after: RawStatement, columns: [String], tombstones: (Int, Int),
+    route: HistoryRoute
+  ) {
+    func differs(_ column: String, expected: String, actual: RawValue) {
+      note(
+        .init(
+          .value, table: HistoryTables.changes, key: "\(before.value(column: 0))", column: column,
+          expected: expected, actual: "\(actual)"))
+    }
+    for place in 3..<columns.count where !before.isSame(place, as: after, otherColumn: place) {
+      differs(
+        columns[place], expected: "\(before.value(column: place))",
+        actual: after.value(column: place))
+    }
+    guard let number = before.integer(column: 1), let pair = route.pair(ofSource: number) else {
+      return note(
+        .init(.rowExtra, table: HistoryTables.changes, key: "\(before.value(column: 0))"))
+    }
+    if after.integer(column: 1) != pair.number {
+      differs("ZENTITY", expected: "\(pair.number)", actual: after.value(column: 1))
+    }
+    if let wanted = pair.misread(before.value(column: 2), as: after.value(column: 2)) {
+      differs("ZCOLUMNS", expected: wanted, actual: after.value(column: 2))
+    }
+    for place in 0..<tombstones.1 {
+      let origin = pair.tombstone(place)
+      let expected: RawValue =
+        origin.map { $0 < tombstones.0 ? before.value(column: columns.count + $0) : .null } ?? .null
+      let actual = after.value(column: columns.count + place)
+      if expected != actual {
+        differs("ZTOMBSTONE\(place)", expected: "\(expected)", actual: actual)
+      }
+    }
+  }
+}
+
+/// What the steps of a route make of the entities that changes name.
+private struct HistoryRoute {
+  let entities: [String: String]
+  let before: HistoryTables
+  let after: HistoryTables
+  private let source: StoreSchema
+  private let pairs: [Int64: HistoryPair]
+
+  init(_ steps: [VerificationOrder.Step], source: StoreSchema, destination: StoreSchema) throws {
+    self.source = source
+    before = source.history ?? HistoryTables(tombstones: 0)
+    after = destination.history ?? HistoryTables(tombstones: 0)
+    let matches = steps.map { step -> (String) -> String? in
+      guard step.mappings.isEmpty else {
+        return { name in
+          step.mappings.lazy.compactMap { $0.destinationName(ofSource: name) }.first
+        }
+      }
+      let match = StepMatch(MappingInference(from: step.source, to: step.destination))
+      return { match.destination(of: $0) }
+    }
+    var entities: [String: String] = [:]
+    var pairs: [Int64: HistoryPair] = [:]
+    for entity in source.model.entities {
+      let end = matches.reduce(entity.name as String?) { name, next in name.flatMap(next) }
+      guard let name = end, let other = destination.model.entity(name: name),
+        let number = source.numbers[entity.name],
+        let pair = HistoryPair(entity, in: source, to: other, in: destination)
+      else { continue }
+      entities[entity.name] = name
+      pairs[number.rawValue] = pair
+    }
+    (self.entities, self.pairs) = (entities, pairs)
+  }
+
+  func name(ofSource number: Int64) -> String? { source.numbers[EntityNumber(rawValue: number)] }
+  func pair(ofSource number: Int64) -> HistoryPair? { pairs[number] }
+}
+
+/// One entity before and after, as changes see it.
+private struct HistoryPair {
+  let number: Int64
+  private let old: HistoryLayout
+  private let new: HistoryLayout
+  private let preserved: (old: [String], new: [String])
+
+  init?(
+    _ entity: Entity, in source: StoreSchema, to other: Entity, in destination: StoreSchema
+  ) {
+    guard let number = destination.numbers[other.name]?.rawValue,
+      let before = source.table(of: entity), let after = destination.table(of: other)
+    else { return nil }
+    self.number = number
+    old = HistoryLayout(of: entity, table: before, in: source.model)
+    new = HistoryLayout(of: other, table: after, in: destination.model)
+    preserved = (
+      HistoryTables.preserved(of: entity, in: source.model),
+      HistoryTables.preserved(of: other, in: destination.model)
+    )
+  }
+
+  /// The tombstone of the old store that one of the new store continues; nil for none.
+  func tombstone(_ place: Int) -> Int? {
+    guard preserved.old != preserved.new, place < preserved.new.count else { return place }
+    return preserved.old.firstIndex(of: preserved.new[place])
+  }
+
+  /// What a mask should say, unless it does; nil where it is right.
+  func misread(_ mask: RawValue, as found: RawValue) -> String? {
+    if old == new { return mask == found ? nil : "\(mask)" }
+    guard case .blob(let bytes) = mask else { return mask == found ? nil : "\(mask)" }
+    guard case .blob(let others) = found, others.count == new.bytes else {
+      return "a mask of \(new.bytes) bytes"
+    }
+    // Of composites nobody knows the bits: nothing may be missing, and all may be there.
+    if old.hasComposites || new.hasComposites { return nil }
+    let told = old.read(bytes)
+    let wanted = told.certain.union(told.possible)
+    let read = new.read(others)
+    for name in told.certain where new.has(name) && !read.all.contains(name) {
+      return "the bit of \(name)"
+    }
+    for name in read.certain where !wanted.contains(name) {
+      return "no bit of \(name)"
+    }
+    return nil
+  }
+}
+
+extension HistoryLayout {
+  /// The properties that a mask names: those that it names for certain, and those that it may.
+  fileprivate func read(
+    _ mask: [UInt8]
+  ) -> (certain: Set<String>, possible: Set<String>, all: Set<String>) {
+    var certain: Set<String> = []
+    var possible: Set<String> = []
+    for (place, slot) in slots.enumerated()
+    where place / 8 < mask.count && mask[place / 8] & (0x80 >> UInt8(place % 8)) != 0 {
+      if let cluster = clusters.first(where: { $0.contains(place) }) {
+        for other in cluster { possible.insert(slots[other].name) }
+      } else {
+        certain.insert(slot.name)
+      }
+    }
+    return (certain, possible, certain.union(possible))
+  }
+
+  fileprivate func has(_ name: String) -> Bool { slots.contains { $0.name == name } }
+}
+
+extension HistoryLayout.Slot {
+  /// A name for the property, in which a reference and its place are one.
+  fileprivate var name: String {
+    switch self {
+    case .property(let name), .order(let name): name
+    case .owner(let entity, let name): "the owner by \(entity).\(name)"
+    case .entityNumber(let name): "the entity of \(name)"
+    }
+  }
+}

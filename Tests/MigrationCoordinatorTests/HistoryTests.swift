@@ -1,0 +1,185 @@
+import GRDB
+import Mapping
+import ObjectModel
+import Planning
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import MigrationCoordinator
+
+/// Migrations of stores that keep persistent history.
+@Suite(.scratchFolder) struct HistoryTests {
+  private static let before = make {
+    try ManagedObjectModel(
+      Entity("Album", [.preserved("code"), .optional("gone"), .preserved("title")]),
+      Entity("Moment", [.optional("name")]),
+      Entity("Photo", [.optional("name"), .optional("size", .integer32)]))
+  }
+
+  /// `Aisle` comes first and `Moment` goes, so that numbers change.
+  private static let after = make {
+    try ManagedObjectModel(
+      Entity("Aisle", [.optional("name")]),
+      Entity("Album", [.preserved("author"), .preserved("code"), .preserved("title")]),
+      Entity("Photo", [.optional("name"), .optional("note"), .optional("size", .integer32)]))
+  }
+
+  private static func make(_ body: () throws -> ManagedObjectModel) -> ManagedObjectModel {
+    do { return try body() } catch { preconditionFailure("the models of the tests are sound") }
+  }
+
+  private func given(_ more: String = "") throws -> GivenMigration {
+    let given = try GivenMigration(from: Self.before, to: Self.after)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      try db.execute(sql: Self.tables)
+      try db.execute(sql: Self.rows)
+      try db.execute(sql: more)
+    }
+    try connection.queue.close()
+    return given
+  }
+
+  /// The tables as in a store whose entities preserve two attributes.
+  private static let tables = """
+    CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+      ZCHANGETYPE INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER,
+      ZCOLUMNS BLOB, ZTOMBSTONE0 BLOB, ZTOMBSTONE1 BLOB);
+    CREATE TABLE ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+      ZAUTHORTS INTEGER, ZBUNDLEIDTS INTEGER, ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER,
+      ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR,
+      ZPROCESSID VARCHAR, ZQUERYGEN BLOB);
+    CREATE TABLE ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+      ZNAME VARCHAR);
+    INSERT INTO Z_PRIMARYKEY VALUES
+      (16001, 'CHANGE', 0, 90), (16002, 'TRANSACTION', 0, 7), (16003, 'TRANSACTIONSTRING', 0, 4);
+    """
+
+  /// Album is 1, Moment 2 and Photo 3. Bits of Photo: name, size; of Album: code, gone, title.
+  private static let rows = """
+    INSERT INTO ATRANSACTIONSTRING VALUES (1, 16003, NULL, 'app');
+    INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZTIMESTAMP)
+      VALUES (3, 16002, 1, 7e8), (5, 16002, NULL, 7e8 + 1.5);
+    INSERT INTO ACHANGE VALUES
+      (10, 16001, NULL, 0, 3, 1, 3, NULL, NULL, NULL),
+      (11, 16001, NULL, 1, 3, 1, 3, X'40', NULL, NULL),
+      (12, 16001, NULL, 1, 1, 8, 3, X'E0', NULL, NULL),
+      (13, 16001, NULL, 2, 1, 9, 5, NULL, 'c', 'An album'),
+      (14, 16001, NULL, 1, 2, 4, 5, X'80', NULL, NULL);
+    """
+
+  private func cells(_ sql: String, in store: FilePath) throws -> [[DatabaseValue]] {
+    let reader = try StoreReader(immutable: store)
+    return try reader.connection.run { db in
+      try Row.fetchAll(db, sql: sql).map { Array($0.databaseValues) }
+    }
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `changes follow their entities, and transactions stay`(engine: EngineName) async throws {
+    let given = try given()
+    var request = given.request()
+    request.engine = engine
+    let report = try await given.run(request)
+    #expect(report.engine == engine)
+    let changes = try cells(
+      """
+      SELECT Z_PK, ZENTITY, ZENTITYPK, ZCHANGETYPE, ZTRANSACTIONID, hex(ZCOLUMNS), ZTOMBSTONE0,
+        ZTOMBSTONE1, ZTOMBSTONE2 FROM ACHANGE ORDER BY 1
+      """, in: given.store)
+    func row(_ values: (any DatabaseValueConvertible)?...) -> [DatabaseValue] {
+      values.map { $0?.databaseValue ?? .null }
+    }
+    #expect(
+      changes == [
+        row(10, 3, 1, 0, 3, "", nil, nil, nil),
+        // name, note, size
+        row(11, 3, 1, 1, 3, "20", nil, nil, nil),
+        // author, code, title
+        row(12, 2, 8, 1, 3, "60", nil, nil, nil),
+        row(13, 2, 9, 2, 5, "", nil, "c", "An album"),
+      ])
+    let transactions = try cells(
+      """
+      SELECT t.Z_PK, t.ZTIMESTAMP, s.ZNAME LIKE 'Godwit % { ' || ? || ' }' FROM ATRANSACTION AS t
+      LEFT JOIN ATRANSACTIONSTRING AS s ON s.Z_PK = t.ZAUTHORTS ORDER BY 1
+      """.replacing("?", with: "'\(try Self.after.versionHashes().digest)'"), in: given.store)
+    #expect(transactions.map { $0[0] } == [3, 5, 8].map { Int64($0).databaseValue })
+    #expect(transactions.map { $0[2] } == [0.databaseValue, .null, 1.databaseValue])
+    let maxima = try cells(
+      "SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT > 100", in: given.store)
+    #expect(
+      maxima == [
+        row(16001, "CHANGE", 90), row(16002, "TRANSACTION", 8), row(16003, "TRANSACTIONSTRING", 6),
+      ])
+    let account = try #require(report.accounts.first?.history)
+    #expect(account.removed == ["Moment": 1])
+    #expect(account.tables.map(\.rowsIn) == [5, 2, 1] && account.tables.map(\.rowsOut) == [4, 2, 1])
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `changes of an unknown entity go only if that is allowed`(
+    engine: EngineName
+  ) async throws {
+    let given = try given(
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZENTITY, ZTRANSACTIONID) VALUES (20, 16001, 77, 5)")
+    let before = try Files.readFile(given.store, limit: 1 << 30)
+    var request = given.request()
+    request.engine = engine
+    await #expect {
+      try await given.run(request)
+    } throws: { error in
+      guard case MigrationError.losses(_, let refusal) = error else { return false }
+      return refusal.refused.map(\.name) == [Loss.historyName]
+        && refusal.refused.map(\.count) == [1]
+    }
+    #expect(try Files.readFile(given.store, limit: 1 << 30) == before)
+    request.lossConsent = .some([Loss.historyName])
+    _ = try await given.run(request)
+    #expect(try cells("SELECT count(*) FROM ACHANGE", in: given.store) == [[4.databaseValue]])
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `history is emptied where nobody wants it, and its keys go on`(
+    engine: EngineName
+  ) async throws {
+    let given = try given()
+    var request = given.request()
+    request.engine = engine
+    request.history = .drop
+    let report = try await given.run(request)
+    #expect(report.losses.filter { $0.cause == .history }.map(\.count) == [5])
+    #expect(
+      try cells(
+        "SELECT (SELECT count(*) FROM ACHANGE), (SELECT max(Z_PK) FROM ATRANSACTION)",
+        in: given.store) == [[0.databaseValue, 8.databaseValue]])
+  }
+
+  @Test func `tables of history without a row stay as they are`() async throws {
+    let given = try given(
+      """
+      DELETE FROM ACHANGE; DELETE FROM ATRANSACTION; DELETE FROM ATRANSACTIONSTRING;
+      DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000;
+      """)
+    _ = try await given.run(given.request())
+    #expect(
+      try cells(
+        """
+        SELECT (SELECT count(*) FROM ACHANGE), (SELECT count(*) FROM ATRANSACTION),
+          (SELECT count(*) FROM Z_PRIMARYKEY WHERE Z_ENT > 16000)
+        """, in: given.store) == [[0.databaseValue, 0.databaseValue, 0.databaseValue]])
+  }
+}
+
+extension Attribute {
+  /// A text that outlives its object in the history.
+  fileprivate static func preserved(_ name: String) -> Attribute {
+    var attribute = optional(name)
+    attribute.preservesValueAfterDeletion = true
+    return attribute
+  }
+}
