@@ -21,6 +21,7 @@ struct CheckCommand: AsyncParsableCommand {
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
   @OptionGroup var loss: LossOptions
+  @OptionGroup var source: SourceOptions
 
   @Flag(help: "End with 1 if a migration is needed and possible.")
   var exitStatus = false
@@ -60,7 +61,8 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   private func answer(_ store: FilePath, target: MigrationTarget) async -> Answer {
-    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
+    var migration = StoreMigration(
+      store: store, model: model, route: route, source: source, loss: loss)
     migration.workers = 1
     migration.memory = 64 << 20
     var answer = Answer(store: "\(store)", isPossible: false, exitStatus: 0)

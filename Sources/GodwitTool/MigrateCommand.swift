@@ -41,10 +41,7 @@ struct MigrateCommand: AsyncParsableCommand {
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
 
-  @Option(
-    help:
-      "How far the store is checked first: quick (small ones as a whole), full or off.")
-  var checkSource = StoreMigration.SourceCheck.quick
+  @OptionGroup var source: SourceOptions
 
   @Option(help: "How the result is verified: quick or full, which reads every index as well.")
   var verify = StoreMigration.Verification.quick
@@ -84,14 +81,14 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   private var migration: StoreMigration {
-    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
+    var migration = StoreMigration(
+      store: store, model: model, route: route, source: source, loss: loss)
     migration.take(work)
     migration.output = output
     migration.validation = validation
     migration.workFolder = workFolder
     migration.journalMode = journalMode
     migration.verification = verify
-    migration.sourceCheck = checkSource
     migration.discardsOld = discardOld
     migration.restarts = restart
     migration.logsSQL = logSQL

@@ -191,6 +191,14 @@ struct LossOptions: ParsableArguments {
   }
 }
 
+/// How far the store is trusted.
+struct SourceOptions: ParsableArguments {
+  @Option(
+    help:
+      "How far the store is checked first: quick (small ones as a whole), full or off.")
+  var checkSource = StoreMigration.SourceCheck.quick
+}
+
 /// The size of work orders, and the limits of workers and memory.
 struct WorkOptions: ParsableArguments {
   @Option(help: "How many workers run at a time.")
@@ -227,11 +235,15 @@ extension RouteOptions {
 }
 
 extension StoreMigration {
-  init(store: FilePath, model: ModelOptions, route: RouteOptions, loss: LossOptions) {
+  init(
+    store: FilePath, model: ModelOptions, route: RouteOptions, source: SourceOptions,
+    loss: LossOptions
+  ) {
     self.init(store: store, toMerged: model.target)
     configuration = model.configuration
     models = model.models
     routing = route.routing
+    sourceCheck = source.checkSource
     salvagesDamaged = loss.salvage
     failsOnLoss = loss.failOnLoss
     allowedLoss = loss.allowed

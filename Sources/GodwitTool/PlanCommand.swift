@@ -13,6 +13,7 @@ struct PlanCommand: AsyncParsableCommand {
   @OptionGroup var route: RouteOptions
   @OptionGroup var work: WorkOptions
   @OptionGroup var loss: LossOptions
+  @OptionGroup var source: SourceOptions
 
   @Flag(help: "Print JSON.")
   var json = false
@@ -30,7 +31,8 @@ struct PlanCommand: AsyncParsableCommand {
   }
 
   private func plan() async throws {
-    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
+    var migration = StoreMigration(
+      store: store, model: model, route: route, source: source, loss: loss)
     migration.take(work)
     let preparation = try await migration.prepare()
     if let refusal = preparation.refusal { throw refusal }

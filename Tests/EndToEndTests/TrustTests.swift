@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Subprocess
 import SystemPackage
 import TestSupport
@@ -60,6 +61,36 @@ import Testing
     try makeBundle(
       [("M", ["a": "String"], nil), ("M 2", ["a": "String", "b": "String"], nil)], current: "M 2")
     try await generate("M")
+  }
+
+  // MARK: Damage
+
+  @Test(arguments: [("quick", Int32(0)), ("full", 65), ("off", 0)])
+  func `check and plan find beforehand what a full check of the source refuses`(
+    check: String, status: Int32
+  ) async throws {
+    try await makePlainStep()
+    // Too large to be looked at as a whole unasked, with an index that lacks rows.
+    let queue = try DatabaseQueue(path: store.string)
+    try await queue.writeWithoutTransaction { db in
+      try db.execute(
+        sql: """
+          UPDATE ZNOTE SET ZA = hex(zeroblob(100000));
+          CREATE INDEX ZNOTE_STALE ON ZNOTE (Z_OPT) WHERE Z_PK > 10;
+          PRAGMA writable_schema = ON;
+          UPDATE sqlite_schema SET sql = 'CREATE INDEX ZNOTE_STALE ON ZNOTE (Z_OPT)'
+            WHERE name = 'ZNOTE_STALE';
+          """)
+    }
+    try queue.close()
+    for command in ["check", "plan"] {
+      let outcome = try await run(command, "--check-source", check)
+      #expect(outcome.status == status, "\(outcome.standardError)")
+      let said = outcome.standardOutput + outcome.standardError
+      #expect(said.contains("ZNOTE_STALE") == (status != 0), "\(said)")
+    }
+    let migrated = try await run("migrate", "--check-source", "full")
+    #expect(migrated.status == 65, "\(migrated.standardError)")
   }
 
   // MARK: Reports
