@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Oracles"))
-from salvage_judge import Judge, rows_of_result  # noqa: E402
+from salvage_judge import Judge, decoded, rows_of_result  # noqa: E402
 from sqlite_pages import Image  # noqa: E402
 from test_mutants import AFTER, BEFORE, OLD  # noqa: E402
 
@@ -45,6 +45,8 @@ class TheJudgeOfSalvages(unittest.TestCase):
         data[image.base(leaf):image.base(leaf) + 4096] = bytes(4096)
         cls.judge = Judge(image, bytes(data))
         cls.lost = sorted(set(cls.judge.before["ZCREATURE"]) - cls.judge.certain["ZCREATURE"])
+        cls.all = os.path.join(cls.folder.name, "all")
+        shutil.copyfile(cls.sound, cls.all)
         db = sqlite3.connect(cls.sound)
         db.execute("delete from ZCREATURE where Z_PK between ? and ?", (cls.lost[0], cls.lost[-1]))
         db.commit()
@@ -90,6 +92,29 @@ class TheJudgeOfSalvages(unittest.TestCase):
     def test_a_dropped_pair(self):
         self.change("delete from Z_1FRIENDS where Z_1FRIENDOF = 77")
         self.assertIn("Z_1FRIENDS: 1 rows on sound pages are missing", " ".join(self.faults()))
+
+    def test_a_changed_pair_excuses_no_other_one(self):
+        image = self.judge.sound
+        leaf = sorted(p for p, owner in image.owner.items()
+                      if owner == "Z_1FRIENDS" and image.kind(p) == 13)[0]
+        cells = image.cells(leaf)
+        (key, (one, other), _), at = decoded(image, cells[5]), cells[5]
+        data = bytearray(image.data)
+        data[at.record + at.local - 1] ^= 64
+        judge, self.judge = self.judge, Judge(image, bytes(data))
+        try:
+            self.assertIn(key, self.judge.before["Z_1FRIENDS"])
+            changed = decoded(Image(bytes(data), image.roots), cells[5])[1][1]
+            self.assertNotEqual(changed, other)
+            shutil.copyfile(self.all, self.new)
+            self.change(f"update Z_1FRIENDS set Z_1FRIENDS = {changed} where Z_1FRIENDOF = {one}")
+            self.assertEqual(self.faults(told=False), [])
+            third = decoded(image, cells[6])[1][0]
+            self.change(f"delete from Z_1FRIENDS where Z_1FRIENDOF = {third}")
+            self.assertIn("Z_1FRIENDS: 1 missing rows are in no range", " ".join(
+                self.faults(told=False)))
+        finally:
+            self.judge = judge
 
     def test_a_loss_that_was_not_told(self):
         for words in ({"told": False}, {"first": self.lost[0] + 1}, {"last": self.lost[-1] - 1}):
