@@ -141,8 +141,10 @@ extension MigrationFailure.Reason {
     self.init(
       cause: .init(refusal.reason), entity: refusal.entity, property: refusal.property,
       coreDataCode: refusal.code.rawValue, description: refusal.sentence)
-    if case .condition(_, let count, let keys) = refusal.reason {
+    switch refusal.reason {
+    case .condition(_, let count, let keys), .externalFiles(_, let count, let keys, _):
       (self.count, self.keys) = (count, keys)
+    default: break
     }
   }
 
@@ -172,7 +174,8 @@ extension MigrationFailure.Reason.Cause {
           identifier: identifier, sources: sources, destinations: destinations)
       case .relationshipForm: .relationshipForm
       case .condition(let demand, _, _): .init(demand)
-      case .externalFileMissing(let name): .externalFileMissing(name)
+      case .externalFiles(.missing, _, _, let names): .externalFilesMissing(names)
+      case .externalFiles(_, _, _, let names): .externalFilesUnreadable(names)
       case .loss: .mapping
       }
   }

@@ -39,8 +39,11 @@ extension MigrationFailure {
       case notUnique(properties: [String])
       /// Several objects refer to one that may have only one owner now.
       case ownerShared(relationship: String)
-      /// The external file of a value is missing.
-      case externalFileMissing(String)
+      /// External files of values are missing; some of their names.
+      case externalFilesMissing([String])
+      /// External files of values are links, no regular files, or not to be read by this user; some
+      /// of their names.
+      case externalFilesUnreadable([String])
       /// The store has a feature that cannot be migrated.
       case unsupported(Feature)
       /// Data would be lost.

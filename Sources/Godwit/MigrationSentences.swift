@@ -190,17 +190,40 @@ extension Refusal {
     case .condition(let demand, let count, let keys):
       Self.text(demand: demand, count: count, keys: keys)
     case .loss(_, let count, _): "\(count) would be lost."
-    case .externalFileMissing(let name):
-      "its value is in the external file \(name), which is missing; put it back."
+    case .externalFiles(let fault, let count, let keys, let names):
+      Self.text(
+        fault: fault, values: Self.objects(count: count, keys: keys), names: names, of: count)
     case .relationshipForm:
       "its objects are kept in a form from which this one cannot be made; use a mapping model."
     }
   }
 
+  /// So many objects, with their first keys.
+  private static func objects(count: Int64, keys: [Int64]) -> String {
+    let list = keys.map { "\($0)" }.joined(separator: ", ")
+    return "\(count) object\(count == 1 ? "" : "s") "
+      + "(Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
+  }
+
+  private static func text(
+    fault: ExternalFileFault, values: String, names: [String], of count: Int64
+  ) -> String {
+    let some = names.joined(separator: ", ") + (Int64(names.count) < count ? ", …" : "")
+    return switch fault {
+    case .missing:
+      "\(values) whose external files are missing (\(some)); put them back, or say --on-value null."
+    case .foreign:
+      "\(values) of whose external files each is a link or no regular file (\(some)), and nothing is "
+        + "read from elsewhere; put the files themselves there."
+    case .unreadable:
+      "\(values) whose external files cannot be read (\(some)); permit reading them, or put back "
+        + "files that can be read."
+    }
+  }
+
   private static func text(demand: Condition.Demand, count: Int64, keys: [Int64]) -> String {
     let objects = "\(count) object\(count == 1 ? "" : "s")"
-    let list = keys.map { "\($0)" }.joined(separator: ", ")
-    let some = "\(objects) (Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
+    let some = Self.objects(count: count, keys: keys)
     switch demand {
     case .noObjects:
       return "mandatory, without a default, and new: \(objects) would lack it; "

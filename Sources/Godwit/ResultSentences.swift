@@ -58,6 +58,8 @@ extension MigrationReport {
   }
 
   private var missingFileNotes: [String] {
+    // Where every row was looked at, they are told with their keys.
+    if defects.contains(where: { $0.kind == .missingFile && $0.fate == .kept }) { return [] }
     let missing = missingExternalFiles
     var notes = missing.prefix(Self.mostFiles).map {
       "external file \($0) is missing; its reference was carried over."

@@ -60,6 +60,8 @@ extension StoreMigration {
       case missingValue
       /// Values have no equal in the new type.
       case value
+      /// The external files of values are not there.
+      case missingFile
     }
 
     /// What becomes of it in the new store.
@@ -88,18 +90,22 @@ extension StoreMigration {
     public var keys: [Int64]
     /// What becomes of it.
     public var fate: Fate
+    /// The number of the stage in whose store it is, from 1: that of the first is the given store.
+    public var stage: Int
 
     /// What is wrong and what becomes of it, as a sentence.
     public var description: String {
       let some = keys.prefix(10).map { "\($0)" }.joined(separator: ", ")
       let more = Int64(min(10, keys.count)) < count ? ", …" : ""
-      return "\(entity).\(property): \(count) \(words) (Z_PK \(some)\(more)), \(end)."
+      return "\(entity).\(property): \(count) \(words) (Z_PK \(some)\(more)), \(end)"
+        + (stage > 1 ? ", in stage \(stage)." : ".")
     }
 
     init(_ core: MigrationCoordinator.Defect) {
       kind = Kind(rawValue: core.kind.rawValue) ?? .value
       fate = Fate(rawValue: core.fate.rawValue) ?? .kept
       (entity, property, count, keys) = (core.entity, core.property, core.count, core.keys)
+      stage = core.stage
     }
 
     private var words: String {
@@ -118,13 +124,14 @@ extension StoreMigration {
       case .order: "place\(one ? "" : "s") missing, taken twice or no number"
       case .missingValue: "object\(one ? "" : "s") without the mandatory value"
       case .value: "value\(one ? "" : "s") without an equal in the new type"
+      case .missingFile: "value\(one ? "" : "s") whose external file is missing"
       }
     }
 
     private var end: String {
       switch (fate, kind) {
       case (.kept, _): "kept as before"
-      case (.nullified, .value): "nil now, or the default value"
+      case (.nullified, .value), (.nullified, .missingFile): "nil now, or the default value"
       case (.nullified, _): "nil now"
       case (.removed, _): "not in the new store"
       case (.aligned, _): "changed so that both ends agree"

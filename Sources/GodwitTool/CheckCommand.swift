@@ -108,7 +108,8 @@ struct CheckCommand: AsyncParsableCommand {
       out.line(
         text:
           "  \(answer.stepsNotLookedAt) later step\(answer.stepsNotLookedAt == 1 ? " begins" : "s begin") "
-          + "with a store that is not there yet: what its rows demand shows when it is made.")
+          + "with a store that is not there yet: what its rows demand shows when it is made"
+          + (loss.settlesDefects ? ", and is settled by the same choices." : "."))
     }
   }
 }

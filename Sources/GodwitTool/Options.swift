@@ -185,6 +185,11 @@ struct LossOptions: ParsableArguments {
     }
   }
 
+  /// Whether something is done about what is wrong with rows, in every step.
+  var settlesDefects: Bool {
+    onDuplicate != .fail || onDangling == .nullify || onValue == .null
+  }
+
   var allowed: StoreMigration.AllowedLoss {
     if names.isEmpty { return .none }
     return names.contains(Self.anything) ? .all : .some(Set(names))

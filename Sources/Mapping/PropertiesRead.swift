@@ -1,5 +1,5 @@
 import Expressions
-import ObjectModel
+package import ObjectModel
 
 /// Properties of source entities that something reads.
 package struct PropertiesRead: Hashable, Codable, Sendable {
@@ -26,13 +26,17 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     whole.contains(entity) || names[entity]?.contains(property) == true
   }
 
-  /// What the property mappings of an entity mapping read of its source objects, and of those that
-  /// their relationships lead to.
-  init(mapping: EntityMapping, source: ManagedObjectModel) {
+  /// What the property mappings of an entity mapping, or some of them, read of its source objects,
+  /// and of those that their relationships lead to.
+  package init(
+    mapping: EntityMapping, source: ManagedObjectModel,
+    where isWanted: (PropertyMapping) -> Bool = { _ in true }
+  ) {
     guard let name = mapping.sourceEntityName, let entity = source.entity(name: name) else {
       return
     }
-    for property in mapping.attributeMappings + mapping.relationshipMappings {
+    for property in mapping.attributeMappings + mapping.relationshipMappings
+    where isWanted(property) {
       if let expression = property.valueExpression {
         walk(expression, entity: entity, model: source)
       }

@@ -16,6 +16,16 @@ package enum CoreDataCode: Int, Hashable, Codable, Sendable {
   case inferredMappingModel = 134190
 }
 
+/// What keeps an external file from being read.
+package enum ExternalFileFault: String, Hashable, Sendable {
+  /// It is not there.
+  case missing
+  /// It is a link or no regular file, and may lead anywhere.
+  case foreign
+  /// The system does not let it be read.
+  case unreadable
+}
+
 /// One reason why a store cannot be migrated: what, where, and Core Data's code for it.
 package struct Refusal: Hashable, Sendable {
   /// What stands against the migration.
@@ -45,8 +55,9 @@ package struct Refusal: Hashable, Sendable {
     case condition(Condition.Demand, count: Int64, keys: [Int64])
     /// Data would be lost, and nothing says that they may.
     case loss(LossCause, count: Int64, keys: [Int64])
-    /// A file that holds an external value is missing, and the value has to come out of it.
-    case externalFileMissing(String)
+    /// Files that hold `count` external values cannot be had; some of the keys of their objects,
+    /// the lowest first, and some of the files' names.
+    case externalFiles(ExternalFileFault, count: Int64, keys: [Int64], names: [String])
   }
 
   /// What stands against the migration.
@@ -67,7 +78,7 @@ package struct Refusal: Hashable, Sendable {
   package var code: CoreDataCode {
     switch reason {
     case .condition(let demand, _, _): demand.code
-    case .externalFileMissing, .loss: .migration
+    case .externalFiles, .loss: .migration
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
       .toManyBecameToOne, .destinationEntityChanged, .hierarchiesMerged,
       .derivationCannotBeComputed, .storedFormUnknown, .renamingAmbiguous, .relationshipForm:

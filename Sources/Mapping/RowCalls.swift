@@ -78,6 +78,45 @@ extension PropertyMapping {
   package var isComputed: Bool { if case .computed = origin { true } else { false } }
 }
 
+/// What mapping models that are carried out object by object demand of the objects of a store, as
+/// far as its rows tell it beforehand.
+package struct PlainDemands: Hashable, Sendable {
+  /// The mappings of all models.
+  package let mapping: MappingModel
+  /// The demands.
+  package private(set) var conditions: [Condition] = []
+  /// Values that the types of such mappings may change.
+  package private(set) var conversions: [PossibleLoss] = []
+
+  /// Looks at each entity mapping that is the only one to take its objects and to make others of
+  /// them, all of them, and without a policy.
+  package init(
+    models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) {
+    mapping = MappingModel(entityMappings: models.flatMap(\.entityMappings))
+    let check = RowCheck(
+      mapping: mapping, source: source, destination: destination, independentPolicies: [])
+    let losses = MappingLosses(models: models, source: source, destination: destination)
+    for entityMapping in mapping.entityMappings where check.isPlain(entityMapping) {
+      conditions += check.plainConditions(of: entityMapping)
+      conversions += losses.possible.filter { loss in
+        if case .conversion = loss.kind {
+          loss.entity == entityMapping.sourceEntityName
+        } else {
+          false
+        }
+      }
+    }
+  }
+}
+
+extension EntityMapping {
+  /// Whether it takes every object of its source entity.
+  fileprivate var takesAll: Bool {
+    sourceExpression == nil || filter == ValueExpression.everything
+  }
+}
+
 /// Looks for what keeps the objects of a mapping model together.
 private struct RowCheck {
   let mapping: MappingModel
@@ -97,17 +136,12 @@ private struct RowCheck {
     if let policy = entityMapping.ownPolicyClassName, !independentPolicies.contains(policy) {
       throw fail(.policy(policy))
     }
-    guard let old = entityMapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
-      let new = entityMapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
-    else {
+    guard let (old, new) = ends(of: entityMapping) else {
       // A policy may make objects where there is no source object.
       if let policy = entityMapping.ownPolicyClassName { throw fail(.policy(policy)) }
       return []
     }
-    guard
-      entityMapping.sourceExpression == nil
-        || entityMapping.filter == ValueExpression.everything
-    else { throw fail(.selection) }
+    guard entityMapping.takesAll else { throw fail(.selection) }
     if let other = mapping.entityMappings.first(where: {
       shares($0, old: old, new: new, name: entityMapping.name)
     }) {
@@ -135,6 +169,46 @@ private struct RowCheck {
     }
     return try narrowings(entityMapping, old: old, new: new)
       + constraints(mapping: entityMapping, old: old, new: new)
+  }
+
+  private func ends(of entityMapping: EntityMapping) -> (old: Entity, new: Entity)? {
+    guard let old = entityMapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let new = entityMapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
+    else { return nil }
+    return (old, new)
+  }
+
+  /// Whether each object of a mapping becomes one object, nothing else becomes one of those, and no
+  /// policy has a say.
+  func isPlain(_ entityMapping: EntityMapping) -> Bool {
+    guard let (old, new) = ends(of: entityMapping) else { return false }
+    return entityMapping.ownPolicyClassName == nil && entityMapping.takesAll
+      && !mapping.entityMappings.contains {
+        shares($0, old: old, new: new, name: entityMapping.name)
+      }
+  }
+
+  /// What a plain mapping demands of its objects, as far as their rows tell it.
+  func plainConditions(of entityMapping: EntityMapping) -> [Condition] {
+    guard let (old, new) = ends(of: entityMapping) else { return [] }
+    // A constraint compares all objects of a table.
+    let family = Set(destination.family(of: destination.root(of: new).name).map(\.name))
+    let others = mapping.entityMappings.filter {
+      $0.destinationEntityName.map(family.contains) ?? false
+    }
+    func origins(_ mapping: EntityMapping, _ names: [String]) -> [PropertyOrigin?] {
+      names.map { name in mapping.attributeMappings.first { $0.name == name }?.origin }
+    }
+    let unique = destination.lineage(of: new).flatMap(\.uniquenessConstraints).filter { names in
+      let own = origins(entityMapping, names)
+      let isComputed = own.contains { if case .computed? = $0 { true } else { false } }
+      return !isComputed && others.allSatisfy { isPlain($0) && origins($0, names) == own }
+    }
+    return narrowings(entityMapping, old: old, new: new)
+      + unique.map {
+        Condition(
+          demand: .unique(properties: $0), sourceEntity: old.name, destinationEntity: new.name)
+      }
   }
 
   /// Numbers that may have no place in the type that they are to have.

@@ -282,7 +282,7 @@ package struct Migration: Sendable {
     let isTold = defects.contains { $0.kind == .dangling }
     if !isTold, !report.danglingReferences.isEmpty {
       // Which ones they are is looked up only where there are any, and once.
-      report.defects = try DefectSearch(survey: survey).danglingReferences()
+      report.defects += try DefectSearch(survey: survey).danglingReferences()
     }
     reporter.enter(.swapping)
     let files = ExternalFiles(

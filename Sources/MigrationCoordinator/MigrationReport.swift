@@ -190,14 +190,14 @@ extension MigrationReport {
   /// Records what was wrong with the store, and adds the objects that were removed to the accounts.
   mutating func note(_ found: [Defect]) {
     defects = found
-    guard !accounts.isEmpty else { return }
     for defect in found where defect.kind == .duplicate && defect.fate == .removed {
+      let stage = defect.stage - 1
+      guard accounts.indices.contains(stage) else { continue }
       for (entity, count) in defect.removed {
-        guard let index = accounts[0].entities.firstIndex(where: { $0.entity == entity }) else {
-          continue
-        }
-        accounts[0].entities[index].rowsIn += count
-        accounts[0].entities[index].dropped.append(.init(cause: .duplicate, objects: count))
+        guard let index = accounts[stage].entities.firstIndex(where: { $0.entity == entity })
+        else { continue }
+        accounts[stage].entities[index].rowsIn += count
+        accounts[stage].entities[index].dropped.append(.init(cause: .duplicate, objects: count))
       }
     }
   }

@@ -36,9 +36,8 @@ package struct PreparedMigration: Sendable {
   ) throws -> PreparedMigration {
     let found = try PreparedMigration(request: request, target: target, survey: survey)
     guard request.defectChoices.mends, let first = found.stages.first else { return found }
-    var step: RowStep?
-    if case .rows(let steps) = first.work { step = steps.first }
-    let mending = DefectMending(survey: survey, choices: request.defectChoices, step: step)
+    let mending = DefectMending(
+      survey: survey, choices: request.defectChoices, stage: first, number: 1)
     let deeds = try mending.deeds()
     guard !deeds.isEmpty else { return found }
     let access = try survey.access.copied(snapshot)
@@ -113,7 +112,7 @@ package struct PreparedMigration: Sendable {
     return mended
       + (try DefectSearch(survey: survey).defects { kind in
         isByObjects ? kind.fateOfObjects : .kept
-      })
+      }) + (try ExternalFileSearch(survey: survey, stage: first).carried())
   }
 
   /// Adds to losses on a detour why the direct way is not possible; returns other errors unchanged.
@@ -142,7 +141,8 @@ extension Defect.Kind {
     case .dangling: .nullified
     case .oneSided: .aligned
     case .order: .renumbered
-    case .duplicate, .removedTarget, .unknownReference, .missingValue, .value: .kept
+    case .duplicate, .removedTarget, .unknownReference, .missingValue, .value, .missingFile:
+      .kept
     }
   }
 }

@@ -93,6 +93,23 @@ import Testing
     #expect(migrated.status == 65, "\(migrated.standardError)")
   }
 
+  @Test func `check says of later steps that choices hold there as well`() async throws {
+    try makeBundle(
+      [
+        ("M", ["a": "String"], "1"), ("M 2", ["a": "String", "b": "String"], "2"),
+        ("M 3", ["a": "String", "b": "String", "c": "String"], "3"),
+      ], current: "M 3")
+    try await generate("M")
+    let steps = ["--progressive", "--stepwise"]
+    let plain = try await run("check", steps[0], steps[1])
+    #expect(plain.status == 0, "\(plain.standardError)")
+    #expect(plain.standardOutput.contains("what its rows demand shows when it is made.\n"))
+    for choice in ["--on-value=null", "--on-duplicate=keep-last", "--on-dangling=nullify"] {
+      let chosen = try await run("check", steps[0], steps[1], choice)
+      #expect(chosen.standardOutput.contains("is made, and is settled by the same choices.\n"))
+    }
+  }
+
   // MARK: Reports
 
   @Test func `a report that cannot be written keeps the migration from beginning`() async throws {

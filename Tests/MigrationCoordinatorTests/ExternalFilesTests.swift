@@ -1,5 +1,9 @@
 import Expressions
+import Foundation
 import GRDB
+import Godwit
+import Mapping
+import MappingFiles
 import ObjectModel
 import Planning
 import StoreFormat
@@ -86,5 +90,123 @@ import Testing
     #expect(report.missingExternalFiles == [lost])
     #expect(named.count > 10)
     #expect(try files(of: "New", in: given.folder) == named.dropFirst().sorted())
+  }
+
+  // MARK: Missing and unreadable files
+
+  private static let read = made {
+    try ManagedObjectModel(
+      Entity("Photo", [.optional("album", .binary), .optional("image", .binary)]),
+      Entity("Scan", [.external("image")]))
+  }
+  private static let kept = made {
+    try ManagedObjectModel(
+      Entity("Photo", [.optional("album", .binary), .external("image")]),
+      Entity("Scan", [.external("image")]))
+  }
+
+  private static func made(_ make: () throws -> ManagedObjectModel) -> ManagedObjectModel {
+    do { return try make() } catch { preconditionFailure("\(error)") }
+  }
+
+  /// A store whose photos 1 to 3 and scans 4 and 5 have files of their own, and nothing else.
+  private func given(objects: Bool) throws -> (given: GivenMigration, request: MigrationRequest) {
+    let given = try GivenMigration(from: Self.kept, to: Self.read, rows: 90)
+    let data = given.folder.appending(".Shop_SUPPORT").appending("_EXTERNAL_DATA")
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      try db.execute(sql: "UPDATE ZPHOTO SET ZIMAGE = NULL; UPDATE ZSCAN SET ZIMAGE = NULL")
+      for (table, key) in [("PHOTO", 1), ("PHOTO", 2), ("PHOTO", 3), ("SCAN", 4), ("SCAN", 5)] {
+        try Files.writeFileAtomically([7, 7], to: data.appending(Self.name(key)))
+        try db.execute(
+          sql: "UPDATE Z\(table) SET ZIMAGE = ? WHERE Z_PK = ?",
+          arguments: [Data([2] + Array(Self.name(key).utf8) + [0]), key])
+      }
+    }
+    try connection.queue.close()
+    var request = given.request(workers: 2, output: given.folder.appending("New.sqlite"))
+    if objects {
+      let inference = MappingInference(from: Self.kept, to: Self.read)
+      let mapping = MappingModel.inferred(inference, source: Self.kept, destination: Self.read)
+      let file = given.folder.appending("Map.json")
+      try Files.writeFileAtomically(Array(MappingText.text(mapping: mapping).utf8), to: file)
+      request.mappings = [file]
+      request.engine = .objects
+    }
+    return (given, request)
+  }
+
+  private static func name(_ number: Int) -> String {
+    "0000000\(number)-0000-4000-8000-000000000000"
+  }
+
+  private func remove(_ numbers: Int..., of given: GivenMigration) throws {
+    let data = given.folder.appending(".Shop_SUPPORT").appending("_EXTERNAL_DATA")
+    for number in numbers { try Files.remove(data.appending(Self.name(number))) }
+  }
+
+  private func sentences(
+    _ given: GivenMigration, _ request: MigrationRequest
+  ) async throws -> [String] {
+    let names = try given.names
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    #expect(try given.names == names)
+    let said = MigrationFailure(try #require(error))
+    #expect(said.exitStatus == .impossible)
+    let target = try TargetModel(paths: [given.target], configuration: nil)
+    try MigrationPreview.with(request, target: target) { preview in
+      _ = #expect(throws: MigrationError.self) { try preview.requirePossible() }
+    }
+    return said.sentences
+  }
+
+  @Test(arguments: [EngineName.sql, .pages, .objects])
+  func `all files that cannot be had are told at once, before anything is made`(
+    engine: EngineName
+  ) async throws {
+    var (given, request) = try given(objects: engine == .objects)
+    request.engine = engine
+    let data = given.folder.appending(".Shop_SUPPORT").appending("_EXTERNAL_DATA")
+    try remove(1, 3, 5, of: given)
+    for number in [2, 4] {
+      try remove(number, of: given)
+      try FileManager.default.createSymbolicLink(
+        atPath: data.appending(Self.name(number)).string, withDestinationPath: given.store.string)
+    }
+    let found = try await sentences(given, request)
+    for start in [
+      "Photo.image: 2 objects (Z_PK 1, 3) whose external files are missing (\(Self.name(1)), ",
+      "Photo.image: 1 object (Z_PK 2) of whose external files each is a link",
+      "Scan.image: 1 object (Z_PK 4) of whose external files each is a link",
+    ] {
+      #expect(found.contains { $0.hasPrefix(start) }, "\(start): \(found)")
+    }
+    // By rows the value goes on with the name of its file; objects are made of its bytes.
+    #expect(
+      found.contains { $0.hasPrefix("Scan.image: 1 object (Z_PK 5)") } == (engine == .objects))
+  }
+
+  @Test(arguments: [EngineName.sql, .pages, .objects])
+  func `values whose files are missing become nil where that is chosen, and no others`(
+    engine: EngineName
+  ) async throws {
+    var (given, request) = try given(objects: engine == .objects)
+    request.engine = engine
+    try remove(1, 3, 5, of: given)
+    request.defectChoices.values = .null
+    let report = try await given.run(request)
+    let found = report.defects.map { "\($0.entity) \($0.keys) \($0.kind) \($0.fate)" }
+    #expect(
+      found == [
+        "Photo [1, 3] missingFile nullified",
+        "Scan [5] missingFile \(engine == .objects ? "nullified" : "kept")",
+      ])
+    let reader = try StoreReader(immutable: request.destination)
+    func count(_ rest: String) throws -> Int64 {
+      try reader.number(sql: "SELECT count(*) FROM \(rest)")
+    }
+    #expect(try count("ZPHOTO WHERE ZIMAGE IS NOT NULL") == 1)
+    #expect(try count("ZPHOTO WHERE ZIMAGE = X'0707' AND Z_PK = 2") == 1)
+    #expect(try count("ZSCAN WHERE ZIMAGE IS NOT NULL") == (engine == .objects ? 1 : 2))
   }
 }

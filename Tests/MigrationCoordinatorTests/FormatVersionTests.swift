@@ -181,18 +181,18 @@ import Testing
     return (given, request)
   }
 
-  @Test(arguments: [2, 3])
+  @Test(arguments: [3, 4])
   func `a stage is kept if this version made it`(version: Int) async throws {
     let (given, request) = try await interrupted()
     let marker = MigrationPaths(destination: given.store).stageMarker(1)
     let text = String(decoding: try given.bytes(marker), as: UTF8.self)
-    try #require(text.contains("\"format\":2"))
+    try #require(text.contains("\"format\":3"))
     try Files.writeFileAtomically(
-      Array(text.replacing("\"format\":2", with: "\"format\":\(version)").utf8), to: marker)
+      Array(text.replacing("\"format\":3", with: "\"format\":\(version)").utf8), to: marker)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(request, second)
-    #expect(second.starts.count == (version == 2 ? 1 : 2))
-    #expect(report.resumed == (version == 2))
+    #expect(second.starts.count == (version == 3 ? 1 : 2))
+    #expect(report.resumed == (version == 3))
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])

@@ -111,7 +111,7 @@ class Kind:
     @property
     def by_objects(self):
         """Whether objects made one by one tell it in the same words."""
-        return self.outcome != "refused" and self.name != "mandatory before, and nil"
+        return self.name not in ("mandatory and nil", "mandatory before, and nil")
 
 
 def update(text):

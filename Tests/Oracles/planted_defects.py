@@ -127,7 +127,7 @@ def one_kind(tool, ground, folder, kind, defects, seed, engines):
         out += [f"{engine}: status {status}, expected {expected}"] * (status != expected)
         if status == 78 and os.path.exists(result):
             out.append(f"{engine}: refused, and made a store")
-        if kind.choice and (engine != "objects" or kind.choice[0] == "--on-dangling"):
+        if kind.choice:
             out += chosen(tool, ground, folder, store, kind, keys, engine)
     return out
 

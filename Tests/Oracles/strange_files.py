@@ -24,7 +24,7 @@ from run import Tool, parser, run_cases, said, with_engine
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.abspath(os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld"))
 ENGINES = ("sql", "pages", "objects")
-DAMAGED, EXISTS, CANNOT_WRITE, INTERRUPTED = 65, 73, 74, 75
+EXISTS, CANNOT_WRITE, INTERRUPTED, IMPOSSIBLE = 73, 74, 75, 78
 SECRET = "what nobody may copy"
 NAME = "0F0F0F0F-0000-4000-8000-0123456789AB"
 
@@ -86,7 +86,7 @@ def external(tool, kind, engine, places, folder):
     os.makedirs(os.path.dirname(output))
     more = ("--output", output) if places == "output" else ()
     done = tool.call("migrate", store, "--to", MODEL, "--engine", engine, *more)
-    out = [] if done.returncode == DAMAGED else [f"exit {done.returncode}: {done.stderr[-300:]}"]
+    out = [] if done.returncode == IMPOSSIBLE else [f"exit {done.returncode}: {done.stderr[-300:]}"]
     if "is a link or no regular file" not in done.stderr:
         out.append(f"says {done.stderr[-300:]!r}")
     with open(store, "rb") as file:

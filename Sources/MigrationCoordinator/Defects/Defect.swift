@@ -73,6 +73,8 @@ package struct Defect: Hashable, Codable, Sendable {
     case missingValue
     /// Values have no equal in the new type.
     case value
+    /// The external files of values are not there.
+    case missingFile
   }
 
   /// What becomes of it in the new store.
@@ -101,6 +103,8 @@ package struct Defect: Hashable, Codable, Sendable {
   package var keys: [Int64]
   /// What becomes of it.
   package var fate: Fate
+  /// The number of the stage in whose store it is, from 1.
+  package var stage = 1
   /// Removed objects, by the entity that they are of.
   var removed: [String: Int64] = [:]
 }

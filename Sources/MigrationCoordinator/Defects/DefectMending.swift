@@ -6,25 +6,35 @@ import StoreFormat
 import Survey
 import SystemPackage
 
-/// Mends a copy of a store as the request says, before anything is made of it: every engine then
-/// reads the same rows.
+/// Mends a copy of a store as the request says, before a stage makes anything of it: every engine
+/// then reads the same rows.
 struct DefectMending {
   let survey: StoreSurvey
   let choices: DefectChoices
-  /// The first step, where its rows are made by a program.
-  let step: RowStep?
+  /// The stage that begins with the store, and its number.
+  let stage: Stage
+  let number: Int
 
-  /// A mending that has something to do, in the order in which it is done.
+  /// Something that is mended.
   struct Deed {
+    /// What is wrong, without its keys.
     var defect: Defect
+    /// The keys of the rows, in a store that the deeds before this one have mended.
+    var find: (Database) throws -> [Int64]
+    /// What mends them; it may name the table `temp.touched`, which has the keys.
     var statement: String
     /// The table whose rows it deletes.
     var removesFrom: String?
   }
 
-  /// What is to be done; nothing for most stores.
+  /// What is to be done, in this order; nothing for most stores.
   func deeds() throws -> [Deed] {
-    try references() + values() + duplicates()
+    let deeds = try references() + values() + duplicates()
+    let isAny = try survey.reader.connection.perform { db in
+      RowView.prepare(db)
+      return try deeds.contains { try !$0.find(db).isEmpty }
+    }
+    return isAny ? deeds : []
   }
 
   /// Mends a copy of the surveyed store; what was mended, with all keys.
@@ -33,32 +43,58 @@ struct DefectMending {
     let connection = try StoreConnection.writable(copy)
     var result: [Defect] = []
     try connection.perform { db in
+      RowView.prepare(db)
       // A store that keeps a log keeps none in its copy, which nobody else reads.
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = OFF")
       try db.execute(sql: "CREATE TEMP TABLE removed (tbl, key, PRIMARY KEY (tbl, key))")
+      try db.execute(sql: "CREATE TEMP TABLE touched (key INTEGER PRIMARY KEY)")
       // No transaction may be open where an error leaves the connection.
       try db.inTransaction {
-        for deed in deeds {
-          try perform(deed, in: db)
-          result.append(deed.defect)
-        }
+        result = try deeds.compactMap { try perform($0, in: db) }
         result += try releaseRemoved(search, db: db)
         return .commit
       }
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    for index in result.indices { result[index].stage = number }
     return result
   }
 
-  private func perform(_ deed: Deed, in db: Database) throws {
+  /// What it mended; nil where deeds before it have left nothing.
+  private func perform(_ deed: Deed, in db: Database) throws -> Defect? {
+    var defect = deed.defect
+    defect.keys = try deed.find(db)
+    guard !defect.keys.isEmpty else { return nil }
+    defect.count = Int64(defect.keys.count)
+    try db.execute(sql: "DELETE FROM temp.touched")
+    let insert = try db.makeStatement(sql: "INSERT OR IGNORE INTO temp.touched VALUES (?)")
+    for key in defect.keys { try insert.execute(arguments: [key]) }
     if let table = deed.removesFrom {
-      for key in deed.defect.keys {
-        try db.execute(
-          sql: "INSERT OR IGNORE INTO temp.removed VALUES (?, ?)", arguments: [table, key])
-      }
+      defect.removed = try entities(ofTouched: table, in: db)
+      try db.execute(
+        sql: "INSERT OR IGNORE INTO temp.removed SELECT ?, key FROM temp.touched",
+        arguments: [table])
     }
     try db.execute(sql: deed.statement)
+    return defect
+  }
+
+  /// How many of the rows that are about to go are of each entity.
+  private func entities(ofTouched table: String, in db: Database) throws -> [String: Int64] {
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT Z_ENT, count(*) FROM \(SQL.identifier(name: table))
+        WHERE Z_PK IN (SELECT key FROM temp.touched) GROUP BY Z_ENT
+        """)
+    return Dictionary(
+      rows.compactMap { row in
+        guard let number = Int64.fromDatabaseValue(row[0]),
+          let name = survey.schema.numbers[EntityNumber(rawValue: number)]
+        else { return nil }
+        return (name, Int64.fromDatabaseValue(row[1]) ?? 0)
+      }, uniquingKeysWith: +)
   }
 
   // MARK: References
@@ -66,19 +102,16 @@ struct DefectMending {
   private func references() throws -> [Deed] {
     guard choices.dangling == .nullify else { return [] }
     let search = DefectSearch(survey: survey)
-    return try (search.references + search.unknownReferences).compactMap { test in
-      try deed(test, search: search)
-    }
+    return (search.references + search.unknownReferences).compactMap { deed($0) }
   }
 
-  private func deed(_ test: DefectSearch.Test, search: DefectSearch) throws -> Deed? {
-    let keys = try search.keys(of: test)
-    guard !keys.isEmpty, let statement = Self.statement(test) else { return nil }
-    let fate: Defect.Fate = test.mending == .delete ? .removed : .nullified
+  private func deed(_ test: DefectSearch.Test) -> Deed? {
+    guard let statement = Self.statement(test) else { return nil }
     return Deed(
       defect: Defect(
-        kind: test.kind, entity: test.entity, property: test.property, count: Int64(keys.count),
-        keys: keys, fate: fate), statement: statement)
+        kind: test.kind, entity: test.entity, property: test.property, count: 0, keys: [],
+        fate: test.mending == .delete ? .removed : .nullified),
+      find: { try DefectSearch.keys(of: test, in: $0) }, statement: statement)
   }
 
   /// What mends all rows that satisfy a test.
@@ -104,98 +137,73 @@ struct DefectMending {
       let test = reference.test(
         .removedTarget,
         where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table))")
-      let keys = try DefectSearch.keys(of: test, in: db)
-      guard !keys.isEmpty, let statement = Self.statement(test) else { continue }
-      try db.execute(sql: statement)
-      result.append(
-        Defect(
-          kind: .removedTarget, entity: test.entity, property: test.property,
-          count: Int64(keys.count), keys: keys,
-          fate: reference.isPair ? .removed : .nullified))
+      if let deed = deed(test), let mended = try perform(deed, in: db) { result.append(mended) }
     }
     return result
   }
 
   // MARK: Values and duplicates
 
-  private var checker: ConditionChecker? {
-    step.map {
-      ConditionChecker(
-        view: RowView(
-          model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts),
-        destination: $0.destination, mapping: $0.mapping, reader: survey.reader)
-    }
-  }
-
   private func values() throws -> [Deed] {
-    guard choices.values == .null, let step, let checker else { return [] }
-    var tests: [DefectSearch.Test] = []
-    for condition in step.conditions {
-      guard case .valuesFit(let attribute, _) = condition.demand,
-        case .rows(let rows)? = checker.question(condition: condition)
-      else { continue }
-      tests.append(test(rows, entity: condition.sourceEntity, attribute: attribute))
+    guard choices.values == .null else { return [] }
+    var deeds = try ExternalFileSearch(survey: survey, stage: stage).needed().map { found in
+      let (table, column) = (found.column.table, found.column.name)
+      return Deed(
+        defect: found.defect(.nullified), find: { _ in found.keys },
+        statement:
+          "UPDATE \(SQL.identifier(name: table)) SET \(SQL.identifier(name: column)) = NULL "
+          + "WHERE Z_PK IN (SELECT key FROM temp.touched)")
     }
-    for possible in step.possibleLosses {
-      guard case .conversion(let attribute, _) = possible.kind,
-        case .rows(let rows)? = checker.question(possible: possible)
-      else { continue }
-      tests.append(test(rows, entity: possible.entity, attribute: attribute))
+    for step in try StageDemands.all(of: stage, in: survey) {
+      for condition in step.conditions {
+        guard case .valuesFit(let attribute, _) = condition.demand,
+          case .rows(let rows)? = step.checker.question(condition: condition)
+        else { continue }
+        deeds += deed(
+          rows, attribute: attribute, entity: condition.sourceEntity, checker: step.checker)
+      }
+      for possible in step.possibleLosses {
+        guard case .conversion(let attribute, _) = possible.kind,
+          case .rows(let rows)? = step.checker.question(possible: possible)
+        else { continue }
+        deeds += deed(rows, attribute: attribute, entity: possible.entity, checker: step.checker)
+      }
     }
-    let search = DefectSearch(survey: survey)
-    return try tests.compactMap { try deed($0, search: search) }
+    return deeds
   }
 
-  private func test(
-    _ rows: RowCounter.Question, entity: String, attribute: String
-  ) -> DefectSearch.Test {
-    let column = checker?.columnName(ofAttribute: attribute, entity: entity)
-    return DefectSearch.Test(
+  private func deed(
+    _ rows: RowCounter.Question, attribute: String, entity: String, checker: ConditionChecker
+  ) -> [Deed] {
+    let column = checker.sourceColumn(ofAttribute: attribute, entity: entity)
+    let test = DefectSearch.Test(
       kind: .value, entity: entity, property: attribute, rows: rows,
       mending: column.map { .nullify([$0]) } ?? .none)
-  }
-
-  /// How many of the objects that a query names are of each entity.
-  private func entities(table: String, keys: String) throws -> [String: Int64] {
-    let sql =
-      "SELECT Z_ENT, count(*) FROM \(SQL.identifier(name: table)) WHERE Z_PK IN (\(keys)) "
-      + "GROUP BY Z_ENT"
-    let rows = try survey.reader.connection.run { try Row.fetchAll($0, sql: sql) }
-    return Dictionary(
-      rows.compactMap { row in
-        guard let number = Int64.fromDatabaseValue(row[0]),
-          let name = survey.schema.numbers[EntityNumber(rawValue: number)]
-        else { return nil }
-        return (name, Int64.fromDatabaseValue(row[1]) ?? 0)
-      }, uniquingKeysWith: +)
+    return [deed(test)].compactMap(\.self)
   }
 
   private func duplicates() throws -> [Deed] {
-    guard choices.duplicates != .fail, let step, let checker else { return [] }
-    // Subentities have the constraint as well, and their objects are among those compared.
-    var seen: Set<[Int64]> = []
-    return try (step.conditions + step.keptConstraints).compactMap { condition in
-      guard case .unique(let properties) = condition.demand,
-        case .groups(let groups)? = checker.question(condition: condition), !groups.by.isEmpty,
-        let entity = survey.model.entity(name: condition.sourceEntity),
-        let table = survey.schema.table(of: entity)?.name
-      else { return nil }
-      let direction = choices.duplicates == .keepFirst ? "" : " DESC"
-      let others =
-        "SELECT key FROM (SELECT s.Z_PK AS key, row_number() OVER (PARTITION BY "
-        + "\(groups.by.joined(separator: ", ")) ORDER BY s.Z_PK\(direction)) AS n "
-        + "FROM \(groups.from) WHERE \(groups.test)) WHERE n > 1 ORDER BY key"
-      let keys = try survey.reader.connection.run { try Int64.fetchAll($0, sql: others) }
-      guard !keys.isEmpty, seen.insert(keys).inserted else { return nil }
-      var defect = Defect(
-        kind: .duplicate, entity: condition.sourceEntity,
-        property: properties.joined(separator: ","), count: Int64(keys.count), keys: keys,
-        fate: .removed)
-      defect.removed = try entities(table: table, keys: others)
-      return Deed(
-        defect: defect,
-        statement: "DELETE FROM \(SQL.identifier(name: table)) WHERE Z_PK IN (\(others))",
-        removesFrom: table)
+    guard choices.duplicates != .fail else { return [] }
+    let direction = choices.duplicates == .keepFirst ? "" : " DESC"
+    return try StageDemands.all(of: stage, in: survey).flatMap { step in
+      // Subentities have the constraint as well, and their objects are among those compared.
+      step.conditions.compactMap { condition in
+        guard case .unique(let properties) = condition.demand,
+          case .groups(let groups)? = step.checker.question(condition: condition),
+          !groups.by.isEmpty
+        else { return nil }
+        let others =
+          "SELECT key FROM (SELECT s.Z_PK AS key, row_number() OVER (PARTITION BY "
+          + "\(groups.by.joined(separator: ", ")) ORDER BY s.Z_PK\(direction)) AS n "
+          + "FROM \(groups.from) WHERE \(groups.test)) WHERE n > 1 ORDER BY key"
+        return Deed(
+          defect: Defect(
+            kind: .duplicate, entity: condition.sourceEntity,
+            property: properties.joined(separator: ","), count: 0, keys: [], fate: .removed),
+          find: { try Int64.fetchAll($0, sql: others) },
+          statement: "DELETE FROM \(SQL.identifier(name: groups.table)) "
+            + "WHERE Z_PK IN (SELECT key FROM temp.touched)", removesFrom: groups.table)
+      }
     }
   }
 }

@@ -1,4 +1,3 @@
-import GRDB
 package import Mapping
 package import ObjectModel
 import Planning
@@ -49,16 +48,13 @@ package struct Assessment: Sendable {
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
-    try OpenStep.prepare(survey.reader)
+    try survey.reader.connection.run { RowView.prepare($0) }
     for step in steps {
       open.append(
         OpenStep(
           step: step, before: before, survey: survey, looksAtAll: strays.scans,
           isOnly: steps.count == 1, counter: &counter))
-      before = step.program.flatMap { next in
-        guard let before else { return next }
-        return ProgramComposer(first: before, then: next, destination: step.destination).compose()
-      }
+      before = RowStep.composed(before, then: step)
     }
     try counter.run()
     var losses: [Loss] = []
@@ -67,11 +63,6 @@ package struct Assessment: Sendable {
       let own = try step.refusals(counter: counter)
       if found == nil && !own.isEmpty { found = (own, step.step) }
       losses += try step.losses(counter: counter)
-    }
-    if let before, let last = steps.last, found == nil || steps.count == 1 {
-      let missing = try MissingExternalFiles(reader: survey.reader, store: survey.store)
-        .refusals(program: before)
-      if !missing.isEmpty { found = ((found?.refusals ?? []) + missing, last) }
     }
     refusals = found?.refusals ?? []
     refusedStep = found?.step
@@ -120,15 +111,6 @@ private struct OpenStep {
   private let checker: ConditionChecker
   private let conditions: [(Condition, ConditionChecker.Question)]
   private let possibleLosses: [(PossibleLoss, ConditionChecker.LossQuestion)]
-
-  /// Registers a function that programs call for external binary data; in counts only whether there
-  /// is a value matters, not the contents of its file.
-  static func prepare(_ reader: StoreReader) throws {
-    try reader.connection.run { db in
-      db.add(
-        function: DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { $0[0] })
-    }
-  }
 
   init(
     step: RowStep, before: MigrationProgram?, survey: StoreSurvey, looksAtAll: Bool,

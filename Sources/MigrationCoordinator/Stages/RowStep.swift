@@ -96,6 +96,21 @@ package struct RowStep: Sendable {
     }
   }
 
+  /// The program of steps that run over the data at once; nil where there is none.
+  static func composed(_ steps: [RowStep]) -> MigrationProgram? {
+    steps.dropFirst().reduce(steps.first?.program) { before, step in
+      before.flatMap { composed($0, then: step) }
+    }
+  }
+
+  /// The program of what comes before and a step; of the step alone where nothing does.
+  static func composed(_ before: MigrationProgram?, then step: RowStep) -> MigrationProgram? {
+    step.program.flatMap { next in
+      guard let before else { return next }
+      return ProgramComposer(first: before, then: next, destination: step.destination).compose()
+    }
+  }
+
   /// Whether expressions or policies compute values, which takes source objects of this very step.
   var isComputed: Bool { calls.map { !$0.isEmpty } ?? false }
 }

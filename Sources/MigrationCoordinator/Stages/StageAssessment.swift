@@ -23,6 +23,9 @@ package struct StageAssessment: Sendable {
   let joinChoices: [JoinContinuation.Choice]
   /// The losses that are known before policies run.
   package let losses: [Loss]
+  /// External files without which the stage cannot be made, and what objects that are made one by
+  /// one demand of rows.
+  private let found: [Refusal]
 
   /// Assesses a stage against the store that it begins with; writes nothing.
   ///
@@ -33,12 +36,15 @@ package struct StageAssessment: Sendable {
     self.survey = survey
     let scansAll = scansAll || request.sourceCheck == .full
     let search = DefectSearch(survey: survey)
+    let files = try ExternalFileSearch(survey: survey, stage: stage).obstacles(
+      scansAll: StrayRows(survey: survey, scansAll: scansAll).scans)
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     switch stage.work {
     case .rows(let steps):
       let assessment = try Assessment(
         survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep)
       kind = .rows(assessment)
+      found = files
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
       losses =
@@ -52,6 +58,8 @@ package struct StageAssessment: Sendable {
       destination = made.withHistory(of: survey.schema)
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination)
       kind = .objects(counted)
+      found =
+        try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) } + files
       losses =
         try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
@@ -86,10 +94,11 @@ package struct StageAssessment: Sendable {
   ///
   /// - Throws: `MigrationError.impossible` or `stepImpossible`.
   package func requirePossible(store: FilePath, accepting decision: LossDecision) throws {
-    guard case .rows(let assessment) = kind, !assessment.refusals.isEmpty else { return }
+    let refusals = (rows?.refusals ?? []) + found
+    guard !refusals.isEmpty else { return }
     let losses = decision.decide(losses, keepsNothing: false).refusal?.refused ?? []
-    let all = assessment.refusals + losses.map(\.refusal)
-    guard assessment.steps.count > 1, let step = assessment.refusedStep?.step else {
+    let all = refusals + losses.map(\.refusal)
+    guard let rows, rows.steps.count > 1, let step = rows.refusedStep?.step else {
       throw MigrationError.impossible(store: store, all)
     }
     throw MigrationError.stepImpossible(

@@ -38,7 +38,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 2
+    static let formatVersion = 3
 
     var fingerprint: SourceFingerprint
     /// The version checksums and mapping models up to the end of the stage.
@@ -47,6 +47,8 @@ struct StageSequence {
     var losses: [Loss]
     var accounts: [StageAccounts]
     var missingExternalFiles: [String]
+    /// What was wrong with the stage's store for the next one, and was mended in it.
+    var mended: [Defect]
     /// The `Checksum` of the stage's store.
     var storeChecksum: UInt64
   }
@@ -71,6 +73,7 @@ struct StageSequence {
     report.accounts = done.flatMap(\.accounts) + report.accounts
     for index in report.accounts.indices { report.accounts[index].stage = index + 1 }
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
+    report.defects = done.flatMap(\.mended)
     report.extraTables = survey.differences.extraTables
     report.resumed = report.resumed || wasResumed
     last.report = report
@@ -125,6 +128,7 @@ struct StageSequence {
     try files.bring(from: own.store, to: destination, into: &brought)
     // A marker that a later run takes up must not stand for two states.
     if number == 1 { try survey.access.requireOneState(missing: brought.missing) }
+    let mended = try mend(result, of: destination, forStage: number + 1)
     try Files.syncFile(result)
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)
@@ -132,7 +136,8 @@ struct StageSequence {
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts,
-      missingExternalFiles: brought.missing, storeChecksum: try Checksum.of(file: destination))
+      missingExternalFiles: brought.missing, mended: mended,
+      storeChecksum: try Checksum.of(file: destination))
     try Files.writeFileAtomically(
       VersionedFile(marker).sealed(), to: paths.stageMarker(number))
     try WorkFolder(path: paths.stage(number: number).work).remove()
@@ -183,8 +188,28 @@ struct StageSequence {
     }
   }
 
-  private func survey(of store: FilePath, stage: Stage) throws -> StoreSurvey {
-    let access = try SourceAccess.open(store) { FilePath("\(store)-copy") }
+  /// Mends the store of a stage as the request says, for the stage that begins with it; what it
+  /// mended.
+  ///
+  /// It is nobody else's, so no copy is made.
+  private func mend(
+    _ result: FilePath, of store: FilePath, forStage number: Int
+  ) throws -> [Defect] {
+    guard request.defectChoices.mends else { return [] }
+    let stage = stages[number - 1]
+    let survey = try survey(of: store, at: result, stage: stage)
+    let mending = DefectMending(
+      survey: survey, choices: request.defectChoices, stage: stage, number: number)
+    let deeds = try mending.deeds()
+    survey.access.release()
+    return deeds.isEmpty ? [] : try mending.mend(result, by: deeds)
+  }
+
+  /// The contents of a stage's store, which may not have its name yet.
+  private func survey(
+    of store: FilePath, at path: FilePath? = nil, stage: Stage
+  ) throws -> StoreSurvey {
+    let access = try SourceAccess.open(path ?? store) { FilePath("\(store)-copy") }
     let reader = try StoreReader(immutable: access.readable)
     return try StoreSurvey(
       store: store, access: access, reader: reader, metadata: try reader.metadata(),

@@ -23,6 +23,8 @@ struct ConditionChecker {
 
   /// Rows in groups that agree in some expressions.
   struct Groups {
+    /// The table of the store.
+    var table: String
     /// The table, aliased as `s`.
     var from: String
     var test: String
@@ -107,10 +109,13 @@ struct ConditionChecker {
     return .rows(place.isOf(test))
   }
 
-  /// The column of the store itself with an attribute's values; nil where it has no objects.
-  func columnName(ofAttribute attribute: String, entity: String) -> String? {
+  /// The column of the store itself from which an attribute's values are made; nil where there are
+  /// no objects, or where they are not made of one column.
+  func sourceColumn(ofAttribute attribute: String, entity: String) -> String? {
     place(name: entity).flatMap { place in
-      column(place: place) { .attribute(entity: $0, name: attribute) }
+      column(place: place) { .attribute(entity: $0, name: attribute) }.flatMap {
+        place.rows.sourceColumn(of: $0, in: place.number)
+      }
     }
   }
 
@@ -151,7 +156,10 @@ struct ConditionChecker {
     let family = place.rows.isOf(numbers(inFamilyOf: condition.destinationEntity))
     let present = columns.map { "\($0) IS NOT NULL" } + [family]
     return .groups(
-      Groups(from: place.rows.from, test: present.joined(separator: " AND "), by: columns))
+      Groups(
+        table: place.rows.sourceTable, from: place.rows.from,
+        test: present.joined(separator: " AND "),
+        by: columns))
   }
 
   /// An SQL expression for the value that a column will have in the destination.
@@ -182,7 +190,7 @@ struct ConditionChecker {
     let column = place.rows.value(column: name, of: place.number)
     return .groups(
       Groups(
-        from: place.rows.from,
+        table: place.rows.sourceTable, from: place.rows.from,
         test: "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", by: [column]))
   }
 

@@ -1,3 +1,4 @@
+import GRDB
 import ObjectModel
 import RowPrograms
 import Schema
@@ -18,7 +19,8 @@ struct RowView {
   struct Rows {
     /// The table of the store, aliased as `s`.
     let from: String
-    fileprivate let sourceTable: String
+    /// Its name.
+    let sourceTable: String
     fileprivate let program: TableProgram?
 
     /// The number that an entity has in the table of the store, nil if it has no rows there.
@@ -31,6 +33,16 @@ struct RowView {
     func value(column: String, of number: EntityNumber?) -> String {
       guard let program else { return "s.\(SQL.identifier(name: column))" }
       return program.expression(of: column, entity: number?.rawValue, schema: "main") ?? "NULL"
+    }
+
+    /// The column of the store itself from which a column's value in rows of an entity is made; nil
+    /// where it is made of none, or of several.
+    func sourceColumn(of column: String, in number: EntityNumber) -> String? {
+      guard let program else { return column }
+      guard let place = program.entities.firstIndex(where: { $0.destination == number.rawValue }),
+        let made = program.columns.first(where: { $0.name == column })
+      else { return nil }
+      return made.operations[place].sourceColumn
     }
 
     /// An SQL test for rows of any of the entities.
@@ -59,6 +71,12 @@ struct RowView {
     return (rows, table, number)
   }
 
+  /// Registers a function that programs call for external binary data; in counts only whether there
+  /// is a value matters, not the contents of its file.
+  static func prepare(_ db: Database) {
+    db.add(function: DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { $0[0] })
+  }
+
   /// How many rows an entity has, without its subentities.
   func count(rows: Rows, number: EntityNumber) -> Int64 {
     guard let own = rows.number(number) else { return 0 }
@@ -70,6 +88,19 @@ struct RowView {
     guard let program else { return "SELECT count(*) FROM \(SQL.identifier(name: table.name))" }
     return program.joins.first { $0.destinationTable == table.name }.map {
       "SELECT count(*) FROM (\($0.query(in: .all, schema: "main")))"
+    }
+  }
+}
+
+extension ColumnOperation {
+  /// The column that an attribute's value comes from.
+  fileprivate var sourceColumn: String? {
+    switch self {
+    case .copy(let column, _), .convert(let column, _, _), .addExternalTag(let column, _),
+      .removeExternalTag(let column, _):
+      column
+    case .then(let first, _): first.sourceColumn
+    default: nil
     }
   }
 }

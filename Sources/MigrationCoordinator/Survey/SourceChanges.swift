@@ -65,6 +65,6 @@ extension StoreError {
 
 extension Refusal {
   fileprivate var isMissingFile: Bool {
-    if case .externalFileMissing(_) = reason { true } else { false }
+    if case .externalFiles(_, _, _, _) = reason { true } else { false }
   }
 }

@@ -1,0 +1,59 @@
+import Mapping
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import Survey
+
+/// What a step demands of the rows of a store, and what asks whether they meet it.
+struct StageDemands {
+  /// What the rows have to satisfy, the store's own constraints included.
+  var conditions: [Condition]
+  /// What the rows lose if they have it.
+  var possibleLosses: [PossibleLoss]
+  var checker: ConditionChecker
+
+  /// Those of each step of a stage; of objects that are made one by one as far as rows tell them.
+  static func all(of stage: Stage, in survey: StoreSurvey) throws -> [StageDemands] {
+    switch stage.work {
+    case .rows(let steps):
+      return steps.indices.map { index in
+        let step = steps[index]
+        return StageDemands(
+          conditions: step.conditions + step.keptConstraints,
+          possibleLosses: step.possibleLosses,
+          checker: ConditionChecker(
+            view: RowView(
+              model: step.source.model, schema: step.source,
+              program: RowStep.composed(Array(steps[..<index])), counts: survey.rowCounts),
+            destination: step.destination, mapping: step.mapping, reader: survey.reader))
+      }
+    case .objects(let step):
+      let demands = PlainDemands(
+        models: step.mappings.map(\.mapping), source: survey.model,
+        destination: step.destination.model)
+      let view = RowView(
+        model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
+      return [
+        StageDemands(
+          conditions: demands.conditions, possibleLosses: demands.conversions,
+          checker: ConditionChecker(
+            view: view, destination: try StoreSchema(step.destination.model),
+            mapping: demands.mapping, reader: survey.reader))
+      ]
+    }
+  }
+
+  /// The conditions that rows of the store break.
+  func refusals(in survey: StoreSurvey) throws -> [Refusal] {
+    let questions = conditions.compactMap { condition in
+      checker.question(condition: condition).map { (condition, $0) }
+    }
+    var counter = RowCounter(survey.reader)
+    for case (_, .rows(let rows)) in questions { counter.ask(rows) }
+    try counter.run()
+    return try questions.compactMap {
+      try checker.refusal(condition: $0, question: $1, counter: counter)
+    }
+  }
+}
