@@ -29,6 +29,25 @@ package enum ExternalDataFolder {
     try Files.removeDirectory(support)
   }
 
+  /// The `Checksum` of the names and bytes of all files in a support folder.
+  ///
+  /// - Throws: `SystemCallError` where something there is no regular file, or cannot be read.
+  package static func checksum(support: FilePath) throws -> UInt64 {
+    let data = files(support: support)
+    guard try Files.fileStatusIfPresent(data, followLinks: false) != nil else { return 0 }
+    var sum: UInt64 = 1
+    for name in try Files.listDirectory(data) {
+      let path = data.appending(name)
+      // Opening a pipe would wait for whoever writes to it.
+      guard try Files.fileStatus(path, followLinks: false).kind == .file else {
+        throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      }
+      let bytes = try Checksum.of(file: path)
+      sum = Array("\(name) \(bytes)\n".utf8).withUnsafeBytes { Checksum.of($0, seed: sum) }
+    }
+    return sum
+  }
+
   /// Opens the file that an external value names, beside the store that the support folder belongs
   /// to; nil where there is none.
   ///

@@ -152,7 +152,8 @@ import Testing
 /// Stages whose stores are complete are kept, unless another version made them.
 @Suite(.scratchFolder) struct StageFormatVersionTests {
   private static func version(_ attributes: [String]) throws -> ManagedObjectModel {
-    try ManagedObjectModel(Entity("Note", attributes.map { .optional($0) }))
+    try ManagedObjectModel(
+      Entity("Note", attributes.map { .optional($0) } + [.external("photo")]))
   }
 
   /// A migration over two versions with a store for each, interrupted in the second.
@@ -197,6 +198,27 @@ import Testing
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])
   }
+
+  @Test(arguments: [false, true])
+  func `a stage whose external files changed since is made again`(isGone: Bool) async throws {
+    let (given, request) = try await interrupted()
+    let store = MigrationPaths(destination: given.store).stage(number: 1).destination
+    let data = ExternalDataFolder.files(support: MigrationPaths.support(of: store))
+    let name = try #require(try Files.listDirectory(data).first)
+    let own = ExternalDataFolder.files(support: MigrationPaths.support(of: given.store))
+    let bytes = try given.bytes(own.appending(name))
+    if isGone {
+      try Files.remove(data.appending(name))
+    } else {
+      try Files.writeFileAtomically([bytes[0] ^ 1] + bytes.dropFirst(), to: data.appending(name))
+    }
+    let second = FaultyLauncher { _, _ in nil }
+    let report = try await given.run(request, second)
+    #expect(second.starts.count == 2)
+    #expect(!report.resumed && report.missingExternalFiles == [])
+    #expect(try given.bytes(own.appending(name)) == bytes)
+  }
+
   @Test func `a stage whose store changed since is made again`() async throws {
     let (given, request) = try await interrupted()
     let store = MigrationPaths(destination: given.store).stage(number: 1).destination

@@ -3,10 +3,11 @@
 
 usage: damaged_leftovers.py --godwit P [--seeds 1-40] [--engine E] [--only FILE] [--sentences]
 
-Plan, manifests, shards, claims, the result under assembly and whatever else lies in the work folder
-is damaged, cut, emptied, removed or exchanged with a file of another run. The same command then
-ends with a result that has every row and is sound, or with a refusal that says which file is at
-fault. The tool must be a debug build, which can be killed at a fault point.
+Plan, manifests, shards, claims, the result under assembly, the store between two stages with its
+external files and whatever else lies in the work folder is damaged, cut, emptied, removed or
+exchanged with a file of another run. The same command then ends with a result that has every row
+and every external value and is sound, or with a refusal that says which file is at fault. The tool
+must be a debug build, which can be killed at a fault point.
 """
 import os
 import random
@@ -20,9 +21,14 @@ from mutant_stores import Ground
 from mutants import lost
 from odd_files import json_mutant, text_mutant
 from run import Tool, judge_mutants, parser, seeds
+from swap_faults import canonical, digest, external_names, support
 
 POINTS = ("coordinator:migrating", "coordinator:assembled")
-OPTIONS = {"sql": ("--range-rows", "60"), "pages": ("--range-rows", "700")}
+STAGES = "stages"
+STAGE_POINT = "coordinator:stage-done"
+OPTIONS = {"sql": ("--engine", "sql", "--range-rows", "60"),
+           "pages": ("--engine", "pages", "--range-rows", "700"),
+           STAGES: ("--progressive", "--stepwise")}
 
 
 class Run:
@@ -37,27 +43,56 @@ class Run:
         os.makedirs(folder)
         with open(self.store, "wb") as file:
             file.write(ground.data)
-        self.command = ["migrate", self.store, "--to", ground.target, "--models", ground.source,
-                        "--infer-only", "--engine", engine, "--output", self.result,
-                        "--no-record", *OPTIONS[engine]]
+        self.is_staged = engine == STAGES
+        if self.is_staged:
+            shutil.copytree(support(ground.store), support(self.store))
+        target = ground.bundle if self.is_staged else ground.target
+        self.command = ["migrate", self.store, "--to", target, "--models", ground.source,
+                        "--infer-only", "--output", self.result, "--no-record", *OPTIONS[engine]]
         self.work, self.kept = self.result + ".godwit", os.path.join(folder, "kept")
         self.other = os.path.join(folder, "other")
+        if self.is_staged:
+            tool.run(*self.command)
+            self.expected = self.made()
+            self.begin_anew()
         for place in (self.other, self.kept):
             done = Done(tool, self.command, {"GODWIT_FAULT": point})
             if done.status != -9:
                 raise SystemExit(f"not killed at {point}: {done.status} {done.err}")
             os.rename(self.work, place)
 
+    def made(self):
+        """What a result is: its pages in canonical order, and the external files that it names."""
+        return canonical(self.result), {
+            name: digest(os.path.join(support(self.result), name))
+            for name in external_names(self.result)}
+
+    def lost(self):
+        """What of the source is not in the result."""
+        if not self.is_staged:
+            return lost(self.store, self.result)
+        try:
+            found = self.made()
+        except OSError as error:
+            return [f"an external value is lost: {error}"]
+        return [f"the {what} differ" for what, one, other in zip(
+            ("rows", "external files"), found, self.expected) if one != other]
+
     def begin(self):
+        self.begin_anew()
+        shutil.copytree(self.kept, self.work, symlinks=True)
+
+    def begin_anew(self):
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.rmtree(os.path.join(self.folder, ".New_SUPPORT"), ignore_errors=True)
         for name in os.listdir(self.folder):
             if name.startswith("New.sqlite") and os.path.isfile(os.path.join(self.folder, name)):
                 os.remove(os.path.join(self.folder, name))
-        shutil.copytree(self.kept, self.work, symlinks=True)
 
     def names(self):
-        return sorted(n for n in os.listdir(self.work) if not n.endswith("-lock"))
+        return sorted(os.path.relpath(os.path.join(where, n), self.work)
+                      for where, _, names in os.walk(self.work) for n in names
+                      if not n.endswith("-lock"))
 
 
 def damage(r, run, name):
@@ -104,7 +139,7 @@ def judge(run, seed, only):
     done = Done(run.tool, run.command)
     found = done.faults()
     if done.status == 0:
-        found += [f"status 0: {line}" for line in lost(run.store, run.result)]
+        found += [f"status 0: {line}" for line in run.lost()]
         if os.path.exists(run.work):
             found.append(f"left {os.listdir(run.work)}")
     elif ".godwit" not in done.err and "New.sqlite" not in done.err:
@@ -118,7 +153,8 @@ def judge(run, seed, only):
 def main():
     p = parser(__doc__, needs_corpus=False)
     p.add_argument("--seeds", default="1-40")
-    p.add_argument("--engine", default="sql,pages", help="the engines, with commas")
+    p.add_argument("--engine", default=f"sql,pages,{STAGES}",
+                   help="the engines, with commas; stages: between two of them")
     p.add_argument("--only", default="", help="files with this in their names")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
@@ -141,7 +177,8 @@ def main():
         engine, name, status, text = end
         return f"{engine} {name} {status} {text.strip()}"
 
-    cases = [(seed, engine, POINTS[seed % 2]) for seed in seeds(options.seeds)
+    cases = [(seed, engine, STAGE_POINT if engine == STAGES else POINTS[seed % 2])
+             for seed in seeds(options.seeds)
              for engine in options.engine.split(",")]
     judge_mutants(options, base, cases, one, sentence)
 

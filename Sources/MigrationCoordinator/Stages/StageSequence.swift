@@ -51,6 +51,8 @@ struct StageSequence {
     var mended: [Defect]
     /// The `Checksum` of the stage's store.
     var storeChecksum: UInt64
+    /// The same of the names and bytes of its external files.
+    var externalChecksum: UInt64
   }
 
   /// Makes the result of the last stage, which stays in the work folder.
@@ -137,7 +139,9 @@ struct StageSequence {
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts,
       missingExternalFiles: brought.missing, mended: mended,
-      storeChecksum: try Checksum.of(file: destination))
+      storeChecksum: try Checksum.of(file: destination),
+      externalChecksum: try ExternalDataFolder.checksum(
+        support: MigrationPaths.support(of: destination)))
     try Files.writeFileAtomically(
       VersionedFile(marker).sealed(), to: paths.stageMarker(number))
     try WorkFolder(path: paths.stage(number: number).work).remove()
@@ -240,7 +244,10 @@ struct StageSequence {
     // Only the last one's store is still needed.
     let store = paths.stage(number: found.count).destination
     guard let last = found.last, try Files.fileStatusIfPresent(store)?.kind == .file,
-      try Checksum.of(file: store) == last.storeChecksum
+      try Checksum.of(file: store) == last.storeChecksum,
+      // What cannot be read is not as it was written.
+      (try? ExternalDataFolder.checksum(support: MigrationPaths.support(of: store)))
+        == last.externalChecksum
     else { return [] }
     return found
   }
