@@ -11,14 +11,17 @@ OTHER = 990000000  # no object has such a key
 
 def version(number):
     """Version 2 has another entity before all others, so that numbers change; it converts three
-    attributes, makes one unique and one mandatory."""
+    attributes, makes one unique and one mandatory, and has one back out of its files."""
     later = number > 1
     unique = ('<uniquenessConstraints><uniquenessConstraint><constraint value="code"/>'
               '</uniquenessConstraint></uniquenessConstraints>') if later else ""
     title = ('<attribute name="title" attributeType="String"/>' if later
              else attribute("title", "String"))
+    kept = ('<attribute name="{}" optional="YES" attributeType="Binary" '
+            'allowsExternalBinaryDataStorage="YES"/>')
     thing = entity(
         "Thing", attribute("code", "String"), title,
+        attribute("photo", "Binary") if later else kept.format("photo"), kept.format("scan"),
         attribute("size", "Double" if later else "Integer 64"),
         attribute("level", "Integer 16" if later else "Integer 32"),
         attribute("rate", "Integer 32" if later else "Double"),
@@ -77,7 +80,8 @@ class Ground:
         for place, key in enumerate(things):
             owner, number = parties[place % len(parties)]
             db.execute(
-                f"update ZTHING set ZCODE = ?, ZTITLE = ?, ZSIZE = ?, ZLEVEL = ?, ZRATE = ?, "
+                "update ZTHING set ZPHOTO = x'0107', ZSCAN = x'0107', "
+                f"ZCODE = ?, ZTITLE = ?, ZSIZE = ?, ZLEVEL = ?, ZRATE = ?, "
                 f"ZRANK = 1, ZGROWN = 2, ZOWNER = ?, {self.beside} = ?, Z_FOK_OWNER = ?, "
                 "ZMAKER = ?, ZTWIN = null, ZTWINOF = null where Z_PK = ?",
                 (f"code {key}", f"title {key}", key, key % 30000, float(key), owner, number,
@@ -111,7 +115,8 @@ class Kind:
     @property
     def by_objects(self):
         """Whether objects made one by one tell it in the same words."""
-        return self.name not in ("mandatory and nil", "mandatory before, and nil")
+        return self.name not in ("mandatory and nil", "mandatory before, and nil",
+                                 "missing files whose names go on")
 
 
 def update(text):
@@ -125,6 +130,13 @@ def duplicates(ground, db, keys):
     for key in keys:
         db.execute("update ZTHING set ZCODE = (select o.ZCODE from ZTHING o where o.Z_PK = ?) "
                    "where Z_PK = ?", (key - 1, key))
+
+
+def missing_files(column):
+    """Values in files that nobody has."""
+    return lambda ground, db, keys: db.executemany(
+        f"update ZTHING set {column} = ? where Z_PK = ?",
+        [(b"\2" + b"%08d-0000-4000-8000-000000000000\0" % k, k) for k in keys])
 
 
 def pairs(ground, db, keys):
@@ -163,12 +175,16 @@ KINDS = [
     Kind("order without a place", update("Z_FOK_OWNER = null"), "Thing.owner", "kept"),
     Kind("text as a place", update("Z_FOK_OWNER = 'x'"), "Thing.owner", "kept"),
     Kind("mandatory before, and nil", update("ZRANK = null"), "Thing.rank", "kept"),
+    Kind("missing files", missing_files("ZPHOTO"), "Thing.photo", "refused",
+         ("--on-value", "null"), "ZPHOTO is null"),
+    Kind("missing files whose names go on", missing_files("ZSCAN"), "Thing.scan", "kept"),
 ]
 
 # What is tried in large stores too, and what it takes to have it told there.
 LARGE = {
     "unknown entity number": (), "text entity number": (), "text in reals": (),
     "text in numbers that only grow": (), "dangling": (), "dangling pairs": (),
+    "missing files": (),
     "one-sided": ("--check-source", "full"), "text as a place": ("--check-source", "full"),
     "mandatory before, and nil": ("--check-source", "full"),
 }
