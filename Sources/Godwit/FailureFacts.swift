@@ -50,8 +50,9 @@ struct FailureFacts {
   private mutating func take(_ error: MigrationError) {
     switch error {
     case .sourceModelMissing(let store, _, _): (kind, file) = (.sourceModelMissing, store)
-    case .unsupported(let store, let features):
-      (kind, file, reasons) = (.storeUnsupported, store, features.map { .init($0) })
+    case .unsupported(let store, let features, let extras):
+      (kind, file) = (.storeUnsupported, store)
+      reasons = features.map { .init($0) } + extras.map { .init($0) }
     case .impossible(let store, let found), .stepImpossible(let store, _, _, let found):
       (kind, file, reasons) = (.notMigratable, store, found.map { .init($0) })
     case .routeMissing(let store, let gaps, _, _):
@@ -112,6 +113,12 @@ extension MigrationFailure.Reason {
       case .cloudKitMirroring: .cloudKitMirroring
       }
     self.init(cause: .unsupported(known), description: feature.sentence)
+  }
+
+  init(_ extra: ExtraEntry) {
+    self.init(
+      cause: .unsupported(.extraTables), count: extra.rows > 0 ? extra.rows : nil,
+      description: extra.sentence)
   }
 
   init(_ loss: StoreMigration.Loss) {

@@ -64,6 +64,8 @@ extension MigrationFailure {
       case derivedAttributeTriggers
       /// The tables of CloudKit mirroring.
       case cloudKitMirroring
+      /// A table with rows, a view or a trigger that the model knows nothing of.
+      case extraTables
     }
 
     /// What prevents the migration.

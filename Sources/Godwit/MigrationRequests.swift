@@ -21,6 +21,7 @@ extension StoreMigration {
     request.verifiesFully = verification == .full
     request.sourceCheck = Survey.SourceCheck(rawValue: sourceCheck.rawValue) ?? .quick
     request.salvages = salvagesDamaged
+    request.extraTables = .init(rawValue: extraTables.rawValue) ?? .refuse
     request.history = .init(rawValue: history.rawValue) ?? .keep
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent

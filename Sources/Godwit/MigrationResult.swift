@@ -63,6 +63,8 @@ extension StoreMigration {
     public var missingExternalFiles: [String] { core.missingExternalFiles }
     /// Tables of the source that do not belong to its model, and were not migrated.
     public var extraTables: [String] { core.extraTables }
+    /// Tables that do not belong to the model and were copied as they are.
+    public var keptTables: [String] { core.keptTables }
     /// Seconds spent in each phase, by its name.
     public var seconds: [String: Double] { core.seconds }
     /// The peak private memory of the coordinator, in bytes.

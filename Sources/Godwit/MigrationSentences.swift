@@ -10,8 +10,10 @@ extension MigrationFailure {
     case .sourceModelMissing(let store, let searched, let unreadable):
       self.init(sourceModelOf: store, searched: searched, unreadable: unreadable)
     case .joinTableUnknown(let text): self.init(joinTable: text)
-    case .unsupported(let store, let features):
-      self.init(.impossible, features.map { "\(store) \($0.sentence)" })
+    case .unsupported(let store, let features, let extras):
+      self.init(
+        .impossible,
+        (features.map(\.sentence) + extras.map(\.sentence)).map { "\(store) \($0)" })
     case .impossible(let store, let refusals):
       self.init(what: "\(store) cannot be migrated", refusals: refusals)
     case .stepImpossible(let store, let from, let to, let refusals):
@@ -151,6 +153,31 @@ extension UnsupportedFeature {
       "has derived attributes with triggers, which this version cannot keep: it is refused."
     case .cloudKitMirroring:
       "is mirrored with CloudKit, whose tables this version cannot carry over: it is refused."
+    }
+  }
+}
+
+extension ExtraEntry {
+  /// The rest of a sentence that begins with the store.
+  package var sentence: String {
+    switch kind {
+    case .table:
+      if let numberColumn {
+        "has the table \(name) with \(rows) rows, which is none of the model's and may hold entity "
+          + "numbers in \(numberColumn): say --extra-tables drop to leave it behind."
+      } else {
+        "has the table \(name) with \(rows) rows, which is none of the model's: say --extra-tables "
+          + "keep to copy it as it is, or drop to leave it behind."
+      }
+    case .virtualTable:
+      "has the virtual table \(name), which cannot be carried over: say --extra-tables drop to "
+        + "leave it behind."
+    case .view:
+      "has the view \(name), which is none of the model's: say --extra-tables drop to leave it "
+        + "behind."
+    case .trigger:
+      "has the trigger \(name), of a kind that is not known: say --extra-tables drop to leave it "
+        + "behind."
     }
   }
 }

@@ -45,6 +45,7 @@ extension MigrationReport {
       "\($0.count) references in \($0.table).\($0.column) lead to objects that are not there."
     }
     notes += missingFileNotes
+    notes += keptTables.map { "table \($0) is none of the model's and was copied as it is." }
     notes += extraTables.map { "table \($0) is none of the model's and was left behind." }
     if violations > 0 {
       notes.append("\(violations) violations of the model:")

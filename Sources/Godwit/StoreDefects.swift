@@ -40,6 +40,17 @@ extension StoreMigration {
     case drop
   }
 
+  /// What becomes of tables with rows that the model knows nothing of, and of unknown views and
+  /// triggers.
+  public enum ExtraTableChoice: String, Hashable, Sendable, CaseIterable {
+    /// A store that has any is refused.
+    case refuse
+    /// Tables are copied as they are; views, triggers and virtual tables are refused.
+    case keep
+    /// They are left behind.
+    case drop
+  }
+
   /// Something that is wrong with rows of a store, and what becomes of it.
   public struct Defect: Hashable, Sendable, Codable, CustomStringConvertible {
     /// What is wrong.

@@ -66,6 +66,8 @@ public struct StoreMigration: Sendable {
   public var danglingReferences = DanglingChoice.keep
   /// What is done about values that the new type has no equal for.
   public var unfitValues = ValueChoice.fail
+  /// What becomes of tables with rows that the model knows nothing of.
+  public var extraTables = ExtraTableChoice.refuse
   /// What becomes of persistent history.
   public var history = HistoryChoice.keep
   /// Whether the old store is removed once the new one has replaced it.

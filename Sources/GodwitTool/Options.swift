@@ -163,6 +163,12 @@ struct LossOptions: ParsableArguments {
       valueName: "choice"))
   var history = StoreMigration.HistoryChoice.keep
 
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of tables with rows that the model knows nothing of: refuse, keep or drop; with "
+        + "drop, unknown views and triggers go too.", valueName: "choice"))
+  var extraTables = StoreMigration.ExtraTableChoice.refuse
+
   @Flag(
     help: "Take what can be read of a damaged store, and list what is lost.")
   var salvage = false
@@ -256,6 +262,7 @@ extension StoreMigration {
     danglingReferences = loss.onDangling
     unfitValues = loss.onValue
     history = loss.history
+    extraTables = loss.extraTables
     policies = GodwitTool.policies
   }
 
@@ -270,6 +277,7 @@ extension StoreMigration.DuplicateChoice: ExpressibleByArgument {}
 extension StoreMigration.DanglingChoice: ExpressibleByArgument {}
 extension StoreMigration.ValueChoice: ExpressibleByArgument {}
 extension StoreMigration.HistoryChoice: ExpressibleByArgument {}
+extension StoreMigration.ExtraTableChoice: ExpressibleByArgument {}
 extension JournalMode: ExpressibleByArgument {}
 extension StoreMigration.Engine: ExpressibleByArgument {}
 extension StoreMigration.Validation: ExpressibleByArgument {}

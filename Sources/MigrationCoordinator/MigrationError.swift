@@ -16,7 +16,7 @@ package enum MigrationError: Error, Sendable {
   /// inverse to-many relationships of an entity with itself.
   case joinTableUnknown(String)
   /// The store has features that a migration would destroy.
-  case unsupported(store: FilePath, [UnsupportedFeature])
+  case unsupported(store: FilePath, [UnsupportedFeature], extras: [ExtraEntry] = [])
   /// The models, the mapping or the data rule the migration out.
   case impossible(store: FilePath, [Refusal])
   /// One of several steps is ruled out; the names of its versions.

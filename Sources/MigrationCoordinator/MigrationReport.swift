@@ -160,6 +160,8 @@ package struct MigrationReport: Codable, Sendable {
   package var missingExternalFiles: [String] = []
   /// Tables of the source that do not belong to its model, and were not migrated.
   package var extraTables: [String] = []
+  /// Tables of the source that do not belong to its model, and were copied as they are.
+  package var keptTables: [String] = []
   /// How many violations of the destination model's validation rules were tolerated.
   package var violations = 0
   /// The first of these violations.

@@ -19,6 +19,16 @@ package struct MigrationRequest: Sendable {
     case drop
   }
 
+  /// What becomes of tables with rows that the model knows nothing of.
+  package enum ExtraTableChoice: String, Sendable, CaseIterable {
+    /// A store with such tables, or with unknown views and triggers, is refused.
+    case refuse
+    /// The tables are copied whole; views, triggers and virtual tables are refused.
+    case keep
+    /// They are left behind, and so are views and triggers.
+    case drop
+  }
+
   /// The store to migrate.
   package var store: FilePath
   /// Bundles, versions or stores with the model to migrate to; several are merged.
@@ -53,6 +63,8 @@ package struct MigrationRequest: Sendable {
   package var salvages = false
   /// What becomes of persistent history.
   package var history = HistoryChoice.keep
+  /// What becomes of tables with rows that the model knows nothing of.
+  package var extraTables = ExtraTableChoice.refuse
   /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.
@@ -138,8 +150,25 @@ package struct MigrationRequest: Sendable {
     ]
     if salvages { options.append("salvage") }
     if history == .drop { options.append("history drop") }
+    options.append("extra tables \(extraTables.rawValue)")
     options += defectChoices.options.values.filter { !$0.isEmpty }.sorted()
     return options
+  }
+
+  /// Checks that nothing in a store is of a kind that cannot be carried over.
+  ///
+  /// - Throws: `MigrationError.unsupported` with all that is.
+  func requireSupported(_ survey: StoreSurvey) throws {
+    let extras = survey.extras.filter { entry in
+      switch extraTables {
+      case .refuse: true
+      case .keep: !entry.isCopied
+      case .drop: false
+      }
+    }
+    guard survey.unsupported.isEmpty, extras.isEmpty else {
+      throw MigrationError.unsupported(store: store, survey.unsupported, extras: extras)
+    }
   }
 
   /// The paths of the migration.

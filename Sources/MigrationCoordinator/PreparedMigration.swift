@@ -62,9 +62,7 @@ package struct PreparedMigration: Sendable {
       (route, stages) = (nil, [])
       return
     }
-    guard survey.unsupported.isEmpty else {
-      throw MigrationError.unsupported(store: request.store, survey.unsupported)
-    }
+    try request.requireSupported(survey)
     let found = try RouteFinder(request: request, target: target, survey: survey).find(
       namesVersions: request.namesVersions)
     route = found

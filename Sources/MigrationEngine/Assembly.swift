@@ -1,3 +1,4 @@
+package import GRDB
 package import Mapping
 package import ObjectModel
 package import Planning
@@ -29,6 +30,8 @@ package struct AssemblyOrder: Sendable {
   package var maxima: [String: Int64]
   /// What is written into the history tables besides their rows; nil where there are none.
   package var history: HistoryRecord?
+  /// Tables of no model that the result has besides.
+  package var extras: ExtraTables?
   /// Whether the result is to be in WAL mode.
   package var usesWAL: Bool
   /// The memory that all processes may use together, in bytes.
@@ -61,6 +64,20 @@ package struct AssemblyOrder: Sendable {
     logsSQL = stage.logsSQL
     remakesIndexes = stage.remakesIndexes
     textEncoding = stage.survey.header.textEncoding
+  }
+
+  /// Whether the result has more than rows, indexes, keys and metadata.
+  package var isFurnished: Bool { history != nil || extras?.names.isEmpty == false }
+
+  /// Writes what the result has besides rows, indexes, keys and metadata.
+  package func furnish(_ db: Database) throws {
+    try history?.write(in: db)
+    do {
+      try extras?.copy(into: db)
+    } catch let error as ExtraTables.RowsDiffer {
+      throw AssemblyError.rowsDiffer(
+        table: error.table, expected: error.expected, found: error.found)
+    }
   }
 
   /// The tables of the schema that have pieces, each with its places in key order.

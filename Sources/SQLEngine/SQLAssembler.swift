@@ -37,7 +37,7 @@ package struct SQLAssembler {
       try StoreWriter.createIndexes(order.schema, in: db) { _ in try progress(.stepDone) }
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
-      try order.history?.write(in: db)
+      try order.furnish(db)
       try progress(.verifying)
       try check(order, db: db)
     }

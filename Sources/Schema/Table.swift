@@ -79,16 +79,20 @@ package struct JoinTable: Hashable, Codable, Sendable {
 
 /// Quoting for SQL text.
 package enum SQL {
-  /// The name as SQL spells it: bare where that is safe, else quoted.
+  /// The name as SQL spells it: bare where it is one of Core Data's and safe, else quoted, since it
+  /// may be a word of SQL.
   package static func identifier(name: String) -> String {
     let isPlain =
       name.utf8.allSatisfy {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
           || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
           || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "_")
-      } && name.utf8.first.map { $0 > UInt8(ascii: "9") } == true
+      } && (name.hasPrefix("Z") || others.contains { name.hasPrefix($0) })
     return isPlain ? name : quoted(name: name)
   }
+
+  /// How the names begin that Core Data gives without a `Z`, and the name of a row's number.
+  private static let others = ["ACHANGE", "ATRANSACTION", "REFLEXIVE", "rowid", "sqlite_"]
 
   /// The name in quotes, for any name: bare, those that are words of SQL would be taken for them.
   package static func quoted(name: String) -> String { "\"\(doubled("\"", in: name))\"" }

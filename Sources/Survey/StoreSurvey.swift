@@ -31,6 +31,8 @@ package struct StoreSurvey: Sendable {
   package let maxima: [String: Int64]
   /// Persistent history; nil where the store keeps none.
   package let history: HistorySurvey?
+  /// Tables with rows, views and triggers that the model knows nothing of.
+  package let extras: [ExtraEntry]
   /// Features that forbid a migration, empty for most stores.
   package let unsupported: [UnsupportedFeature]
 
@@ -71,6 +73,7 @@ package struct StoreSurvey: Sendable {
     maxima = try Self.maxima(reader: reader, schema: schema)
     history = try schema.history.map { try HistorySurvey($0, reader: reader) }
     unsupported = try Self.unsupported(reader, catalog: catalog)
+    extras = try ExtraEntry.all(of: differences.extraTables, catalog: catalog, reader: reader)
   }
 
   /// A pass over the rows of a store of so many bytes is not worth saving.

@@ -56,6 +56,25 @@ extension VerificationRun {
     }
   }
 
+  /// Compares tables of no model that both stores have.
+  func compareKeptTables(besides schema: StoreSchema) throws {
+    let before = try RawCatalog(old)
+    let kinds = try CopyKinds(model: nil, catalog: before)
+    let known = schema.keyedTables.map(\.name) + schema.joinTables.map(\.name)
+    for name in try keptTables().subtracting(known).sorted() {
+      try judge(name) { try compareTable(name, before: before, kinds: kinds) }
+    }
+  }
+
+  /// Tables of no model that the new store has just as the old one.
+  func keptTables() throws -> Set<String> {
+    let before = try RawCatalog(old)
+    let names = before.entries(type: "table").filter { entry in
+      catalog.entries(type: "table").contains { $0.name == entry.name && $0.sql == entry.sql }
+    }.map(\.name)
+    return Set(names.filter { !$0.hasPrefix("Z_") && !$0.hasPrefix("sqlite_") })
+  }
+
   private func compareTable(_ name: String, before: RawCatalog, kinds: CopyKinds) throws {
     let columns = (before.columns[name] ?? []).filter { catalog.hasColumn($0.name, in: name) }
     let keys = columns.filter { $0.keyPlace > 0 }.sorted { $0.keyPlace < $1.keyPlace }

@@ -47,7 +47,8 @@ extension VerificationRun {
     }
     let known = Set(
       reading.source.keyedTables.map(\.name) + reading.source.joinTables.map(\.name)
-        + Self.ownTables.keys)
+        + Self.ownTables.keys
+    ).union(try keptTables())
     for (name, _) in try RawCatalog(source).columns.sorted(by: { $0.key < $1.key })
     where !known.contains(name) && !name.hasPrefix("sqlite_") {
       let count =

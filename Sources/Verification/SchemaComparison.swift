@@ -37,10 +37,11 @@ extension VerificationRun {
     }
     let missing = found.missing + Self.ownTables.keys.filter { !catalog.hasTable($0) }
     for name in missing.sorted() { note(.init(.tableMissing, table: name)) }
+    let kept = try keptTables()
     for entry in catalog.entries(type: "table") {
       if let columns = wanted[entry.name] {
         compareForm(entry, wanted: columns)
-      } else {
+      } else if !kept.contains(entry.name) {
         note(.init(.tableExtra, table: entry.name))
       }
     }
@@ -126,6 +127,17 @@ extension VerificationRun {
       try compareForm(index, entry: entry)
     }
     let joins = Set(found.joins.map(\.found.name))
+    let known = Set((found.schema.keyedTables.map(\.name)) + joins)
+    let kept = try keptTables().subtracting(known)
+    let before = try RawCatalog(old).entries(type: "index")
+    for entry in before where kept.contains(entry.table) {
+      let other = left.removeValue(forKey: entry.name)
+      guard other?.sql != entry.sql || other?.table != entry.table else { continue }
+      note(
+        .init(
+          other == nil ? .indexMissing : .indexForm, table: entry.table, column: entry.name,
+          expected: entry.sql, actual: other?.sql))
+    }
     for entry in left.values.sorted(by: { $0.name < $1.name }) {
       // The primary key of a join table is an index without a statement of its own.
       if entry.sql == nil, joins.contains(entry.table),

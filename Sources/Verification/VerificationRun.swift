@@ -76,6 +76,7 @@ final class VerificationRun {
         try compareHistory(tables, from: source, to: schema)
       }
     }
+    try compareKeptTables(besides: schema)
     publish("comparing metadata", fraction: 0.9)
     try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima: maxima) }
     try judge("Z_METADATA") { try compareMetadata() }

@@ -293,7 +293,7 @@ import Testing
       #expect(try await given.run(given.request()).extraTables == ["ACHANGE"])
       return
     }
-    guard case .unsupported(_, let found)? = try await refusal(given) else {
+    guard case .unsupported(_, let found, _)? = try await refusal(given) else {
       Issue.record("\(feature) was not refused")
       return
     }

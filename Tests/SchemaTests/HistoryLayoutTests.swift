@@ -14,7 +14,8 @@ struct HistoryLayoutTests {
 
   @Test func `bits come by form, from the ancestors on, and by name`() throws {
     let model = try ManagedObjectModel(
-      Entity("Base", isAbstract: true, [.optional("zeal")], [.toOne("owner", "Base", inverse: nil)]),
+      Entity(
+        "Base", isAbstract: true, [.optional("zeal")], [.toOne("owner", "Base", inverse: nil)]),
       Entity(
         "Item", in: "Base", [.optional("b"), .optional("a")],
         [

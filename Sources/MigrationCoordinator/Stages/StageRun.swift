@@ -35,9 +35,7 @@ struct StageRun {
 
   /// Makes the result; if the engine's plan turns out not to work, once more under a restriction.
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
-    guard survey.unsupported.isEmpty else {
-      throw MigrationError.unsupported(store: request.store, survey.unsupported)
-    }
+    try request.requireSupported(survey)
     let assessment = try StageAssessment(stage: stage, survey: survey, request: request)
     try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
@@ -168,7 +166,8 @@ struct StageRun {
     report.rows = assembled.rows
     report.danglingReferences = assembled.danglingReferences
     report.omittedIndexes = assessment.destination.omissions
-    report.extraTables = survey.differences.extraTables
+    report.keptTables = keptTables
+    report.extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
     report.workOrders = results.map { .init(result: $0, plan: saved.plan) }.sorted {
       $0.number < $1.number
     }
@@ -214,6 +213,11 @@ struct StageRun {
       entry: isTold ? .init(author: author, program: "godwit", time: now) : nil)
   }
 
+  /// The tables of no model that are copied as they are.
+  private var keptTables: [String] {
+    request.extraTables == .keep ? survey.extras.filter(\.isCopied).map(\.name) : []
+  }
+
   private func assemblyOrder(
     _ input: StageInput, assessment: StageAssessment, saved: SavedPlan,
     manifests: [ShardManifest], summary: ObjectSummary?, report: inout MigrationReport
@@ -233,6 +237,7 @@ struct StageRun {
     }
     order.maxima = assessment.maxima(summary: summary)
     order.history = historyRecord(now: saved.now)
+    order.extras = ExtraTables(of: survey.access.readable, names: keptTables)
     if let mode = request.journalMode { order.usesWAL = mode == .wal }
     return order
   }

@@ -250,9 +250,9 @@ struct GraftAssembler {
         && !isChecked(check, order: order, built: built.subtracting(suspects))
     }
     try progress(.verifying)
-    guard !names.isEmpty || !references.isEmpty || order.verifiesFully || order.history != nil
+    guard !names.isEmpty || !references.isEmpty || order.verifiesFully || order.isFurnished
     else { return }
-    if !names.isEmpty || order.history != nil, !isRepeatable {
+    if !names.isEmpty || order.isFurnished, !isRepeatable {
       // SQLite may take free pages that manifests list: the next run has to begin anew.
       for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
     }
@@ -268,7 +268,7 @@ struct GraftAssembler {
         }
       }
       if order.verifiesFully { try verify(placed, db: db) }
-      try order.history?.write(in: db)
+      try order.furnish(db)
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }

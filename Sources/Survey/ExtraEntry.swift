@@ -1,0 +1,94 @@
+import GRDB
+package import Schema
+package import StoreFormat
+
+/// Something in a store's schema that its model knows nothing of.
+package struct ExtraEntry: Hashable, Codable, Sendable {
+  /// What it is.
+  package enum Kind: String, Hashable, Codable, Sendable {
+    /// A table of the app's own, with rows.
+    case table
+    /// A virtual table, whose contents are what its module says.
+    case virtualTable
+    /// A view.
+    case view
+    /// A trigger.
+    case trigger
+  }
+
+  /// What it is.
+  package var kind: Kind
+  /// Its name.
+  package var name: String
+  /// The rows of a table; 0 for anything else.
+  package var rows: Int64
+  /// The column of a table that may hold entity numbers, which a migration changes; nil for none.
+  package var numberColumn: String?
+
+  /// Whether its rows can be copied as they are.
+  package var isCopied: Bool { kind == .table && numberColumn == nil }
+
+  /// Finds what a store has besides the tables of its model: tables that hold rows, views and
+  /// triggers.
+  ///
+  /// Triggers of derived attributes are a feature of their own.
+  package static func all(
+    of tables: [String], catalog: Catalog, reader: StoreReader
+  ) throws(StoreError) -> [ExtraEntry] {
+    let entries = try reader.connection.run { db in
+      try Row.fetchAll(
+        db,
+        sql: "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'index' ORDER BY rowid"
+      ).compactMap { row -> (type: String, name: String, isVirtual: Bool)? in
+        guard let type = String.fromDatabaseValue(row[0]),
+          let name = String.fromDatabaseValue(row[1])
+        else { return nil }
+        let sql = String.fromDatabaseValue(row[2])?.uppercased() ?? ""
+        return (type, name, sql.hasPrefix("CREATE VIRTUAL"))
+      }
+    }
+    let virtual = entries.filter(\.isVirtual).map(\.name)
+    var result: [ExtraEntry] = []
+    for entry in entries {
+      switch entry.type {
+      case "view": result.append(.init(kind: .view, name: entry.name, rows: 0))
+      case "trigger" where !entry.name.hasPrefix("Z_DA_"):
+        result.append(.init(kind: .trigger, name: entry.name, rows: 0))
+      case "table" where tables.contains(entry.name):
+        if virtual.contains(where: { entry.name.hasPrefix("\($0)_") }) { continue }
+        if let found = try table(entry.name, isVirtual: entry.isVirtual, catalog, reader) {
+          result.append(found)
+        }
+      default: continue
+      }
+    }
+    return result
+  }
+
+  /// A table with rows; nil for one without, of which nothing can be lost.
+  private static func table(
+    _ name: String, isVirtual: Bool, _ catalog: Catalog, _ reader: StoreReader
+  ) throws(StoreError) -> ExtraEntry? {
+    if isVirtual {
+      // Without its module, a virtual table cannot be read; that of R-trees is always there.
+      let rows = try? reader.rowCount(of: name, by: .index)
+      return rows == 0 ? nil : .init(kind: .virtualTable, name: name, rows: rows ?? 0)
+    }
+    let rows = try reader.rowCount(of: name, by: .rows)
+    if rows == 0 { return nil }
+    var found = ExtraEntry(kind: .table, name: name, rows: rows)
+    found.numberColumn = catalog.tables[name]?.sorted().first(where: mayHoldNumbers)
+    return found
+  }
+
+  /// Whether a column is named like those in which Core Data keeps entity numbers.
+  private static func mayHoldNumbers(_ column: String) -> Bool {
+    let name = column.uppercased()
+    if name == "Z_ENT" || name.hasPrefix("ZENT") { return true }
+    return name.hasPrefix("Z") && name.dropFirst().first?.isNumber == true
+  }
+
+  private init(kind: Kind, name: String, rows: Int64) {
+    (self.kind, self.name, self.rows) = (kind, name, rows)
+  }
+}

@@ -1,0 +1,99 @@
+import GRDB
+import Planning
+import StoreFormat
+import Survey
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import MigrationCoordinator
+
+/// Migrations of stores with tables, views and triggers that no model knows of.
+@Suite(.scratchFolder) struct ExtraTableTests {
+  private func given(_ statements: String) throws -> GivenMigration {
+    let given = try GivenMigration()
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: statements) }
+    try connection.queue.close()
+    return given
+  }
+
+  private static let tables = """
+    CREATE TABLE "order" (id INTEGER PRIMARY KEY AUTOINCREMENT, note TEXT, twice AS (note || note));
+    INSERT INTO "order" (id, note) VALUES (1, 'one'), (7, 'seven'), (9, NULL);
+    DELETE FROM "order" WHERE id = 9;
+    CREATE INDEX notes ON "order" (note);
+    CREATE TABLE pairs (a, b, PRIMARY KEY (a, b)) WITHOUT ROWID;
+    INSERT INTO pairs VALUES (1, 2), ('x', x'00');
+    CREATE TABLE hidden (a);
+    INSERT INTO hidden (rowid, a) VALUES (40, 1.5);
+    CREATE TABLE empty (a);
+    """
+
+  private func refused(_ request: MigrationRequest, _ given: GivenMigration) async -> [ExtraEntry] {
+    do {
+      _ = try await given.run(request)
+      return []
+    } catch MigrationError.unsupported(_, _, let extras) {
+      return extras
+    } catch {
+      Issue.record(error)
+      return []
+    }
+  }
+
+  @Test func `all that no model knows of is refused at once`() async throws {
+    let given = try given(
+      Self.tables + """
+        CREATE VIEW seen AS SELECT * FROM pairs;
+        CREATE TRIGGER heard AFTER INSERT ON pairs BEGIN SELECT 1; END;
+        CREATE VIRTUAL TABLE place USING rtree (id, low, high);
+        INSERT INTO place VALUES (1, 2, 3);
+        """)
+    let found = await refused(given.request(), given)
+    #expect(Set(found.map(\.name)) == ["order", "pairs", "hidden", "seen", "heard", "place"])
+    #expect(found.filter { $0.kind == .table }.map(\.rows).sorted() == [1, 2, 2])
+    var request = given.request()
+    request.extraTables = .keep
+    #expect(Set(await refused(request, given).map(\.name)) == ["seen", "heard", "place"])
+    request.extraTables = .drop
+    let report = try await given.run(request)
+    #expect(Set(report.extraTables).isSuperset(of: ["order", "pairs", "hidden", "place", "empty"]))
+    #expect(report.keptTables.isEmpty)
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `tables are copied whole, with their indexes`(engine: EngineName) async throws {
+    let given = try given(Self.tables)
+    var request = given.request()
+    request.engine = engine
+    request.extraTables = .keep
+    let report = try await given.run(request)
+    #expect(Set(report.keptTables) == ["order", "pairs", "hidden"])
+    #expect(report.extraTables == ["empty"])
+    let reader = try StoreReader(immutable: given.store)
+    let found = try reader.connection.run { db in
+      try String.fetchAll(
+        db,
+        sql: """
+          SELECT group_concat(id || note || twice) FROM "order" NOT INDEXED
+          UNION ALL SELECT group_concat(hex(a) || hex(b)) FROM pairs
+          UNION ALL SELECT rowid || a FROM hidden
+          UNION ALL SELECT group_concat(name || seq) FROM sqlite_sequence
+          UNION ALL SELECT sql FROM sqlite_schema WHERE name = 'notes'
+          """)
+    }
+    #expect(
+      found == [
+        "1oneoneone,7sevensevenseven", "3132,7800", "401.5", "order9",
+        "CREATE INDEX notes ON \"order\" (note)",
+      ])
+  }
+
+  @Test func `a table that may hold entity numbers is not copied`() async throws {
+    let given = try given("CREATE TABLE own (ZENTITY INTEGER); INSERT INTO own VALUES (1)")
+    var request = given.request()
+    request.extraTables = .keep
+    #expect(await refused(request, given).map(\.numberColumn) == ["ZENTITY"])
+  }
+}
