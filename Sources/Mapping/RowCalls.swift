@@ -181,7 +181,10 @@ private struct RowCheck {
   /// Whether each object of a mapping becomes one object, nothing else becomes one of those, and no
   /// policy has a say.
   func isPlain(_ entityMapping: EntityMapping) -> Bool {
-    guard let (old, new) = ends(of: entityMapping) else { return false }
+    // Of several mapping models two mappings may have one name.
+    guard let (old, new) = ends(of: entityMapping),
+      mapping.entityMappings.count(where: { $0.name == entityMapping.name }) == 1
+    else { return false }
     return entityMapping.ownPolicyClassName == nil && entityMapping.takesAll
       && !mapping.entityMappings.contains {
         shares($0, old: old, new: new, name: entityMapping.name)
