@@ -1,5 +1,6 @@
 import Expressions
 import ObjectMigration
+import ObjectModel
 
 /// An object of the source or the destination store during a migration.
 ///
@@ -34,17 +35,33 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
   /// The names of its relationships, including inherited ones.
   public var relationshipNames: [String] { core.relationshipNames }
 
-  /// The value of an attribute.
+  /// The value of an attribute, of a composite one, or of an element of it, such as `author.id`.
   ///
   /// - Throws: if the entity has no such attribute.
   public func value(_ attribute: String) throws -> PropertyValue {
-    PropertyValue(try core.attribute(name: attribute))
+    if core.isComposite(attribute) {
+      let values = try core.composite(name: attribute)?.values()
+      return values.map { .composite($0.mapValues(PropertyValue.init)) } ?? .null
+    }
+    return PropertyValue(try core.attribute(name: attribute))
   }
 
-  /// Sets an attribute to a value of its type, or to a number if it is numeric.
+  /// Sets an attribute to a value of its type, or to a number if it is numeric; of a composite one
+  /// all elements.
   ///
   /// - Throws: for a value of another type, or if the object belongs to the source store.
   public func setValue(_ value: PropertyValue, for attribute: String) throws {
+    switch value {
+    case .composite(let elements):
+      guard !elements.values.contains(where: \.isComposite) else {
+        throw ObjectMigrationError(
+          .valueRefused(type: .composite, found: "a composite"), entity: entityName,
+          property: attribute, key: primaryKey)
+      }
+      return try core.set(attribute, elements: elements.mapValues(\.attributeValue))
+    case .null where core.isComposite(attribute): return try core.set(attribute, elements: [:])
+    default: break
+    }
     try core.set(attribute, value: value.attributeValue)
   }
 

@@ -1,5 +1,6 @@
 import Expressions
 public import Foundation
+import ObjectMigration
 
 /// The value of an attribute.
 public enum PropertyValue: Hashable, Sendable {
@@ -23,9 +24,14 @@ public enum PropertyValue: Hashable, Sendable {
   case uuid(UUID)
   /// A URI as text.
   case uri(String)
+  /// The elements of a composite attribute by their names; one that is missing has no value.
+  case composite([String: PropertyValue])
 
   /// Whether there is no value.
   public var isNull: Bool { self == .null }
+
+  /// Whether it is the value of a composite attribute.
+  var isComposite: Bool { if case .composite = self { true } else { false } }
 
   /// The text of a string, nil for any other value.
   public var stringValue: String? {
@@ -66,9 +72,10 @@ public enum PropertyValue: Hashable, Sendable {
     }
   }
 
+  /// The value of an attribute; a composite is none, and counts as no value.
   var attributeValue: AttributeValue {
     switch self {
-    case .null: .null
+    case .null, .composite: .null
     case .boolean(let flag): .boolean(flag)
     case .integer(let number): .integer(number)
     case .real(let number): .real(number)
@@ -113,6 +120,10 @@ public enum FunctionValue: Hashable, Sendable {
   init(_ value: ObjectValue) {
     switch value {
     case .scalar(let scalar): self = .value(PropertyValue(scalar))
+    case .object(let composite as CompositeValue):
+      self =
+        (try? composite.values()).map { .value(.composite($0.mapValues(PropertyValue.init))) }
+        ?? .other
     case .object(let object): self = MigrationObject(object).map { .object($0) } ?? .other
     case .collection(let collection):
       let objects = collection.members.flatMap(\.objects)
@@ -129,6 +140,8 @@ public enum FunctionValue: Hashable, Sendable {
 
   var objectValue: ObjectValue {
     switch self {
+    case .value(.composite(let elements)):
+      .object(CompositeValue(elements.mapValues(\.attributeValue)))
     case .value(let value): .scalar(value.attributeValue)
     case .values(let values):
       .collection(ValueCollection(kind: .array, members: values.map { .scalar($0.attributeValue) }))

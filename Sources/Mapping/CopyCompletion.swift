@@ -35,11 +35,12 @@ private struct CopyCompletion {
       guard let before = match.oldAttribute(for: attribute.name), isCopied(before, new: attribute)
       else { continue }
       let replaces = before.isOptional && !attribute.isOptional
-      result.attributeMappings.append(
-        PropertyMapping(
-          name: attribute.name,
-          valueExpression: .source(
-            name: before.name, replacingNull: replaces ? attribute.defaultValue : .null)))
+      var property = PropertyMapping(
+        name: attribute.name,
+        valueExpression: .source(
+          name: before.name, replacingNull: replaces ? attribute.defaultValue : .null))
+      property.readsElement = before.isElement
+      result.attributeMappings.append(property)
     }
     for relationship in match.newRelationships where !listed.contains(relationship.name) {
       guard let before = match.oldRelationship(for: relationship.name),

@@ -96,7 +96,7 @@ package enum EntityDifference: Hashable, Sendable {
     of entity: Entity, in model: ManagedObjectModel
   ) -> [String: [Fact]] {
     var result: [String: [Fact]] = [:]
-    for attribute in model.allAttributes(of: entity) where !attribute.isTransient {
+    for attribute in model.allLeafAttributes(of: entity) where !attribute.isTransient {
       result[attribute.name] = facts(of: attribute)
     }
     for relationship in model.allRelationships(of: entity) where !relationship.isTransient {

@@ -20,7 +20,9 @@ package struct ImplicitExpressions {
   /// The attribute of the same name, if the source entity has it.
   package func attribute(name: String, from entityName: String?) -> ValueExpression? {
     guard let entity = entityName.flatMap({ source.entity(name: $0) }),
-      source.allAttributes(of: entity).contains(where: { $0.name == name })
+      (source.allAttributes(of: entity) + source.allLeafAttributes(of: entity)).contains(where: {
+        $0.name == name
+      })
     else { return nil }
     return .source(name: name)
   }

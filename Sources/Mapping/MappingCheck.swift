@@ -63,7 +63,7 @@ package struct MappingCheck {
     let old = entity(side: .source, model: source)
     let new = entity(side: .destination, model: destination)
     guard mapping.ownPolicyClassName == nil, let new else { return }
-    let attributes = Set(destination.allAttributes(of: new).map(\.name))
+    let attributes = Set(destination.allLeafAttributes(of: new).map(\.name))
     let relationships = Set(destination.allRelationships(of: new).map(\.name))
     for (properties, names) in [
       (mapping.attributeMappings, attributes), (mapping.relationshipMappings, relationships),
@@ -133,12 +133,20 @@ package struct MappingCheck {
   private func missing(path: String, of entity: Entity) -> (entity: String, key: String)? {
     // An object of a relationship may be of a subentity.
     var family = [entity]
-    for key in path.split(separator: ".").map(String.init) {
+    let keys = path.split(separator: ".").map(String.init)
+    for (place, key) in keys.enumerated() {
       if key.hasPrefix("@") || Self.ofAnyObject.contains(key) { return nil }
       let found = family.flatMap { source.allRelationships(of: $0) }.filter { $0.name == key }
       if let relationship = found.first {
         family = source.family(of: relationship.destinationEntityName)
         continue
+      }
+      if let element = keys.dropFirst(place + 1).first, !element.hasPrefix("@"),
+        let composite = family.flatMap({ source.allAttributes(of: $0) }).first(where: {
+          $0.name == key && $0.type == .composite
+        }), !composite.elements.contains(where: { $0.name == element })
+      {
+        return family.first.map { ($0.name, "\(key).\(element)") }
       }
       let known = family.contains { entity in
         source.allAttributes(of: entity).contains { $0.name == key }

@@ -99,6 +99,12 @@ package struct MappingInference {
           Refusal(
             reason: .relationshipBecameAttribute, entity: declaring, property: attribute.name))
       }
+      if let types = match.changedForms[attribute.name] {
+        refusals.append(
+          Refusal(
+            reason: .incompatibleTypes(source: types.old.name, destination: types.new.name),
+            entity: declaring, property: attribute.compositeOrOwnName))
+      }
       guard let old = match.oldAttribute(for: attribute.name) else {
         return added(attribute, match: match)
       }
@@ -149,8 +155,10 @@ package struct MappingInference {
           match.condition(demand: .noMissingValues(attribute: old.name), property: new.name))
       }
     }
-    return PropertyMapping(
+    var result = PropertyMapping(
       name: new.name, valueExpression: .source(name: old.name, replacingNull: replacement))
+    result.readsElement = old.isElement
+    return result
   }
 
   private mutating func mapRelationships(_ match: PropertyMatch) -> [PropertyMapping] {

@@ -75,7 +75,7 @@ package struct MappingLosses: Hashable, Sendable {
     let filters = takers.map { mappings[$0].predicate }
     let isDivided = !filters.allSatisfy { $0 == ValueExpression.everything }
     var division = Division(entity: entity.name, filters: filters, properties: [])
-    for attribute in source.allAttributes(of: entity).sorted(by: { $0.name < $1.name })
+    for attribute in source.allLeafAttributes(of: entity).sorted(by: { $0.name < $1.name })
     where !attribute.isTransient && attribute.derivation == nil {
       let name = attribute.name
       let readers = takers.indices.filter { reads[takers[$0]].contains(name, of: entity.name) }
@@ -122,13 +122,13 @@ package struct MappingLosses: Hashable, Sendable {
 
   /// Numbers that become ones of a type that cannot hold all of them.
   private mutating func addConversions(_ entity: Entity, takers: [Int]) {
-    let attributes = source.allAttributes(of: entity)
+    let attributes = source.allLeafAttributes(of: entity)
     var found: Set<PossibleLoss> = []
     for taker in takers {
       guard
         let new = mappings[taker].destinationEntityName.flatMap({ destination.entity(name: $0) })
       else { continue }
-      let wanted = destination.allAttributes(of: new)
+      let wanted = destination.allLeafAttributes(of: new)
       for property in mappings[taker].attributeMappings {
         guard case .attribute(let name, _) = property.origin,
           let old = attributes.first(where: { $0.name == name })?.type,

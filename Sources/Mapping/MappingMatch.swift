@@ -97,7 +97,8 @@ extension MappingModel {
   private func missingProperties(
     _ mapping: EntityMapping, entity: Entity, model: ManagedObjectModel
   ) -> [MappingMismatch] {
-    let attributes = Set(model.allAttributes(of: entity).map(\.name))
+    let attributes = Set(
+      (model.allAttributes(of: entity) + model.allLeafAttributes(of: entity)).map(\.name))
     let relationships = Set(model.allRelationships(of: entity).map(\.name))
     let missing =
       mapping.attributeMappings.map(\.name).filter { !attributes.contains($0) }

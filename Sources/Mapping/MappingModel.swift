@@ -126,6 +126,9 @@ package struct PropertyMapping: Hashable, Sendable, Codable {
   package var valueExpression: ValueExpression?
   /// Values that its author left for a policy.
   package var userInfo: [String: AttributeValue] = [:]
+  /// Whether the key path of its expression leads to an element of a composite attribute, which the
+  /// source has a column of, and not to a property of another object.
+  package var readsElement = false
 
   /// Makes a property mapping without a user info.
   package init(name: String, valueExpression: ValueExpression?) {

@@ -54,14 +54,26 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     for part in expression.parts { walk(part, entity: entity, model: model) }
   }
 
+  /// Of a composite attribute the element that the next key names is read, or all of them.
+  private mutating func addElements(
+    of key: String, next: String?, entity: Entity, model: ManagedObjectModel
+  ) {
+    let found = model.allAttributes(of: entity).first { $0.name == key && $0.type == .composite }
+    for leaf in found?.leaves ?? [] where next.map({ leaf.name == "\(key).\($0)" }) ?? true {
+      add(leaf.name, of: entity.name)
+    }
+  }
+
   private mutating func follow(
     _ path: String, from entities: [Entity], model: ManagedObjectModel
   ) {
     var entities = entities
-    for key in path.split(separator: ".").map(String.init) {
+    let keys = path.split(separator: ".").map(String.init)
+    for (place, key) in keys.enumerated() {
       var next: [Entity] = []
       for entity in entities {
         add(key, of: entity.name)
+        addElements(of: key, next: keys.dropFirst(place + 1).first, entity: entity, model: model)
         if let relationship = model.allRelationships(of: entity).first(where: { $0.name == key }) {
           next += model.family(of: relationship.destinationEntityName)
         }

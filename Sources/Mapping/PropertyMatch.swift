@@ -15,6 +15,9 @@ struct PropertyMatch {
   let sourceByDestination: [String: String]
   /// Destination properties that continue, by name or identifier, one of the other kind.
   let changedKinds: Set<String>
+  /// The types of destination attributes that continue a composite one and are none, or are elements
+  /// of one that continues an attribute which is none.
+  let changedForms: [String: (old: AttributeType, new: AttributeType)]
 
   private let attributes: [String: Attribute]
   private let relationships: [String: Relationship]
@@ -53,9 +56,9 @@ struct PropertyMatch {
   ) {
     self.old = old
     self.new = new
-    let oldAttributes = source.allAttributes(of: old).filter { !$0.isTransient }
+    let oldAttributes = source.allLeafAttributes(of: old).filter { !$0.isTransient }
     let oldRelationships = source.allRelationships(of: old).filter { !$0.isTransient }
-    newAttributes = destination.allAttributes(of: new).filter { !$0.isTransient }
+    newAttributes = destination.allLeafAttributes(of: new).filter { !$0.isTransient }
     newRelationships = destination.allRelationships(of: new).filter { !$0.isTransient }
     attributes = Dictionary(uniqueKeysWithValues: oldAttributes.map { ($0.name, $0) })
     relationships = Dictionary(uniqueKeysWithValues: oldRelationships.map { ($0.name, $0) })
@@ -71,6 +74,9 @@ struct PropertyMatch {
     let pairs = names.pairs(inherited: inherited) {
       EntityDifference.isUnchanged(old, in: source, as: new, in: destination)
     }
+    changedForms = Self.changedForms(
+      from: source.allAttributes(of: old), to: destination.allAttributes(of: new),
+      pairs: pairs.sourceByDestination)
     sourceByDestination = pairs.sourceByDestination
     ambiguities = pairs.ambiguities
     changedKinds = names.changedKinds(pairs.sourceByDestination, ambiguities: ambiguities)
@@ -82,10 +88,32 @@ struct PropertyMatch {
     declaring = Self.declaringEntities(destination.lineage(of: new))
   }
 
+  /// Attributes of one name or identifier of which one is composite and the other is not.
+  private static func changedForms(
+    from old: [Attribute], to new: [Attribute], pairs: [String: String]
+  ) -> [String: (old: AttributeType, new: AttributeType)] {
+    var result: [String: (old: AttributeType, new: AttributeType)] = [:]
+    let taken = Set(pairs.values)
+    for attribute in new where !attribute.isTransient {
+      let keys = [attribute.renamingIdentifier, attribute.name].compactMap(\.self)
+      let before = keys.lazy.compactMap { key in
+        old.first { $0.renamingIdentifier ?? $0.name == key || $0.name == key }
+      }.first
+      guard let before, !before.isTransient,
+        (before.type == .composite) != (attribute.type == .composite),
+        before.leaves.allSatisfy({ !taken.contains($0.name) })
+      else { continue }
+      for leaf in attribute.leaves where pairs[leaf.name] == nil {
+        result[leaf.name] = (before.type, attribute.type)
+      }
+    }
+    return result
+  }
+
   private static func declaringEntities(_ lineage: [Entity]) -> [String: String] {
     var result: [String: String] = [:]
     for entity in lineage {
-      for name in entity.attributes.map(\.name) + entity.relationships.map(\.name)
+      for name in entity.leafAttributes.map(\.name) + entity.relationships.map(\.name)
       where result[name] == nil {
         result[name] = entity.name
       }
@@ -143,7 +171,9 @@ private struct PropertyNames {
     let all = Set((newAttributes + newRelationships).map(\.name))
     let pairs = attributes.sourceByDestination.merging(relationships.sourceByDestination) { $1 }
     let moves = all.contains { pairs[$0] != $0 }
-    if moves && isUnchanged() {
+    let before = Set((oldAttributes + oldRelationships).map(\.name))
+    // The hash does not cover the name of a composite, so entities with equal hashes may differ.
+    if moves && before == all && isUnchanged() {
       return (Dictionary(uniqueKeysWithValues: all.map { ($0, $0) }), [])
     }
     return (pairs, attributes.ambiguities + relationships.ambiguities)

@@ -1,4 +1,5 @@
 package import Expressions
+import ObjectModel
 
 /// What a value expression of a mapping amounts to.
 package enum PropertyOrigin: Hashable, Sendable {
@@ -20,11 +21,11 @@ extension PropertyMapping {
     guard let valueExpression else { return .standard }
     switch valueExpression {
     case .constant(let value): return .constant(value)
-    case .keyPath(.variable("source")?, let path) where !path.contains("."):
+    case .keyPath(.variable("source")?, let path) where isOwn(path):
       return .attribute(path, replacingNull: .null)
     case .ternary(let predicate, .constant(let replacement), .keyPath(let operand, let path)):
       let value = ValueExpression.keyPath(operand: operand, path)
-      guard operand == .variable("source"), !path.contains("."), predicate == .isNull(value) else {
+      guard operand == .variable("source"), isOwn(path), predicate == .isNull(value) else {
         return .computed(valueExpression)
       }
       return .attribute(path, replacingNull: replacement)
@@ -33,6 +34,11 @@ extension PropertyMapping {
         ?? .computed(valueExpression)
     default: return .computed(valueExpression)
     }
+  }
+
+  /// Whether a key path of the source object leads to one of its own columns.
+  private func isOwn(_ path: String) -> Bool {
+    Attribute.isElement(name: path) ? readsElement : true
   }
 
   private static func relationship(

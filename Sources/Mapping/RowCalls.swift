@@ -216,12 +216,14 @@ private struct RowCheck {
 
   /// Numbers that may have no place in the type that they are to have.
   private func narrowings(_ mapping: EntityMapping, old: Entity, new: Entity) -> [Condition] {
-    let before = source.allAttributes(of: old)
+    let before = source.allLeafAttributes(of: old)
     return mapping.attributeMappings.compactMap { property in
       guard case .attribute(let name, _) = property.origin,
         let type = before.first(where: { $0.name == name })?.type,
-        let wanted = destination.allAttributes(of: new).first(where: { $0.name == property.name })?
-          .type, type != wanted, type.canOverflow(as: wanted)
+        let wanted = destination.allLeafAttributes(of: new).first(where: {
+          $0.name == property.name
+        })?
+        .type, type != wanted, type.canOverflow(as: wanted)
       else { return nil }
       return Condition(
         demand: .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,
@@ -272,7 +274,9 @@ private struct RowCheck {
     property: PropertyMapping, entityMapping: EntityMapping, old: Entity, new: Entity
   ) -> RowFallback.Reason? {
     guard
-      let attribute = destination.allAttributes(of: new).first(where: { $0.name == property.name })
+      let attribute = destination.allLeafAttributes(of: new).first(where: {
+        $0.name == property.name
+      })
     else { return .expression }
     switch property.origin {
     case .standard, .constant: return nil
@@ -282,7 +286,7 @@ private struct RowCheck {
       if entityMapping.ownPolicyClassName != nil { allowed.insert("entityPolicy") }
       return expression.freeVariables.isSubset(of: allowed) ? nil : .expression
     case .attribute(let name, _):
-      guard let before = source.allAttributes(of: old).first(where: { $0.name == name }) else {
+      guard let before = source.allLeafAttributes(of: old).first(where: { $0.name == name }) else {
         return .expression
       }
       let isAlike =

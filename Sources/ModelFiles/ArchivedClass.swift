@@ -9,6 +9,9 @@ enum ArchivedClass {
   static let attribute = Class("NSAttributeDescription", "NSPropertyDescription", "NSObject")
   static let derivedAttribute = Class(
     "NSDerivedAttributeDescription", "NSAttributeDescription", "NSPropertyDescription", "NSObject")
+  static let compositeAttribute = Class(
+    "NSCompositeAttributeDescription", "NSAttributeDescription", "NSPropertyDescription", "NSObject"
+  )
   static let relationship = Class("NSRelationshipDescription", "NSPropertyDescription", "NSObject")
   static let fetchedProperty = Class(
     "NSFetchedPropertyDescription", "NSPropertyDescription", "NSObject")

@@ -160,6 +160,13 @@ struct ArchivedEntities {
       () throws(ModelFileError) in try archive.target(key: "NSDefaultValue", of: id)
     }
     guard let value = reference ?? nil else { return }
+    // SwiftData gives a composite that is not optional an empty dictionary, which says nothing.
+    if attribute.type == .composite,
+      (try? archive.dictionary(key: "NSDefaultValue", of: id))?.isEmpty == true
+    {
+      attribute.opaqueDefault = archive.extracted(value, notTo: Self.modelClasses)
+      return
+    }
     let known = try UnreadPart.attempt(.defaultValue, noting: &attribute.unread) {
       () throws(ModelFileError) in try expressions.value(id: value)
     }

@@ -69,7 +69,7 @@ struct EntityElement {
   }
 
   private func attribute(
-    element: XMLTree.Element, depth: Int = 0
+    element: XMLTree.Element, isElement: Bool = false
   ) throws(ModelFileError) -> Attribute {
     let name = try element.required("name")
     do throws(ModelFileError) {
@@ -93,9 +93,10 @@ struct EntityElement {
       attribute.derivation = try derivation(element: element, noting: &attribute.unread)
       try readValues(of: element, into: &attribute)
       attribute.userInfo = try userInfo(in: element, noting: &attribute.unread)
-      if let name = attribute.compositeName, depth < 20, let composite = composites[name] {
+      // A composite within a composite is refused by name, so its elements are not needed.
+      if let name = attribute.compositeName, !isElement, let composite = composites[name] {
         for child in tree.children(of: composite, named: "attribute") {
-          attribute.elements.append(try self.attribute(element: child, depth: depth + 1))
+          attribute.elements.append(try self.attribute(element: child, isElement: true))
         }
       }
       return attribute

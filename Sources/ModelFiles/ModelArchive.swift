@@ -28,18 +28,19 @@ package enum ModelArchive {
   }
 }
 
-private struct ModelArchiveWriter {
+/// Writes the objects of a model; those of properties are in ModelArchiveProperties.swift.
+struct ModelArchiveWriter {
   typealias ID = KeyedArchive.ID
   typealias Fields = [(key: String, value: KeyedArchiveWriter.Field)]
 
-  private let model: ManagedObjectModel
-  private var values = ArchivedValueWriter()
+  let model: ManagedObjectModel
+  var values = ArchivedValueWriter()
   private let root: ID
-  private var entities: [String: ID] = [:]
+  var entities: [String: ID] = [:]
   /// The object of each property in each entity that has or inherits it.
-  private var properties: [String: [String: ID]] = [:]
-  private let noUserInfo: ID
-  private(set) var leftOut: [ModelFileError] = []
+  var properties: [String: [String: ID]] = [:]
+  let noUserInfo: ID
+  var leftOut: [ModelFileError] = []
 
   init(_ model: ManagedObjectModel) {
     self.model = model
@@ -216,174 +217,5 @@ private struct ModelArchiveWriter {
       members.append(id)
     }
     return values.writer.add(ArchivedClass.mutableArray, of: members)
-  }
-
-  // MARK: Properties
-
-  private mutating func write(
-    _ attribute: Attribute, id: ID?, of entity: Entity
-  ) throws(ModelFileError) {
-    guard let id else { return }
-    do throws(ModelFileError) {
-      if attribute.type == .composite {
-        throw ModelFileError(.cannotArchive("composite attribute"))
-      }
-      var fields = common(
-        attribute.name, of: entity,
-        facts: PropertyFacts(
-          isOptional: attribute.isOptional, isTransient: attribute.isTransient,
-          isReadOnly: attribute.derivation != nil,
-          isIndexedBySpotlight: attribute.isIndexedBySpotlight,
-          allowsCloudEncryption: attribute.allowsCloudEncryption,
-          versionHashModifier: attribute.versionHashModifier,
-          renamingIdentifier: attribute.renamingIdentifier, userInfo: attribute.userInfo,
-          opaqueUserInfo: attribute.opaqueUserInfo))
-      let valueClass = attribute.valueClassName ?? attribute.type.valueClassName
-      let flags =
-        (attribute.storesBinaryDataExternally ? ArchivedFlags.externalStorage : 0)
-        | (attribute.preservesValueAfterDeletion ? ArchivedFlags.preservation : 0)
-      fields += [
-        ("NSAttributeType", .integer(Int64(attribute.type.rawValue))),
-        ("NSAttributeValueClassName", .reference(text(valueClass))),
-        ("NSValueTransformerName", .reference(text(attribute.valueTransformerName))),
-        ("NSFlagsKey", .integer(flags)),
-      ]
-      fields.append(("NSDefaultValue", .reference(defaultValue(of: attribute, entity: entity))))
-      if attribute.isIndexed { fields.append(("NSIsIndexed", .boolean(true))) }
-      if attribute.allowsCloudEncryption {
-        fields.append(("NSAllowsCloudEncryption", .boolean(true)))
-      }
-      if let derivation = attribute.derivation {
-        let expression = try values.expression(derivation.expression)
-        fields.append(("NSDerivationExpression", .reference(expression)))
-        fields.append(
-          ("NSFilteringPredicate", .reference(try values.predicate(derivation.filter))))
-      }
-      let kind =
-        attribute.derivation == nil ? ArchivedClass.attribute : ArchivedClass.derivedAttribute
-      values.writer.set(id, kind: kind, fields: fields)
-    } catch {
-      throw error.at(property: attribute.name)
-    }
-  }
-
-  private mutating func write(_ relationship: Relationship, id: ID?, of entity: Entity) {
-    guard let id else { return }
-    let destination = relationship.destinationEntityName
-    let inverse = relationship.inverseName.flatMap { properties[destination]?[$0] }
-    var fields = common(
-      relationship.name, of: entity,
-      facts: PropertyFacts(
-        isOptional: relationship.isOptional, isTransient: relationship.isTransient,
-        isOrdered: relationship.isOrdered,
-        isIndexedBySpotlight: relationship.isIndexedBySpotlight,
-        versionHashModifier: relationship.versionHashModifier,
-        renamingIdentifier: relationship.renamingIdentifier, userInfo: relationship.userInfo,
-        opaqueUserInfo: relationship.opaqueUserInfo))
-    fields += [
-      ("NSDestinationEntity", .reference(entities[destination])),
-      ("_NSDestinationEntityName", .reference(values.writer.add(destination))),
-      ("NSInverseRelationship", .reference(inverse)),
-      ("_NSInverseRelationshipName", .reference(text(relationship.inverseName))),
-      ("NSMinCount", .integer(relationship.minCount)),
-      ("NSMaxCount", .integer(relationship.maxCount)),
-      ("NSDeleteRule", .integer(Int64(relationship.deleteRule.rawValue))),
-    ]
-    if relationship.isOrdered { fields.append(("NSIsOrdered", .boolean(true))) }
-    values.writer.set(id, kind: ArchivedClass.relationship, fields: fields)
-  }
-
-  private mutating func write(
-    _ property: FetchedProperty, id: ID?, of entity: Entity
-  ) throws(ModelFileError) {
-    guard let id else { return }
-    var fields = common(
-      property.name, of: entity,
-      facts: PropertyFacts(
-        isOptional: property.isOptional, isTransient: true, isReadOnly: true,
-        versionHashModifier: property.versionHashModifier,
-        renamingIdentifier: property.renamingIdentifier, userInfo: property.userInfo,
-        opaqueUserInfo: property.opaqueUserInfo))
-    fields += [
-      ("_NSFetchRequestEntityName", .reference(text(property.request.entityName))),
-      ("NSFetchRequest", .reference(try fetchRequest(request: property.request))),
-    ]
-    values.writer.set(id, kind: ArchivedClass.fetchedProperty, fields: fields)
-  }
-
-  private mutating func common(
-    _ name: String, of entity: Entity, facts: PropertyFacts
-  ) -> Fields {
-    var fields: Fields = [
-      ("NSPropertyName", .reference(values.writer.add(name))),
-      ("NSEntity", .reference(entities[entity.name])),
-      ("NSRenamingIdentifier", .reference(values.writer.add(facts.renamingIdentifier ?? name))),
-      ("_P", .integer(facts.bits)),
-    ]
-    if facts.isOptional { fields.append(("NSIsOptional", .boolean(true))) }
-    if facts.isTransient { fields.append(("NSIsTransient", .boolean(true))) }
-    if facts.isReadOnly { fields.append(("NSIsReadOnly", .boolean(true))) }
-    if facts.isIndexedBySpotlight { fields.append(("NSIndexedBySpotlight", .boolean(true))) }
-    if let modifier = facts.versionHashModifier {
-      fields.append(("NSVersionHashModifier", .reference(values.writer.add(modifier))))
-    }
-    if facts.hasUserInfo {
-      fields.append(
-        ("NSUserInfo", .reference(userInfo(entries: facts.userInfo, opaque: facts.opaqueUserInfo))))
-    }
-    return fields
-  }
-
-  private mutating func fetchRequest(request: FetchRequest) throws(ModelFileError) -> ID {
-    let condition = try predicate(request.predicate, opaque: request.opaquePredicate)
-    return values.writer.add(
-      ArchivedClass.fetchRequest,
-      fields: [
-        ("NSEntity", .reference(request.entityName.flatMap { entities[$0] })),
-        ("NSPredicate", .reference(condition)), ("NSSortDescriptors", .reference(nil)),
-        ("NSValuesToFetch", .reference(nil)), ("NSValuesToGroupBy", .reference(nil)),
-        ("NSHavingPredicate", .reference(nil)),
-        ("NSRelationshipKeyPathsForPrefetching", .reference(nil)),
-        ("NSHasFetchRequestFlags", .boolean(true)),
-        ("NSFetchRequestFlags", .integer(request.archivedFlags)),
-        ("NSResultType", .integer(request.resultType)), ("NSFetchOffset", .integer(0)),
-        ("NSFetchLimit", .integer(request.fetchLimit)),
-        ("NSBatchSize", .integer(request.batchSize)), ("NSAllocationType", .integer(0)),
-      ])
-  }
-
-  private mutating func text(_ text: String?) -> ID? { text.map { values.writer.add($0) } }
-
-  /// The predicate, in its original archived form if there is one.
-  private mutating func predicate(
-    _ predicate: ValuePredicate?, opaque: [UInt8]?
-  ) throws(ModelFileError) -> ID? {
-    if let opaque, let id = values.writer.add(archive: opaque) { return id }
-    return try values.predicate(predicate)
-  }
-
-  private mutating func defaultValue(of attribute: Attribute, entity: Entity) -> ID? {
-    if let opaque = attribute.opaqueDefault { return values.writer.add(archive: opaque) }
-    do {
-      return try values.value(attribute.defaultValue)
-    } catch {
-      leftOut.append(error.at(entity: entity.name, property: attribute.name))
-      return nil
-    }
-  }
-
-  private mutating func userInfo(
-    entries: [String: String], opaque: [String: [UInt8]]
-  ) -> ID {
-    if entries.isEmpty && opaque.isEmpty { return noUserInfo }
-    var members: [(key: String, value: ID)] = []
-    for key in (Array(entries.keys) + opaque.keys).sorted() {
-      if let text = entries[key] {
-        members.append((key, values.writer.add(text)))
-      } else if let id = opaque[key].flatMap({ values.writer.add(archive: $0) }) {
-        members.append((key, id))
-      }
-    }
-    return values.writer.add(ArchivedClass.dictionary, of: members)
   }
 }

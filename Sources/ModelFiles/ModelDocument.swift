@@ -11,7 +11,7 @@ package enum ModelDocument {
   ) throws(ModelFileError) -> ManagedObjectModel {
     let tree = try XMLTree(parsing: bytes)
     guard tree.root.name == "model" else { throw ModelFileError(.notAModelDocument) }
-    var parts = ModelParts(tree)
+    var parts = try ModelParts(tree)
     for child in tree.children(of: tree.root) {
       var unread: [UnreadPart] = []
       let name = child.attributes["name"]
@@ -46,12 +46,24 @@ private struct ModelParts {
   /// Parts outside of entities that could not be read.
   var unread: [UnreadPart] = []
 
-  init(_ tree: XMLTree) {
+  /// The most elements that the composite attributes of a model have together.
+  private static let mostElements = 500_000
+
+  init(_ tree: XMLTree) throws(ModelFileError) {
     self.tree = tree
     composites = Dictionary(
       tree.children(of: tree.root, named: "compositeAttribute").compactMap { element in
         element.attributes["name"].map { ($0, element) }
       }, uniquingKeysWith: { first, _ in first })
+    // A composite stands in the document once, and in the model wherever an attribute names it.
+    var count = 0
+    for element in tree.elements {
+      guard let name = element.attributes["compositeName"] else { continue }
+      count += composites[name]?.children.count ?? 0
+      guard count <= Self.mostElements else {
+        throw ModelFileError(.tooLarge(limit: Self.mostElements))
+      }
+    }
   }
 
   static func part(element: String) -> UnreadPart.Part {

@@ -74,6 +74,8 @@ final class EntityFacts {
   let attributes: [String: AttributeFacts]
   let relationships: [String: RelationshipFacts]
   let columnIndexes: [String: Int]
+  /// The names of the elements of each composite attribute, in declared order.
+  let composites: [String: [String]]
   /// Names that exist and are never stored.
   let unstored: Set<String>
 
@@ -106,7 +108,7 @@ final class EntityFacts {
     var columns: [String] = []
     var attributes: [String: AttributeFacts] = [:]
     var unstored = Set(schema.model.lineage(of: entity).flatMap(\.fetchedProperties).map(\.name))
-    for attribute in schema.model.allAttributes(of: entity) {
+    for attribute in schema.model.allLeafAttributes(of: entity) {
       guard let column = reader.column(of: attribute) else {
         unstored.insert(attribute.name)
         continue
@@ -127,6 +129,9 @@ final class EntityFacts {
     ordered = attributes.values.sorted { $0.index < $1.index }.map(\.attribute)
     isRead = [Bool](repeating: false, count: columns.count)
     self.relationships = relationships
+    composites = Dictionary(
+      schema.model.allAttributes(of: entity).filter { $0.type == .composite && !$0.isTransient }
+        .map { ($0.name, $0.elements.map(\.name)) }, uniquingKeysWith: { first, _ in first })
     self.unstored = unstored
     columnIndexes = Dictionary(
       columns.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })

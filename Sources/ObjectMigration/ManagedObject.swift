@@ -74,6 +74,7 @@ package final class ManagedObject: EvaluatedObject {
       return .collection(
         ValueCollection(kind: kind, members: try objects(name: key).map { .object($0) }))
     }
+    if isComposite(key) { return try composite(name: key).map { .object($0) } ?? .null }
     if facts.unstored.contains(key) { return .null }
     throw EvaluationError(.unknownKey(key, of: facts.name))
   }
@@ -95,6 +96,16 @@ package final class ManagedObject: EvaluatedObject {
     }
     let value = settings.last { $0.index == attribute.index }?.value
     return (attribute, try value ?? newObjects.initialValue(of: self, at: attribute.index))
+  }
+
+  /// The value as the store keeps it, which does not count as read.
+  func peek(_ name: String) throws -> StoredValue {
+    guard let attribute = facts.attributes[name] else { return .null }
+    guard let newObjects = context.newObjects else {
+      return try columnValue(index: attribute.index)
+    }
+    let value = settings.last { $0.index == attribute.index }?.value
+    return try value ?? newObjects.initialValue(of: self, at: attribute.index)
   }
 
   /// The object of a to-one relationship.

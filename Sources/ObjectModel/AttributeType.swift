@@ -30,7 +30,7 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
   case transformable = 1800
   /// The identifier of an object; no store holds one.
   case objectID = 2000
-  /// Several attributes under one name; how a store names their columns is not known.
+  /// Several attributes under one name, each of which has a column.
   case composite = 2100
 
   /// The name that Xcode's model editor and model sources use.
@@ -75,7 +75,7 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
     }
   }
 
-  /// Whether real stores show in which column its values are.
+  /// Whether real stores show in which column its values are; of a composite its elements have one.
   package var hasKnownColumn: Bool {
     switch self {
     case .undefined, .objectID, .composite: false

@@ -125,8 +125,9 @@ package struct ManagedObjectModel: Hashable, Sendable {
   private func checkProperties() throws(ModelError) {
     for entity in entities {
       var seen: Set<String> = []
+      let leaves = entity.leafAttributes.filter(\.isElement)
       let names =
-        entity.attributes.map(\.name) + entity.relationships.map(\.name)
+        entity.attributes.map(\.name) + leaves.map(\.name) + entity.relationships.map(\.name)
         + entity.fetchedProperties.map(\.name)
       for name in names where !seen.insert(name).inserted {
         throw ModelError(problem: .propertyDefinedTwice, entity: entity.name, property: name)

@@ -39,7 +39,7 @@ struct ColumnCompiler {
   private func attribute(
     name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
-    guard let new = destination.model.allAttributes(of: pair.new).first(where: { $0.name == name })
+    guard let new = destination.model.allLeafAttributes(of: pair.new).first(where: { $0.name == name })
     else { return .constant(.null) }
     let origin =
       pair.mapping.attributeMappings.first { $0.name == name }.map(\.origin) ?? .standard
@@ -63,7 +63,7 @@ struct ColumnCompiler {
     case .constant(let value): return .constant(StoredValue(value: value, of: new))
     case .attribute(let oldName, let replacement):
       guard
-        let old = source.model.allAttributes(of: pair.old).first(where: { $0.name == oldName }),
+        let old = source.model.allLeafAttributes(of: pair.old).first(where: { $0.name == oldName }),
         let column = attributeColumn(name: oldName, of: pair.old)
       else { return .constant(StoredValue(value: replacement, of: new)) }
       let replacement = StoredValue(value: replacement, of: new)

@@ -7,7 +7,7 @@ extension StoreSchema {
     for table in tables {
       for (place, column) in table.columns.enumerated() {
         guard case .attribute(let entity, let name) = column.role,
-          model.entity(name: entity)?.attributes.first(where: { $0.name == name })?
+          model.entity(name: entity)?.leafAttributes.first(where: { $0.name == name })?
             .storesBinaryDataExternally == true
         else { continue }
         result[table.name, default: []].append((place, column.name))

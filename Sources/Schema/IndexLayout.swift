@@ -88,6 +88,9 @@ struct IndexLayout {
       guard let property = element.propertyName else {
         throw Unsupported(reason: "an index on an expression")
       }
+      guard !isComposite(property, of: entity) else {
+        throw Unsupported(reason: "\(property) is composite, and no store in reach shows its index")
+      }
       guard let column = column(of: property, entity: entity, in: table) else {
         throw Unsupported(reason: "\(property) is not stored")
       }
@@ -104,6 +107,12 @@ struct IndexLayout {
       index.condition = condition
     }
     return index
+  }
+
+  /// Whether a property is a composite attribute, or an element of one.
+  private func isComposite(_ property: String, of entity: Entity) -> Bool {
+    let name = property.split(separator: ".").first.map(String.init) ?? property
+    return model.allAttributes(of: entity).contains { $0.name == name && $0.type == .composite }
   }
 
   private func uniqueIndexes(of entity: Entity, in table: EntityTable) -> [Index] {

@@ -55,17 +55,27 @@ package struct StoreSchema: Sendable {
   private static func checkSupported(_ model: ManagedObjectModel) throws(SchemaError) {
     var problems: [SchemaError.Place] = []
     for entity in model.entities {
-      for attribute in entity.attributes
+      for attribute in entity.leafAttributes
       where !attribute.isTransient && !attribute.type.hasKnownColumn {
         problems.append(
           .init(entity: entity.name, property: attribute.name, type: attribute.type))
+      }
+      let composites = model.allAttributes(of: entity).filter { $0.type == .composite }
+      let leaves = composites.flatMap(\.leaves)
+      let derived = entity.attributes.filter { $0.type == .composite }.flatMap(\.leaves).filter {
+        $0.derivation != nil && !$0.isTransient
+      }
+      let names = Set(composites.map(\.name) + leaves.map(\.name))
+      let unique = entity.uniquenessConstraints.flatMap { $0 }.filter(names.contains)
+      for name in derived.map(\.name) + unique {
+        problems.append(.init(entity: entity.name, property: name, type: .composite))
       }
     }
     guard problems.isEmpty else { throw SchemaError(places: problems) }
   }
 }
 
-/// Attributes whose columns are not known, because no real store shows one.
+/// Attributes whose columns or indexes are not known, because no real store shows one.
 package struct SchemaError: Error, Hashable, Sendable {
   /// An attribute whose column is not known.
   package struct Place: Hashable, Sendable {

@@ -16,12 +16,13 @@ struct TableLayout {
     var runs: [Run: [Column]] = [:]
     var names = UniqueNames()
     for entity in family {
-      for attribute in entity.attributes.sorted(by: { $0.name < $1.name })
+      // The elements of a composite stand together, in declared order, and without its name.
+      for attribute in entity.attributes.sorted(by: { $0.name < $1.name }).flatMap(\.leaves)
       where !attribute.isTransient {
         let run = Self.run(of: attribute.type)
         runs[run, default: []].append(
           Column(
-            name: "Z" + names.unique(attribute.name.uppercased()),
+            name: "Z" + names.unique(attribute.columnBase),
             type: Self.declaredType(of: attribute.type),
             role: .attribute(entity: entity.name, name: attribute.name)))
       }
@@ -198,6 +199,13 @@ struct TableLayout {
     case .string, .uri: .varchar
     case .uuid, .transformable, .binary: .blob
     }
+  }
+}
+
+extension Attribute {
+  /// The column's name without its prefix, and without a number: that of an element alone.
+  fileprivate var columnBase: String {
+    (isElement ? String(name.drop { $0 != "." }.dropFirst()) : name).uppercased()
   }
 }
 

@@ -91,7 +91,7 @@ struct Derivations {
 
   /// The stored attribute of this name, unless it is itself derived.
   private func attribute(name: String, of entity: Entity) -> Attribute? {
-    model.allAttributes(of: entity).first {
+    model.allLeafAttributes(of: entity).first {
       $0.name == name && $0.derivation == nil && !$0.isTransient
     }
   }

@@ -170,7 +170,7 @@ extension ManagedObjectModel {
   func declarer(of property: String, in entity: String) -> String? {
     guard let entity = self.entity(name: entity) else { return nil }
     return lineage(of: entity).first { level in
-      level.attributes.contains { $0.name == property }
+      level.leafAttributes.contains { $0.name == property }
         || level.relationships.contains { $0.name == property }
     }?.name
   }

@@ -63,7 +63,7 @@ struct TablePlanner {
     let columns = allocation.concretes.reduce(into: Int64(0)) { count, concrete in
       guard let entity = schema.model.entity(name: concrete.name) else { return }
       count += Int64(
-        schema.model.allAttributes(of: entity).filter {
+        schema.model.allLeafAttributes(of: entity).filter {
           $0.storesBinaryDataExternally && !$0.isTransient
         }.count)
     }
@@ -110,7 +110,7 @@ struct TablePlanner {
   private mutating func planAttributes(of table: EntityTable, plan: inout TablePlan) {
     for (place, column) in table.columns.enumerated() {
       guard case .attribute(let entity, let name) = column.role,
-        let attribute = schema.model.entity(name: entity)?.attributes.first(where: {
+        let attribute = schema.model.entity(name: entity)?.leafAttributes.first(where: {
           $0.name == name
         })
       else { continue }

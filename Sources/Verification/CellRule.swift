@@ -149,7 +149,7 @@ private struct RuleBuilder {
   /// The nearest entity of the lineage that declares an attribute, whose column has the value.
   private func declares(_ entity: Entity, attribute: String) -> String? {
     destination.model.lineage(of: entity).first {
-      $0.attributes.contains { $0.name == attribute }
+      $0.leafAttributes.contains { $0.name == attribute }
     }?.name
   }
 
@@ -183,12 +183,12 @@ private struct RuleBuilder {
   private func attribute(
     name: String, column: Column, old: Entity, new: Entity
   ) throws -> CellRule {
-    guard let attribute = destination.model.allAttributes(of: new).first(where: { $0.name == name })
+    guard let attribute = destination.model.allLeafAttributes(of: new).first(where: { $0.name == name })
     else { return .constant(.null) }
     let standard = try affinity.applied(
       Self.stored(attribute.defaultValue, attribute: attribute), type: column.type)
     guard let origin = reading.match.origin(of: name, in: new.name),
-      let before = source.model.allAttributes(of: old).first(where: { $0.name == origin }),
+      let before = source.model.allLeafAttributes(of: old).first(where: { $0.name == origin }),
       let place = attributePlace(name: origin, of: old)
     else { return .constant(standard) }
     let ifNull = before.isOptional && !attribute.isOptional ? standard : .null

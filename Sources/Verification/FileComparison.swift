@@ -154,7 +154,7 @@ extension StoreSchema {
   /// Whether values of a column may be in files.
   func isExternal(_ column: Column) -> Bool {
     guard case .attribute(let entity, let name) = column.role else { return false }
-    return model.entity(name: entity)?.attributes.first { $0.name == name }?
+    return model.entity(name: entity)?.leafAttributes.first { $0.name == name }?
       .storesBinaryDataExternally == true
   }
 }

@@ -70,12 +70,12 @@ extension VerificationRun {
     let model = reading.source.model
     let kept = Set(
       reading.destination.model.entity(name: new).map { found in
-        reading.destination.model.allAttributes(of: found).map(\.name)
+        reading.destination.model.allLeafAttributes(of: found).map(\.name)
           + reading.destination.model.allRelationships(of: found).map(\.name)
       }?.compactMap { reading.match.origin(of: $0, in: new) } ?? [])
     var gone: [(VerificationReport.Removal.What, String, String)] = []
     for level in model.lineage(of: entity) {
-      for attribute in level.attributes where !kept.contains(attribute.name) {
+      for attribute in level.leafAttributes where !kept.contains(attribute.name) {
         guard attribute.derivation == nil,
           let column = table.column(role: .attribute(entity: level.name, name: attribute.name))
         else { continue }

@@ -218,9 +218,9 @@ extension VerificationRun {
   ) {
     for entity in cached.entities {
       guard let wanted = model.entity(name: entity.name) else { continue }
-      for attribute in entity.attributes {
+      for attribute in entity.leafAttributes {
         guard
-          let other = wanted.attributes.first(where: { $0.name == attribute.name }),
+          let other = wanted.leafAttributes.first(where: { $0.name == attribute.name }),
           other.defaultValue != attribute.defaultValue
         else { continue }
         differs(

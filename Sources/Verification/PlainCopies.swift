@@ -62,7 +62,7 @@ struct PlainCopies {
       name: String, of entity: Entity, schema: StoreSchema, table: EntityTable
     ) -> (name: String, attribute: Attribute)? {
       for level in schema.model.lineage(of: entity) {
-        if let attribute = level.attributes.first(where: { $0.name == name }),
+        if let attribute = level.leafAttributes.first(where: { $0.name == name }),
           let column = table.column(role: .attribute(entity: level.name, name: name))
         {
           return (column.name, attribute)

@@ -30,7 +30,7 @@ struct StepMatch {
   init(identityOf model: ManagedObjectModel) {
     for entity in model.entities {
       pair(old: entity.name, entity.name)
-      for attribute in model.allAttributes(of: entity) {
+      for attribute in model.allLeafAttributes(of: entity) {
         properties[entity.name, default: [:]][attribute.name] = attribute.name
       }
       for relationship in model.allRelationships(of: entity) {

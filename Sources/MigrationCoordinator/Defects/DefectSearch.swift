@@ -241,7 +241,7 @@ struct DefectSearch {
     survey.schema.tables.flatMap { table in
       table.columns.compactMap { column in
         guard case .attribute(let entity, let name) = column.role,
-          let attribute = survey.model.entity(name: entity)?.attributes.first(where: {
+          let attribute = survey.model.entity(name: entity)?.leafAttributes.first(where: {
             $0.name == name
           }), !attribute.isOptional
         else { return nil }

@@ -44,6 +44,11 @@ package struct Loss: Hashable, Codable, Sendable {
 
   /// The name by which consent is given: `Entity` or `Entity.property`.
   package var name: String { property.map { "\(entity).\($0)" } ?? entity }
+
+  /// The name by which consent is given to the loss of all elements of a composite attribute.
+  var compositeName: String {
+    property.map { "\(entity).\($0.prefix { $0 != "." })" } ?? entity
+  }
 }
 
 extension Loss {
@@ -86,7 +91,9 @@ package enum LossConsent: Hashable, Sendable {
     switch self {
     case .none: false
     case .all: true
-    case .some(let names): names.contains(loss.entity) || names.contains(loss.name)
+    case .some(let names):
+      names.contains(loss.entity) || names.contains(loss.name)
+        || names.contains(loss.compositeName)
     }
   }
 
@@ -99,7 +106,7 @@ package enum LossConsent: Hashable, Sendable {
     let entities = models.flatMap { model in model.entities.map { (model, $0) } }
     func members(name: String) -> [String] {
       entities.filter { $1.name == name }.flatMap { model, entity in
-        model.allAttributes(of: entity).map(\.name)
+        (model.allAttributes(of: entity) + model.allLeafAttributes(of: entity)).map(\.name)
           + model.allRelationships(of: entity).map(\.name)
       }.map { "\(name).\($0)" }
     }

@@ -147,7 +147,8 @@ struct ConditionChecker {
       {
         columns.append(
           future(
-            column, of: view.model.allAttributes(of: place.entity).first { $0.name == name }?.type,
+            column,
+            of: view.model.allLeafAttributes(of: place.entity).first { $0.name == name }?.type,
             property: property, replacement: replacement, condition: condition))
       } else if origin == .standard || origin == .constant(.null) {
         return nil
@@ -168,7 +169,8 @@ struct ConditionChecker {
     condition: Condition
   ) -> String {
     guard let entity = destination.model.entity(name: condition.destinationEntity),
-      let new = destination.model.allAttributes(of: entity).first(where: { $0.name == property })
+      let new = destination.model.allLeafAttributes(of: entity).first(where: { $0.name == property }
+      )
     else { return column }
     let value = type == new.type ? "(\(column))" : "(\(new.type.converting("(\(column))")))"
     let other = StoredValue(value: replacement, of: new)

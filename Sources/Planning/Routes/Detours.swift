@@ -76,7 +76,7 @@ struct Detours {
   ) -> [(item: Item, name: String, identifier: String)] {
     model.entities.flatMap { entity in
       [(Item(entity: entity.name), entity.name, entity.renamingIdentifier ?? entity.name)]
-        + model.allAttributes(of: entity).filter { !$0.isTransient }.map {
+        + model.allLeafAttributes(of: entity).filter { !$0.isTransient }.map {
           (Item(entity: entity.name, property: $0.name), $0.name, $0.renamingIdentifier ?? $0.name)
         }
         + model.allRelationships(of: entity).filter { !$0.isTransient }.map {
@@ -93,7 +93,7 @@ struct Detours {
     guard !entities.contains(item.entity), let entity = model.entity(name: item.entity) else {
       return nil
     }
-    let isAttribute = model.allAttributes(of: entity).contains { $0.name == name }
+    let isAttribute = model.allLeafAttributes(of: entity).contains { $0.name == name }
     return PossibleLoss(
       entity: item.entity, kind: isAttribute ? .attribute(name) : .relationship(name))
   }
@@ -103,7 +103,9 @@ struct Detours {
     if let known = steps[edge] { return known }
     let (source, destination) = (versions[edge.from].model, versions[edge.to].model)
     let mappings =
-      assigned[edge]?.flatMap(\.mapping.entityMappings)
+      assigned[edge]?.flatMap {
+        $0.mapping.expandingComposites(from: source, to: destination).entityMappings
+      }
       ?? MappingInference(from: source, to: destination).mapping.entityMappings
     var result: [Item: Item] = [:]
     for mapping in mappings {

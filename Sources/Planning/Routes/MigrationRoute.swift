@@ -101,7 +101,12 @@ package struct MigrationRoute: Sendable {
     ) {
       self.source = source
       self.destination = destination
-      self.mappings = mappings
+      self.mappings = mappings.map { mapping in
+        var expanded = mapping
+        expanded.mapping = mapping.mapping.expandingComposites(
+          from: source.model, to: destination.model)
+        return expanded
+      }
     }
   }
 

@@ -1,0 +1,46 @@
+// The elements of composite attributes have a column each. Whatever works with columns takes an
+// attribute's leaves; whatever hashes or writes models takes the attribute itself.
+extension Attribute {
+  /// The attributes that have a column each: the attribute itself or, of a composite one, its
+  /// elements in declared order, under names like `author.id`.
+  ///
+  /// An element without a value is as one of an object without the composite: a store does not tell
+  /// the two apart, so each may be without a value where the composite may.
+  package var leaves: [Attribute] {
+    guard type == .composite, !elements.isEmpty else { return [self] }
+    return elements.map { element in
+      var leaf = element
+      leaf.name = "\(name).\(element.name)"
+      leaf.isOptional = isOptional || element.isOptional
+      leaf.isTransient = isTransient || element.isTransient
+      if renamingIdentifier != nil || element.renamingIdentifier != nil {
+        leaf.renamingIdentifier =
+          "\(renamingIdentifier ?? name).\(element.renamingIdentifier ?? element.name)"
+      }
+      leaf.unread += unread
+      return leaf
+    }
+  }
+
+  /// Whether it is an element of a composite attribute, as `leaves` names it.
+  package var isElement: Bool { Self.isElement(name: name) }
+
+  /// The name of the composite whose element it is, or its own.
+  package var compositeOrOwnName: String { String(name.prefix { $0 != "." }) }
+
+  /// Whether an attribute of that name is an element of a composite one: no other has a dot.
+  package static func isElement(name: String) -> Bool { name.utf8.contains(UInt8(ascii: ".")) }
+}
+
+extension Entity {
+  /// Its attributes, with the elements of composite ones in the place of these.
+  package var leafAttributes: [Attribute] { attributes.flatMap(\.leaves) }
+}
+
+extension ManagedObjectModel {
+  /// Own and inherited attributes, with the elements of composite ones in the place of these.
+  package func allLeafAttributes(of entity: Entity) -> [Attribute] {
+    var seen: Set<String> = []
+    return allAttributes(of: entity).flatMap(\.leaves).filter { seen.insert($0.name).inserted }
+  }
+}
