@@ -162,7 +162,7 @@ private final class PolicyAdapter: MigrationPolicy {
     _ selector: String, arguments: [ObjectValue], core: any PolicyManager
   ) throws -> ObjectValue? {
     try policy.value(
-      ofFunction: selector, arguments: arguments.map { FunctionValue($0) },
+      ofFunction: selector, arguments: try arguments.map { try FunctionValue($0) },
       manager: manager(core: core))?.objectValue
   }
 }

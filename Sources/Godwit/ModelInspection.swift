@@ -16,7 +16,7 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
       public var superentity: String?
       /// Whether it has no objects of its own.
       public var isAbstract: Bool
-      /// The types of the attributes that it declares, by name.
+      /// The types of the attributes that it declares, by name; of a composite with its elements.
       public var attributes: [String: String]
       /// The destinations of the relationships that it declares, in words, by name.
       public var relationships: [String: String]
@@ -115,7 +115,7 @@ extension ModelInspection.Version.Entity {
     isAbstract = entity.isAbstract
     attributes = Dictionary(
       uniqueKeysWithValues: entity.attributes.map {
-        ($0.name, $0.type.name + ($0.isTransient ? ", transient" : ""))
+        ($0.name, $0.typeWords + ($0.isTransient ? ", transient" : ""))
       })
     relationships = Dictionary(
       uniqueKeysWithValues: entity.relationships.map {
@@ -131,5 +131,14 @@ extension ModelInspection.Version.Entity {
       versionHashUnknown =
         "\([error.entity, error.property].compactMap(\.self).joined(separator: ".")): \(error.reason)"
     }
+  }
+}
+
+extension ObjectModel.Attribute {
+  /// The name of its type, with the elements of a composite in their order.
+  fileprivate var typeWords: String {
+    if elements.isEmpty { return type.name }
+    let words = elements.map { "\($0.name) \($0.type.name)" }
+    return "\(type.name) (\(words.joined(separator: ", ")))"
   }
 }

@@ -117,13 +117,12 @@ public enum FunctionValue: Hashable, Sendable {
   /// `$manager`, `$entityMapping` and the like, which a policy has anyway.
   case other
 
-  init(_ value: ObjectValue) {
+  /// - Throws: `ObjectMigrationError` where an element of a composite cannot be read.
+  init(_ value: ObjectValue) throws {
     switch value {
     case .scalar(let scalar): self = .value(PropertyValue(scalar))
     case .object(let composite as CompositeValue):
-      self =
-        (try? composite.values()).map { .value(.composite($0.mapValues(PropertyValue.init))) }
-        ?? .other
+      self = .value(.composite(try composite.values().mapValues(PropertyValue.init)))
     case .object(let object): self = MigrationObject(object).map { .object($0) } ?? .other
     case .collection(let collection):
       let objects = collection.members.flatMap(\.objects)

@@ -5,8 +5,8 @@ extension MappingModel {
   /// The mapping model with the mappings of composite attributes in the form of those of their
   /// elements, which have the columns.
   ///
-  /// A mapping of a whole composite yields a dictionary, from which each element takes what its name
-  /// says; an element that has a mapping of its own, such as `author.id`, keeps it.
+  /// A mapping of a whole composite yields a dictionary, from which each element takes what its
+  /// name says; an element that has a mapping of its own, such as `author.id`, keeps it.
   package func expandingComposites(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> MappingModel {

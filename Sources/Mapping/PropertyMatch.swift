@@ -15,8 +15,8 @@ struct PropertyMatch {
   let sourceByDestination: [String: String]
   /// Destination properties that continue, by name or identifier, one of the other kind.
   let changedKinds: Set<String>
-  /// The types of destination attributes that continue a composite one and are none, or are elements
-  /// of one that continues an attribute which is none.
+  /// The types of destination attributes that continue a composite one and are none, or are
+  /// elements of one that continues an attribute which is none.
   let changedForms: [String: (old: AttributeType, new: AttributeType)]
 
   private let attributes: [String: Attribute]

@@ -34,10 +34,7 @@ extension ModelArchiveWriter {
         versionHashModifier: attribute.versionHashModifier,
         renamingIdentifier: attribute.renamingIdentifier, userInfo: attribute.userInfo,
         opaqueUserInfo: attribute.opaqueUserInfo))
-    let isComposite = attribute.type == .composite
-    let valueClass =
-      attribute.valueClassName ?? attribute.type.valueClassName
-      ?? (isComposite ? "NSDictionary" : nil)
+    let valueClass = attribute.valueClassName ?? attribute.type.valueClassName
     let flags =
       (attribute.storesBinaryDataExternally ? ArchivedFlags.externalStorage : 0)
       | (attribute.preservesValueAfterDeletion ? ArchivedFlags.preservation : 0)
@@ -57,7 +54,7 @@ extension ModelArchiveWriter {
       fields.append(("NSDerivationExpression", .reference(expression)))
       fields.append(("NSFilteringPredicate", .reference(try values.predicate(derivation.filter))))
     }
-    if isComposite {
+    if attribute.type == .composite {
       fields.append(
         ("NSCompositeElements", .reference(try elements(of: attribute, in: entity))))
     }

@@ -75,8 +75,8 @@ extension ManagedObject {
 
   /// Sets the elements of a composite attribute; those that are not among the values become nil.
   ///
-  /// - Throws: `ObjectMigrationError` where the attribute is not composite or has no element of that
-  ///   name, and as for attributes.
+  /// - Throws: `ObjectMigrationError` where the attribute is not composite or has no element of
+  ///   that name, and as for attributes.
   package func set(_ name: String, elements values: [String: AttributeValue]) throws {
     guard let elements = facts.composites[name] else {
       throw ObjectMigrationError(

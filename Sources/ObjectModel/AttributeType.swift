@@ -71,7 +71,8 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
     case .binary: "NSData"
     case .uuid: "NSUUID"
     case .uri: "NSURL"
-    case .undefined, .transformable, .objectID, .composite: nil
+    case .composite: "NSDictionary"
+    case .undefined, .transformable, .objectID: nil
     }
   }
 

@@ -39,7 +39,8 @@ struct ColumnCompiler {
   private func attribute(
     name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
-    guard let new = destination.model.allLeafAttributes(of: pair.new).first(where: { $0.name == name })
+    guard
+      let new = destination.model.allLeafAttributes(of: pair.new).first(where: { $0.name == name })
     else { return .constant(.null) }
     let origin =
       pair.mapping.attributeMappings.first { $0.name == name }.map(\.origin) ?? .standard

@@ -183,7 +183,8 @@ private struct RuleBuilder {
   private func attribute(
     name: String, column: Column, old: Entity, new: Entity
   ) throws -> CellRule {
-    guard let attribute = destination.model.allLeafAttributes(of: new).first(where: { $0.name == name })
+    guard
+      let attribute = destination.model.allLeafAttributes(of: new).first(where: { $0.name == name })
     else { return .constant(.null) }
     let standard = try affinity.applied(
       Self.stored(attribute.defaultValue, attribute: attribute), type: column.type)

@@ -44,7 +44,8 @@ class Property:
 
     def base_hash(self):
         flags = (1 if self.optional else 0) | (2 if self.transient else 0)
-        return sha(self.name.encode() + bytes([flags, 0]) + self.modifier.encode())
+        name = self.name.rpartition(".")[2]  # of an element its own name
+        return sha(name.encode() + bytes([flags, 0]) + self.modifier.encode())
 
 
 @dataclass
@@ -121,7 +122,9 @@ class Model:
         self.path = folder
         root = ElementTree.parse(os.path.join(folder, "contents")).getroot()
         self.identifier = root.get("userDefinedModelVersionIdentifier", "")
-        self.entities = {e.name: e for e in map(read_entity, root.findall("entity"))}
+        composites = {c.get("name"): c for c in root.findall("compositeAttribute")}
+        self.entities = {e.name: e for e in (
+            read_entity(element, composites) for element in root.findall("entity"))}
         self.children = {name: [] for name in self.entities}
         for entity in self.entities.values():
             if entity.parent:
@@ -188,8 +191,8 @@ class Model:
             data = name.encode() + bytes([entity.abstract])
             if entity.parent:
                 data += self.hash(entity.parent)
-            for _, p in sorted(self.properties(name).items()):
-                data += b"" if p.transient else p.hash()
+            for group in grouped(self.properties(name)):
+                data += group_hash(group)
             data += "".join(sorted(".".join(c) for c in entity.constraints)).encode()
             self._hashes[name] = sha(data + entity.modifier.encode())
         return self._hashes[name]
@@ -198,12 +201,32 @@ class Model:
         return {name: self.hash(name) for name in self.entities}
 
 
-def read_entity(element):
+def grouped(properties):
+    """Properties by name, with the elements of each composite together: a composite is its
+    elements, named `composite.element`."""
+    groups = {}
+    for name, p in sorted(properties.items()):
+        groups.setdefault(name.partition(".")[0], []).append(p)
+    return [groups[name] for name in sorted(groups)]
+
+
+def group_hash(group):
+    """A composite hashes as its elements, by name; nothing of its own counts."""
+    stored = [p for p in group if not p.transient]
+    if stored and "." in stored[0].name:
+        return sha(b"".join(p.hash() for p in stored))
+    return stored[0].hash() if stored else b""
+
+
+def read_entity(element, composites):
     name = element.get("name")
     entity = Entity(name, element.get("parentEntity"), yes(element, "isAbstract"),
                     element.get("elementID") or name, element.get("versionHashModifier", ""))
     for child in element:
-        if child.tag == "attribute":
+        if child.get("attributeType") == "Composite":
+            for p in read_composite(name, child, composites[child.get("compositeName")]):
+                entity.own[p.name] = p
+        elif child.tag == "attribute":
             entity.own[child.get("name")] = read_attribute(name, child)
         elif child.tag == "relationship":
             entity.own[child.get("name")] = read_relationship(name, child)
@@ -229,6 +252,16 @@ def read_attribute(owner, element):
                      yes(element, "allowsExternalBinaryDataStorage"),
                      yes(element, "preserveAfterDeletion"), element.get("derivationExpression"),
                      yes(element, "indexed"))
+
+
+def read_composite(owner, element, composite):
+    """The elements of a composite attribute, in declared order."""
+    name, renaming = element.get("name"), element.get("elementID") or element.get("name")
+    for child in composite:
+        p = read_attribute(owner, child)
+        p.renaming = f"{renaming}.{p.renaming}"
+        p.name = f"{name}.{p.name}"
+        yield p
 
 
 def read_relationship(owner, element):
@@ -306,7 +339,7 @@ class Layout:
             for _, p in sorted(self.model.entities[name].own.items()):
                 if p.transient or (isinstance(p, Relationship) and p.to_many):
                     continue
-                suffix = numbered(used, p.name.upper())
+                suffix = numbered(used, p.name.rpartition(".")[2].upper())
                 self.columns[key(p)] = "Z" + suffix
                 if isinstance(p, Attribute):
                     types["Z" + suffix] = DECLARATIONS[p.type]

@@ -15,7 +15,7 @@ import sqlite3
 from coredata import Attribute, Layout, Model, key
 from expectation import Mapping
 from random_models import make_source
-from random_pairs import alone, value_limits
+from random_pairs import alone, own_inverses, value_limits
 from random_stores import Filler, Form, make_store
 from random_values import Values
 from run import Failure, Tool, fingerprint, parser, run_cases, seeds, unchanged
@@ -131,7 +131,7 @@ def make_case(tool, seed, folder):
         paths, old, new = make_models(r, os.path.join(folder, str(r.random())))
         mapping = Mapping(old, new)
         maker = Maker(r, old, new)
-        if not mapping.refusals() and maker.mappings:
+        if not mapping.refusals() and maker.mappings and not own_inverses(mapping):
             break
     bundle = os.path.dirname(paths[0])
     template = os.path.join(folder, "empty.sqlite")

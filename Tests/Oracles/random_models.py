@@ -19,7 +19,7 @@ UNIQUE_TYPES = ("String", "Integer 64", "UUID")
 
 @dataclass
 class A:
-    """An attribute."""
+    """An attribute; `composite.element` is an element of a composite."""
     name: str
     type: str
     optional: bool = True
@@ -79,7 +79,7 @@ class Models:
 
     def own(self, name):
         ends = [e for relation in self.relations for e in relation[:2] if e and e.entity == name]
-        return {*self.entities[name].attributes, *(e.name for e in ends)}
+        return {*map(top, self.entities[name].attributes), *(e.name for e in ends)}
 
     def taken(self, name):
         """Names that a property of the entity cannot have."""
@@ -109,7 +109,7 @@ class Models:
         ends = [e.name for first, second, _ in self.relations
                 for e in ((first,) if first is second else (first, second))
                 if e and e.entity == name]
-        return [*self.entities[name].attributes, *ends]
+        return [*{top(n) for n in self.entities[name].attributes}, *ends]
 
     # Making
 
@@ -119,7 +119,22 @@ class Models:
         self.entities[e.name] = e
         for _ in range(r.choice((0, 1, 2, 3, 5, 9))):
             self.add_attribute(e.name)
+        if r.random() < 0.35:
+            self.add_composite(e.name)
         return e
+
+    def add_composite(self, entity):
+        """Some elements, whose names may be those of other attributes."""
+        r, name = self.random, self.free_name(entity)
+        known = [n for n in self.entities[entity].attributes if "." not in n]
+        for _ in range(r.choice((1, 2, 3, 5))):
+            a = self.add_attribute(entity)
+            own = self.entities[entity].attributes
+            del own[a.name]
+            element = r.choice(known) if known and r.random() < 0.4 else a.name
+            a.name, a.transient, a.indexed = f"{name}.{element}", False, False
+            if a.name.upper() not in {n.upper() for n in own}:
+                own[a.name] = a
 
     def add_attribute(self, entity):
         r = self.random
@@ -155,7 +170,7 @@ class Models:
     def add_indexes(self):
         r = self.random
         for e in self.entities.values():
-            known = [a for a in self.attributes(e.name)]
+            known = [a for a in self.attributes(e.name) if "." not in a.name]
             for _ in range(r.choice((0, 0, 1, 2))):
                 chosen = r.sample(known, min(len(known), r.choice((1, 1, 2, 3))))
                 if chosen:
@@ -171,10 +186,11 @@ class Models:
     def add_constraints(self):
         for e in self.entities.values():
             known = [a for a in e.attributes.values() if a.type in UNIQUE_TYPES and a.optional
-                     and a.default is None and not a.transient]
+                     and a.default is None and not a.transient and "." not in a.name]
             if known and self.random.random() < 0.25:
                 first = self.random.choice(known)
-                others = [a for a in e.attributes.values() if a is not first and not a.transient]
+                others = [a for a in e.attributes.values() if a is not first
+                          and not a.transient and "." not in a.name]
                 more = [self.random.choice(others).name] if others and self.random.random() < 0.4 \
                     else []
                 e.constraints.append([first.name, *more])
@@ -185,6 +201,7 @@ class Models:
         """Writes an `.xcdatamodel`."""
         os.makedirs(folder)
         body = "".join(self._entity(e) for e in self.entities.values())
+        body += "".join(self._composites(e) for e in self.entities.values())
         with open(os.path.join(folder, "contents"), "w", encoding="utf-8") as file:
             file.write('<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<model type="com.'
                        'apple.IDECoreDataModeler.DataModel" documentVersion="1.0">\n'
@@ -193,13 +210,12 @@ class Models:
     def _entity(self, e):
         lines = [tag("entity", name=e.name, parentEntity=e.parent, isAbstract=e.abstract,
                      elementID=e.identifier)]
-        for a in sorted(e.attributes.values(), key=lambda a: a.name):
-            is_date = a.type == "Date"
-            lines.append(tag(
-                "attribute", True, name=a.name, optional=a.optional, attributeType=a.type,
-                transient=a.transient, defaultValueString=None if is_date else a.default,
-                defaultDateTimeInterval=a.default if is_date else None, indexed=a.indexed,
-                allowsExternalBinaryDataStorage=a.external, elementID=a.identifier))
+        lines += [written(a) for a in e.attributes.values() if "." not in a.name]
+        for name, elements in composites(e).items():
+            identifiers = {top(a.identifier) for a in elements if a.identifier} - {name}
+            lines.append(tag("attribute", True, name=name, attributeType="Composite",
+                             optional=all(a.optional for a in elements),
+                             compositeName=e.name + name, elementID=min(identifiers, default=None)))
         for first, second, destination in self.relations:
             for end, other in ((first, second), (second, first)):
                 if end and end.entity == e.name and not (end is second and second is first):
@@ -218,6 +234,11 @@ class Models:
                 for names in e.constraints) + "</uniquenessConstraints>\n")
         return "".join(lines) + "</entity>\n"
 
+    def _composites(self, e):
+        return "".join(
+            tag("compositeAttribute", name=e.name + name) + "".join(written(a) for a in elements)
+            + "</compositeAttribute>\n" for name, elements in composites(e).items())
+
     def _end(self, end, other, destination):
         leads_to = destination if other is None else other.entity
         return tag("relationship", True, name=end.name, optional=True, toMany=end.to_many,
@@ -225,6 +246,32 @@ class Models:
                    destinationEntity=leads_to, inverseName=other and other.name,
                    inverseEntity=other and other.entity, deletionRule="Nullify",
                    elementID=end.identifier)
+
+
+def top(name):
+    """The name of an element's composite, or of any other attribute."""
+    return name.partition(".")[0]
+
+
+def composites(e):
+    """The elements of each composite of an entity, by name."""
+    out = {}
+    for a in sorted(e.attributes.values(), key=lambda a: a.name):
+        if "." in a.name:
+            out.setdefault(top(a.name), []).append(a)
+    return out
+
+
+def written(a):
+    """The element of an attribute, or of an element of a composite."""
+    is_date = a.type == "Date"
+    identifier = a.identifier and a.identifier.rpartition(".")[2]
+    return tag(
+        "attribute", True, name=a.name.rpartition(".")[2], optional=a.optional,
+        attributeType=a.type, transient=a.transient,
+        defaultValueString=None if is_date else a.default,
+        defaultDateTimeInterval=a.default if is_date else None, indexed=a.indexed,
+        allowsExternalBinaryDataStorage=a.external, elementID=identifier)
 
 
 def tag(name, closed=False, /, **values):

@@ -2,7 +2,7 @@
 import copy
 
 from coredata import NUMBERS
-from random_models import DEFAULTS, End, Models
+from random_models import DEFAULTS, End, Models, top
 
 
 def make_destination(source):
@@ -50,8 +50,19 @@ def rename_attribute(m):
     e, a = some_attribute(m)
     if a:
         del e.attributes[a.name]
-        a.identifier, a.name = a.identifier or a.name, m.free_name(e.name) + "New"
+        name = f"{a.name.rpartition('.')[0]}." if "." in a.name else ""
+        a.identifier, a.name = a.identifier or a.name, f"{name}{m.free_name(e.name)}New"
         e.attributes[a.name] = a
+
+
+def rename_composite(m):
+    e, a = some_attribute(m)
+    if a and "." in a.name:
+        old, new = top(a.name), m.free_name(e.name) + "New"
+        for a in [a for a in e.attributes.values() if a.name.startswith(old + ".")]:
+            del e.attributes[a.name]
+            a.identifier, a.name = a.identifier or a.name, f"{new}.{a.name.partition('.')[2]}"
+            e.attributes[a.name] = a
 
 
 def add_attribute(m):
@@ -93,7 +104,7 @@ def add_parent(m):
     child = m.random.choice(list(m.entities.values()))
     new = m.add_entity(child.parent)
     new.attributes = {a.name + "Up": a for a in new.attributes.values()
-                      if a.optional or a.default is not None}
+                      if (a.optional or a.default is not None) and "." not in a.name}
     for name, a in new.attributes.items():
         a.name = name
     child.parent = new.name
@@ -101,7 +112,7 @@ def add_parent(m):
 
 def move_up(m):
     e, a = some_attribute(m)
-    if not a or not e.parent:
+    if not a or not e.parent or "." in a.name:
         return
     del e.attributes[a.name]
     if a.name in m.taken(e.parent):
@@ -113,7 +124,8 @@ def move_up(m):
 
 def move_down(m):
     e, a = some_attribute(m)
-    children = [x for x in m.entities.values() if a and x.parent == e.name]
+    children = [x for x in m.entities.values()
+                if a and x.parent == e.name and "." not in a.name]
     if children:
         del e.attributes[a.name]
         m.random.choice(children).attributes[a.name] = a
@@ -189,7 +201,8 @@ def add_relation(m):
         end.identifier = "added" + end.name
 
 
-STEPS = (rename_entity, rename_attribute, rename_attribute, add_attribute, add_attribute,
+STEPS = (rename_entity, rename_attribute, rename_attribute, rename_composite, add_attribute,
+         add_attribute,
          drop_attribute, change_type, change_type, change_type, change_optional, change_external,
          add_parent, move_up, move_up, move_down, leave_hierarchy, add_entity, drop_entity,
          change_order, change_order, to_many, to_many, drop_relation, rename_relation, add_inverse,

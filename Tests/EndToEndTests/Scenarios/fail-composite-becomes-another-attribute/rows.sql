@@ -1,0 +1,3 @@
+INSERT INTO ZDRINK (Z_PK, Z_ENT, Z_OPT, ZID, ZPERSON, ZPLACE, ZUNIT, ZVALUE) VALUES
+  (1, 1, 1, 'author 1', 'Ada', 'Wellington', 'cl', 4);
+UPDATE Z_PRIMARYKEY SET Z_MAX = 1;
