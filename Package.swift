@@ -172,7 +172,7 @@ let package = Package(
     .tests(
       of: "ModelFiles",
       [
-        "CZlib", "KeyedArchives", "ObjectModel", "TestSupport", "Expressions", .grdb,
+        "CZlib", "KeyedArchives", "ObjectModel", "Schema", "TestSupport", "Expressions", .grdb,
         .systemPackage,
       ]),
     .tests(
