@@ -22,8 +22,9 @@ struct RootCommand: AsyncParsableCommand {
     version: ToolProcess.version,
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, InspectCommand.self,
-      CheckCommand.self, MapCommand.self, VerifyCommand.self, GenerateCommand.self,
-      ListCommand.self, RollbackCommand.self, FinishCommand.self, DiscardCommand.self,
+      CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
+      GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
+      DiscardCommand.self,
     ])
 
   fileprivate static func execute() async {

@@ -13,6 +13,39 @@ SAMPLE = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld"
 LONELY = "DELETE FROM ZACCOUNT WHERE Z_PK NOT IN (SELECT ifnull(ZACCOUNT, 0) FROM ZTEAM)"
 
 
+# A model as SwiftData makes one: composites, a unique attribute, a relationship without inverse.
+DRINKS = """<?xml version="1.0" encoding="UTF-8"?>
+<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0"
+       userDefinedModelVersionIdentifier="{version}">
+  <entity name="Drink">
+    <attribute name="author" optional="YES" attributeType="Composite" compositeName="Author"/>
+    <attribute name="id" attributeType="UUID"/>{more}
+    <relationship name="parts" optional="YES" toMany="YES" destinationEntity="Part"/>
+    <uniquenessConstraints><uniquenessConstraint><constraint value="id"/></uniquenessConstraint>
+    </uniquenessConstraints>
+  </entity>
+  <entity name="Part"><attribute name="name" optional="YES" attributeType="String"/></entity>
+  <compositeAttribute name="Author">
+    <attribute name="id" optional="YES" attributeType="UUID"/>
+    <attribute name="person" optional="YES" attributeType="String"/>
+  </compositeAttribute>
+</model>
+"""
+NEWER = """<attribute name="year" attributeType="Integer 64" defaultValueString="0"/>"""
+
+
+def drinks(tool, folder):
+    """Stores of both versions, without their models: a full one and an empty one."""
+    for version, more, rows, name in (("1.0.0", "", 200, "default.store"),
+                                      ("2.0.0", NEWER, 0, "V2.store")):
+        model = os.path.join(folder, "made.xcdatamodel")
+        os.makedirs(model)
+        with open(os.path.join(model, "contents"), "w", encoding="utf-8") as file:
+            file.write(DRINKS.format(version=version, more=more))
+        tool.run("generate", model, "--rows", rows, "--output", os.path.join(folder, name))
+        shutil.rmtree(model)
+
+
 class App:
     """The files of an app named Shop, made once and copied for each block."""
 
@@ -35,6 +68,7 @@ class App:
                 db.execute(valid)
                 db.commit()
                 db.close()
+        drinks(tool, folder)
         self._compile(tool, model)
         if mapping:
             for name in ("Shop.xcmappingmodel", "Shop3to4.xcmappingmodel"):

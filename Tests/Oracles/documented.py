@@ -29,8 +29,10 @@ from run import Failure, Tool
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
-COMMANDS = ("check", "plan", "migrate", "status", "verify", "inspect", "map", "generate",
+COMMANDS = ("check", "plan", "migrate", "status", "verify", "inspect", "map", "model", "generate",
             "list", "rollback", "finish", "discard")
+# Commands whose options are those of a command within.
+WITHIN = {"model": "export"}
 # Options of other programs that the pages name.
 FOREIGN = {"--static-swift-stdlib": "swift build"}
 # Options that every program has.
@@ -101,8 +103,9 @@ class Vocabulary:
     """The commands of the tool with their options."""
 
     def __init__(self, tool):
-        self.shown = {c: self._options(tool.run("help", c).stdout) for c in COMMANDS}
-        self.all = {c: self.shown[c] | self._options(tool.run(c, "--help-hidden").stdout)
+        words = {c: [c, WITHIN[c]] if c in WITHIN else [c] for c in COMMANDS}
+        self.shown = {c: self._options(tool.run("help", *words[c]).stdout) for c in COMMANDS}
+        self.all = {c: self.shown[c] | self._options(tool.run(*words[c], "--help-hidden").stdout)
                     for c in COMMANDS}
         listed = re.findall(r"^  ([a-z]+) {3,}", tool.run("help").stdout, re.M)
         if sorted(listed) != sorted(COMMANDS):

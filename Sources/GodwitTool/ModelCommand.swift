@@ -1,0 +1,43 @@
+import ArgumentParser
+import Godwit
+import SystemPackage
+
+struct ModelCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model", abstract: "Writes the model of a store or a bundle as a file.",
+    subcommands: [ModelExportCommand.self])
+}
+
+struct ModelExportCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Writes a model as an .xcdatamodel whose entities have the same version hashes.",
+    discussion: """
+      The folder is read again and compared with the model. Where a version hash differs, or a model \
+      source cannot say a part of the model, that is named and no folder is left.
+      """)
+
+  @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
+  var model: FilePath
+
+  @Option(help: "The version of the bundle, if not its current one.")
+  var version: String?
+
+  @Flag(help: "Leave out and name the parts that a model source cannot say and no hash covers.")
+  var leaveOut = false
+
+  @Option(help: ArgumentHelp("The folder to write: App.xcdatamodel.", valueName: "path"))
+  var output: FilePath
+
+  func run() throws {
+    var export = ModelExport(of: model)
+    export.version = version
+    export.leavesOut = leaveOut
+    let report = try export.write(to: output)
+    for sentence in report.leftOut {
+      Terminal.standardError.line(text: "godwit: note: left out: \(sentence)")
+    }
+    let count = report.entities == 1 ? "1 entity hashes" : "\(report.entities) entities hash"
+    Terminal.standardOutput.line(text: "\(output): \(count) as in \(model).")
+  }
+}
