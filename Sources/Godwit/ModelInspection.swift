@@ -137,8 +137,24 @@ extension ModelInspection.Version.Entity {
 extension ObjectModel.Attribute {
   /// The name of its type, with the elements of a composite in their order.
   fileprivate var typeWords: String {
-    if elements.isEmpty { return type.name }
-    let words = elements.map { "\($0.name) \($0.type.name)" }
-    return "\(type.name) (\(words.joined(separator: ", ")))"
+    elements.isEmpty ? type.name : "\(type.name) (\(elementWords))"
+  }
+
+  /// The elements of a composite with their types, in declared order.
+  fileprivate var elementWords: String {
+    elements.map { "\($0.name) \($0.type.name)" }.joined(separator: ", ")
+  }
+}
+
+extension ManagedObjectModel {
+  /// What each composite attribute consists of, as `Entity.attribute`.
+  var compositeWords: [String: String] {
+    var result: [String: String] = [:]
+    for entity in entities {
+      for attribute in entity.attributes where attribute.type == .composite {
+        result["\(entity.name).\(attribute.name)"] = attribute.elementWords
+      }
+    }
+    return result
   }
 }

@@ -49,6 +49,8 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     public var unread: [String]
     /// Why the model in the store cannot be read, nil if it can.
     public var unreadable: String?
+    /// What each composite attribute consists of, in words, as `Entity.attribute`.
+    public var composites: [String: String]
   }
 
   private var kind = "store"
@@ -133,7 +135,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
       identifiers: metadata.versionIdentifiers, found: found != nil,
       unread: found?.unreadSentences(of: "the model that the store carries") ?? [],
-      unreadable: unreadable)
+      unreadable: unreadable, composites: found?.compositeWords ?? [:])
     try access.requireUnchanged()
   }
 
@@ -197,6 +199,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     for entity in entities {
       let parent = entity.superentity.map { ": \($0)" } ?? ""
       lines.append("  \(entity.number)  \(entity.name)\(parent)  \(entity.rows) rows")
+    }
+    for (name, words) in model.composites.sorted(by: { $0.key < $1.key }) {
+      lines.append("  \(name) consists of \(words)")
     }
     for table in joinTables { lines.append("  \(table.name)  \(table.rows) rows") }
     for table in extraTables { lines.append("  \(table)  (not of the model)") }

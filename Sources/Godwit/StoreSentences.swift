@@ -63,8 +63,8 @@ extension MigrationFailure {
     case .columnsMissing(let columns):
       self.init(
         .damaged,
-        "\(file) lacks columns that its model asks for (\(columns.joined(separator: ", "))): "
-          + "open it with Core Data once, or restore it from a backup.")
+        "\(file) does not fit the version hashes in its own metadata: it lacks columns that its "
+          + "model asks for (\(columns.joined(separator: ", "))); restore it from a backup.")
     case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotRead, .cannotWrite,
       .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
       self.init(access: error)
