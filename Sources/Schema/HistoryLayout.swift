@@ -26,6 +26,8 @@ package struct HistoryLayout: Hashable, Sendable {
   /// Whether the entity has composite attributes, of which no file shows whether they take one bit
   /// or one for each element.
   package let hasComposites: Bool
+  /// The elements of composite attributes in declared order: where they change, bits may.
+  private let elements: [String]
 
   /// The bytes of a mask.
   package var bytes: Int { (slots.count + 7) / 8 }
@@ -35,6 +37,7 @@ package struct HistoryLayout: Hashable, Sendable {
     let levels = Array(model.lineage(of: entity).reversed())
     let names = Set(levels.map(\.name))
     hasComposites = levels.contains { $0.attributes.contains { $0.type == .composite } }
+    elements = levels.flatMap(\.leafAttributes).filter(\.isElement).map(\.name)
     var toOnes: [String] = []
     var attributes: [String] = []
     var toMany: (one: [String], many: [String]) = ([], [])

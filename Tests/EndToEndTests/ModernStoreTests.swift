@@ -16,23 +16,15 @@ import Testing
 
   /// A copy of a store in a folder of its own, with its `-wal`, and with further rows.
   private func copy(
-    _ relative: String, as name: String, keepsHistory: Bool = true, rows: String = ""
+    _ relative: String, as name: String, rows: String = ""
   ) throws -> FilePath {
     let place = folder.appending(name)
     try FileManager.default.createDirectory(
       atPath: place.string, withIntermediateDirectories: true)
     let store = try Corpus.copyStore(relative, to: place)
-    if keepsHistory && rows.isEmpty { return store }
+    if rows.isEmpty { return store }
     let queue = try DatabaseQueue(path: store.string)
-    try queue.writeWithoutTransaction { db in
-      if !keepsHistory {
-        for table in ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"] {
-          try db.execute(sql: "DELETE FROM \(table)")
-        }
-        try db.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
-      }
-      try db.execute(sql: rows)
-    }
+    try queue.writeWithoutTransaction { try $0.execute(sql: rows) }
     try queue.close()
     return store
   }
@@ -43,14 +35,14 @@ import Testing
     return try queue.writeWithoutTransaction(body)
   }
 
-  /// The statements that make the tables and indexes of a store, without those of history.
+  /// The statements that make the tables and indexes of a store, those of history included.
   private func schema(_ store: FilePath) throws -> [String] {
     try read(store) { db in
       try String.fetchAll(
         db,
         sql: """
           SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index')
-          AND tbl_name NOT IN ('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING') ORDER BY sql
+          ORDER BY sql
           """)
     }
   }
@@ -111,8 +103,7 @@ import Testing
   /// The two versions differ in the columns of two UUIDs: what was `prep.id` alone is two columns.
   @Test func `composites of a real store are mapped by element`() async throws {
     let store = try copy(
-      "\(Self.cocktails)/2024-07-13-3292fc7/MetaCocktailsSwiftData/default.store", as: "old",
-      keepsHistory: false)
+      "\(Self.cocktails)/2024-07-13-3292fc7/MetaCocktailsSwiftData/default.store", as: "old")
     let newer = try copy(
       "\(Self.cocktails)/2024-09-09-1997dc6/MetaCocktailsSwiftData/default.store", as: "new")
     let refused = try await migrate(store, to: newer)
@@ -140,6 +131,16 @@ import Testing
       #expect(before.count > 100)
       #expect(try texts(result, "SELECT Z_PK, \(new) FROM \(table) ORDER BY Z_PK") == before)
     }
+    // A token of before is a store's UUID and the number of a transaction.
+    for query in [
+      "SELECT Z_UUID FROM Z_METADATA", "SELECT * FROM ATRANSACTION WHERE Z_PK = 1",
+      "SELECT count(*), sum(ZENTITYPK), sum(ZTRANSACTIONID) FROM ACHANGE",
+      "SELECT ZENTITY, count(*) FROM ACHANGE GROUP BY 1",
+    ] {
+      #expect(try texts(result, query) == texts(store, query))
+    }
+    #expect(try texts(store, "SELECT count(*) FROM ACHANGE") == ["2670"])
+    #expect(try texts(result, "SELECT max(Z_PK) FROM ATRANSACTION") == ["2"])
     try await requireVerified(store, result, ["--mapping", mapping.string])
   }
 

@@ -74,4 +74,15 @@ struct CompositeLayoutTests {
     #expect(schema.omissions.map(\.index) == ["by"])
     #expect(schema.omissions.allSatisfy { $0.reason.contains("composite") })
   }
+
+  @Test func `bits of changes may move where elements of a composite do`() throws {
+    func layout(_ elements: [Attribute]) throws -> HistoryLayout {
+      let model = try ManagedObjectModel(Entity("E", [composite("c", elements), .optional("d")]))
+      let schema = try StoreSchema(model)
+      return HistoryLayout(of: model.entities[0], table: schema.tables[0], in: model)
+    }
+    let plain = try layout([.optional("x")])
+    #expect(try layout([.optional("x")]) == plain)
+    #expect(try layout([.optional("x"), .optional("y")]) != plain)
+  }
 }
