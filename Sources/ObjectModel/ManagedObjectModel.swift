@@ -125,7 +125,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
   private func checkProperties() throws(ModelError) {
     for entity in entities {
       var seen: Set<String> = []
-      let leaves = entity.leafAttributes.filter(\.isElement)
+      let leaves = entity.attributes.filter { !$0.elements.isEmpty }.flatMap(\.leaves)
       let names =
         entity.attributes.map(\.name) + leaves.map(\.name) + entity.relationships.map(\.name)
         + entity.fetchedProperties.map(\.name)

@@ -2,9 +2,9 @@ package import Schema
 
 /// How the bits of a change's `ZCOLUMNS` are put where the destination's entity has them.
 ///
-/// Properties are matched by their very names, as Core Data does: a property that is gone or
-/// renamed loses its bit. Where a bit may stand for several properties, all of them are set, so that
-/// whoever reads the history learns too much rather than too little.
+/// Properties are matched by their very names, as Core Data does: one that is gone or renamed loses
+/// its bit. Where a bit may stand for several properties, all of them are set: whoever reads the
+/// history learns too much rather than too little.
 package struct MaskChange: Hashable, Codable, Sendable {
   /// For each bit of the source, the bits of the destination that it sets.
   package var targets: [[Int]]
