@@ -95,9 +95,15 @@ struct LMDBPages: Sendable {
       mapSize <= Self.mostPages * UInt64(pageSize),
       mapSize >= (meta.lastPage + 1) * UInt64(pageSize),
       page.number(at: 44, bytes: 2) & ~Self.persistentFlags == Self.integerKeys,
-      page.number(at: 92, bytes: 2) == 0
+      page.number(at: 92, bytes: 2) == 0,
+      Self.isPlausible(table: page[40..<88]), Self.isPlausible(table: page[88..<136])
     else { return nil }
     return meta
+  }
+
+  /// Whether a table is not said to have entries and no page (`MDB_db`).
+  private static func isPlausible(table: ArraySlice<UInt8>) -> Bool {
+    table.number(at: 40, bytes: 8) != .max || table.number(at: 32, bytes: 8) == 0
   }
 
   private static let integerKeys: UInt64 = 0x08
@@ -201,7 +207,7 @@ struct LMDBPages: Sendable {
     try visit(root: walk.meta.main, walk: &walk, depth: 0) { node in
       // A table of a kind that no file of ours has would lead the library elsewhere.
       guard node.isTable, node.value.count == 48, node.value.number(at: 4, bytes: 2) == 0,
-        node.value.number(at: 6, bytes: 2) < Self.mostDepth
+        node.value.number(at: 6, bytes: 2) < Self.mostDepth, Self.isPlausible(table: node.value)
       else { throw Damage() }
       found.append((Array(node.key), node.value.number(at: 40, bytes: 8)))
     }

@@ -34,8 +34,8 @@ import Testing
     try file.close()
   }
 
-  /// The offset of the last state's page, and of the root of a table.
-  private func places(_ bytes: [UInt8]) throws -> (meta: Int, few: Int) {
+  /// The offset of the last state's page, of the root of a table, and of what is said of the table.
+  private func places(_ bytes: [UInt8]) throws -> (meta: Int, few: Int, table: Int) {
     func number(_ at: Int, _ count: Int) -> Int {
       bytes[at..<(at + count)].reversed().reduce(0) { $0 << 8 | Int($1) }
     }
@@ -44,14 +44,15 @@ import Testing
     // The first of two nodes, by its key.
     let node = main + number(main + 16, 2)
     try #require(bytes[(node + 8)..<(node + 11)].elementsEqual("few".utf8))
-    return (meta, number(node + 8 + 3 + 40, 8) * 4096)
+    return (meta, number(node + 8 + 3 + 40, 8) * 4096, node + 8 + 3)
   }
 
   @Test func `what is damaged is neither read nor written`() throws {
     do { _ = try make() }
     let bytes = try [UInt8](Data(contentsOf: URL(filePath: path.string)))
-    let (meta, few) = try places(bytes)
+    let (meta, few, table) = try places(bytes)
     let node = few + Int(bytes[few + 16]) + Int(bytes[few + 17]) << 8
+    let none = [UInt8](repeating: 0xff, count: 8)
     let damages: [(String, at: Int, [UInt8])] = [
       ("pages of no size", meta + 40, [0, 0, 0, 0]),
       ("a map of no size", meta + 32, [0, 0, 0, 0, 0, 0, 0, 0]),
@@ -68,6 +69,9 @@ import Testing
       ("a page without nodes", few + 12, [16, 0]),
       ("a branch of one page", few + 10, [1]),
       ("a page with another number", few, [0xff]),
+      ("tables, and no page of theirs", meta + 128, none),
+      ("free pages that are nowhere", meta + 80, none),
+      ("entries, and no page of theirs", table + 40, none),
     ]
     for (name, at, change) in damages {
       try Data(bytes).write(to: URL(filePath: path.string))
