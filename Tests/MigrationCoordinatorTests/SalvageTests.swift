@@ -148,6 +148,28 @@ import Testing
     #expect(failure.sentences.last?.contains("\(lost.count) rows of ZBOOK") == true)
   }
 
+  @Test func `what is wrong with the copy is told of the store itself`() async throws {
+    let (given, _, _) = try damaged()
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: "DELETE FROM Z_MODELCACHE") }
+    try connection.queue.close()
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(request(given, .sql))
+    }
+    guard case .sourceModelMissing(let store, _, _)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(store == given.store)
+    let other = try StoreConnection.writable(given.store)
+    try other.run { try $0.execute(sql: "UPDATE Z_METADATA SET Z_PLIST = X'00'") }
+    try other.queue.close()
+    let second = await #expect(throws: StoreError.self) {
+      try await given.run(request(given, .sql))
+    }
+    #expect(second?.problem == .metadataUnreadable && second?.store == given.store)
+  }
+
   @Test func `a store without its metadata is refused by name`() async throws {
     let (given, _, _) = try damaged()
     let root = try StoreReader(immutable: given.store).number(

@@ -15,7 +15,25 @@ extension StoreSurvey {
     do {
       try self.init(reading: access, for: request, target: target)
     } catch {
-      throw soughtDamage(behind: error, of: request.store, readable: access.readable)
+      throw soughtDamage(
+        behind: Self.naming(request.store, insteadOf: access.readable, in: error),
+        of: request.store, readable: access.readable)
+    }
+  }
+
+  /// The error about the store itself where it is about the copy that is read of it, of which
+  /// nobody knows.
+  private static func naming(
+    _ store: FilePath, insteadOf copy: FilePath, in error: any Error
+  ) -> any Error {
+    switch error {
+    case var error as StoreError where error.store == copy:
+      error.store = store
+      return error
+    case MigrationError.sourceModelMissing(copy, let searched, let unreadable):
+      return MigrationError.sourceModelMissing(
+        store: store, searched: searched, unreadable: unreadable)
+    default: return error
     }
   }
 
