@@ -115,8 +115,7 @@ class Kind:
     @property
     def by_objects(self):
         """Whether objects made one by one tell it in the same words."""
-        return self.name not in ("mandatory and nil", "mandatory before, and nil",
-                                 "missing files whose names go on")
+        return self.name not in ("mandatory and nil", "mandatory before, and nil")
 
 
 def update(text):

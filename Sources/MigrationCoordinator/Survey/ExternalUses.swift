@@ -33,10 +33,15 @@ struct ExternalUses {
       if let program = RowStep.composed(steps) { add(program) }
       for step in steps where step.isComputed {
         // What is copied is in the program.
-        add(readers: [step.mapping], of: survey.model) { $0.isComputed }
+        add(.read, by: [step.mapping], of: survey.model) { _, property in property.isComputed }
       }
     case .objects(let step):
-      add(readers: step.mappings.map(\.mapping), of: survey.model) { _ in true }
+      let (mappings, new) = (step.mappings.map(\.mapping), stage.destination.model)
+      for use in [Use.carried, .read] {
+        add(use, by: mappings, of: survey.model) { mapping, property in
+          mapping.copies(property, from: survey.model, to: new) == (use == .carried)
+        }
+      }
     }
   }
 
@@ -62,14 +67,14 @@ struct ExternalUses {
     }
   }
 
-  /// Adds what expressions read, of objects that a filter leaves out too.
+  /// Adds what property mappings ask for, of objects that a filter leaves out too.
   private mutating func add(
-    readers mappings: [MappingModel], of model: ManagedObjectModel,
-    where isReader: (PropertyMapping) -> Bool
+    _ use: Use, by mappings: [MappingModel], of model: ManagedObjectModel,
+    where isWanted: (EntityMapping, PropertyMapping) -> Bool
   ) {
     var read = PropertiesRead()
     for mapping in mappings.flatMap(\.entityMappings) where mapping.makesObjects {
-      read.add(PropertiesRead(mapping: mapping, source: model, where: isReader))
+      read.add(PropertiesRead(mapping: mapping, source: model) { isWanted(mapping, $0) })
     }
     for (table, columns) in schema.externalColumns {
       guard let found = schema.tables.first(where: { $0.name == table }) else { continue }
@@ -79,10 +84,31 @@ struct ExternalUses {
         }
         for entity in model.family(of: owner) where read.contains(name, of: entity.name) {
           guard let number = schema.numbers[entity.name] else { continue }
-          note(.read, of: Column(table: table, name: column.name), in: number)
+          note(use, of: Column(table: table, name: column.name), in: number)
         }
       }
     }
+  }
+}
+
+extension EntityMapping {
+  /// Whether a property of the new objects gets what the old ones keep, as it is: no bytes of an
+  /// external file are looked at (`MappingPlan`).
+  fileprivate func copies(
+    _ property: PropertyMapping, from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> Bool {
+    guard case .attribute(let name, _) = property.origin,
+      let old = source.attribute(name: name, of: sourceEntityName),
+      let new = destination.attribute(name: property.name, of: destinationEntityName)
+    else { return false }
+    return old.type == new.type && old.storesBinaryDataExternally == new.storesBinaryDataExternally
+  }
+}
+
+extension ManagedObjectModel {
+  fileprivate func attribute(name: String, of entity: String?) -> Attribute? {
+    entity.flatMap { self.entity(name: $0) }
+      .flatMap { allAttributes(of: $0).first { $0.name == name } }
   }
 }
 
