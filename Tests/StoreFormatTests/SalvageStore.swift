@@ -14,9 +14,11 @@ struct SalvageStore {
   let roots: [String: UInt32]
   let path: FilePath
 
-  /// A table with an index and one without, some of whose rows go on in chains.
+  /// A table with an index and one without, some of whose rows go on in chains; a table of pairs,
+  /// each of which is there once, where `pairs` are given.
   init(
-    pageSize: Int = 1024, encoding: String = "UTF-8", vacuum: Int = 2, rows: Int = 300
+    pageSize: Int = 1024, encoding: String = "UTF-8", vacuum: Int = 2, rows: Int = 300,
+    pairs: Int = 0
   ) throws {
     self.pageSize = pageSize
     path = ScratchFolder.current.appending("salvage-\(UUID().uuidString).sqlite")
@@ -52,6 +54,7 @@ struct SalvageStore {
             ])
         }
       }
+      if pairs > 0 { try Self.make(pairs: pairs, in: db) }
       try db.execute(sql: "COMMIT")
       return Dictionary(
         uniqueKeysWithValues: try Row.fetchAll(
@@ -60,6 +63,13 @@ struct SalvageStore {
     }
     try queue.close()
     bytes = Array(try Data(contentsOf: URL(filePath: path.string)))
+  }
+
+  private static func make(pairs: Int, in db: Database) throws {
+    try db.execute(sql: "CREATE TABLE Z_1P (A INTEGER, B INTEGER, C, PRIMARY KEY (A, B))")
+    for pair in 0..<pairs {
+      try db.execute(sql: "INSERT INTO Z_1P VALUES (100, ?, 'c')", arguments: [1000 + pair])
+    }
   }
 
   // MARK: Places
@@ -128,7 +138,7 @@ struct SalvageStore {
       let answer = try String.fetchAll(db, sql: "PRAGMA integrity_check")
       guard answer == ["ok"] else { throw DatabaseError(message: "\(answer)") }
       return try Dictionary(
-        uniqueKeysWithValues: ["ZA", "ZC"].map { table in
+        uniqueKeysWithValues: ["ZA", "ZC", "Z_1P"].filter { try db.tableExists($0) }.map { table in
           (
             table,
             try Row.fetchAll(db, sql: "SELECT * FROM \(table) ORDER BY 1").map {

@@ -166,6 +166,41 @@ import Testing
     #expect(table.damagedPages.isEmpty && table.lostKeys == [Keys(first: key, last: key)])
   }
 
+  @Test(arguments: [true, false], [true, false])
+  func `of two rows that may not both be there that of the sound page stays`(
+    isFirst: Bool, hasIndex: Bool
+  ) throws {
+    var store = try SalvageStore(pairs: 300)
+    let leaves = store.leaves("Z_1P")
+    // A row on a damaged page has the numbers of one on another page, and a value of its own.
+    let (damaged, sound) = isFirst ? (leaves[1], leaves[3]) : (leaves[3], leaves[1])
+    let (lost, kept) = (store.keys(damaged)[2], store.keys(sound)[2])
+    let (broken, whole) = (end(ofPair: 2, on: damaged, store), end(ofPair: 2, on: sound, store))
+    let pair = store.number(whole - 3, 2)
+    store.put(pair, 2, at: broken - 3)
+    store.put(Int(UInt8(ascii: "x")), 1, at: broken - 1)
+    // One byte that nothing accounts for.
+    store.put(1, 1, at: store.offset(damaged) + 7)
+    if !hasIndex {
+      for leaf in store.leaves("sqlite_autoindex_Z_1P_1") { store.clear(leaf) }
+    }
+    let found = try store.salvaged()
+    let rows = try #require(found.rows["Z_1P"])
+    #expect(rows.count == 299 && rows.allSatisfy { $0[2] == "c".databaseValue })
+    #expect(rows.contains { $0[1] == pair.databaseValue })
+    let table = try #require(found.told.tables.first { $0.table == "Z_1P" })
+    let told = Set(table.lostKeys + table.ranges)
+    #expect(told == [Keys(first: lost, last: lost)] && lost != kept)
+    #expect(table.rowsTaken == 299 && found.told.rowsTaken == 600 + 299)
+  }
+
+  /// Where a cell with 100, a number of two bytes and a letter ends.
+  private func end(ofPair index: Int, on leaf: UInt32, _ store: SalvageStore) -> Int {
+    let at = store.offset(leaf) + store.number(store.pointers(leaf)[index], 2)
+    // The sizes of the record and of its key stand in front of it.
+    return at + 1 + (store.keys(leaf)[index] > 127 ? 2 : 1) + 4 + 1 + 2 + 1
+  }
+
   @Test(arguments: ["ZA", "Z_METADATA", "Z_PRIMARYKEY", "sqlite_schema"])
   func `a store is refused by the name of what cannot be read at all`(name: String) throws {
     var store = try SalvageStore()

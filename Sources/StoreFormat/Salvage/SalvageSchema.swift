@@ -45,7 +45,7 @@ struct SalvageSchema {
   private static func read(
     _ file: DamagedFile, claims: PageClaims, take: @escaping (Entry) -> Void
   ) throws {
-    let tree = TreeSalvage(file, claims: claims, kind: .table, mostColumns: 5) { _, values in
+    let tree = TreeSalvage(file, claims: claims, kind: .table, mostColumns: 5) { _, values, _ in
       guard let entry = Entry(values, textEncoding: file.textEncoding) else { return false }
       take(entry)
       return true

@@ -15,6 +15,8 @@ final class SalvageTarget {
     let rowName: String?
     /// Whether rows have a number.
     let hasRowNumbers: Bool
+    /// The columns in which no two rows agree, of each such rule of the table itself.
+    let unique: [[String]]
   }
 
   let db: Database
@@ -55,7 +57,17 @@ final class SalvageTarget {
     return Table(
       name: name, columns: columns,
       rowName: ["rowid", "_rowid_", "oid"].first { !all.contains($0.uppercased()) },
-      hasRowNumbers: Int64.fromDatabaseValue(kinds[0][1]) == 0)
+      hasRowNumbers: Int64.fromDatabaseValue(kinds[0][1]) == 0,
+      unique: try unique(of: name).filter { $0.allSatisfy(columns.contains) })
+  }
+
+  private func unique(of table: String) throws -> [[String]] {
+    try String.fetchAll(
+      db, sql: "SELECT name FROM pragma_index_list(?) WHERE \"unique\"", arguments: [table]
+    ).map { index in
+      try Row.fetchAll(db, sql: "SELECT name FROM pragma_index_info(?)", arguments: [index])
+        .map { String.fromDatabaseValue($0[0]) ?? "" }
+    }
   }
 
   /// Begins with the rows of a table.
@@ -64,6 +76,8 @@ final class SalvageTarget {
     statements = [:]
     try db.execute(sql: "DROP TABLE IF EXISTS temp.taken")
     if !keepsRows { try db.execute(sql: "CREATE TEMP TABLE taken (key INTEGER PRIMARY KEY)") }
+    try db.execute(sql: "DROP TABLE IF EXISTS temp.unsure")
+    try db.execute(sql: "CREATE TEMP TABLE unsure (key INTEGER PRIMARY KEY, displaced)")
   }
 
   /// The query of the keys that were taken of the table.
@@ -74,9 +88,35 @@ final class SalvageTarget {
     return "SELECT \(rowName) FROM main.\(SQL.quoted(name: table.name))"
   }
 
-  /// Inserts a row; false where a rule of the table forbids it.
-  func insert(key: Int64, values: [SalvagedValue]) throws -> Bool {
-    guard let table else { return false }
+  /// Inserts a row; nil where a rule of the table forbids it, else the keys of those that it
+  /// displaces.
+  ///
+  /// Of two rows that may not both be there, one of a sound page stays and one of a damaged page
+  /// goes; of others the first stays.
+  func insert(key: Int64, values: [SalvagedValue], isSound: Bool) throws -> [Int64]? {
+    guard let table else { return nil }
+    let mayConflict = keepsRows && !table.unique.isEmpty && table.rowName != nil
+    var displaced: [Int64] = []
+    if try !insert(key: key, values: values, into: table) {
+      guard mayConflict, isSound, let unsure = try displaceable(by: values, in: table) else {
+        return nil
+      }
+      try displace(keys: unsure, of: table)
+      displaced = unsure
+      guard try insert(key: key, values: values, into: table) else {
+        throw DatabaseError(
+          resultCode: .SQLITE_CONSTRAINT, message: "a row of \(table.name) does not fit")
+      }
+    }
+    if mayConflict, !isSound {
+      try db.execute(sql: "INSERT INTO temp.unsure VALUES (?, 0)", arguments: [key])
+    }
+    return displaced
+  }
+
+  private func insert(
+    key: Int64, values: [SalvagedValue], into table: Table
+  ) throws -> Bool {
     let statement = try statement(for: table, columns: keepsRows ? values.count : 0)
     let handle = statement.sqliteStatement
     sqlite3_reset(handle)
@@ -97,6 +137,66 @@ final class SalvageTarget {
     if code & 0xff == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG { return false }
     throw DatabaseError(resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
   }
+
+  // MARK: Contradictions
+
+  /// The keys of the rows that keep one from being inserted, all of damaged pages; nil where others
+  /// do, or something else does.
+  private func displaceable(by values: [SalvagedValue], in table: Table) throws -> [Int64]? {
+    let code = ResultCode(rawValue: sqlite3_extended_errcode(db.sqliteConnection))
+    guard [.SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY].contains(code) else {
+      return nil
+    }
+    var found: Set<Int64> = []
+    for columns in table.unique {
+      if let key = try key(of: values, in: columns, of: table) { found.insert(key) }
+    }
+    let areUnsure = try found.allSatisfy { key in
+      try Bool.fetchOne(db, sql: "SELECT 1 FROM temp.unsure WHERE key = ?", arguments: [key])
+        ?? false
+    }
+    return found.isEmpty || !areUnsure ? nil : found.sorted()
+  }
+
+  /// The key of the row that has the same values in some columns.
+  private func key(
+    of values: [SalvagedValue], in columns: [String], of table: Table
+  ) throws -> Int64? {
+    let wanted = columns.map { "\(SQL.quoted(name: $0)) = ?" }.joined(separator: " AND ")
+    let statement = try db.cachedStatement(
+      sql: "SELECT \(table.rowName ?? "rowid") FROM main.\(SQL.quoted(name: table.name)) "
+        + "WHERE \(wanted)")
+    let handle = statement.sqliteStatement
+    sqlite3_reset(handle)
+    defer { sqlite3_reset(handle) }
+    for (place, column) in zip(Int32(1)..., columns) {
+      // A record may end before the last columns.
+      let index = table.columns.firstIndex(of: column) ?? values.count
+      bind(value: index < values.count ? values[index] : .null, to: handle, at: place)
+    }
+    let code = sqlite3_step(handle)
+    if code == SQLITE_ROW { return sqlite3_column_int64(handle, 0) }
+    if code == SQLITE_DONE { return nil }
+    throw DatabaseError(resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
+  }
+
+  private func displace(keys: [Int64], of table: Table) throws {
+    for key in keys {
+      try db.execute(
+        sql: "DELETE FROM main.\(SQL.quoted(name: table.name)) "
+          + "WHERE \(table.rowName ?? "rowid") = ?", arguments: [key])
+      try db.execute(
+        sql: "UPDATE temp.unsure SET displaced = 1 WHERE key = ?", arguments: [key])
+    }
+  }
+
+  /// Adds the keys of rows that were displaced to a table.
+  func addDisplaced(to name: String) throws {
+    try db.execute(
+      sql: "INSERT OR IGNORE INTO \(name) SELECT key FROM temp.unsure WHERE displaced")
+  }
+
+  // MARK: Statements
 
   private func statement(for table: Table, columns: Int) throws -> Statement {
     if let found = statements[columns] { return found }

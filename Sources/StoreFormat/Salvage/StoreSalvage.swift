@@ -140,8 +140,11 @@ package struct StoreSalvage {
       var sum = KeySum()
       let tree = TreeSalvage(
         file, claims: schema.claims, kind: .table, mostColumns: layout.columns.count
-      ) { key, values in
-        guard try target.insert(key: key, values: values) else { return false }
+      ) { key, values, isSound in
+        guard let displaced = try target.insert(key: key, values: values, isSound: isSound) else {
+          return false
+        }
+        for key in displaced { sum.remove(key) }
         sum.add(key)
         return true
       }
@@ -151,7 +154,7 @@ package struct StoreSalvage {
         missing.append(entry.name)
         continue
       }
-      if !Self.own.contains(entry.name) { result.rowsTaken += tree.rows }
+      if !Self.own.contains(entry.name) { result.rowsTaken += sum.count }
       try judge(
         tree, of: entry, sum: sum, target: target, highest: maxima[entry.name], result: &result)
     }
@@ -182,7 +185,7 @@ package struct StoreSalvage {
     var isExact = false
     for index in schema.indexes where index.table == entry.name {
       var entries = KeySum()
-      let first = TreeSalvage(file, claims: schema.claims, kind: .index) { key, _ in
+      let first = TreeSalvage(file, claims: schema.claims, kind: .index) { key, _, _ in
         entries.add(key)
         return true
       }
@@ -195,12 +198,13 @@ package struct StoreSalvage {
       }
       if first.isWhole && index.hasAllRows { isExact = true }
       if agrees { continue }
-      let second = TreeSalvage(file, claims: schema.claims, kind: .index) { key, _ in
+      let second = TreeSalvage(file, claims: schema.claims, kind: .index) { key, _, _ in
         try insert.execute(arguments: [key])
         return true
       }
       try read(tree: second, of: index)
     }
+    try target.addDisplaced(to: "temp.named")
     let lost = try Self.ranges(
       "SELECT key FROM temp.named WHERE key NOT IN (\(target.keysTaken)) ORDER BY key", in: db)
     guard !tree.isWhole || lost.count > 0 else { return }
@@ -212,7 +216,7 @@ package struct StoreSalvage {
     if let rest = lost.rest { ranges.append(rest) }
     result.tables.append(
       .init(
-        table: entry.name, rowsTaken: tree.rows, damagedPages: tree.damagedPages, ranges: ranges,
+        table: entry.name, rowsTaken: sum.count, damagedPages: tree.damagedPages, ranges: ranges,
         lostKeys: lost.keys, lostKeyCount: lost.count, isExact: isExact,
         mostLost: isExact ? lost.count : Self.most(in: ranges, highest: highest)))
   }
@@ -242,7 +246,7 @@ package struct StoreSalvage {
       }
       let tree = TreeSalvage(
         file, claims: schema.claims, kind: .table, mostColumns: layout.columns.count
-      ) { _, values in
+      ) { _, values, _ in
         if let name = value(of: "Z_NAME", in: values)?.string(file.textEncoding),
           case .integer(let highest)? = value(of: "Z_MAX", in: values),
           case .integer(0)? = value(of: "Z_SUPER", in: values)
@@ -343,14 +347,23 @@ package struct StoreSalvage {
 
 /// A sum over keys, equal for equal sets of them.
 private struct KeySum: Equatable {
-  private var count: Int64 = 0
+  private(set) var count: Int64 = 0
   private var sum: UInt64 = 0
 
   mutating func add(_ key: Int64) {
+    count += 1
+    sum &+= Self.hash(key)
+  }
+
+  mutating func remove(_ key: Int64) {
+    count -= 1
+    sum &-= Self.hash(key)
+  }
+
+  private static func hash(_ key: Int64) -> UInt64 {
     var hash = UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15
     hash = (hash ^ hash >> 29) &* 0xbf58_476d_1ce4_e5b9
-    count += 1
-    sum &+= hash ^ hash >> 32
+    return hash ^ hash >> 32
   }
 }
 

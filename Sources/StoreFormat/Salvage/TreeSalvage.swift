@@ -26,8 +26,8 @@ final class TreeSalvage {
   private let claims: PageClaims
   private let kind: TreePage.Kind
   private let mostColumns: Int
-  /// Receives each row: its key, and its values.
-  private let take: (Int64, [SalvagedValue]) throws -> Bool
+  /// Receives each row: its key, its values, and whether all of its page is as it should be.
+  private let take: (Int64, [SalvagedValue], Bool) throws -> Bool
 
   /// Damaged pages, in the order in which they were met.
   private(set) var damagedPages: [UInt32] = []
@@ -44,7 +44,7 @@ final class TreeSalvage {
 
   init(
     _ file: DamagedFile, claims: PageClaims, kind: TreePage.Kind, mostColumns: Int = .max,
-    take: @escaping (Int64, [SalvagedValue]) throws -> Bool
+    take: @escaping (Int64, [SalvagedValue], Bool) throws -> Bool
   ) {
     (self.file, self.claims, self.kind, self.mostColumns) = (file, claims, kind, mostColumns)
     self.take = take
@@ -144,7 +144,7 @@ final class TreeSalvage {
       guard let cell, sure.contains(index), lastKey.map({ $0 < cell.key }) ?? true,
         !shared.contains(cell.overflow), let record = try record(cell, page: page, number: number),
         let values = SalvagedRecord.values(of: record, mostColumns: mostColumns),
-        try take(cell.key, values)
+        try take(cell.key, values, !page.isFlawed)
       else {
         lose(page: number)
         continue
@@ -168,7 +168,7 @@ final class TreeSalvage {
   private func entry(_ cell: TreePage.Cell, page: TreePage, number: UInt32) throws {
     guard let record = try record(cell, page: page, number: number),
       let values = SalvagedRecord.values(of: record), case .integer(let key)? = values.last,
-      try take(key, values)
+      try take(key, values, !page.isFlawed)
     else { return lose(page: number) }
     rows += 1
   }
