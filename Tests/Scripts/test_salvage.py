@@ -6,9 +6,11 @@ import sqlite3
 import sys
 import tempfile
 import unittest
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Oracles"))
-from salvage_judge import Judge, decoded, rows_of_result  # noqa: E402
+from salvage_judge import Judge, decoded, excuse, rows_of_result  # noqa: E402
 from sqlite_pages import Image  # noqa: E402
 from test_mutants import AFTER, BEFORE, OLD  # noqa: E402
 
@@ -93,28 +95,71 @@ class TheJudgeOfSalvages(unittest.TestCase):
         self.change("delete from Z_1FRIENDS where Z_1FRIENDOF = 77")
         self.assertIn("Z_1FRIENDS: 1 rows on sound pages are missing", " ".join(self.faults()))
 
-    def test_a_changed_pair_excuses_no_other_one(self):
+    @contextmanager
+    def changed(self, table, index, end):
+        """Another damage: a record on the first leaf of a table has other bytes at its end."""
         image = self.judge.sound
         leaf = sorted(p for p, owner in image.owner.items()
-                      if owner == "Z_1FRIENDS" and image.kind(p) == 13)[0]
-        cells = image.cells(leaf)
-        (key, (one, other), _), at = decoded(image, cells[5]), cells[5]
-        data = bytearray(image.data)
-        data[at.record + at.local - 1] ^= 64
+                      if owner == table and image.kind(p) == 13)[0]
+        cells, data = image.cells(leaf), bytearray(image.data)
+        at = cells[index].record + cells[index].local
+        data[at - len(end):at] = end
         judge, self.judge = self.judge, Judge(image, bytes(data))
+        shutil.copyfile(self.all, self.new)
         try:
-            self.assertIn(key, self.judge.before["Z_1FRIENDS"])
-            changed = decoded(Image(bytes(data), image.roots), cells[5])[1][1]
-            self.assertNotEqual(changed, other)
-            shutil.copyfile(self.all, self.new)
-            self.change(f"update Z_1FRIENDS set Z_1FRIENDS = {changed} where Z_1FRIENDOF = {one}")
-            self.assertEqual(self.faults(told=False), [])
-            third = decoded(image, cells[6])[1][0]
-            self.change(f"delete from Z_1FRIENDS where Z_1FRIENDOF = {third}")
-            self.assertIn("Z_1FRIENDS: 1 missing rows are in no range", " ".join(
-                self.faults(told=False)))
+            yield [decoded(image, cell)[:2] for cell in cells]
         finally:
             self.judge = judge
+
+    def pair_faults(self, lost=None, engine="sql"):
+        results, bad = rows_of_result(self.new)
+        keys = [{"first": lost, "last": lost}] if lost else []
+        tables = [{"table": "Z_1FRIENDS", "ranges": [], "lostKeys": keys}]
+        return bad or self.judge.faults(results, {"tables": tables}, engine)
+
+    def test_a_changed_pair_excuses_no_other_one(self):
+        with self.changed("Z_1FRIENDS", 5, b"\x46") as rows:
+            (one, _), (third, _) = rows[5][1], rows[6][1]
+            self.change(f"update Z_1FRIENDS set Z_1FRIENDS = 70 where Z_1FRIENDOF = {one}")
+            self.assertEqual(self.pair_faults(), [])
+            self.change(f"delete from Z_1FRIENDS where Z_1FRIENDOF = {third}")
+            self.assertIn("Z_1FRIENDS: 1 missing rows are in no range", " ".join(
+                self.pair_faults()))
+
+    def test_of_two_rows_with_one_pair_one_is_told(self):
+        with self.changed("Z_1FRIENDS", 5, bytes((9, 10))) as rows:
+            self.assertEqual([row for _, row in rows if row[0] == 9], [[9, 10]])
+            key = next(key for key, row in rows if row[0] == 9)
+            self.change(f"delete from Z_1FRIENDS where Z_1FRIENDOF = {rows[5][1][0]}")
+            self.assertEqual(self.pair_faults(lost=key), [])
+            self.assertIn("in no range", " ".join(self.pair_faults()))
+            self.assertIn("in no range", " ".join(self.pair_faults(lost=key + 1)))
+
+    def test_objects_lose_a_pair_that_leads_nowhere_now(self):
+        nowhere = ("delete from Z_1FRIENDS where Z_1FRIENDS not in (select Z_PK from ZCREATURE) or "
+                   "Z_1FRIENDOF = {}")
+        with self.changed("Z_1FRIENDS", 5, b"\x7f") as rows:
+            self.change("delete from ZCREATURE where Z_PK = 127")
+            self.change(nowhere.format(rows[5][1][0]))
+            self.assertEqual([line for line in self.pair_faults(engine="objects")
+                              if line.startswith("Z_1")], [])
+            self.change(nowhere.format(rows[6][1][0]))
+            self.assertIn("Z_1FRIENDS: 1", " ".join(self.pair_faults(engine="objects")))
+
+    def test_the_number_of_an_unknown_entity_goes(self):
+        with self.changed("ZPLACE", 0, b"\x0b"):
+            self.change("update ZPLACE set Z1_OWNER = 11")
+            self.assertIn("stand nowhere", " ".join(self.faults(told=False)))
+            self.change("update ZPLACE set Z1_OWNER = null")
+            self.assertEqual(self.faults(told=False), [])
+
+    def test_a_refusal_for_an_unknown_model(self):
+        said = SimpleNamespace(status=78, err="Old.sqlite was made with a model that is neither")
+        self.assertNotEqual(excuse(self.judge, said), [])
+        with self.changed("Z_METADATA", 0, b"\1"):
+            self.assertEqual(excuse(self.judge, said), [])
+            said.err = "salvaged.sqlite was made with a model that is neither"
+            self.assertNotEqual(excuse(self.judge, said), [])
 
     def test_a_loss_that_was_not_told(self):
         for words in ({"told": False}, {"first": self.lost[0] + 1}, {"last": self.lost[-1] - 1}):
