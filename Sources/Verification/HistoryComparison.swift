@@ -250,6 +250,12 @@ private struct HistoryPair {
     for name in told.certain where new.has(name) && !read.all.contains(name) {
       return "the bit of \(name)"
     }
+    for names in old.clusters(in: bytes) {
+      let kept = names.filter(new.has)
+      if !kept.isEmpty, read.all.isDisjoint(with: kept) {
+        return "the bit of \(kept.sorted().joined(separator: " or "))"
+      }
+    }
     for name in read.certain where !wanted.contains(name) {
       return "no bit of \(name)"
     }
@@ -273,6 +279,13 @@ extension HistoryLayout {
       }
     }
     return (certain, possible, certain.union(possible))
+  }
+
+  /// The names of each set of bits, of which a mask names one, that cannot be told apart.
+  fileprivate func clusters(in mask: [UInt8]) -> [[String]] {
+    clusters.filter { cluster in
+      cluster.contains { $0 / 8 < mask.count && mask[$0 / 8] & (0x80 >> UInt8($0 % 8)) != 0 }
+    }.map { $0.map { slots[$0].name } }
   }
 
   fileprivate func has(_ name: String) -> Bool { slots.contains { $0.name == name } }

@@ -16,9 +16,9 @@ final class MaskBuffer {
 
   /// The mask of the destination, valid until the next one; whatever is no blob stays as it is.
   func applied(to field: Field) -> Field {
-    guard field.isBlob, let body = field.body else { return field }
+    guard field.isBlob else { return field }
     bytes.update(repeating: 0, count: change.bytes)
-    let mask = UnsafeRawBufferPointer(start: body, count: field.size)
+    let mask = UnsafeRawBufferPointer(start: field.body, count: field.body == nil ? 0 : field.size)
     for (index, byte) in mask.enumerated() where byte != 0 {
       var left = byte
       while left != 0 {
