@@ -53,7 +53,7 @@ def opened(path):
 
 
 def changes(db):
-    """{(key, time of the transaction): row}; by these, states of one library share their changes."""
+    """{(key, time of the transaction): row}, by which states of one library share changes."""
     times = dict(db.execute("select Z_PK, ZTIMESTAMP from ATRANSACTION"))
     return {(k, times.get(row["ZTRANSACTIONID"])): row
             for k, row in history.rows(db, history.CHANGES).items()}
@@ -102,15 +102,15 @@ FAULTS = {
     "a mask without a bit": ("update ACHANGE set ZCOLUMNS = zeroblob(length(ZCOLUMNS)) where Z_PK ="
                              " {mask}", "ACHANGE"),
     "a mask that is gone": ("update ACHANGE set ZCOLUMNS = null where Z_PK = {mask}", "ACHANGE"),
-    "a mask of another size": ("update ACHANGE set ZCOLUMNS = cast(ZCOLUMNS || x'00' as blob) where "
-                               "Z_PK = {mask}", "ACHANGE"),
+    "a mask of another size": ("update ACHANGE set ZCOLUMNS = cast(ZCOLUMNS || x'00' as blob) "
+                               "where Z_PK = {mask}", "ACHANGE"),
     "a transaction at another time": ("update ATRANSACTION set ZTIMESTAMP = ZTIMESTAMP + 1 where "
                                       "Z_PK = (select min(Z_PK) from ATRANSACTION)",
                                       "ATRANSACTION"),
     "a transaction is gone": ("delete from ATRANSACTION where Z_PK = (select min(Z_PK) from "
                               "ATRANSACTION)", "ATRANSACTION"),
-    "two transactions are new": ("insert into ATRANSACTION (Z_PK, Z_ENT) select max(Z_PK) + 1, 16002"
-                                 " from ATRANSACTION", "ATRANSACTION"),
+    "two transactions are new": ("insert into ATRANSACTION (Z_PK, Z_ENT) select max(Z_PK) + 1, "
+                                 "16002 from ATRANSACTION", "ATRANSACTION"),
     "an author is another": ("update ATRANSACTIONSTRING set ZNAME = 'nobody' where Z_PK = 1",
                              "ATRANSACTIONSTRING"),
     "keys begin anew": ("update Z_PRIMARYKEY set Z_MAX = 0 where Z_ENT = 16002", "Z_PRIMARYKEY"),
@@ -149,7 +149,8 @@ def check_faults(tool, seed, folder):
         copy = os.path.join(folder, "planted.sqlite")
         shutil.copyfile(result, copy)
         db = sqlite3.connect(copy)
-        stones = sum(c[1].startswith("ZTOMBSTONE") for c in db.execute("pragma table_info(ACHANGE)"))
+        columns = [c[1] for c in db.execute("pragma table_info(ACHANGE)")]
+        stones = sum(c.startswith("ZTOMBSTONE") for c in columns)
         numbers = ", ".join(str(mapping.destination.numbers[n]) for n in plain)
         mask = db.execute("select min(Z_PK) from ACHANGE where hex(ZCOLUMNS) glob '*[1-9A-F]*' and "
                           f"ZENTITY in ({numbers})")
