@@ -10,13 +10,15 @@ TEXTS = (b"\0", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xef\xbf\xbe", b"%", b"
          b"9" * 40, b"-", b"1e999", b"\\u0000", b"A" * 70_000)
 
 
-def nodes(value, path=()):
-    """The paths of all values in a document."""
-    yield path
-    parts = value.items() if isinstance(value, dict) else \
-        enumerate(value) if isinstance(value, list) else ()
-    for key, inner in parts:
-        yield from nodes(inner, path + (key,))
+def nodes(document):
+    """The paths of all values in a document, however deep it is."""
+    left = [((), document)]
+    while left:
+        path, value = left.pop()
+        yield path
+        parts = value.items() if isinstance(value, dict) else \
+            enumerate(value) if isinstance(value, list) else ()
+        left += reversed([(path + (key,), inner) for key, inner in parts])
 
 
 def json_mutant(r, data):
