@@ -109,7 +109,8 @@ extension MigrationFailure.Reason {
     let known: Feature =
       switch feature {
       case .persistentHistory: .persistentHistory
-      case .derivedAttributeTriggers: .derivedAttributeTriggers
+      case .deferredMigration: .deferredMigration
+      case .historyOfOtherModel: .historyOfOtherModel
       case .cloudKitMirroring: .cloudKitMirroring
       }
     self.init(cause: .unsupported(known), description: feature.sentence)
@@ -175,6 +176,7 @@ extension MigrationFailure.Reason.Cause {
         .destinationEntityChanged(source: source, destination: destination)
       case .hierarchiesMerged(let roots): .hierarchiesMerged(roots: roots)
       case .derivationCannotBeComputed: .derivationNotComputed
+      case .triggerCannotBeKept(let name): .triggerNotKept(name)
       case .storedFormUnknown(let form): .storedFormUnknown(form)
       case .renamingAmbiguous(let identifier, let sources, let destinations):
         .renamingAmbiguous(
@@ -183,6 +185,7 @@ extension MigrationFailure.Reason.Cause {
       case .condition(let demand, _, _): .init(demand)
       case .externalFiles(.missing, _, _, let names): .externalFilesMissing(names)
       case .externalFiles(_, _, _, let names): .externalFilesUnreadable(names)
+      case .mirroring: .cloudKit
       case .loss: .mapping
       }
   }

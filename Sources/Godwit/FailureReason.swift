@@ -17,8 +17,11 @@ extension MigrationFailure {
       case destinationEntityChanged(source: String, destination: String)
       /// Two hierarchies would share one table.
       case hierarchiesMerged(roots: [String])
-      /// A new derived attribute would have to be computed.
+      /// A derived attribute would have to be computed in a form that only Core Data knows.
       case derivationNotComputed
+      /// A trigger of that name keeps a derived attribute in a form that only Core Data knows, and
+      /// something that it names changes.
+      case triggerNotKept(String)
       /// One renaming identifier connects several names.
       case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
       /// An attribute has no known stored form.
@@ -52,6 +55,8 @@ extension MigrationFailure {
       case violation(StoreMigration.Violation)
       /// A file system has too little free space, in bytes.
       case diskShortage(needed: Int64, available: Int64)
+      /// CloudKit mirroring could not go on.
+      case cloudKit
       /// A mapping model does not fit the models, or refers to what does not exist.
       case mapping
     }
@@ -60,8 +65,10 @@ extension MigrationFailure {
     public enum Feature: String, Hashable, Sendable, CaseIterable {
       /// Persistent history.
       case persistentHistory
-      /// Derived attributes with triggers.
-      case derivedAttributeTriggers
+      /// A migration that Core Data has put off in part.
+      case deferredMigration
+      /// Persistent history beside another model than that of the version hashes.
+      case historyOfOtherModel
       /// The tables of CloudKit mirroring.
       case cloudKitMirroring
       /// A table with rows, a view or a trigger that the model knows nothing of.

@@ -7,7 +7,13 @@ extension MigrationFailure {
     switch error.problem {
     case .rowsOutOfRange(let rows):
       self.init(
-        .usage, "\(rows) objects cannot be made: ask for 0 to \(Int64(1) << 40).")
+        .usage, "\(CountText(rows, "object")) cannot be made: ask for 0 to \(Int64(1) << 40).")
+    case .historyOutOfRange(let size):
+      self.init(
+        .usage,
+        "\(CountText(size.changes, "change")) in \(CountText(size.transactions, "transaction")) cannot "
+          + "be made: ask for 0 to \(HistorySize.maximum) of each, and for a transaction at least "
+          + "where there are changes.")
     case .configurationUnknown(let name):
       self.init(
         .notFound, "the model has no configuration \(name): check its spelling.")

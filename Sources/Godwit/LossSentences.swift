@@ -71,11 +71,13 @@ extension Loss {
     let some = keys.isEmpty ? "" : " (Z_PK \(keyList))"
     switch kind {
     case .entity:
-      return "\(entity): \(count) object\(count == 1 ? "" : "s")\(some) \(ofObjects)."
+      return "\(entity): \(CountText(count, "object"))\(some) \(ofObjects)."
     case .row:
-      return "\(name): \(count) row\(count == 1 ? "" : "s")\(some) \(ofRows)."
+      return "\(name): \(CountText(count, "row"))\(some) \(ofRows)."
+    case .index:
+      return "\(name): the index is left out, \(reason ?? "which only Core Data can make")."
     case .attribute, .relationship:
-      return "\(name): \(count) value\(count == 1 ? "" : "s")\(some) \(ofValues)."
+      return "\(name): \(CountText(count, "value"))\(some) \(ofValues)."
     }
   }
 
@@ -95,6 +97,9 @@ extension Loss {
   private var ofRows: String {
     switch cause {
     case .missingKey: "dropped, which lack one of their two keys"
+    case .cloudKit:
+      "of CloudKit's record metadata dropped, whose entity the new model lacks: iCloud keeps the "
+        + "records, and nothing here knows of them"
     case .history:
       "dropped, and with them the tokens of widgets, extensions and other readers of the history"
     default: "dropped, which are of no entity that the model has"
@@ -129,10 +134,11 @@ extension AccountMismatch {
   /// The two counts, as a sentence.
   package var sentence: String {
     switch side {
-    case .table: "\(name): \(expected) rows in the store, \(found) read."
-    case .source: "\(name): \(expected) objects in, \(found) out or dropped."
-    case .mapping: "\(name): \(expected) objects taken, \(found) made."
-    case .destination: "\(name): \(expected) objects made, \(found) rows written."
+    case .table: "\(name): \(CountText(expected, "row")) in the store, \(found) read."
+    case .source: "\(name): \(CountText(expected, "object")) in, \(found) out or dropped."
+    case .mapping: "\(name): \(CountText(expected, "object")) taken, \(found) made."
+    case .destination:
+      "\(name): \(CountText(expected, "object")) made, \(CountText(found, "row")) written."
     }
   }
 }
@@ -141,7 +147,7 @@ extension StageAccounts.OfEntity {
   /// The objects of the entity, those migrated and those dropped, as a sentence.
   package var sentence: String {
     let drops = dropped.map { "\($0.objects) \($0.cause.words)" }
-    return "\(entity): \(rowsIn) objects in, \(rowsOut) kept"
+    return "\(entity): \(CountText(rowsIn, "object")) in, \(rowsOut) kept"
       + drops.map { ", \($0)" }.joined() + "."
   }
 }

@@ -14,6 +14,8 @@ extension StoreMigration {
       case relationship
       /// Rows whose entity or keys the model does not know.
       case row
+      /// Indexes.
+      case index
     }
 
     /// Why it is lost.
@@ -42,6 +44,10 @@ extension StoreMigration {
       case missingKey
       /// Persistent history is dropped, and tokens of it expire.
       case history
+      /// The new model asks for an index of a form that only Core Data can make.
+      case index
+      /// Rows of CloudKit's record metadata are dropped, whose entity the new model lacks.
+      case cloudKit
       /// The new model removes everything that the store contains.
       case allObjects
       /// A version on the way lacks what the versions at both ends have.
@@ -64,6 +70,8 @@ extension StoreMigration {
     public var count: Int64
     /// Some of the lowest primary keys (`Z_PK`) of what is lost; empty where they are not known.
     public var keys: [Int64]
+    /// Why an index cannot be made, nil for any other loss.
+    public var reason: String?
 
     /// The name in `AllowedLoss.some`: `Entity` or `Entity.property`.
     public var name: String { property.map { "\(entity).\($0)" } ?? entity }
@@ -75,13 +83,16 @@ extension StoreMigration {
       kind = Kind(rawValue: core.kind.rawValue) ?? .row
       cause = Cause(core.cause)
       (entity, property, count, keys) = (core.entity, core.property, core.count, core.keys)
+      reason = core.reason
     }
 
     private var core: MigrationCoordinator.Loss {
-      MigrationCoordinator.Loss(
+      var core = MigrationCoordinator.Loss(
         kind: .init(rawValue: kind.rawValue) ?? .row,
         cause: .init(rawValue: cause.rawValue) ?? .removed, entity: entity, property: property,
         count: count, keys: keys)
+      core.reason = reason
+      return core
     }
   }
 
@@ -116,6 +127,8 @@ extension StoreMigration.Loss.Cause {
       case .duplicate: .duplicate
       case .missingKey: .missingKey
       case .history: .history
+      case .index: .index
+      case .cloudKit: .cloudKit
       case .allObjects: .allObjects
       case .detour: .detour
       case .downgrade: .downgrade

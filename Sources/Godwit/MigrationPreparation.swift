@@ -57,6 +57,8 @@ extension StoreMigration {
     public let salvage: Salvage?
     /// What is wrong with rows of the store, and what becomes of it.
     public let defects: [Defect]
+    /// What is carried over of CloudKit mirroring, in words; nil where nothing is.
+    public let mirroringNote: String?
     /// Fetch indexes of the model that the new store will not have.
     public let omittedIndexes: [OmittedIndex]
     /// The engine of the first stage, nil if no migration is needed.
@@ -149,6 +151,7 @@ extension StoreMigration.Preparation {
     salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
+    mirroringNote = preview.assessment?.mirroringAccounts?.mirroringNote
     omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
     }

@@ -22,6 +22,7 @@ extension StoreMigration {
     request.sourceCheck = Survey.SourceCheck(rawValue: sourceCheck.rawValue) ?? .quick
     request.salvages = salvagesDamaged
     request.extraTables = .init(rawValue: extraTables.rawValue) ?? .refuse
+    request.cloudKit = .init(rawValue: cloudKit.rawValue) ?? .refuse
     request.history = .init(rawValue: history.rawValue) ?? .keep
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent

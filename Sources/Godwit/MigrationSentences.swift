@@ -149,10 +149,17 @@ extension UnsupportedFeature {
     switch self {
     case .persistentHistory:
       "has persistent history, which this version cannot carry over: it is refused, not dropped."
-    case .derivedAttributeTriggers:
-      "has derived attributes with triggers, which this version cannot keep: it is refused."
+    case .deferredMigration:
+      "has a lightweight migration that Core Data has put off in part: open it once with the app, "
+        + "and have it finish the migration (finishDeferredLightweightMigration)."
+    case .historyOfOtherModel:
+      "has persistent history, and carries another model than its version hashes say, so that what "
+        + "the changes name is uncertain: open it once with the app, or say --history drop."
     case .cloudKitMirroring:
-      "is mirrored with CloudKit, whose tables this version cannot carry over: it is refused."
+      "is mirrored with CloudKit, and no real store was available to prove what a migration has to "
+        + "do with its tables; were its record metadata dropped, every object would be uploaded "
+        + "again as a duplicate: say --cloudkit carry to carry them over by what is documented "
+        + "(docs/cloudkit.md), and keep the old store."
     }
   }
 }
@@ -163,11 +170,11 @@ extension ExtraEntry {
     switch kind {
     case .table:
       if let numberColumn {
-        "has the table \(name) with \(rows) rows, which is none of the model's and may hold entity "
-          + "numbers in \(numberColumn): say --extra-tables drop to leave it behind."
+        "has the table \(name) with \(CountText(rows, "row")), which is none of the model's and may "
+          + "hold entity numbers in \(numberColumn): say --extra-tables drop to leave it behind."
       } else {
-        "has the table \(name) with \(rows) rows, which is none of the model's: say --extra-tables "
-          + "keep to copy it as it is, or drop to leave it behind."
+        "has the table \(name) with \(CountText(rows, "row")), which is none of the model's: say "
+          + "--extra-tables keep to copy it as it is, or drop to leave it behind."
       }
     case .virtualTable:
       "has the virtual table \(name), which cannot be carried over: say --extra-tables drop to "
@@ -208,7 +215,11 @@ extension Refusal {
       "\(roots.joined(separator: " and ")) would share one table and their keys would clash; "
         + "use a mapping model."
     case .derivationCannotBeComputed:
-      "a new derived attribute, which this version cannot compute; leave it out for now."
+      "it is new, or derived otherwise than before, in a form that only Core Data can compute; "
+        + "leave it out for now."
+    case .triggerCannotBeKept(let name):
+      "the trigger \(name) keeps it in a form that only Core Data knows, and something that the "
+        + "trigger names changes; leave the attribute or the change out for now."
     case .renamingAmbiguous(let identifier, let sources, let destinations):
       "the renaming identifier \(identifier) joins \(sources.joined(separator: " and ")) with "
         + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which; "
@@ -220,6 +231,7 @@ extension Refusal {
     case .externalFiles(let fault, let count, let keys, let names):
       Self.text(
         fault: fault, values: Self.objects(count: count, keys: keys), names: names, of: count)
+    case .mirroring(let obstacle): obstacle.sentence
     case .relationshipForm:
       "its objects are kept in a form from which this one cannot be made; use a mapping model."
     }
@@ -228,7 +240,7 @@ extension Refusal {
   /// So many objects, with their first keys.
   private static func objects(count: Int64, keys: [Int64]) -> String {
     let list = keys.map { "\($0)" }.joined(separator: ", ")
-    return "\(count) object\(count == 1 ? "" : "s") "
+    return "\(CountText(count, "object")) "
       + "(Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
   }
 
@@ -249,7 +261,7 @@ extension Refusal {
   }
 
   private static func text(demand: Condition.Demand, count: Int64, keys: [Int64]) -> String {
-    let objects = "\(count) object\(count == 1 ? "" : "s")"
+    let objects = "\(CountText(count, "object"))"
     let some = Self.objects(count: count, keys: keys)
     switch demand {
     case .noObjects:
@@ -291,7 +303,7 @@ package struct ByteText: CustomStringConvertible {
       value /= 1024
       unit += 1
     }
-    if unit == 0 { return "\(bytes) bytes" }
+    if unit == 0 { return "\(CountText(bytes, "byte"))" }
     let tenths = Int64((value * 10).rounded())
     return "\(tenths / 10).\(tenths % 10) \(units[unit])"
   }

@@ -83,8 +83,9 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
       let entities = version.entities.map { entity in
         let parent = entity.superentity.map { ": \($0)" } ?? ""
         let hash = entity.versionHash.map { String($0.prefix(16)) } ?? "hash unknown"
-        return "  \(entity.name)\(parent)  \(hash)  \(entity.attributes.count) attributes, "
-          + "\(entity.relationships.count) relationships"
+        let attributes = CountText(entity.attributes.count, "attribute")
+        let relationships = CountText(entity.relationships.count, "relationship")
+        return "  \(entity.name)\(parent)  \(hash)  \(attributes), \(relationships)"
       }
       let unreadable = version.unreadable.map { ["  \($0)"] } ?? []
       return (["\(version.name)\(mark)"] + entities + unreadable + version.unread.map { "  \($0)" })

@@ -104,10 +104,10 @@ extension ObjectMigrationError {
     case .readOnly: "an object of the source store cannot be changed"
     case .cancelled: "a policy cancelled the migration"
     case .invalid(let count):
-      "\(count) rule\(count == 1 ? " of the model is" : "s of the model are") broken; "
+      "\(CountText(count, "rule of the model is", "rules of the model are")) broken; "
         + "look at them with --validation report"
     case .notUnique(let count):
-      "\(count) object\(count == 1 ? "" : "s") would be equal in what a uniqueness constraint "
+      "\(CountText(count, "object")) would be equal in what a uniqueness constraint "
         + "tells apart"
     case .externalFileUnreadable(let name): "the external file \(name) cannot be read"
     case .beyondGroup(let name): "\(name) is another worker's business"

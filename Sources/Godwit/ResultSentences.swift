@@ -35,20 +35,23 @@ extension MigrationReport {
     where account.rowsOut > 0 && account.rowsIn != account.rowsOut {
       notes.append(account.sentence)
     }
-    notes += omittedIndexes.map {
-      "index \($0.index) of \($0.entity) was left out: \($0.reason)."
+    notes += accounts.compactMap { account in
+      account.history.flatMap { CountText.wideMasks($0.wideMasks) }.map { "\($0)." }
     }
     notes += defects.map { StoreMigration.Defect($0).description }
     // The defects say so already, with keys.
     let isTold = defects.contains { $0.kind == .dangling }
     notes += (isTold ? [] : danglingReferences).map {
-      "\($0.count) references in \($0.table).\($0.column) lead to objects that are not there."
+      "\(CountText($0.count, "reference")) in \($0.table).\($0.column) "
+        + "\($0.count == 1 ? "leads" : "lead") to objects that are not there."
     }
     notes += missingFileNotes
+    // Of several stages the last one tells what is left.
+    notes += accounts.last?.mirroring.map { [$0.mirroringNote] } ?? []
     notes += keptTables.map { "table \($0) is none of the model's and was copied as it is." }
     notes += extraTables.map { "table \($0) is none of the model's and was left behind." }
     if violations > 0 {
-      notes.append("\(violations) violations of the model:")
+      notes.append("\(CountText(violations, "violation")) of the model:")
       notes += firstViolations.prefix(Self.mostViolations).map(\.sentence)
     }
     notes += joinTables.map(\.sentence) + modelCacheLeftOut.map(\.sentence)
@@ -66,7 +69,9 @@ extension MigrationReport {
       "external file \($0) is missing; its reference was carried over."
     }
     if missing.count > Self.mostFiles {
-      notes.append("\(missing.count - Self.mostFiles) more external files are missing.")
+      let more = missing.count - Self.mostFiles
+      notes.append(
+        "\(CountText(more, "more external file is", "more external files are")) missing.")
     }
     return notes
   }

@@ -22,8 +22,16 @@ public struct SampleStore: Sendable {
   public var version: String?
   /// The number of objects, in equal shares over the entities that are not abstract.
   public var objects: Int64
+  /// The transactions of persistent history, in each of which objects change; without any and
+  /// without `changes`, the store keeps none.
+  public var transactions: Int64?
+  /// The changes of all transactions together, eight for each if that is left open.
+  public var changes: Int64?
   /// Determines all values.
   public var seed: UInt64 = 1
+  /// Whether the store has the documented tables of CloudKit mirroring, with a record for each
+  /// object.
+  public var isMirrored = false
   /// The journal mode of the store.
   public var journalMode = JournalMode.delete
 
@@ -65,7 +73,9 @@ public struct SampleStore: Sendable {
       let bundle = try ModelBundle(model)
       let found = try version.map { try bundle.version(named: $0) } ?? bundle.current()
       let model = try found.model()
-      let generator = try StoreGenerator(model: model, rows: objects, seed: seed)
+      let generator = try StoreGenerator(
+        model: model, rows: objects, seed: seed, isMirrored: isMirrored,
+        history: HistorySize(transactions: transactions, changes: changes))
       let archive = Self.archive(of: model)
       let made = try generator.generate(
         to: output, journalMode: journalMode == .wal ? .wal : .delete, modelCache: archive.bytes,

@@ -40,6 +40,14 @@ extension StoreMigration {
     case drop
   }
 
+  /// What becomes of CloudKit mirroring, of which no real store was available to prove anything.
+  public enum CloudKitChoice: String, Hashable, Sendable, CaseIterable {
+    /// A store that is mirrored is refused.
+    case refuse
+    /// The tables of mirroring are carried over, with the entity numbers of the new model.
+    case carry
+  }
+
   /// What becomes of tables with rows that the model knows nothing of, and of unknown views and
   /// triggers.
   public enum ExtraTableChoice: String, Hashable, Sendable, CaseIterable {

@@ -48,7 +48,7 @@ extension StoreInspection {
     var lines: [String] {
       let times = [first, last].compactMap { $0?.formatted(.iso8601) }
       var lines = [
-        "  history: \(changes) changes in \(transactions) transactions"
+        "  history: \(CountText(changes, "change")) in \(CountText(transactions, "transaction"))"
           + (times.isEmpty ? "" : ", \(times.joined(separator: " to "))")
       ]
       lines += authors.map { author in

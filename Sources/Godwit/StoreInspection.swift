@@ -76,9 +76,18 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   public private(set) var history: History?
   /// Whether it has persistent history.
   public private(set) var hasHistory: Bool
-  /// Whether it has triggers of derived attributes, which prevent a migration.
-  public private(set) var hasDerivedTriggers: Bool
-  /// Whether it is mirrored with CloudKit, which prevents a migration.
+  /// Its derived attributes that triggers keep, as `Entity.attribute`, in numbering order.
+  public private(set) var derivedAttributes: [String]
+  /// Its R-trees.
+  public private(set) var spatialIndexes: [TableRows]
+  /// Triggers of a form that is not known, in the order of the store.
+  public private(set) var unknownTriggers: [String]
+  /// Whether Core Data has put a part of a migration off, which prevents another one.
+  public private(set) var hasDeferredMigration: Bool
+  /// The state of CloudKit mirroring; nil if it is not mirrored.
+  public private(set) var cloudKit: CloudKit?
+  /// Whether it is mirrored with CloudKit, which a migration refuses unless that is to be carried
+  /// over.
   public private(set) var hasCloudKitTables: Bool
   /// What is known of its model.
   public private(set) var model: Model
@@ -129,7 +138,17 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       History($0, numbers: resolved?.schema.numbers)
     }
     hasHistory = history != nil || unsupported.contains(.persistentHistory)
-    hasDerivedTriggers = unsupported.contains(.derivedAttributeTriggers)
+    let triggers = Set(catalog.triggers)
+    derivedAttributes = (resolved?.schema.derived ?? []).filter {
+      triggers.isSuperset(of: $0.triggers)
+    }.map { "\($0.entity).\($0.attribute)" }
+    spatialIndexes = try (resolved?.schema.spatialIndexes ?? []).map {
+      TableRows(name: $0.name, rows: try reader.rowCount(of: $0.name, by: .rows))
+    }
+    let known = Set(resolved?.schema.triggers ?? [])
+    unknownTriggers = catalog.triggers.filter { !known.contains($0) }.map(\.name)
+    hasDeferredMigration = metadata.hasDeferredMigration
+    cloudKit = try MirroringOverview(reader: reader, catalog: catalog).map { CloudKit($0) }
     hasCloudKitTables = unsupported.contains(.cloudKitMirroring)
     model = Model(
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
@@ -155,7 +174,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     var counts: [EntityNumber: Int64] = [:]
     for (table, columns) in catalog.tables.sorted(by: { $0.key < $1.key })
     where columns.contains("Z_ENT") && table != "Z_PRIMARYKEY" {
-      for (number, count) in try reader.rowCounts(of: table, by: .index) {
+      for (number, count) in try reader.estimatedRowCounts(of: table) {
         counts[number, default: 0] += count
       }
     }
@@ -180,10 +199,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     let own: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
     return try catalog.tables.filter { name, columns in
       name.hasPrefix("Z_") && !own.contains(name) && !columns.contains("Z_PK")
+        && !catalog.virtualTables.keys.contains { name == $0 || name.hasPrefix("\($0)_") }
     }.keys.sorted().map { name in
-      TableRows(
-        name: name,
-        rows: try reader.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: name))"))
+      TableRows(name: name, rows: try reader.estimatedRowCount(of: name))
     }
   }
 
@@ -198,16 +216,20 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     lines += ([model.unreadable].compactMap(\.self) + model.unread).map { "  \($0)" }
     for entity in entities {
       let parent = entity.superentity.map { ": \($0)" } ?? ""
-      lines.append("  \(entity.number)  \(entity.name)\(parent)  \(entity.rows) rows")
+      lines.append("  \(entity.number)  \(entity.name)\(parent)  \(CountText(entity.rows, "row"))")
     }
     for (name, words) in model.composites.sorted(by: { $0.key < $1.key }) {
       lines.append("  \(name) consists of \(words)")
     }
-    for table in joinTables { lines.append("  \(table.name)  \(table.rows) rows") }
+    for table in joinTables { lines.append("  \(table.name)  \(CountText(table.rows, "row"))") }
     for table in extraTables { lines.append("  \(table)  (not of the model)") }
     lines += history?.lines ?? (hasHistory ? ["  has persistent history of an unknown form"] : [])
-    if hasDerivedTriggers { lines.append("  has derived attributes with triggers") }
-    if hasCloudKitTables { lines.append("  is mirrored with CloudKit") }
-    return lines.joined(separator: "\n")
+    for name in derivedAttributes { lines.append("  \(name) is kept by triggers") }
+    for tree in spatialIndexes {
+      lines.append("  \(tree.name)  R-tree of \(CountText(tree.rows, "row"))")
+    }
+    for name in unknownTriggers { lines.append("  \(name)  (a trigger of an unknown form)") }
+    if hasDeferredMigration { lines.append("  has a migration that is not finished") }
+    return (lines + (cloudKit?.lines ?? [])).joined(separator: "\n")
   }
 }

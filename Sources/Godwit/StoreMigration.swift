@@ -70,6 +70,8 @@ public struct StoreMigration: Sendable {
   public var extraTables = ExtraTableChoice.refuse
   /// What becomes of persistent history.
   public var history = HistoryChoice.keep
+  /// What becomes of CloudKit mirroring.
+  public var cloudKit = CloudKitChoice.refuse
   /// Whether the old store is removed once the new one has replaced it.
   public var discardsOld = false
   /// Whether what an interrupted run has done is removed instead of taken up.

@@ -39,11 +39,13 @@ extension StoreMigration {
     /// Everything that was lost, and what was mended, one sentence each.
     public var notes: [String] {
       var notes = [
-        "the store is damaged: \(rowsTaken) rows were taken of it"
+        "the store is damaged: \(CountText(rowsTaken, "row was", "rows were")) taken of it"
           + (tables.isEmpty ? ", and none is known to be lost." : ".")
       ]
       if pagesMissing > 0 {
-        notes.append("the store was cut short: \(pagesMissing) pages are missing at its end.")
+        notes.append(
+          "the store was cut short: \(CountText(pagesMissing, "page is", "pages are")) missing at its end."
+        )
       }
       notes += tables.map(\.sentence)
       notes += indexes.map { "index \($0) was damaged, and is built anew." }
@@ -54,7 +56,7 @@ extension StoreMigration {
     /// How much is taken and lost, as the end of a sentence.
     public var description: String {
       let lost = tables.map { "\($0.amount) of \($0.table)" }.joined(separator: ", ")
-      return "\(rowsTaken) rows"
+      return "\(CountText(rowsTaken, "row"))"
         + (tables.isEmpty ? " and lose none that is known" : " and lose \(lost)")
     }
 
@@ -76,9 +78,10 @@ extension StoreMigration.Salvage.Table {
 
   /// How many rows are lost, as far as that is known.
   var amount: String {
-    if isExact { return "\(lostKeyCount) row\(lostKeyCount == 1 ? "" : "s")" }
-    if let mostLost { return "at most \(max(mostLost, lostKeyCount)) rows" }
-    return lostKeyCount > 0 ? "at least \(lostKeyCount) rows" : "an unknown number of rows"
+    if isExact { return "\(CountText(lostKeyCount, "row"))" }
+    if let mostLost { return "at most \(CountText(max(mostLost, lostKeyCount), "row"))" }
+    return lostKeyCount > 0
+      ? "at least \(CountText(lostKeyCount, "row"))" : "an unknown number of rows"
   }
 
   /// What became of the table, as a sentence.
@@ -95,7 +98,7 @@ extension StoreMigration.Salvage.Table {
       parts.append("may have lost \(Self.list(ranges.map(Self.words)))")
     }
     let keys = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
-    return "table \(table): \(cause); \(rowsTaken) rows were taken and "
+    return "table \(table): \(cause); \(CountText(rowsTaken, "row was", "rows were")) taken and "
       + "\(amount) lost\(keys)."
   }
 

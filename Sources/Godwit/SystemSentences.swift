@@ -94,7 +94,9 @@ extension MigrationFailure {
     case .indexDiffers(let index, let entries, let rows):
       let numbers =
         entries == rows
-        ? "others than its rows ask for" : "\(entries), and there are \(rows) rows"
+        ? "others than its rows ask for"
+        : "\(entries), and there \(rows == 1 ? "is" : "are") "
+          + "\(CountText(rows, "row"))"
       self.init(
         .damaged,
         "\(file) is damaged\(table): the entries of its index \(index) are \(numbers): restore it "

@@ -85,7 +85,9 @@ struct VerificationInputs {
         ofResult: migration, survey: survey, model: model, hashes: version.hashes
       ).route.steps
       (source, destination) = (survey.model, model)
-      unsupported = survey.unsupported.map { "\($0.rawValue) of the old store" }
+      unsupported = survey.unsupported.filter { $0 != .cloudKitMirroring }.map {
+        "\($0.rawValue) of the old store"
+      }
     }
     (self.old, self.new) = (
       .init(path: old, readable: before.readable), .init(path: new, readable: after.readable)

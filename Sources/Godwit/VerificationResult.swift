@@ -53,7 +53,7 @@ extension StoreVerification {
     public var mappings: [String]
 
     fileprivate init(_ core: MigrationRoute.Step) {
-      (from, to) = (core.source.names, core.destination.names)
+      (from, to) = (core.source.labels, core.destination.labels)
       mappings = core.mappings.map(\.name)
     }
 
@@ -125,6 +125,6 @@ extension StoreVerification.Report: Encodable {
       Dictionary(hidden, uniquingKeysWith: +), forKey: .notPrinted)
     try container.encode(notJudged, forKey: .notJudged)
     try container.encode(removed, forKey: .removed)
-    try container.encode(core.notes, forKey: .notes)
+    try container.encode(remarks, forKey: .notes)
   }
 }

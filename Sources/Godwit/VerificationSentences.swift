@@ -17,20 +17,23 @@ extension StoreVerification.Report {
     let way =
       route.isEmpty
       ? ["both stores are of one version, and compared as copies"] : route.map(\.sentence)
-    return way + core.removed.map { "removed with the old version: \($0.sentence)" } + core.notes
+    return way + core.removed.map { "removed with the old version: \($0.sentence)" } + remarks
   }
+
+  /// What is unusual but not a difference.
+  var remarks: [String] { core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self) }
 
   /// The verdict in one sentence.
   public var verdict: String {
     if core.total > 0 {
       let kinds = core.counts.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\($0.value) \($0.key.rawValue)" }
-      return "\(new) is not what \(old) should have become: \(core.total) differences in "
-        + "\(core.rows) rows (\(kinds.joined(separator: ", ")))."
+      return "\(new) is not what \(old) should have become: "
+        + "\(CountText(core.total, "difference")) in \(CountText(core.rows, "row")) (\(kinds.joined(separator: ", ")))."
     }
     return core.notJudged.isEmpty
-      ? "\(new): \(core.rows) rows as they should be."
-      : "\(new): no difference in \(core.rows) rows, but not everything could be judged."
+      ? "\(new): \(CountText(core.rows, "row as it", "rows as they")) should be."
+      : "\(new): no difference in \(CountText(core.rows, "row")), but not everything could be judged."
   }
 }
 
@@ -71,11 +74,11 @@ extension VerificationReport.Removal {
   /// What has no place, and how many of it.
   var sentence: String {
     switch what {
-    case .entity: "\(count) objects of \(name)"
-    case .attribute: "\(count) values of \(name)"
-    case .relationship: "\(count) references of \(name)"
-    case .table: "table \(name) with \(count) rows, which is none of the model's"
-    case .rows: "\(count) rows of \(name)"
+    case .entity: "\(CountText(count, "object")) of \(name)"
+    case .attribute: "\(CountText(count, "value")) of \(name)"
+    case .relationship: "\(CountText(count, "reference")) of \(name)"
+    case .table: "table \(name) with \(CountText(count, "row")), which is none of the model's"
+    case .rows: "\(CountText(count, "row")) of \(name)"
     }
   }
 }

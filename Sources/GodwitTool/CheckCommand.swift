@@ -43,6 +43,8 @@ struct CheckCommand: AsyncParsableCommand {
     /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
     var salvage: StoreMigration.Salvage?
     var defects: [StoreMigration.Defect] = []
+    /// What is carried over of CloudKit mirroring; nil where nothing is.
+    var mirroring: String?
     var exitStatus: Int32
     var coreDataCode: Int?
   }
@@ -74,6 +76,7 @@ struct CheckCommand: AsyncParsableCommand {
       if let refusal = found.refusal { throw refusal }
       answer.isPossible = true
       answer.losses = found.losses
+      answer.mirroring = found.mirroringNote
       answer.stepsNotLookedAt = found.stepsNotSurveyed
       answer.exitStatus = exitStatus && found.isNeeded ? Self.neededStatus : 0
     } catch {
@@ -102,6 +105,7 @@ struct CheckCommand: AsyncParsableCommand {
       text: "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
         + "needs a migration, which is possible.")
     for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
+    if let note = answer.mirroring { out.line(text: "  \(note)") }
     for loss in answer.losses { out.line(text: "  loses \(loss)") }
     for defect in answer.defects { out.line(text: "  has \(defect)") }
     if answer.stepsNotLookedAt > 0 {

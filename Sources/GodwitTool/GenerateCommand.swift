@@ -6,7 +6,7 @@ struct GenerateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "generate",
     abstract: "Makes a store with made-up objects of any model.",
-    discussion: "The same model, rows and seed give the same bytes.")
+    discussion: "The same arguments give the same bytes.")
 
   @Argument(help: "A model bundle, a single version, or a folder or app with a model.")
   var model: FilePath
@@ -17,8 +17,27 @@ struct GenerateCommand: ParsableCommand {
   @Option(help: "How many objects, in equal shares over the entities that can have any.")
   var rows: Int64
 
+  @Option(
+    help: """
+      How many transactions the persistent history has; without this and --changes, the store keeps \
+      none.
+      """)
+  var transactions: Int64?
+
+  @Option(
+    help: """
+      How many inserts, updates and deletes they have together; eight for each transaction, if that \
+      is left open.
+      """)
+  var changes: Int64?
+
   @Option(help: "Decides all values.")
   var seed: UInt64 = 1
+
+  @Flag(
+    name: .customLong("cloudkit"),
+    help: "Add the documented tables of CloudKit mirroring, with a record for each object.")
+  var isMirrored = false
 
   @Option(help: "The file to write.")
   var output: FilePath
@@ -32,10 +51,13 @@ struct GenerateCommand: ParsableCommand {
   func run() throws {
     var sample = SampleStore(of: model, objects: rows)
     sample.version = version
+    (sample.transactions, sample.changes) = (transactions, changes)
     sample.seed = seed
+    sample.isMirrored = isMirrored
     sample.journalMode = journalMode == .wal ? .wal : .delete
     let report = try sample.write(to: output)
     for note in report.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
-    Terminal.standardOutput.line(text: "\(output): \(rows) objects of version \(report.version).")
+    Terminal.standardOutput.line(
+      text: "\(output): \(CountText(rows, "object")) of version \(report.version).")
   }
 }

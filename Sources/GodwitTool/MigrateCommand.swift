@@ -150,7 +150,7 @@ struct MigrateCommand: AsyncParsableCommand {
       return out.line(
         text: "\(result.store) has this model already: copied to \(result.destination).")
     }
-    out.line(text: "\(result.destination): \(result.rows) rows migrated and verified.")
+    out.line(text: "\(result.destination): \(CountText(result.rows, "row")) migrated and verified.")
     if let old = result.oldStore { out.line(text: "The old store is kept as \(old).") }
   }
 }

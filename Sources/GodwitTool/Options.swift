@@ -164,6 +164,13 @@ struct LossOptions: ParsableArguments {
   var history = StoreMigration.HistoryChoice.keep
 
   @Option(
+    name: .customLong("cloudkit"),
+    help: ArgumentHelp(
+      "What becomes of CloudKit mirroring: refuse or carry. No real store has proven the latter; "
+        + "docs/cloudkit.md says what is known.", valueName: "choice"))
+  var cloudKit = StoreMigration.CloudKitChoice.refuse
+
+  @Option(
     help: ArgumentHelp(
       "What becomes of tables with rows that the model knows nothing of: refuse, keep or drop; with "
         + "drop, unknown views and triggers go too.", valueName: "choice"))
@@ -262,6 +269,7 @@ extension StoreMigration {
     danglingReferences = loss.onDangling
     unfitValues = loss.onValue
     history = loss.history
+    cloudKit = loss.cloudKit
     extraTables = loss.extraTables
     policies = GodwitTool.policies
   }
@@ -277,6 +285,7 @@ extension StoreMigration.DuplicateChoice: ExpressibleByArgument {}
 extension StoreMigration.DanglingChoice: ExpressibleByArgument {}
 extension StoreMigration.ValueChoice: ExpressibleByArgument {}
 extension StoreMigration.HistoryChoice: ExpressibleByArgument {}
+extension StoreMigration.CloudKitChoice: ExpressibleByArgument {}
 extension StoreMigration.ExtraTableChoice: ExpressibleByArgument {}
 extension JournalMode: ExpressibleByArgument {}
 extension StoreMigration.Engine: ExpressibleByArgument {}

@@ -53,12 +53,10 @@ struct PlanCommand: AsyncParsableCommand {
       preparation.engine == .objects
       ? ["\(store): object by object; about \(ByteText(preparation.diskNeeded)) of disk."]
       : workText(preparation: preparation)
+    if let note = preparation.mirroringNote { lines.append(note) }
     for loss in preparation.losses { lines.append("loses \(loss)") }
     lines += preparation.salvage?.notes ?? []
     for defect in preparation.defects { lines.append("has \(defect)") }
-    for index in preparation.omittedIndexes {
-      lines.append("leaves out index \(index.index) of \(index.entity): \(index.reason).")
-    }
     return lines.joined(separator: "\n")
   }
 
@@ -80,16 +78,19 @@ struct PlanCommand: AsyncParsableCommand {
   private func workText(preparation: StoreMigration.Preparation) -> [String] {
     let seconds = (preparation.expectedDuration ?? .zero) / .seconds(1)
     var lines = [
-      "\(store): \(preparation.rows) rows, \(ByteText(preparation.bytes)), in "
-        + "\(preparation.workOrders.count) work orders for \(work.workers) workers; about "
+      "\(store): \(CountText(preparation.rows, "row")), \(ByteText(preparation.bytes)), in "
+        + "\(CountText(preparation.workOrders.count, "work order")) for "
+        + "\(CountText(work.workers, "worker")); about "
         + "\(DurationText(seconds: seconds)) and \(ByteText(preparation.diskNeeded)) of disk."
     ]
     for partition in preparation.partitions {
       lines.append(
-        "partition \(partition.number): \(partition.rows) rows, \(ByteText(partition.bytes)), "
-          + partition.tables.joined(separator: ", "))
+        "partition \(partition.number): \(CountText(partition.rows, "row")), "
+          + "\(ByteText(partition.bytes)), " + partition.tables.joined(separator: ", "))
       for order in preparation.workOrders where order.partition == partition.number {
-        lines.append("  work order \(order.number): \(order.rows) rows, \(Self.text(order: order))")
+        lines.append(
+          "  work order \(order.number): \(CountText(order.rows, "row")), \(Self.text(order: order))"
+        )
       }
     }
     return lines

@@ -28,7 +28,7 @@ final class ProgressBar: Sendable {
     var text = "\(percent) %  \(progress.phase)"
     if progress.phase == .migrating, progress.workOrderCount > 0 {
       let done = progress.workOrders.count { $0.state == .done }
-      text += ", \(done) of \(progress.workOrderCount) work orders"
+      text += ", \(done) of \(CountText(progress.workOrderCount, "work order"))"
     }
     if let seconds = progress.secondsRemaining, seconds >= 1 {
       text += ", \(DurationText(seconds: seconds)) left"

@@ -48,7 +48,7 @@ struct StatusText {
     }
   }
 
-  private var rows: String { status.rows.map { ", \($0) rows" } ?? "" }
+  private var rows: String { status.rows.map { ", \(CountText($0, "row"))" } ?? "" }
 
   private var ended: String {
     guard let ended = status.ended else { return "" }

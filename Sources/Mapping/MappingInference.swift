@@ -114,10 +114,7 @@ package struct MappingInference {
 
   private mutating func added(_ attribute: Attribute, match: PropertyMatch) -> PropertyMapping {
     if attribute.derivation != nil {
-      refusals.append(
-        Refusal(
-          reason: .derivationCannotBeComputed, entity: match.declaringEntity(of: attribute.name),
-          property: attribute.name))
+      refuseOpenDerivation(attribute, declaring: match.declaringEntity(of: attribute.name))
     } else if let form = attribute.unreadDefault {
       if !match.old.isAbstract {
         conditions.append(
@@ -132,9 +129,25 @@ package struct MappingInference {
       valueExpression: attribute.defaultValue == .null ? nil : .constant(attribute.defaultValue))
   }
 
+  /// Refuses a derived attribute whose values nobody but Core Data can compute.
+  private mutating func refuseOpenDerivation(_ attribute: Attribute, declaring: String) {
+    let form = destination.entity(name: declaring).flatMap {
+      destination.derivationForm(of: attribute, in: $0)
+    }
+    guard form == nil else { return }
+    refusals.append(
+      Refusal(
+        reason: .derivationCannotBeComputed, entity: declaring, property: attribute.name))
+  }
+
   private mutating func continued(
     _ old: Attribute, as new: Attribute, match: PropertyMatch, declaring: String
   ) -> PropertyMapping {
+    if let derivation = new.derivation, !derivation.isSame(as: old.derivation) {
+      // What it held is no part of what is computed.
+      refuseOpenDerivation(new, declaring: declaring)
+      return PropertyMapping(name: new.name, valueExpression: nil)
+    }
     if old.type != new.type {
       if !(old.type.isNumeric && new.type.isNumeric) {
         refusals.append(

@@ -26,6 +26,10 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case missingKey
   /// Persistent history goes, since the objects are made anew or whoever migrates wants none.
   case history
+  /// The destination model asks for an index of a form that only Core Data can make.
+  case index
+  /// Rows of CloudKit's record metadata go, since their entity is none of the destination's.
+  case cloudKit
   /// The destination model removes everything that the store holds.
   case allObjects
   /// A version on the way lacks what both ends of the way have.

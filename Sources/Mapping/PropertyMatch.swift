@@ -80,7 +80,10 @@ struct PropertyMatch {
     sourceByDestination = pairs.sourceByDestination
     ambiguities = pairs.ambiguities
     changedKinds = names.changedKinds(pairs.sourceByDestination, ambiguities: ambiguities)
-    let kept = Set(pairs.sourceByDestination.values)
+    let computed = Set(newAttributes.filter { $0.derivation != nil }.map(\.name))
+    let derived = Set(oldAttributes.filter { $0.derivation != nil }.map(\.name))
+    let kept = Set(
+      pairs.sourceByDestination.filter { !computed.contains($0) || derived.contains($1) }.values)
     // A derived value is computed anew, so dropping one loses nothing.
     droppedAttributes = oldAttributes.filter { !kept.contains($0.name) && $0.derivation == nil }
       .map(\.name).sorted()

@@ -42,8 +42,12 @@ package struct Refusal: Hashable, Sendable {
     case destinationEntityChanged(source: String, destination: String)
     /// Two hierarchies of the source would share one table, and with it one set of keys.
     case hierarchiesMerged(roots: [String])
-    /// A derived attribute is new, and its values cannot be computed without Core Data.
+    /// A derived attribute is new or derived otherwise, in a form whose values only Core Data can
+    /// compute.
     case derivationCannotBeComputed
+    /// A trigger of this name keeps a derived attribute, in a form that only Core Data knows, and
+    /// something that it names changes.
+    case triggerCannotBeKept(String)
     /// A transient attribute's value is in no store, so there is nothing to continue.
     case storedFormUnknown(String)
     /// One renaming identifier joins several names of the source or the destination, so that it is
@@ -58,6 +62,8 @@ package struct Refusal: Hashable, Sendable {
     /// Files that hold `count` external values cannot be had; some of the keys of their objects,
     /// the lowest first, and some of the files' names.
     case externalFiles(ExternalFileFault, count: Int64, keys: [Int64], names: [String])
+    /// CloudKit mirroring could not go on; the place may be a table and its column.
+    case mirroring(MirroringObstacle)
   }
 
   /// What stands against the migration.
@@ -78,10 +84,11 @@ package struct Refusal: Hashable, Sendable {
   package var code: CoreDataCode {
     switch reason {
     case .condition(let demand, _, _): demand.code
-    case .externalFiles, .loss: .migration
+    case .externalFiles, .loss, .mirroring: .migration
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
       .toManyBecameToOne, .destinationEntityChanged, .hierarchiesMerged,
-      .derivationCannotBeComputed, .storedFormUnknown, .renamingAmbiguous, .relationshipForm:
+      .derivationCannotBeComputed, .triggerCannotBeKept, .storedFormUnknown, .renamingAmbiguous,
+      .relationshipForm:
       .inferredMappingModel
     }
   }

@@ -37,8 +37,9 @@ package struct MigrationPreview: Sendable {
   package var route: FoundRoute? { prepared.route }
   /// The stages of the route, empty if none is needed.
   package var stages: [Stage] { prepared.stages }
-  /// The losses of the first stage, as far as they are known before policies run.
-  package var losses: [Loss] { assessment?.losses ?? [] }
+  /// The losses of the first stage, as far as they are known before policies run, and indexes that
+  /// the result will not have.
+  package let losses: [Loss]
 
   /// Surveys the store of a request and passes the preview to `body`, during which its files exist.
   ///
@@ -83,9 +84,15 @@ package struct MigrationPreview: Sendable {
   private init(_ prepared: PreparedMigration) throws {
     self.prepared = prepared
     let (request, survey) = (prepared.request, prepared.survey)
+    var first = request
+    first.isIntermediate = prepared.stages.count > 1
     assessment = try prepared.stages.first.map {
-      try StageAssessment(stage: $0, survey: survey, request: request, scansAll: true)
+      try StageAssessment(stage: $0, survey: survey, request: first, scansAll: true)
     }
+    let last = first.isIntermediate ? prepared.stages.last : nil
+    losses =
+      (assessment?.losses ?? [])
+      + (try last.map { try StoreSchema($0.destination.model).omissions.map { Loss($0) } } ?? [])
     defects = try prepared.defects(scansAll: true)
     var plan: MigrationPlan?
     var choice: EngineList.Choice?

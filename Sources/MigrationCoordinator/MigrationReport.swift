@@ -62,7 +62,7 @@ package struct MigrationReport: Codable, Sendable {
       zip(1..., stages).flatMap { number, stage in
         stage.steps.enumerated().map { index, step in
           Step(
-            from: step.source.names, to: step.destination.names,
+            from: step.source.labels, to: step.destination.labels,
             mappings: step.mappings.map(\.name), stage: number, cut: index == 0 ? stage.cut : nil)
         }
       }

@@ -1,4 +1,5 @@
 import EngineList
+import Mapping
 package import ObjectMigration
 package import Planning
 import StoreFormat
@@ -17,6 +18,14 @@ package struct MigrationRequest: Sendable {
     case keep
     /// Its tables are emptied.
     case drop
+  }
+
+  /// What becomes of CloudKit mirroring.
+  package enum CloudKitChoice: String, Sendable, CaseIterable {
+    /// A store that is mirrored is refused.
+    case refuse
+    /// Its tables are carried over, with the entity numbers of the new model.
+    case carry
   }
 
   /// What becomes of tables with rows that the model knows nothing of.
@@ -63,6 +72,8 @@ package struct MigrationRequest: Sendable {
   package var salvages = false
   /// What becomes of persistent history.
   package var history = HistoryChoice.keep
+  /// What becomes of CloudKit mirroring.
+  package var cloudKit = CloudKitChoice.refuse
   /// What becomes of tables with rows that the model knows nothing of.
   package var extraTables = ExtraTableChoice.refuse
   /// Whether the output is the store between two stages, which is removed after the next one.
@@ -150,6 +161,7 @@ package struct MigrationRequest: Sendable {
     ]
     if salvages { options.append("salvage") }
     if history == .drop { options.append("history drop") }
+    if cloudKit == .carry { options.append("cloudkit carry") }
     options.append("extra tables \(extraTables.rawValue)")
     options += defectChoices.options.values.filter { !$0.isEmpty }.sorted()
     return options
@@ -166,8 +178,23 @@ package struct MigrationRequest: Sendable {
       case .drop: false
       }
     }
-    guard survey.unsupported.isEmpty, extras.isEmpty else {
-      throw MigrationError.unsupported(store: store, survey.unsupported, extras: extras)
+    // Of history that nobody wants it does not matter what it means.
+    let features = survey.unsupported.filter {
+      ($0 != .historyOfOtherModel || history == .keep)
+        && ($0 != .cloudKitMirroring || cloudKit == .refuse)
+    }
+    guard features.isEmpty, extras.isEmpty else {
+      throw MigrationError.unsupported(store: store, features, extras: extras)
+    }
+  }
+
+  /// What is asked for that takes away from CloudKit mirroring what it relies on.
+  var mirroringRefusals: [Refusal] {
+    var options = defectChoices.mends ? defectChoices.mendingOptions : []
+    if history == .drop { options.append("--history drop") }
+    if salvages { options.append("--salvage") }
+    return options.map {
+      Refusal(reason: .mirroring(.option($0)), entity: "--cloudkit carry")
     }
   }
 

@@ -75,6 +75,15 @@ package struct PreparedMigration: Sendable {
       joins: try JoinChoices(request: request, target: target.model)
     ).stages
     try LossRules(request: request, survey: survey, stages: stages).check()
+    try requireMirrored()
+  }
+
+  /// Checks that CloudKit mirroring survives all stages: the stores of later ones are not there
+  /// yet, and the models are.
+  private func requireMirrored() throws {
+    guard request.cloudKit == .carry, survey.mirroring != nil, stages.count > 1 else { return }
+    let found = request.mirroringRefusals + stages.flatMap(\.mirroringRefusals)
+    guard found.isEmpty else { throw MigrationError.impossible(store: request.store, found) }
   }
 
   /// Checks that the mapping models of a step refer to what exists, and do not contradict each
@@ -127,7 +136,7 @@ package struct PreparedMigration: Sendable {
     guard let first = route?.route.steps.first, let last = route?.route.steps.last else {
       return nil
     }
-    return (first.source.names, last.destination.names)
+    return (first.source.labels, last.destination.labels)
   }
 }
 

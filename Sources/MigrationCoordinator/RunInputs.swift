@@ -38,6 +38,7 @@ struct RunInputs: ResumableFile, Hashable {
       "--join-table": request.joinTables.joined(separator: " "),
       "--stepwise": request.isStepwise ? "yes" : "",
       "--salvage": request.salvages ? "yes" : "",
+      "--cloudkit": request.cloudKit == .carry ? "carry" : "",
     ].merging(request.defectChoices.options) { $1 }
   }
 

@@ -67,17 +67,38 @@ package struct AssemblyOrder: Sendable {
   }
 
   /// Whether the result has more than rows, indexes, keys and metadata.
-  package var isFurnished: Bool { history != nil || extras?.names.isEmpty == false }
+  package var isFurnished: Bool {
+    history != nil || extras?.names.isEmpty == false || !plan.program.derived.isEmpty
+      || !schema.triggers.isEmpty
+  }
 
   /// Writes what the result has besides rows, indexes, keys and metadata.
   package func furnish(_ db: Database) throws {
     try history?.write(in: db)
+    for attribute in plan.program.derived { try StoreWriter.write(attribute, in: db) }
+    for tree in schema.spatialIndexes { try make(tree, in: db) }
+    // They would fire while rows are written.
+    for trigger in schema.triggers { try db.execute(sql: trigger.statement) }
     do {
       try extras?.copy(into: db)
     } catch let error as ExtraTables.RowsDiffer {
       throw AssemblyError.rowsDiffer(
         table: error.table, expected: error.expected, found: error.found)
     }
+  }
+
+  /// Makes an R-tree, and checks it.
+  private func make(_ tree: SpatialIndex, in db: Database) throws {
+    try StoreWriter.create(tree, in: db)
+    let counts = try [tree.table, tree.name].map {
+      try Int64.fetchOne(db, sql: "SELECT count(*) FROM \(SQL.identifier(name: $0)) NOT INDEXED")
+        ?? 0
+    }
+    guard counts[0] == counts[1] else {
+      throw AssemblyError.rowsDiffer(table: tree.name, expected: counts[0], found: counts[1])
+    }
+    let answer = try String.fetchOne(db, sql: "SELECT rtreecheck(?)", arguments: [tree.name])
+    guard answer == "ok" else { throw AssemblyError.damaged([answer ?? tree.name]) }
   }
 
   /// The tables of the schema that have pieces, each with its places in key order.

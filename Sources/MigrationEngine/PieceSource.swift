@@ -73,7 +73,11 @@ package struct PieceSource {
     let column = program.entityColumn
     let made = try Row.fetchAll(
       db, sql: "SELECT \(column), count(*) FROM \(table) GROUP BY 1 ORDER BY 1")
-    return RowCount(seen: seen, made: made.map { EntityRows(number: $0[0], rows: $0[1]) })
+    let wide = try program.wideMaskCount(in: keys, schema: "src").map {
+      try Row.fetchAll(db, sql: $0).map { EntityRows(number: $0[0], rows: $0[1]) }
+    }
+    return RowCount(
+      seen: seen, made: made.map { EntityRows(number: $0[0], rows: $0[1]) }, wideMasks: wide)
   }
 
   /// The position of the last row written, nil if there is none.
@@ -104,6 +108,7 @@ extension WorkOrderDocument {
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))
       db.add(function: Self.maskFunction)
+      db.add(function: Self.meetFunction)
       if logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
@@ -127,7 +132,17 @@ extension WorkOrderDocument {
       guard case .blob(let mask) = arguments[0].storage else { return arguments[0] }
       guard let text = String.fromDatabaseValue(arguments[1]), let change = MaskChange(text: text)
       else { throw ShardError(.orderIncomplete, table: HistoryTables.changes) }
-      return Data(change.applied(to: mask))
+      return Data(mask.withUnsafeBytes { change.applied(to: $0) })
+    }
+  }
+
+  /// The SQL function with which masks are counted that say more than is known.
+  private static var meetFunction: DatabaseFunction {
+    DatabaseFunction(MaskChange.meetFunction, argumentCount: 2, pure: true) { arguments in
+      guard case .blob(let mask) = arguments[0].storage,
+        case .blob(let other) = arguments[1].storage
+      else { return false }
+      return mask.withUnsafeBytes { MaskChange.meet($0, [UInt8](other)) }
     }
   }
 

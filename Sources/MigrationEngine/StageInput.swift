@@ -53,7 +53,7 @@ package struct StageInput: Sendable {
 
   /// The programs of the stage; empty for one that goes object by object.
   package var program: MigrationProgram {
-    if case .rows(let program) = work { program } else { .none }
+    if case .rows(let program) = work { program } else { .none(deriving: destination.derived) }
   }
 
   /// Plans a stage that goes by rows.

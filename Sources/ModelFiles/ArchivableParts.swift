@@ -44,7 +44,7 @@ struct ArchivableParts {
       return false
     }
     result.fetchIndexes = entity.fetchIndexes.filter { index in
-      let isPlain = index.elements.allSatisfy { $0.propertyName != nil }
+      let isPlain = index.elements.allSatisfy(\.isArchivable)
       let isArchivable = index.opaquePredicate != nil || index.partialPredicate.isArchivable
       if isPlain && isArchivable { return true }
       leaveOut(
@@ -88,4 +88,14 @@ extension FetchRequest {
 
 extension ValuePredicate? {
   fileprivate var isArchivable: Bool { self.map(\.isArchivable) ?? true }
+}
+
+extension FetchIndex.Element {
+  /// Whether it indexes a property, or an expression of those that archives are known to have.
+  fileprivate var isArchivable: Bool {
+    switch expression {
+    case nil, .evaluatedObject?, .keyPath(nil, _)?: true
+    default: false
+    }
+  }
 }

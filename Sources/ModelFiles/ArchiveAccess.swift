@@ -75,6 +75,13 @@ extension KeyedArchive {
     return try damaged { () throws(KeyedArchiveError) in try entries(id: dictionary) }
   }
 
+  /// The texts of a list in the user info; none where the value is something else.
+  func userInfoTexts(key: String, of id: ID) throws(ModelFileError) -> [String] {
+    let entry = try dictionary(key: "NSUserInfo", of: id)?.first { $0.key == key }
+    guard let entry, try self.class(of: entry.value).hasSuffix("Array") else { return [] }
+    return try members(of: entry.value).compactMap { string(id: $0) }
+  }
+
   private func damaged<Result>(
     _ body: () throws(KeyedArchiveError) -> Result
   ) throws(ModelFileError) -> Result {

@@ -15,6 +15,7 @@ enum ArchivedClass {
   static let relationship = Class("NSRelationshipDescription", "NSPropertyDescription", "NSObject")
   static let fetchedProperty = Class(
     "NSFetchedPropertyDescription", "NSPropertyDescription", "NSObject")
+  static let expression = Class("NSExpressionDescription", "NSPropertyDescription", "NSObject")
   static let fetchRequest = Class("NSFetchRequest", "NSPersistentStoreRequest", "NSObject")
   static let fetchIndex = Class("NSFetchIndexDescription", "NSObject")
   static let fetchIndexElement = Class("NSFetchIndexElementDescription", "NSObject")

@@ -143,6 +143,9 @@ struct ArchivedEntities {
     try readUserInfo(
       of: id, into: &attribute.userInfo, others: &attribute.opaqueUserInfo,
       unread: &attribute.unread)
+    if attribute.opaqueUserInfo[Attribute.coordinatesKey] != nil {
+      attribute.listedCoordinates = try archive.userInfoTexts(key: Attribute.coordinatesKey, of: id)
+    }
     for id in try archive.members(key: "NSValidationPredicates", of: id) ?? [] {
       let predicate = try UnreadPart.attempt(.validation, noting: &attribute.unread) {
         () throws(ModelFileError) in try expressions.predicate(id: id)
@@ -313,6 +316,9 @@ struct ArchivedEntities {
       var part = FetchIndex.Element(
         property: try archive.requiredText("NSPropertyName", of: element),
         isAscending: try archive.flag(key: "NSAscending", of: element))
+      if let expression = try indexedExpression(of: element) {
+        (part.propertyName, part.expression) = (nil, expression)
+      }
       let kind = try archive.number(key: "NSFetchIndexElementType", of: element) ?? 0
       guard let known = Int(exactly: kind).flatMap({ FetchIndex.Element.Kind(rawValue: $0) })
       else { throw ModelFileError(.badValue(key: "NSFetchIndexElementType", value: "\(kind)")) }
@@ -322,6 +328,17 @@ struct ArchivedEntities {
     (index.partialPredicate, index.opaquePredicate) = try predicate(
       key: "NSPartialIndexPredicate", of: id, part: .predicate, name: index.name, noting: &unread)
     return index
+  }
+
+  /// The expression of an element that indexes one; its property then has a made-up name.
+  private mutating func indexedExpression(
+    of element: KeyedArchive.ID
+  ) throws(ModelFileError) -> ValueExpression? {
+    guard let property = try archive.target(key: "NSIndexedProperty", of: element),
+      try archive.class(of: property) == "NSExpressionDescription",
+      let expression = try archive.target(key: "NSExpression", of: property)
+    else { return nil }
+    return try expressions.expression(id: expression)
   }
 
   /// Arrays of property names, or of properties, as names.

@@ -1,3 +1,4 @@
+import Expressions
 import ObjectModel
 
 // Sources, compiled models and model caches describe equal indexes differently. All readers produce
@@ -42,7 +43,7 @@ extension Entity {
         named.append(index)
       }
     }
-    let covered = named.filter(\.isPlain).map { $0.elements.compactMap(\.propertyName) }
+    let covered = named.map { $0.elements.compactMap(\.compoundName) }
     for names in compoundIndexes where !compound.contains(names) && !covered.contains(names) {
       compound.append(names)
     }
@@ -57,6 +58,18 @@ extension FetchIndex {
   fileprivate var isPlain: Bool {
     partialPredicate == nil
       && elements.allSatisfy { $0.propertyName != nil && $0.kind == .binary && $0.isAscending }
+  }
+}
+
+extension FetchIndex.Element {
+  /// What a compound index, which knows no order and no condition, calls it.
+  fileprivate var compoundName: String? {
+    switch expression {
+    case nil: propertyName
+    case .evaluatedObject?: "self"
+    case .keyPath(operand: nil, let path)?: path
+    default: nil
+    }
   }
 }
 

@@ -35,6 +35,8 @@ struct ModelArchiveWriter {
 
   let model: ManagedObjectModel
   var values = ArchivedValueWriter()
+  /// The expressions of indexes so far, by which they get their names.
+  private var indexedExpressions = 0
   private let root: ID
   var entities: [String: ID] = [:]
   /// The object of each property in each entity that has or inherits it.
@@ -189,18 +191,16 @@ struct ModelArchiveWriter {
       let id = values.writer.reserve()
       var elements: [ID] = []
       for element in index.elements {
-        guard let name = element.propertyName else {
-          throw ModelFileError(.cannotArchive("index on an expression"))
-        }
+        let (name, property) = try indexed(element)
         elements.append(
           values.writer.add(
             ArchivedClass.fetchIndexElement,
             fields: [
-              ("NSPropertyName", .reference(values.writer.add(name))),
+              ("NSPropertyName", .reference(name)),
               ("NSFetchIndexElementType", .integer(Int64(element.kind.rawValue))),
               ("NSAscending", .boolean(element.isAscending)),
               ("NSFetchIndexDescription", .reference(id)),
-            ]))
+            ] + (property.map { [("NSIndexedProperty", .reference($0))] } ?? [])))
       }
       let list = values.writer.add(ArchivedClass.mutableArray, of: elements)
       values.writer.set(
@@ -217,5 +217,30 @@ struct ModelArchiveWriter {
       members.append(id)
     }
     return values.writer.add(ArchivedClass.mutableArray, of: members)
+  }
+
+  /// The name of what an element indexes, and the description that an expression has in its place.
+  private mutating func indexed(
+    _ element: FetchIndex.Element
+  ) throws(ModelFileError) -> (name: ID, property: ID?) {
+    if let name = element.propertyName { return (values.writer.add(name), nil) }
+    guard let expression = element.expression else {
+      throw ModelFileError(.cannotArchive("index on nothing"))
+    }
+    // Core Data numbers the expressions of a model.
+    indexedExpressions += 1
+    let name = values.writer.add("expression\(indexedExpressions)")
+    let facts = PropertyFacts(
+      isOptional: true, isTransient: false, isReadOnly: true, userInfo: [:])
+    let property = values.writer.add(
+      ArchivedClass.expression,
+      fields: [
+        ("_P", .integer(facts.bits)), ("NSIsOptional", .boolean(true)),
+        ("NSIsReadOnly", .boolean(true)), ("NSExpressionType", .integer(2000)),
+        ("NSPropertyName", .reference(name)), ("NSRenamingIdentifier", .reference(name)),
+        ("NSExpression", .reference(try values.expression(expression))),
+        ("NSEntity", .reference(nil)),
+      ])
+    return (name, property)
   }
 }

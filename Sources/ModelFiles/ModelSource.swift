@@ -197,7 +197,15 @@ private struct SayableModel {
     property = composite.map { "\($0).\(attribute.name)" } ?? attribute.name
     var result = attribute
     result.unread = []
-    result.userInfo = sayable(attribute.userInfo, others: attribute.opaqueUserInfo)
+    var others = attribute.opaqueUserInfo
+    if !attribute.listedCoordinates.isEmpty {
+      // Newer models say the same as a text.
+      others[Attribute.coordinatesKey] = nil
+      result.userInfo[Attribute.coordinatesKey] = attribute.listedCoordinates.joined(
+        separator: ", ")
+      result.listedCoordinates = []
+    }
+    result.userInfo = sayable(result.userInfo, others: others)
     result.opaqueUserInfo = [:]
     let saysNothing = attribute.type == .composite && attribute.unreadDefault == nil
     if attribute.opaqueDefault != nil {

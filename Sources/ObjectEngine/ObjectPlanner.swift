@@ -39,7 +39,7 @@ struct ObjectPlanner {
     orders.sort { ($0.bytes, $1.partition) > ($1.bytes, $0.partition) }
     for index in orders.indices { orders[index].number = index + 1 }
     return MigrationPlan(
-      partitions: partitions, workOrders: orders, program: .none)
+      partitions: partitions, workOrders: orders, program: .none(deriving: destination.derived))
   }
 
   /// The tables that a group fills; those of pairs have no root.

@@ -45,6 +45,8 @@ package struct Attribute: Hashable, Sendable, Codable {
   package var userInfo: [String: String] = [:]
   /// Other values of the user info, each as the keyed archive that it came in.
   package var opaqueUserInfo: [String: [UInt8]] = [:]
+  /// The attributes that the user info lists under `coordinatesKey`, where it has a list there.
+  package var listedCoordinates: [String] = []
   /// Parts of the attribute that could not be read.
   package var unread: [UnreadPart] = []
 
@@ -52,6 +54,18 @@ package struct Attribute: Hashable, Sendable, Codable {
   package init(name: String, type: AttributeType) {
     self.name = name
     self.type = type
+  }
+
+  /// The key of the user info under which a transient attribute names those of a point, which asks
+  /// for an R-tree.
+  package static let coordinatesKey = "_NSLocationAttributeDerivedComponents"
+
+  /// The attributes of the point that an R-tree has of each object; nil where none is asked for.
+  package var coordinates: [String]? {
+    if !listedCoordinates.isEmpty { return listedCoordinates }
+    return userInfo[Self.coordinatesKey].map { text in
+      text.split(separator: ",").map { String($0.drop { $0 == " " }) }
+    }
   }
 
   /// How a derived attribute is computed.
@@ -65,6 +79,11 @@ package struct Attribute: Hashable, Sendable, Codable {
     package init(expression: ValueExpression, filter: ValuePredicate? = nil) {
       self.expression = expression
       self.filter = filter
+    }
+
+    /// Whether both compute the same, in whatever form their files have the expressions.
+    package func isSame(as other: Derivation?) -> Bool {
+      other.map { "\(expression)" == "\($0.expression)" && filter == $0.filter } ?? false
     }
   }
 

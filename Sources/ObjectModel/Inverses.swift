@@ -19,3 +19,19 @@ extension ManagedObjectModel {
     return nil
   }
 }
+
+extension ManagedObjectModel {
+  /// The relationship of this name that an entity itself declares.
+  package func relationship(name: String, of entity: String) -> Relationship? {
+    self.entity(name: entity)?.relationships.first { $0.name == name }
+  }
+
+  /// The nearest entity of the lineage that declares a property, nil if none does.
+  package func declarer(of property: String, in entity: String) -> String? {
+    guard let entity = self.entity(name: entity) else { return nil }
+    return lineage(of: entity).first { level in
+      level.leafAttributes.contains { $0.name == property }
+        || level.relationships.contains { $0.name == property }
+    }?.name
+  }
+}

@@ -20,11 +20,17 @@ package struct RowCount: Hashable, Codable, Sendable {
   package var made: [EntityRows]
   /// References that may have had an entity number that no entity has; nil where nobody looked.
   package var strays: Int64?
+  /// Changes whose masks name more properties than are known to be updated, by destination entity;
+  /// nil where no mask was made anew.
+  package var wideMasks: [EntityRows]?
 
   /// Takes the counts of one piece, which are added up by entity.
-  package init(seen: Int64, made: [EntityRows], strays: Int64? = nil) {
+  package init(
+    seen: Int64, made: [EntityRows], strays: Int64? = nil, wideMasks: [EntityRows]? = nil
+  ) {
     self.seen = seen
     self.made = made
     self.strays = strays
+    self.wideMasks = wideMasks
   }
 }

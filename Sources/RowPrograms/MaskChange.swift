@@ -24,7 +24,7 @@ package struct MaskChange: Hashable, Codable, Sendable {
     // Of a composite nobody knows how many bits it takes, and with it all after it.
     if !isIdentity, source.hasComposites || destination.hasComposites {
       targets = source.slots.map { _ in Array(destination.slots.indices) }
-      uncertain = Array(source.slots.indices)
+      uncertain = destination.slots.isEmpty ? [] : Array(source.slots.indices)
       return
     }
     var places: [HistoryLayout.Slot: [Int]] = [:]
@@ -44,9 +44,8 @@ package struct MaskChange: Hashable, Codable, Sendable {
         }
       }
       targets.append(found.sorted())
-      if found != Set(Self.places(of: source.slots[place], in: places)) || own.count > 1 {
-        uncertain.append(place)
-      }
+      let exact = Set(Self.places(of: source.slots[place], in: places))
+      if !found.isEmpty, found != exact || own.count > 1 { uncertain.append(place) }
     }
   }
 
@@ -57,16 +56,40 @@ package struct MaskChange: Hashable, Codable, Sendable {
     return places[slot] ?? []
   }
 
-  /// Puts the bits of a mask where the destination has them.
-  package func applied(to mask: some Collection<UInt8>) -> [UInt8] {
-    var result = [UInt8](repeating: 0, count: bytes)
+  /// The bits of the source that set more than is known, as a mask.
+  package var uncertainMask: [UInt8] {
+    var result = [UInt8](repeating: 0, count: (targets.count + 7) / 8)
+    for place in uncertain { result[place / 8] |= 0x80 >> UInt8(place % 8) }
+    return result
+  }
+
+  /// Whether two masks have a bit in common.
+  package static func meet(_ mask: UnsafeRawBufferPointer, _ other: [UInt8]) -> Bool {
+    for index in 0..<min(mask.count, other.count) where mask[index] & other[index] != 0 {
+      return true
+    }
+    return false
+  }
+
+  /// Puts the bits of a mask where the destination has them, into room for `bytes` bytes.
+  package func apply(_ mask: UnsafeRawBufferPointer, into result: UnsafeMutableRawBufferPointer) {
+    for index in 0..<bytes { result[index] = 0 }
     for (index, byte) in mask.enumerated() where byte != 0 {
-      for bit in 0..<8 where byte & (0x80 >> UInt8(bit)) != 0 {
+      var left = byte
+      while left != 0 {
+        let bit = left.leadingZeroBitCount
+        left &= ~(0x80 >> UInt8(bit))
         let place = index * 8 + bit
         guard place < targets.count else { continue }
         for target in targets[place] { result[target / 8] |= 0x80 >> UInt8(target % 8) }
       }
     }
+  }
+
+  /// The mask of the destination.
+  package func applied(to mask: UnsafeRawBufferPointer) -> [UInt8] {
+    var result = [UInt8](repeating: 0, count: bytes)
+    result.withUnsafeMutableBytes { apply(mask, into: $0) }
     return result
   }
 
@@ -75,6 +98,8 @@ package struct MaskChange: Hashable, Codable, Sendable {
   /// The SQL function that puts the bits of its first argument as the text of its second one says;
   /// whatever is no blob it gives back as it is.
   package static let function = "godwit_mask"
+  /// The SQL function that says whether two masks have a bit in common.
+  package static let meetFunction = "godwit_masks_meet"
 
   /// The bytes of a mask, and the bits that each bit sets: `2:0,8;;3`.
   package var text: String {

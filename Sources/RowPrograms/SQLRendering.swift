@@ -85,6 +85,32 @@ extension TableProgram {
   }
 }
 
+extension TableProgram {
+  /// A query for how many changes of a key range get masks that say more than is known, by the
+  /// number of the destination's entity; nil where none can.
+  package func wideMaskCount(in range: KeyRange, schema: String) -> String? {
+    guard let masks = columns.first(where: { $0.name == HistoryTables.maskColumn }), isOfChanges
+    else { return nil }
+    let tests = zip(entities, masks.operations).compactMap { entity, operation -> String? in
+      guard case .remask(let column, let change) = operation, !change.uncertain.isEmpty else {
+        return nil
+      }
+      let bits = StoredValue.blob(change.uncertainMask).sql
+      return "WHEN \(entity.source) THEN CASE WHEN "
+        + "\(MaskChange.meetFunction)(\(SQL.identifier(name: column)), \(bits)) "
+        + "THEN \(entity.destination) END"
+    }
+    if tests.isEmpty { return nil }
+    let condition = range.condition(column: "Z_PK").map { " WHERE \($0)" } ?? ""
+    return """
+      SELECT n, count(*) FROM (SELECT CASE \(SQL.identifier(name: entityColumn)) \
+      \(tests.joined(separator: " ")) END AS n \
+      FROM \(schema).\(SQL.identifier(name: sourceTable)) NOT INDEXED\(condition))
+      WHERE n IS NOT NULL GROUP BY 1 ORDER BY 1
+      """
+  }
+}
+
 extension JoinProgram {
   /// A query for the destination rows of a range of first keys, in key order.
   ///

@@ -75,6 +75,19 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case call(mapping: Int, property: String, standard: ColumnOperation)
 }
 
+extension ColumnOperation {
+  /// The column that an attribute's value comes from; nil for what is no attribute's.
+  package var attributeColumn: String? {
+    switch self {
+    case .copy(let column, _), .convert(let column, _, _), .addExternalTag(let column, _),
+      .removeExternalTag(let column, _):
+      column
+    case .then(let first, _): first.attributeColumn
+    default: nil
+    }
+  }
+}
+
 /// Which references are kept: those whose object's entity has a place in the destination.
 package struct ReferenceFilter: Hashable, Codable, Sendable {
   /// The column with the entity number of the object, or with its key where `table` is given.
@@ -150,7 +163,11 @@ package struct MigrationProgram: Hashable, Codable, Sendable {
   package var orderFills: [OrderFill]
   /// The references to check once all rows are together.
   package var references: [ReferenceCheck]
+  /// The derived attributes that are computed anew once all rows are together.
+  package var derived: [DerivedAttribute] = []
 
-  /// What objects make without programs.
-  package static let none = Self(tables: [], joins: [], orderFills: [], references: [])
+  /// What objects make without programs: they have the values of derived attributes to come.
+  package static func none(deriving derived: [DerivedAttribute]) -> Self {
+    Self(tables: [], joins: [], orderFills: [], references: [], derived: derived)
+  }
 }

@@ -2,9 +2,19 @@
 package struct Catalog: Hashable, Sendable {
   /// The column names of each table, by its name.
   package var tables: [String: Set<String>]
+  /// The statements of virtual tables, by their names.
+  package var virtualTables: [String: String]
+  /// The triggers, in the order of the store.
+  package var triggers: [Trigger]
 
   /// Takes what `sqlite_schema` and `table_info` list.
-  package init(tables: [String: Set<String>]) { self.tables = tables }
+  package init(
+    tables: [String: Set<String>], virtualTables: [String: String] = [:], triggers: [Trigger] = []
+  ) {
+    self.tables = tables
+    self.virtualTables = virtualTables
+    self.triggers = triggers
+  }
 }
 
 /// How a real store differs from the schema of its model.
@@ -15,8 +25,13 @@ package struct SchemaDifferences: Hashable, Sendable {
   package var missingColumns: [String] = []
   /// Tables that the model knows nothing of.
   package var extraTables: [String] = []
+  /// Tables of CloudKit mirroring, which are no extra ones.
+  package var mirroringTables: [String] = []
   /// Columns that the model knows nothing of, as `table.column`.
   package var extraColumns: [String] = []
+
+  /// Tables that no model has: those of nobody, and those of mirroring.
+  package var unmodelledTables: [String] { extraTables + mirroringTables }
 
   /// Makes no differences.
   package init() {}
@@ -46,10 +61,16 @@ extension StoreSchema {
       return found
     }
     resolved.history = HistoryTables(in: catalog)
-    let known = Set(resolved.keyedTables.map(\.name) + resolved.joinTables.map(\.name))
-    differences.extraTables = catalog.tables.keys.filter {
+    resolved.spatialIndexes.removeAll { catalog.virtualTables[$0.name] != $0.createStatement }
+    resolved.takeTriggers(of: catalog)
+    let known = Set(
+      resolved.keyedTables.map(\.name) + resolved.joinTables.map(\.name)
+        + resolved.treeTables)
+    let others = catalog.tables.keys.filter {
       !known.contains($0) && !Self.ownTables.contains($0) && !$0.hasPrefix("sqlite_")
     }.sorted()
+    differences.extraTables = others.filter { !MirroringTables.contains($0) }
+    differences.mirroringTables = others.filter(MirroringTables.contains)
     return (resolved, differences)
   }
 
@@ -66,6 +87,20 @@ extension StoreSchema {
 }
 
 extension StoreSchema {
+  /// Takes the forms of the store's own triggers; those of open derivations as they are.
+  private mutating func takeTriggers(of catalog: Catalog) {
+    let found = Set(catalog.triggers)
+    derived = derived.map { attribute in
+      var other = attribute
+      other.namesNumbers = true
+      let isNamed = other.triggers != attribute.triggers && found.isSuperset(of: other.triggers)
+      return isNamed ? other : attribute
+    }
+    keptTriggers = catalog.triggers.filter { trigger in
+      openDerivations.contains { $0.isKept(by: trigger) }
+    }
+  }
+
   /// The table under whichever of its two names a store has it, with the store's own columns.
   fileprivate func found(_ table: JoinTable, in catalog: Catalog) -> JoinTable? {
     for name in [table.name, table.alternateName] {

@@ -109,7 +109,12 @@ extension HistoryTables {
 
 extension StoreSchema {
   /// The tables whose rows have keys of their own: those of entities, and of history.
-  package var keyedTables: [EntityTable] { (history?.tables ?? []) + tables }
+  package var keyedTables: [EntityTable] { history.map { $0.tables + tables } ?? tables }
   /// The indexes of all tables, those of history first.
-  package var allIndexes: [Index] { (history?.indexes ?? []) + indexes }
+  package var allIndexes: [Index] { history.map { $0.indexes + indexes } ?? indexes }
+
+  /// The table of objects or of history that has this name.
+  package func keyedTable(named name: String) -> EntityTable? {
+    tables.first { $0.name == name } ?? history?.tables.first { $0.name == name }
+  }
 }

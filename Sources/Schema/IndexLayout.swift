@@ -13,7 +13,7 @@ struct IndexLayout {
     for table in tables {
       indexes += keyIndexes(of: table)
       for entity in table.entityNames.compactMap({ model.entity(name: $0) }) {
-        for wanted in fetchIndexes(of: entity) {
+        for wanted in fetchIndexes(of: entity) where !isOfRelationship(wanted, entity: entity) {
           do {
             indexes.append(try index(wanted: wanted, of: entity, in: table))
           } catch {
@@ -66,7 +66,9 @@ struct IndexLayout {
       guard names.insert(name).inserted else { return }
       result.append(FetchIndex(name: name, elements: properties.map { .init(property: $0) }))
     }
-    for attribute in entity.attributes.sorted(by: { $0.name < $1.name }) where attribute.isIndexed {
+    // Xcode lets the flag stand at a transient attribute, which no column holds.
+    for attribute in entity.attributes.sorted(by: { $0.name < $1.name })
+    where attribute.isIndexed && !attribute.isTransient {
       // A flag says nothing that a fetch index on the same attribute does not say already.
       let elements = [FetchIndex.Element(property: attribute.name)]
       if !entity.fetchIndexes.contains(where: { $0.elements == elements }) { add([attribute.name]) }
@@ -85,16 +87,10 @@ struct IndexLayout {
       guard element.kind == .binary else {
         throw Unsupported(reason: "an R-tree index, which no store in reach shows")
       }
-      guard let property = element.propertyName else {
-        throw Unsupported(reason: "an index on an expression")
-      }
-      guard !isComposite(property, of: entity) else {
-        throw Unsupported(reason: "\(property) is composite, and no store in reach shows its index")
-      }
-      guard let column = column(of: property, entity: entity, in: table) else {
-        throw Unsupported(reason: "\(property) is not stored")
-      }
-      parts.append(.init(column: column, isAscending: element.isAscending))
+      parts.append(
+        .init(
+          column: try column(of: element, entity: entity, in: table),
+          isAscending: element.isAscending))
     }
     guard !parts.isEmpty else { throw Unsupported(reason: "an index without elements") }
     var index = Index(name: "Z_\(entity.name)_\(wanted.name)", table: table.name, parts: parts)
@@ -107,6 +103,43 @@ struct IndexLayout {
       index.condition = condition
     }
     return index
+  }
+
+  /// The column that an element indexes.
+  private func column(
+    of element: FetchIndex.Element, entity: Entity, in table: EntityTable
+  ) throws(Unsupported) -> String {
+    let property: String
+    switch (element.propertyName, element.expression) {
+    case (let name?, _): property = name
+    // Real stores have the object itself and its entity in indexes.
+    case (nil, .evaluatedObject?): return Column.primaryKey.name
+    case (nil, .keyPath(nil, let path)?), (nil, .keyPath(.evaluatedObject, let path)?):
+      property = path
+    case (nil, let other):
+      throw Unsupported(reason: "the expression \(other.map { "\($0)" } ?? "") has no column")
+    }
+    guard !isComposite(property, of: entity) else {
+      throw Unsupported(reason: "\(property) is composite, and no store in reach shows its index")
+    }
+    if let column = column(of: property, entity: entity, in: table) { return column }
+    switch property {
+    case "self": return Column.primaryKey.name
+    case "entity": return Column.entityNumber.name
+    default: throw Unsupported(reason: "\(property) is not stored")
+    }
+  }
+
+  /// Whether Core Data makes no index: of a to-many relationship, which no column holds, or of a
+  /// single to-one relationship, whose key has an index anyhow.
+  private func isOfRelationship(_ index: FetchIndex, entity: Entity) -> Bool {
+    let relationships = model.allRelationships(of: entity)
+    let indexed = index.elements.compactMap { element in
+      relationships.first { $0.name == element.propertyName }
+    }
+    if indexed.contains(where: \.isToMany) { return true }
+    return !indexed.isEmpty && index.elements.count == 1 && index.partialPredicate == nil
+      && index.elements[0].isAscending
   }
 
   /// Whether a property is a composite attribute, or an element of one.
@@ -160,7 +193,8 @@ struct ConditionRenderer {
   private func join(_ parts: [ValuePredicate], separator: String) -> String? {
     let rendered = parts.compactMap(render)
     guard rendered.count == parts.count, !parts.isEmpty else { return nil }
-    return rendered.map { parts.count > 1 ? "(\($0))" : $0 }.joined(separator: separator)
+    let joined = rendered.joined(separator: separator)
+    return parts.count > 1 ? "(\(joined))" : joined
   }
 
   private func compare(

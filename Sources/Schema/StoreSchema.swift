@@ -16,6 +16,14 @@ package struct StoreSchema: Sendable {
   package var indexes: [Index]
   /// The tables of persistent history; nil in a store that keeps none.
   package var history: HistoryTables?
+  /// The derived attributes whose values and triggers are known.
+  package var derived: [DerivedAttribute]
+  /// The derived attributes of other forms, whose triggers only a store can tell.
+  package let openDerivations: [OpenDerivation]
+  /// Triggers of open derivations that the store has besides.
+  package var keptTriggers: [Trigger] = []
+  /// The R-trees, each with its triggers.
+  package var spatialIndexes: [SpatialIndex]
   /// What the model asks for and the store will not have, in words.
   package var omissions: [Omission]
 
@@ -44,7 +52,19 @@ package struct StoreSchema: Sendable {
     (indexes, omissions) = IndexLayout(
       model: model, tables: tables, joinTables: joinTables
     ).indexes()
+    (derived, openDerivations) = Self.derived(in: model, numbers: numbers, tables: tables)
+    let trees = Self.spatialIndexes(in: model, numbers: numbers, tables: tables)
+    spatialIndexes = trees.0
+    omissions += trees.1
   }
+
+  /// All triggers, in the order in which Core Data makes them.
+  package var triggers: [Trigger] {
+    spatialIndexes.flatMap(\.triggers) + derived.flatMap(\.triggers) + keptTriggers
+  }
+
+  /// The tables of the R-trees, and those in which SQLite keeps them.
+  package var treeTables: [String] { spatialIndexes.flatMap { [$0.name] + $0.shadowTables } }
 
   /// The table that holds the rows of an entity.
   package func table(of entity: Entity) -> EntityTable? {

@@ -8,11 +8,35 @@ package struct ExtraTables: Hashable, Sendable {
   package var source: FilePath
   /// The names of the tables.
   package var names: [String]
+  /// Columns with entity numbers, which are to be those of another model; by table.
+  package var renumbered: [String: Renumbering] = [:]
+  /// The rows of `Z_PRIMARYKEY` that are copied, by entity number; nil for none.
+  package var keyNumbers: ClosedRange<Int64>?
 
   /// Names the tables of a store.
   package init(of source: FilePath, names: [String]) {
     self.source = source
     self.names = names
+  }
+
+  /// What becomes of the entity numbers in a column.
+  package struct Renumbering: Hashable, Sendable {
+    /// The column.
+    package var column: String
+    /// The numbers that stay or change; rows with any other value but NULL are left out.
+    package var numbers: [Int64: Int64]
+
+    /// Pairs the numbers of two models.
+    package init(column: String, numbers: [Int64: Int64]) {
+      (self.column, self.numbers) = (column, numbers)
+    }
+
+    /// The condition for the rows that are copied.
+    package func condition(table: String = "") -> String {
+      let name = table + SQL.quoted(name: column)
+      let kept = numbers.keys.sorted().map { "\($0)" }.joined(separator: ", ")
+      return "(\(name) IS NULL OR typeof(\(name)) = 'integer' AND \(name) IN (\(kept)))"
+    }
   }
 
   /// Why the copies are not what the source holds.
@@ -31,6 +55,13 @@ package struct ExtraTables: Hashable, Sendable {
     try db.execute(
       sql: "ATTACH ? AS extra", arguments: [StoreConnection.uri(path: source) + "?immutable=1"])
     for name in names { try copy(name, db: db) }
+    if let keyNumbers {
+      try db.execute(
+        sql: """
+          INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX)
+          SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM extra.Z_PRIMARYKEY WHERE Z_ENT BETWEEN ? AND ?
+          """, arguments: [keyNumbers.lowerBound, keyNumbers.upperBound])
+    }
     try db.execute(sql: "DETACH extra")
   }
 
@@ -52,15 +83,37 @@ package struct ExtraTables: Hashable, Sendable {
       columns.insert("rowid", at: 0)
     }
     let list = columns.joined(separator: ", ")
+    let change = renumbered[name]
+    let condition = change?.condition() ?? "1"
+    var values = columns
+    if let change, let place = columns.firstIndex(of: SQL.quoted(name: change.column)) {
+      // Rows come with their new numbers, so that a unique index never sees old ones beside them.
+      try fill(change.numbers, db: db)
+      values[place] = "(SELECT new FROM temp.numbers WHERE old = \(columns[place]))"
+    }
     try db.execute(
-      sql: "INSERT INTO main.\(table) (\(list)) SELECT \(list) FROM extra.\(table) NOT INDEXED")
+      sql: """
+        INSERT INTO main.\(table) (\(list)) SELECT \(values.joined(separator: ", "))
+        FROM extra.\(table) NOT INDEXED WHERE \(condition)
+        """)
     for statement in statements.dropFirst() { try db.execute(sql: statement) }
     try copySequence(of: name, db: db)
-    let counts = try ["extra", "main"].map {
-      try Int64.fetchOne(db, sql: "SELECT count(*) FROM \($0).\(table) NOT INDEXED") ?? 0
-    }
+    let counts = try ["extra.\(table) NOT INDEXED WHERE \(condition)", "main.\(table) NOT INDEXED"]
+      .map { try Int64.fetchOne(db, sql: "SELECT count(*) FROM \($0)") ?? 0 }
     guard counts[0] == counts[1] else {
       throw RowsDiffer(table: name, expected: counts[0], found: counts[1])
+    }
+  }
+
+  private func fill(_ numbers: [Int64: Int64], db: Database) throws {
+    try db.execute(
+      sql: """
+        CREATE TEMP TABLE IF NOT EXISTS numbers (old INTEGER PRIMARY KEY, new INTEGER);
+        DELETE FROM temp.numbers
+        """)
+    let insert = try db.makeStatement(sql: "INSERT INTO temp.numbers VALUES (?, ?)")
+    for (old, new) in numbers.sorted(by: { $0.key < $1.key }) {
+      try insert.execute(arguments: [old, new])
     }
   }
 
@@ -72,9 +125,12 @@ package struct ExtraTables: Hashable, Sendable {
 
   /// Copies the highest number that an `AUTOINCREMENT` ever gave.
   private func copySequence(of name: String, db: Database) throws {
-    let sequence = try Int64.fetchOne(
-      db, sql: "SELECT 1 FROM extra.sqlite_schema WHERE name = 'sqlite_sequence'")
-    guard sequence != nil else { return }
+    // SQLite makes it with the first table that needs it, in each database.
+    let sequences = try ["extra", "main"].count { schema in
+      try Int64.fetchOne(
+        db, sql: "SELECT 1 FROM \(schema).sqlite_schema WHERE name = 'sqlite_sequence'") != nil
+    }
+    guard sequences == 2 else { return }
     try db.execute(
       sql: """
         UPDATE main.sqlite_sequence SET seq = (

@@ -23,8 +23,8 @@ package struct HistoryOverview: Sendable {
   /// Reads the history; nil if a store keeps none, or there never was a transaction.
   package init?(reader: StoreReader, catalog: Catalog) throws(StoreError) {
     guard HistoryTables(in: catalog) != nil else { return nil }
-    changes = try reader.rowCount(of: HistoryTables.changes, by: .index)
-    transactions = try reader.rowCount(of: HistoryTables.transactions, by: .index)
+    changes = try reader.estimatedRowCount(of: HistoryTables.changes)
+    transactions = try reader.estimatedRowCount(of: HistoryTables.transactions)
     if changes + transactions == 0 { return nil }
     let times = try reader.connection.run { db in
       try Row.fetchOne(

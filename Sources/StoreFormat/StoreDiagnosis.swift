@@ -38,13 +38,20 @@ package struct StoreDiagnosis {
       var findings: [Finding] = []
       let tables = try String.fetchAll(
         db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
-      for table in tables {
-        findings += try Self.answers("PRAGMA integrity_check(\(SQL.quoted(name: table)))", db: db)
-          .map { Finding(table: table, text: $0) }
-      }
+      findings += try tables.flatMap { try Self.findings(of: $0, db: db) }
       let known = Set(findings.map(\.text))
       return findings + whole.filter { !known.contains($0) }.map { Finding(table: nil, text: $0) }
     }
+  }
+
+  /// Whatever keeps the rows of some tables from being trusted.
+  package func findings(of tables: [String]) throws(StoreError) -> [Finding] {
+    try connection.run { db in try tables.flatMap { try Self.findings(of: $0, db: db) } }
+  }
+
+  private static func findings(of table: String, db: Database) throws -> [Finding] {
+    try answers("PRAGMA integrity_check(\(SQL.quoted(name: table)))", db: db)
+      .map { Finding(table: table, text: $0) }
   }
 
   /// What a check answers besides that all is well, a line each.

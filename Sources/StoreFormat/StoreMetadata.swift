@@ -58,6 +58,14 @@ package struct StoreMetadata: Hashable, Sendable {
     (plist[Key.identifiers]?.arrayValue ?? []).compactMap(\.stringValue)
   }
 
+  /// Whether a lightweight migration left work for later, which only Core Data can finish.
+  package var hasDeferredMigration: Bool {
+    switch plist[Key.deferredMigration] {
+    case nil, .boolean(false), .integer(0): false
+    default: true
+    }
+  }
+
   /// The metadata of the same store under another model; other keys keep their values.
   package func restated(
     hashes: [String: VersionHash], versionIdentifiers: [String]

@@ -97,7 +97,7 @@ package struct StoreReader: Sendable {
     }
   }
 
-  /// The tables of the database with the names of their columns.
+  /// The tables of the database with the names of their columns, and its triggers.
   package func catalog() throws(StoreError) -> Catalog {
     try connection.run { db in
       var tables: [String: Set<String>] = [:]
@@ -114,7 +114,24 @@ package struct StoreReader: Sendable {
           tables[table, default: []].insert(column)
         }
       }
-      return Catalog(tables: tables)
+      var catalog = Catalog(tables: tables)
+      let others = try Row.fetchCursor(
+        db,
+        sql: """
+          SELECT type, name, tbl_name, sql FROM sqlite_schema
+          WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL%' ORDER BY rowid
+          """)
+      while let row = try others.next() {
+        guard let name = String.fromDatabaseValue(row[1]),
+          let table = String.fromDatabaseValue(row[2]), let sql = String.fromDatabaseValue(row[3])
+        else { continue }
+        if String.fromDatabaseValue(row[0]) == "trigger" {
+          catalog.triggers.append(Trigger(name: name, table: table, statement: sql))
+        } else {
+          catalog.virtualTables[name] = sql
+        }
+      }
+      return catalog
     }
   }
 
@@ -131,14 +148,6 @@ package struct StoreReader: Sendable {
             WHERE s.type = 'table' AND i.name = ? AND i.pk = 1 AND upper(i.type) = 'INTEGER'
               AND NOT EXISTS (SELECT 1 FROM pragma_index_list(s.name) WHERE origin = 'pk')
             """, arguments: [column]))
-    }
-  }
-
-  /// The names of all triggers, sorted.
-  package func triggers() throws(StoreError) -> [String] {
-    try connection.run { db in
-      try String.fetchAll(
-        db, sql: "SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1")
     }
   }
 
@@ -194,6 +203,20 @@ package struct StoreReader: Sendable {
   /// How many rows a table holds.
   package func rowCount(of table: String, by scan: Scan) throws(StoreError) -> Int64 {
     try number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table))\(scan.clause)")
+  }
+
+  /// The rows of a table by entity number, as an index tells them that knows of any.
+  package func estimatedRowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
+    let rows = try rowCounts(of: table, by: .index)
+    return rows.isEmpty ? try rowCounts(of: table, by: .rows) : rows
+  }
+
+  /// How many rows a table holds, as its smallest index tells.
+  ///
+  /// That is an estimate, but for nothing: an index that knows of no rows is not believed.
+  package func estimatedRowCount(of table: String) throws(StoreError) -> Int64 {
+    let rows = try rowCount(of: table, by: .index)
+    return rows > 0 ? rows : try rowCount(of: table, by: .rows)
   }
 
   /// The number that a query returns, 0 if it returns none.

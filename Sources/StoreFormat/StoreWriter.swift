@@ -29,6 +29,31 @@ package enum StoreWriter {
     }
   }
 
+  /// Computes a derived attribute in all rows, before there is a trigger.
+  package static func write(_ attribute: DerivedAttribute, in db: Database) throws {
+    let table = SQL.identifier(name: attribute.table)
+    try db.execute(
+      sql: "UPDATE \(table) SET \(SQL.identifier(name: attribute.column)) = "
+        + attribute.value(ofRow: table))
+  }
+
+  /// Changes rows without firing triggers, which are as before afterwards.
+  package static func withoutTriggers(in db: Database, change: () throws -> Void) throws {
+    let triggers = try Row.fetchAll(
+      db, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
+    for row in triggers {
+      try db.execute(sql: "DROP TRIGGER main.\(SQL.quoted(name: row[0]))")
+    }
+    try change()
+    for row in triggers { try db.execute(sql: row[1]) }
+  }
+
+  /// Creates an R-tree with a point for each row of its table.
+  package static func create(_ tree: SpatialIndex, in db: Database) throws {
+    try db.execute(sql: tree.createStatement)
+    try db.execute(sql: tree.fillStatement)
+  }
+
   /// Fills `Z_PRIMARYKEY`.
   ///
   /// - Parameter maxima: the highest primary keys ever assigned, by root entity.

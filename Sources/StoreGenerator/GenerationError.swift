@@ -12,6 +12,8 @@ package struct GenerationError: Error, Sendable {
     case configurationUnknown(String)
     /// All entities are abstract, so there can be no objects.
     case noConcreteEntity
+    /// So many transactions and changes cannot be made.
+    case historyOutOfRange(HistorySize)
     /// A version hash of the model is not known.
     case hashUnknown(UnknownVersionHash)
     /// The tables of the model are not known.

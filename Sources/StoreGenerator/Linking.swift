@@ -160,18 +160,3 @@ extension Relationship {
   /// The fewest objects of a valid to-many relationship: a mandatory one is not empty.
   var leastCount: Int64 { max(minCount, isOptional ? 0 : 1) }
 }
-
-extension ManagedObjectModel {
-  func relationship(name: String, of entity: String) -> Relationship? {
-    self.entity(name: entity)?.relationships.first { $0.name == name }
-  }
-
-  /// The nearest entity of the lineage that declares a property, nil if none does.
-  func declarer(of property: String, in entity: String) -> String? {
-    guard let entity = self.entity(name: entity) else { return nil }
-    return lineage(of: entity).first { level in
-      level.leafAttributes.contains { $0.name == property }
-        || level.relationships.contains { $0.name == property }
-    }?.name
-  }
-}

@@ -24,38 +24,54 @@ package struct StoreGenerator: Sendable {
   private let metadata: StoreMetadata
   private let tables: [TablePlan]
   private let joins: [JoinPlan]
+  /// What the history tells; nil for a store that keeps none.
+  private let history: HistoryPlan?
   private let notes: [GenerationReport.Note]
+  private let isMirrored: Bool
 
   /// The framework version of generated stores: among those of real stores that have a checksum
   /// (from 1333 on) and none of the later additions (docs/store-format.md, "Metadata").
   private static let frameworkVersion: Int64 = 1345
   private static let cacheBytes: Int64 = 32 << 20
 
-  /// Plans a store of `rows` objects of the entities of a configuration, nil for all entities.
+  /// Plans a store of `rows` objects of the entities of a configuration, nil for all entities, if
+  /// need be with the tables of CloudKit mirroring.
   ///
-  /// - Throws: `GenerationError`, for a model or a number of objects that is not supported.
+  /// - Parameter history: how much persistent history the store has; nil for none.
+  /// - Throws: `GenerationError`, for a model or a number of objects or changes that is not
+  ///   supported.
   package init(
-    model: ManagedObjectModel, rows: Int64, seed: UInt64, configuration: String? = nil
+    model: ManagedObjectModel, rows: Int64, seed: UInt64, configuration: String? = nil,
+    isMirrored: Bool = false, history: HistorySize? = nil
   ) throws(GenerationError) {
     guard (0...KeyAllocation.maximumRows).contains(rows) else {
       throw GenerationError(.rowsOutOfRange(rows))
     }
+    if let history, !history.isPossible { throw GenerationError(.historyOutOfRange(history)) }
     if let configuration, model.configurations[configuration] == nil {
       throw GenerationError(.configurationUnknown(configuration))
     }
     self.model = model
     self.rows = rows
     self.seed = seed
+    self.isMirrored = isMirrored
     do throws(SchemaError) {
-      schema = try StoreSchema(model)
+      var schema = try StoreSchema(model)
+      if isMirrored || history != nil {
+        schema.history = HistoryTables(tombstones: 0).grown(for: model)
+      }
+      self.schema = schema
     } catch {
       throw GenerationError(.schemaNotSupported(error), cause: error)
     }
     metadata = try Self.metadata(of: model, configuration: configuration, seed: seed)
     let names = Set(model.entities(ofConfiguration: configuration).map(\.name))
     allocation = KeyAllocation(schema: schema, names: names, rows: rows, seed: seed)
-    guard rows == 0 || !allocation.concretes.isEmpty else {
+    guard rows == 0 && history?.changes ?? 0 == 0 || !allocation.concretes.isEmpty else {
       throw GenerationError(.noConcreteEntity)
+    }
+    self.history = history.map { [allocation] in
+      HistoryPlan(size: $0, allocation: allocation, seed: seed)
     }
     var planner = TablePlanner(schema: schema, allocation: allocation, seed: seed)
     tables = try planner.plans()
@@ -124,10 +140,19 @@ package struct StoreGenerator: Sendable {
           try StoreWriter.createTables(schema, in: db)
           try writeRows(in: db, files: &files, progress: progress)
           try writePairs(in: db, report: &report, progress: progress)
+          let maxima = try writeHistory(in: db, progress: progress)
           try StoreWriter.createIndexes(schema, in: db) { _ in try publish(rows, progress: progress)
           }
           for update in tables.flatMap(\.updates) { try db.execute(sql: update) }
-          try writeFrame(in: db, modelCache: modelCache)
+          for tree in schema.spatialIndexes { try StoreWriter.create(tree, in: db) }
+          for trigger in schema.triggers { try db.execute(sql: trigger.statement) }
+          try writeFrame(in: db, modelCache: modelCache, history: maxima)
+          if isMirrored {
+            try MirroringWriter(
+              tables: tables, allocation: allocation, seed: seed,
+              transactions: history?.transactionKeys
+            ).write(in: db)
+          }
           return .commit
         }
       }
@@ -167,11 +192,26 @@ package struct StoreGenerator: Sendable {
     }
   }
 
+  /// Writes the history, and returns the highest keys of its tables.
+  private func writeHistory(
+    in db: Database, progress: (Int64, Int64) throws -> Void
+  ) throws -> [String: Int64] {
+    guard let history else { return [:] }
+    var writer = try HistoryWriter(
+      plan: history, schema: schema, allocation: allocation, tables: tables,
+      pool: ValuePool(seed: seed), in: db)
+    return try writer.write(in: db) { try publish(rows, progress: progress) }
+  }
+
   /// Writes `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
-  private func writeFrame(in db: Database, modelCache: [UInt8]?) throws {
-    let maxima = tables.map { ($0.table.rootName, $0.keys.maximumKey) }
-    try StoreWriter.writePrimaryKeys(
-      schema, maxima: Dictionary(uniqueKeysWithValues: maxima), in: db)
+  private func writeFrame(
+    in db: Database, modelCache: [UInt8]?, history maxima: [String: Int64]
+  ) throws {
+    let own = tables.enumerated().map { index, table in
+      (table.table.rootName, history?.maximumKey(ofTable: index) ?? table.keys.maximumKey)
+    }
+    try StoreWriter.writePrimaryKeys(schema, maxima: Dictionary(uniqueKeysWithValues: own), in: db)
+    try HistoryRecord(maxima: maxima, entry: nil).write(in: db)
     try StoreWriter.writeMetadata(metadata, modelCache: modelCache, in: db)
   }
 

@@ -31,9 +31,10 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   /// Finds what a store has besides the tables of its model: tables that hold rows, views and
   /// triggers.
   ///
-  /// Triggers of derived attributes are a feature of their own.
+  /// - Parameter schema: the tables that the store has of its model, and the triggers that it may
+  ///   have.
   package static func all(
-    of tables: [String], catalog: Catalog, reader: StoreReader
+    of tables: [String], besides schema: StoreSchema, catalog: Catalog, reader: StoreReader
   ) throws(StoreError) -> [ExtraEntry] {
     let entries = try reader.connection.run { db in
       try Row.fetchAll(
@@ -47,12 +48,14 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
         return (type, name, sql.hasPrefix("CREATE VIRTUAL"))
       }
     }
+    let known = Set(schema.triggers)
+    let unknown = Set(catalog.triggers.filter { !known.contains($0) }.map(\.name))
     let virtual = entries.filter(\.isVirtual).map(\.name)
     var result: [ExtraEntry] = []
     for entry in entries {
       switch entry.type {
       case "view": result.append(.init(kind: .view, name: entry.name, rows: 0))
-      case "trigger" where !entry.name.hasPrefix("Z_DA_"):
+      case "trigger" where unknown.contains(entry.name):
         result.append(.init(kind: .trigger, name: entry.name, rows: 0))
       case "table" where tables.contains(entry.name):
         if virtual.contains(where: { entry.name.hasPrefix("\($0)_") }) { continue }

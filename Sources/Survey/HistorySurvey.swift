@@ -5,20 +5,22 @@ package import StoreFormat
 package struct HistorySurvey: Hashable, Sendable {
   /// The tables, with the tombstones that the store has.
   package let tables: HistoryTables
-  /// The rows of each table, as an index tells them where there is one.
+  /// The rows of each table, as an index tells them where there is one that knows of any.
   package let rows: [String: Int64]
   /// The highest primary key ever assigned in each table; none of a table that never had rows.
   package let maxima: [String: Int64]
 
   /// Counts the rows of the tables.
-  package init(_ tables: HistoryTables, reader: StoreReader) throws(StoreError) {
+  ///
+  /// - Parameter recorded: the highest keys in `Z_PRIMARYKEY`, by number.
+  package init(
+    _ tables: HistoryTables, recorded: [EntityNumber: Int64], reader: StoreReader
+  ) throws(StoreError) {
     self.tables = tables
-    let recorded = Dictionary(
-      try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
     var rows: [String: Int64] = [:]
     var maxima: [String: Int64] = [:]
     for name in HistoryTables.names {
-      rows[name] = try reader.rowCount(of: name, by: .index)
+      rows[name] = try reader.estimatedRowCount(of: name)
       let used = try reader.number(sql: "SELECT max(Z_PK) FROM \(name)")
       let known = HistoryTables.entity(ofTable: name).flatMap { recorded[$0.number] }
       if known != nil || used > 0 { maxima[name] = max(used, known ?? 0) }

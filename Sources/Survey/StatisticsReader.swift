@@ -40,20 +40,14 @@ package struct StatisticsReader {
       let statistics =
         isOutlined
         ? try outlined(
-          join.sourceTable,
-          rows: pairs(join.sourceTable), key: join.rangeColumn)
+          join.sourceTable, rows: survey.reader.estimatedRowCount(of: join.sourceTable),
+          key: join.rangeColumn)
         : sliceRows == nil
           ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
           : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
       if statistics.rows > 0 { result[join.destinationTable] = statistics }
     }
     return result
-  }
-
-  /// The rows of a join table, by an index unless that knows of none.
-  private func pairs(_ table: String) throws -> Int64 {
-    let rows = try survey.reader.rowCount(of: table, by: .index)
-    return rows > 0 ? rows : try survey.reader.rowCount(of: table, by: .rows)
   }
 
   /// Slices from the upper pages of the table's b-tree, scaled to the counted rows.
@@ -92,7 +86,7 @@ package struct StatisticsReader {
     let name = SQL.identifier(name: table)
     let column = SQL.identifier(name: key)
     let reader = survey.reader
-    let rows = try pairs(table)
+    let rows = try reader.estimatedRowCount(of: table)
     let first = try reader.number(sql: "SELECT min(\(column)) FROM \(name)")
     let last = try reader.number(sql: "SELECT max(\(column)) FROM \(name)")
     guard rows > 0 else { return TableStatistics(slices: []) }

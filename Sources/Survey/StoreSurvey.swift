@@ -31,6 +31,8 @@ package struct StoreSurvey: Sendable {
   package let maxima: [String: Int64]
   /// Persistent history; nil where the store keeps none.
   package let history: HistorySurvey?
+  /// CloudKit mirroring; nil where the store has no table of it.
+  package let mirroring: MirroringSurvey?
   /// Tables with rows, views and triggers that the model knows nothing of.
   package let extras: [ExtraEntry]
   /// Features that forbid a migration, empty for most stores.
@@ -70,10 +72,22 @@ package struct StoreSurvey: Sendable {
         byRows: access.fingerprint.bytes <= Self.smallBytes)
     }
     rowCounts = counts
-    maxima = try Self.maxima(reader: reader, schema: schema)
-    history = try schema.history.map { try HistorySurvey($0, reader: reader) }
-    unsupported = try Self.unsupported(reader, catalog: catalog)
-    extras = try ExtraEntry.all(of: differences.extraTables, catalog: catalog, reader: reader)
+    // Rows are found by number: after a rename the name may still be the old one.
+    let recorded = Dictionary(
+      try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
+    maxima = try Self.maxima(recorded: recorded, reader: reader, schema: schema)
+    history = try schema.history.map {
+      try HistorySurvey($0, recorded: recorded, reader: reader)
+    }
+    var features = try Self.unsupported(reader, catalog: catalog)
+    if metadata.hasDeferredMigration { features.append(.deferredMigration) }
+    if history?.isEmpty == false, try Self.carriesOtherModel(reader, metadata: metadata) {
+      features.append(.historyOfOtherModel)
+    }
+    unsupported = features
+    mirroring = try MirroringSurvey(differences.mirroringTables, catalog: catalog, reader: reader)
+    extras = try ExtraEntry.all(
+      of: differences.extraTables, besides: schema, catalog: catalog, reader: reader)
   }
 
   /// A pass over the rows of a store of so many bytes is not worth saving.
@@ -86,19 +100,14 @@ package struct StoreSurvey: Sendable {
   private static func rowCounts(
     of table: EntityTable, reader: StoreReader, numbers: EntityNumbers, byRows: Bool
   ) throws(StoreError) -> [EntityNumber: Int64] {
-    let scan: StoreReader.Scan = byRows ? .rows : .index
-    let counts = try rowCounts(of: table, reader: reader, numbers: numbers, by: scan)
-    if byRows || counts.values.contains(where: { $0 > 0 }) { return counts }
-    return try rowCounts(of: table, reader: reader, numbers: numbers, by: .rows)
-  }
-
-  private static func rowCounts(
-    of table: EntityTable, reader: StoreReader, numbers: EntityNumbers, by scan: StoreReader.Scan
-  ) throws(StoreError) -> [EntityNumber: Int64] {
     guard table.entityNames.count == 1, let number = numbers[table.rootName] else {
-      return try reader.rowCounts(of: table.name, by: scan)
+      return try byRows
+        ? reader.rowCounts(of: table.name, by: .rows) : reader.estimatedRowCounts(of: table.name)
     }
-    return [number: try reader.rowCount(of: table.name, by: scan)]
+    return [
+      number: try byRows
+        ? reader.rowCount(of: table.name, by: .rows) : reader.estimatedRowCount(of: table.name)
+    ]
   }
 
   /// The rows that a program reads and keeps; of changes all.
@@ -124,11 +133,8 @@ package struct StoreSurvey: Sendable {
 
   /// The larger of `Z_MAX` and the highest key in use: primary keys are never assigned twice.
   private static func maxima(
-    reader: StoreReader, schema: StoreSchema
+    recorded: [EntityNumber: Int64], reader: StoreReader, schema: StoreSchema
   ) throws(StoreError) -> [String: Int64] {
-    // Rows are found by number: after a rename the name may still be the old one.
-    let recorded = Dictionary(
-      try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
     var result: [String: Int64] = [:]
     for table in schema.tables {
       let used = try reader.number(sql: "SELECT max(Z_PK) FROM \(SQL.identifier(name: table.name))")
@@ -138,22 +144,37 @@ package struct StoreSurvey: Sendable {
     return result
   }
 
-  /// Features that the tables and triggers of a store show, and that a migration would destroy.
+  /// Whether a store carries a model some of whose entities have other hashes than it says.
+  private static func carriesOtherModel(
+    _ reader: StoreReader, metadata: StoreMetadata
+  ) throws(StoreError) -> Bool {
+    let carried: ManagedObjectModel?
+    do {
+      carried = try reader.cachedModel()
+    } catch  where error.problem == .modelCacheUnreadable {
+      // What nobody can read contradicts nothing.
+      return false
+    }
+    guard let carried else { return false }
+    let known = carried.knownVersionHashes()
+    return metadata.versionHashes.contains { name, hash in
+      carried.entity(name: name) == nil || known[name].map { $0 != hash } ?? false
+    }
+  }
+
+  /// Features that the tables of a store show, and that a migration would destroy.
   package static func unsupported(
     _ reader: StoreReader, catalog: Catalog
   ) throws(StoreError) -> [UnsupportedFeature] {
     var result: [UnsupportedFeature] = []
     for table in HistoryTables.names
     where catalog.tables[table] != nil && HistoryTables(in: catalog) == nil {
-      if try reader.number(sql: "SELECT EXISTS (SELECT 1 FROM \(table))") != 0 {
+      if try reader.number(sql: "SELECT EXISTS (SELECT 1 FROM \(table) NOT INDEXED)") != 0 {
         result.append(.persistentHistory)
         break
       }
     }
-    if try reader.triggers().contains(where: { $0.hasPrefix("Z_DA_") }) {
-      result.append(.derivedAttributeTriggers)
-    }
-    if catalog.tables.keys.contains(where: { $0.hasPrefix("ANSCK") || $0.hasPrefix("ZANSCK") }) {
+    if catalog.tables.keys.contains(where: MirroringTables.contains) {
       result.append(.cloudKitMirroring)
     }
     return result

@@ -2,8 +2,11 @@
 package enum UnsupportedFeature: String, Hashable, Codable, Sendable, CaseIterable {
   /// Persistent history of an unknown form: its tables have other columns than those known.
   case persistentHistory
-  /// Derived attributes: there are triggers named `Z_DA_…`.
-  case derivedAttributeTriggers
-  /// Mirroring to CloudKit: there are tables named `ANSCK…` or `ZANSCK…`.
+  /// A migration that Core Data has not finished: tables and columns of the old version are there.
+  case deferredMigration
+  /// Persistent history of a store that carries another model than that of its version hashes:
+  /// nobody knows by which of them its changes tell properties.
+  case historyOfOtherModel
+  /// Mirroring to CloudKit: there are tables named `ANSCK…`.
   case cloudKitMirroring
 }

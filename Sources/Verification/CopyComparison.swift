@@ -7,8 +7,7 @@ import StoreFormat
 extension VerificationRun {
   func compareCopies() throws {
     publish("reading the schema", fraction: 0)
-    let before = try RawCatalog(old)
-    compareEntries(before)
+    compareEntries()
     let kinds = try CopyKinds(model: order.copyModel, catalog: before)
     let tables = before.entries(type: "table").filter { catalog.hasTable($0.name) && !$0.isVirtual }
     expect(
@@ -17,7 +16,7 @@ extension VerificationRun {
           + ((try? new.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table.name))")) ?? 0)
       })
     for table in tables where table.name != "Z_METADATA" {
-      try judge(table.name) { try compareTable(table.name, before: before, kinds: kinds) }
+      try judge(table.name) { try compareTable(table.name, kinds: kinds) }
     }
     for table in before.entries(type: "table") where table.isVirtual {
       report.remark("\(table.name) is a virtual table: the tables below it were compared")
@@ -30,7 +29,7 @@ extension VerificationRun {
     try checkPages()
   }
 
-  private func compareEntries(_ before: RawCatalog) {
+  private func compareEntries() {
     struct Name: Hashable {
       var type: String
       var name: String
@@ -57,25 +56,37 @@ extension VerificationRun {
   }
 
   /// Compares tables of no model that both stores have.
-  func compareKeptTables(besides schema: StoreSchema) throws {
-    let before = try RawCatalog(old)
+  func compareKeptTables() throws {
     let kinds = try CopyKinds(model: nil, catalog: before)
-    let known = schema.keyedTables.map(\.name) + schema.joinTables.map(\.name)
-    for name in try keptTables().subtracting(known).sorted() {
-      try judge(name) { try compareTable(name, before: before, kinds: kinds) }
+    // Records of CloudKit name entity numbers, and are compared apart.
+    for name in keptTables.subtracting([MirroringTables.records]).sorted() {
+      try judge(name) { try compareTable(name, kinds: kinds) }
+    }
+    try compareSequences()
+  }
+
+  /// The table in which SQLite keeps the highest numbers that an `AUTOINCREMENT` gave; it makes it
+  /// with the first table that has one, and never removes it.
+  static let sequences = "sqlite_sequence"
+
+  /// Compares the highest numbers of tables of no model that both stores have.
+  private func compareSequences() throws {
+    guard before.hasTable(Self.sequences) else { return }
+    let query = "SELECT name, seq FROM \(Self.sequences) ORDER BY 1"
+    let found = catalog.hasTable(Self.sequences) ? try new.rows(sql: query) : []
+    for row in try old.rows(sql: query) {
+      guard case .text(let bytes) = row[0] else { continue }
+      let name = String(decoding: bytes, as: UTF8.self)
+      let other = found.first { $0[0] == row[0] }
+      guard keptTables.contains(name), row != other else { continue }
+      note(
+        .init(
+          .highestKey, table: name, column: "seq", expected: "\(row[1])",
+          actual: other.map { "\($0[1])" }))
     }
   }
 
-  /// Tables of no model that the new store has just as the old one.
-  func keptTables() throws -> Set<String> {
-    let before = try RawCatalog(old)
-    let names = before.entries(type: "table").filter { entry in
-      catalog.entries(type: "table").contains { $0.name == entry.name && $0.sql == entry.sql }
-    }.map(\.name)
-    return Set(names.filter { !$0.hasPrefix("Z_") && !$0.hasPrefix("sqlite_") })
-  }
-
-  private func compareTable(_ name: String, before: RawCatalog, kinds: CopyKinds) throws {
+  private func compareTable(_ name: String, kinds: CopyKinds) throws {
     let columns = (before.columns[name] ?? []).filter { catalog.hasColumn($0.name, in: name) }
     let keys = columns.filter { $0.keyPlace > 0 }.sorted { $0.keyPlace < $1.keyPlace }
     let keyList = keys.isEmpty ? ["rowid"] : keys.map { SQL.identifier(name: $0.name) }

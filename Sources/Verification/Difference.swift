@@ -94,6 +94,8 @@ package struct VerificationReport: Sendable {
   package var rows: Int64 = 0
   /// Everything that the destination has no place for; not differences.
   package var removed: [Removal] = []
+  /// Changes of the history that name more properties than are known to be updated, by entity.
+  package var wideMasks: [String: Int64] = [:]
   /// What could not be compared, in words.
   package private(set) var notJudged: [String] = []
   /// What is unusual but not a difference, in words.

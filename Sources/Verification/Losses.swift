@@ -5,15 +5,14 @@ import StoreFormat
 /// Lists data of the old store that the new one has no place for.
 extension VerificationRun {
   /// Adds the rows of the old store that belong to no entity of its model as differences.
-  func noteLostRows() throws {
-    let schema = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
+  func noteLostRows(_ schema: StoreSchema) throws {
     for table in schema.tables {
       let known = table.entityNames.compactMap { name -> String? in
         guard let entity = schema.model.entity(name: name), !entity.isAbstract else { return nil }
         return schema.numbers[name].map { "\($0.rawValue)" }
       }
       let rows = try old.prepare(
-        "SELECT Z_PK, Z_ENT FROM \(SQL.identifier(name: table.name)) "
+        "SELECT Z_PK, Z_ENT FROM \(SQL.identifier(name: table.name)) NOT INDEXED "
           + "WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known.joined(separator: ", ")))")
       while try rows.step() {
         note(
@@ -25,7 +24,7 @@ extension VerificationRun {
     for join in schema.joinTables {
       let keys = [join.first.keyColumn, join.second.keyColumn].map(SQL.identifier)
       let rows = try old.prepare(
-        "SELECT \(keys[0]), \(keys[1]) FROM \(SQL.identifier(name: join.name)) "
+        "SELECT \(keys[0]), \(keys[1]) FROM \(SQL.identifier(name: join.name)) NOT INDEXED "
           + "WHERE \(keys[0]) IS NULL OR \(keys[1]) IS NULL")
       while try rows.step() {
         note(
@@ -47,9 +46,10 @@ extension VerificationRun {
     }
     let known = Set(
       reading.source.keyedTables.map(\.name) + reading.source.joinTables.map(\.name)
-        + Self.ownTables.keys
-    ).union(try keptTables())
-    for (name, _) in try RawCatalog(source).columns.sorted(by: { $0.key < $1.key })
+        + reading.source.treeTables + Self.ownTables.keys
+    ).union(keptTables)
+    let catalog = source === old ? before : try RawCatalog(source)
+    for (name, _) in catalog.columns.sorted(by: { $0.key < $1.key })
     where !known.contains(name) && !name.hasPrefix("sqlite_") {
       let count =
         (try? source.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: name))")) ?? 0

@@ -39,6 +39,7 @@ extension VerificationRun {
       }
     }
     try compareHistoryKeys(schema, rows: &rows)
+    try compareMirroringKeys(rows: &rows)
     for (number, row) in rows.sorted(by: { $0.key < $1.key }) {
       note(
         .init(
@@ -64,6 +65,25 @@ extension VerificationRun {
         .init(
           row == nil ? .entityRow : .highestKey, table: "Z_PRIMARYKEY", key: "\(number.rawValue)",
           column: "Z_MAX", expected: "\(highest)", actual: row.map { "\($0[3])" }))
+    }
+  }
+
+  /// Compares the rows of CloudKit mirroring, which stay as they are.
+  private func compareMirroringKeys(rows: inout [Int64: [RawValue]]) throws {
+    let range = MirroringTables.numbers
+    for row in try old.rows(
+      sql: """
+        SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY
+        WHERE Z_ENT BETWEEN \(range.lowerBound) AND \(range.upperBound)
+        """)
+    {
+      guard let number = row[0].integer else { continue }
+      let found = rows.removeValue(forKey: number)
+      if found == row { continue }
+      note(
+        .init(
+          .entityRow, table: "Z_PRIMARYKEY", key: "\(number)", expected: "\(row[1]), \(row[3])",
+          actual: found.map { "\($0[1]), \($0[3])" }))
     }
   }
 

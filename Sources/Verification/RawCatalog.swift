@@ -46,6 +46,11 @@ struct RawCatalog {
 
   func entries(type: String) -> [Entry] { entries.filter { $0.type == type } }
 
+  /// The statement that made a table; nil if there is none.
+  func statement(ofTable name: String) -> String? {
+    entries.first { $0.type == "table" && $0.name == name }?.sql
+  }
+
   func hasTable(_ name: String) -> Bool { columns[name] != nil }
 
   func hasColumn(_ column: String, in table: String) -> Bool {
@@ -54,12 +59,15 @@ struct RawCatalog {
 
   /// The names of columns, by table.
   var names: Catalog {
-    Catalog(tables: columns.mapValues { Set($0.map(\.name)) })
+    let virtual = entries.filter { $0.sql?.uppercased().hasPrefix("CREATE VIRTUAL") ?? false }
+    return Catalog(
+      tables: columns.mapValues { Set($0.map(\.name)) },
+      virtualTables: Dictionary(
+        virtual.map { ($0.name, $0.sql ?? "") }, uniquingKeysWith: { first, _ in first }),
+      triggers: entries(type: "trigger").map {
+        Trigger(name: $0.name, table: $0.table, statement: $0.sql ?? "")
+      })
   }
-}
-
-extension RawStore {
-  func catalog() throws(StoreError) -> Catalog { try RawCatalog(self).names }
 }
 
 /// The tables of a schema under the names that they have in the store.

@@ -19,7 +19,7 @@ extension VerificationRun {
     "Z_MODELCACHE": [.init(name: "Z_CONTENT", type: "BLOB", keyPlace: 0)],
   ]
 
-  func compareSchema(_ found: FoundSchema) throws {
+  func compareSchema(_ found: FoundSchema, from source: StoreSchema) throws {
     var wanted = Self.ownTables
     for table in found.schema.keyedTables {
       wanted[table.name] = table.columns.map {
@@ -37,17 +37,17 @@ extension VerificationRun {
     }
     let missing = found.missing + Self.ownTables.keys.filter { !catalog.hasTable($0) }
     for name in missing.sorted() { note(.init(.tableMissing, table: name)) }
-    let kept = try keptTables()
+    let trees = Set(found.schema.treeTables)
     for entry in catalog.entries(type: "table") {
       if let columns = wanted[entry.name] {
         compareForm(entry, wanted: columns)
-      } else if !kept.contains(entry.name) {
+      } else if !keptTables.contains(entry.name), !trees.contains(entry.name),
+        entry.name != Self.sequences || keptTables.isEmpty
+      {
         note(.init(.tableExtra, table: entry.name))
       }
     }
-    for entry in catalog.entries(type: "trigger") {
-      note(.init(.trigger, table: entry.table, column: entry.name, actual: entry.sql))
-    }
+    compareTriggers(found.schema, from: source)
     for entry in catalog.entries(type: "view") {
       note(.init(.view, column: entry.name, actual: entry.sql))
     }
@@ -127,10 +127,7 @@ extension VerificationRun {
       try compareForm(index, entry: entry)
     }
     let joins = Set(found.joins.map(\.found.name))
-    let known = Set((found.schema.keyedTables.map(\.name)) + joins)
-    let kept = try keptTables().subtracting(known)
-    let before = try RawCatalog(old).entries(type: "index")
-    for entry in before where kept.contains(entry.table) {
+    for entry in before.entries(type: "index") where keptTables.contains(entry.table) {
       let other = left.removeValue(forKey: entry.name)
       guard other?.sql != entry.sql || other?.table != entry.table else { continue }
       note(

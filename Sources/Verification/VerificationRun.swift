@@ -10,7 +10,14 @@ final class VerificationRun {
   let old: RawStore
   let new: RawStore
   let affinity: Affinity
+  /// The entries of the old store.
+  let before: RawCatalog
+  /// The entries of the new store.
   let catalog: RawCatalog
+  /// The schema of the old store under the names that it has there; nil where copies are compared.
+  let source: StoreSchema?
+  /// Tables that neither model knows of, and that the new store has just as the old one.
+  let keptTables: Set<String>
   var report: VerificationReport
   private let progress: (VerificationProgress) -> Void
   private var rowsExpected: Int64 = 0
@@ -25,7 +32,20 @@ final class VerificationRun {
     new = try RawStore(reading: order.new.readable)
     affinity = try Affinity()
     report = VerificationReport(limit: order.limit)
+    before = try RawCatalog(old)
     catalog = try RawCatalog(new)
+    guard let first = order.steps.first, let last = order.steps.last else {
+      (source, keptTables) = (nil, [])
+      return
+    }
+    let (source, differences) = try StoreSchema(first.source).resolved(in: before.names)
+    let extra = try StoreSchema(last.destination).resolved(in: catalog.names).1
+    self.source = source
+    // A table of a removed entity is none of them: the old store's model knows it.
+    keptTables = Set(differences.unmodelledTables).intersection(extra.unmodelledTables).filter {
+      [before, catalog] in
+      before.statement(ofTable: $0) == catalog.statement(ofTable: $0)
+    }
   }
 
   /// Runs a part that reads the new store; a failure to read it is a difference.
@@ -61,22 +81,24 @@ final class VerificationRun {
   // MARK: A migrated store
 
   func compareMigrated() throws {
-    guard let last = order.steps.last else { return }
+    guard let last = order.steps.last, let source else { return }
     for feature in order.unsupported { report.cannotJudge(feature) }
     publish("reading the schema", fraction: 0)
     var schema = try StoreSchema(last.destination)
-    schema.history = try historyTables(for: last.destination)
+    schema.history = source.history?.grown(for: last.destination)
     let found = schema.found(in: catalog)
-    try noteLostRows()
-    try judge("sqlite_schema") { try compareSchema(found) }
-    let maxima = try compareObjects(found)
+    try noteLostRows(source)
+    try judge("sqlite_schema") { try compareSchema(found, from: source) }
+    let maxima = try compareObjects(found, source: source)
+    try compareDerived(schema, from: source)
+    try compareTrees(schema)
     if let tables = schema.history {
-      let source = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
       try judge(HistoryTables.changes) {
         try compareHistory(tables, from: source, to: schema)
       }
     }
-    try compareKeptTables(besides: schema)
+    try judge(MirroringTables.records) { try compareMirroring(from: source, to: schema) }
+    try compareKeptTables()
     publish("comparing metadata", fraction: 0.9)
     try judge("Z_PRIMARYKEY") { try comparePrimaryKeys(schema, maxima: maxima) }
     try judge("Z_METADATA") { try compareMetadata() }
@@ -91,8 +113,9 @@ final class VerificationRun {
   }
 
   /// Compares all rows, and returns the highest primary keys that the new store should record.
-  private func compareObjects(_ found: FoundSchema) throws -> [String: Int64] {
-    let source = try StoreSchema(order.steps[0].source).resolved(in: old.catalog()).schema
+  private func compareObjects(
+    _ found: FoundSchema, source: StoreSchema
+  ) throws -> [String: Int64] {
     let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
     expect(rows: rowCount(found: found))
     if order.steps.count == 1, order.steps[0].mappings.isEmpty {
@@ -124,7 +147,9 @@ final class VerificationRun {
       try judge(table.name) {
         try compareTable(
           table, reading: reading, source: source, evaluator: evaluator, isCopy: isCopy,
-          tolerance: tolerance)
+          tolerance: tolerance,
+          derived: Set(
+            found.schema.derived.filter { $0.table == table.name }.map(\.column)))
       }
     }
     for (canonical, join) in found.joins {

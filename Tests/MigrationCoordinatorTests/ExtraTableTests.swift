@@ -90,6 +90,18 @@ import Testing
       ])
   }
 
+  @Test func `a table without a sequence is copied beside one that has one`() async throws {
+    let given = try given(
+      """
+      CREATE TABLE gone (id INTEGER PRIMARY KEY AUTOINCREMENT);
+      CREATE TABLE kept (id INTEGER PRIMARY KEY);
+      INSERT INTO kept VALUES (5);
+      """)
+    var request = given.request()
+    request.extraTables = .keep
+    #expect(try await given.run(request).keptTables == ["kept"])
+  }
+
   @Test func `a table that may hold entity numbers is not copied`() async throws {
     let given = try given("CREATE TABLE own (ZENTITY INTEGER); INSERT INTO own VALUES (1)")
     var request = given.request()

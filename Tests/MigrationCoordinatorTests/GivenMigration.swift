@@ -1,5 +1,6 @@
 import Expressions
 import Foundation
+import GRDB
 import Godwit
 import Logging
 import MigrationWorker
@@ -34,7 +35,7 @@ struct GivenMigration {
   init(
     from old: ManagedObjectModel = GivenMigration.old,
     to new: ManagedObjectModel = GivenMigration.new,
-    rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete
+    rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete, isMirrored: Bool = false
   ) throws {
     let pages = [old, new].map { model in
       model.entity(name: "Comic")?.attributes.first { $0.name == "pages" }?.type
@@ -42,7 +43,7 @@ struct GivenMigration {
     consent = pages == [.double, .integer64] ? .some(["Comic.pages"]) : .none
     folder = ScratchFolder.current.appending("data")
     try Files.createDirectory(folder)
-    _ = try StoreGenerator(model: old, rows: rows, seed: 3).generate(
+    _ = try StoreGenerator(model: old, rows: rows, seed: 3, isMirrored: isMirrored).generate(
       to: store, journalMode: journalMode, modelCache: ModelArchive.encode(old).bytes)
     try Files.writeFileAtomically(ModelArchive.encode(new).bytes, to: target)
   }
@@ -68,6 +69,23 @@ struct GivenMigration {
         SwiftLogNoOpLogHandler()
       }
     ).run()
+  }
+
+  /// Changes the store as a user of SQLite would.
+  func change(_ sql: String) throws {
+    let connection = try StoreConnection.writable(store)
+    try connection.run { try $0.execute(sql: sql) }
+    try connection.queue.close()
+  }
+
+  /// Replaces the metadata of the store.
+  func write(_ metadata: StoreMetadata) throws {
+    let connection = try StoreConnection.writable(store)
+    try connection.run { db in
+      try db.execute(
+        sql: "UPDATE Z_METADATA SET Z_PLIST = ?", arguments: [Data(metadata.encoded)])
+    }
+    try connection.queue.close()
   }
 
   var names: [String] { get throws { try Files.listDirectory(folder).map(\.string) } }

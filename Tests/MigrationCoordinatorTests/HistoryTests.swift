@@ -1,9 +1,12 @@
+import Foundation
 import GRDB
 import Mapping
+import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
 import Survey
+import Synchronization
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -32,8 +35,11 @@ import Testing
     do { return try body() } catch { preconditionFailure("the models of the tests are sound") }
   }
 
-  private func given(_ more: String = "") throws -> GivenMigration {
-    let given = try GivenMigration(from: Self.before, to: Self.after)
+  private func given(
+    _ more: String = "", from before: ManagedObjectModel = Self.before,
+    to after: ManagedObjectModel = Self.after
+  ) throws -> GivenMigration {
+    let given = try GivenMigration(from: before, to: after)
     let connection = try StoreConnection.writable(given.store)
     try connection.run { db in
       try db.execute(sql: Self.tables)
@@ -160,6 +166,128 @@ import Testing
       try cells(
         "SELECT (SELECT count(*) FROM ACHANGE), (SELECT max(Z_PK) FROM ATRANSACTION)",
         in: given.store) == [[0.databaseValue, 8.databaseValue]])
+  }
+
+  @Test(
+    arguments: [EngineName.sql, .pages],
+    [
+      ("ACHANGE", "ZTRANSACTIONID", 4), ("ATRANSACTION", "ZAUTHORTS", 3),
+      ("ATRANSACTIONSTRING", "ZNAME", 3),
+    ])
+  func `an index that knows of no row hides none`(
+    engine: EngineName, place: (table: String, column: String, rows: Int)
+  ) async throws {
+    let given = try given(Self.emptyIndex(of: place.table, column: place.column))
+    let count = "SELECT count(*) FROM \(place.table)"
+    #expect(try cells(count, in: given.store) == [[0.databaseValue]])
+    var request = given.request()
+    request.engine = engine
+    request.sourceCheck = .off
+    _ = try await given.run(request)
+    #expect(try cells(count, in: given.store) == [[place.rows.databaseValue]])
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `a store too large to be checked beforehand is whole or refused`(
+    engine: EngineName
+  ) async throws {
+    let given = try given(
+      Self.emptyIndex(of: "ACHANGE", column: "ZTRANSACTIONID")
+        + "UPDATE ZPHOTO SET ZNAME = printf('%5000000d', 0) "
+        + "WHERE Z_PK = (SELECT min(Z_PK) FROM ZPHOTO);")
+    let before = try given.bytes(given.store)
+    var request = given.request()
+    request.engine = engine
+    do {
+      _ = try await given.run(request)
+      #expect(
+        try cells("SELECT count(*) FROM ACHANGE", in: given.store) == [[4.databaseValue]])
+    } catch is SourceDamage {
+      #expect(try given.bytes(given.store) == before)
+    }
+  }
+
+  /// Puts an index that has no entries over a table.
+  private static func emptyIndex(of table: String, column: String) -> String {
+    """
+    CREATE INDEX damaged ON \(table) (\(column));
+    CREATE TABLE bare (a);
+    CREATE INDEX empty ON bare (a);
+    PRAGMA writable_schema = ON;
+    UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'empty')
+      WHERE name = 'damaged';
+    """
+  }
+
+  /// Of `Place` nobody knows the bits, since one of its attributes has elements.
+  private static func withComposite(_ more: [Attribute]) -> ManagedObjectModel {
+    make {
+      var point = Attribute.optional("point", .composite)
+      point.elements = [.optional("x", .double), .optional("y", .double)]
+      return try ManagedObjectModel(
+        Entity("Album", [.preserved("code")]), Entity("Note", [.optional("text")] + more),
+        Entity("Place", [.optional("name"), point] + more))
+    }
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `changes that name more than is known are counted, and a resumed run knows them too`(
+    engine: EngineName
+  ) async throws {
+    // The bits of notes are known; rows that SQLite has to make count as all others do.
+    let given = try given(
+      """
+      DELETE FROM ACHANGE;
+      INSERT INTO ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID,
+        ZCOLUMNS) VALUES
+        (10, 16001, NULL, 1, 3, 1, 3, X'80'), (11, 16001, 'odd', 1, 3, 2, 3, X'40'),
+        (12, 16001, 'odd', 1, 3, 2, 3, X'00'), (13, 16001, NULL, 1, 3, 2, 3, NULL),
+        (14, 16001, NULL, 0, 3, 3, 3, NULL), (15, 16001, NULL, 1, 2, 1, 3, X'80'),
+        (16, 'odd', 'odd', 1, 3, 4, 3, X'C0'), (17, 16001, 'odd', 1, 1, 4, 3, X'80');
+      """, from: Self.withComposite([]), to: Self.withComposite([.optional("more")]))
+    var request = given.request(rangeRows: 2)
+    request.engine = engine
+    let orders = Mutex(0)
+    let launcher = FaultyLauncher { document, _ in
+      guard document.order.pieces.contains(where: { $0.destinationTable == "ACHANGE" }) else {
+        return nil
+      }
+      orders.withLock { $0 += 1 }
+      if orders.withLock({ $0 == 2 }) { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) { try await given.run(request, launcher) }
+    let report = try await given.run(request)
+    #expect(report.resumed)
+    #expect(report.accounts.map(\.history?.wideMasks) == [["Place": 3]])
+    #expect(
+      try cells("SELECT Z_PK, hex(ZCOLUMNS) FROM ACHANGE WHERE ZENTITY = 3", in: given.store)
+        .map { "\($0[0]) \($0[1])" }
+        == ["10 \"E0\"", "11 \"E0\"", "12 \"00\"", "13 \"\"", "14 \"\"", "16 \"E0\""])
+  }
+
+  @Test func `history beside a model of another version is refused, or dropped`() async throws {
+    let given = try given()
+    let other = try ModelArchive.encode(Self.after).bytes
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      try db.execute(
+        sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = ?", arguments: [Data(try Deflate.deflate(other))])
+    }
+    try connection.queue.close()
+    let own = given.folder.appending("Old.mom")
+    try Files.writeFileAtomically(ModelArchive.encode(Self.before).bytes, to: own)
+    var request = given.request()
+    request.models = [own]
+    await #expect {
+      try await given.run(request)
+    } throws: { error in
+      guard case MigrationError.unsupported(_, let found, _) = error else { return false }
+      return found == [.historyOfOtherModel]
+    }
+    request.history = .drop
+    _ = try await given.run(request)
+    #expect(try cells("SELECT count(*) FROM ACHANGE", in: given.store) == [[0.databaseValue]])
   }
 
   @Test func `tables of history without a row stay as they are`() async throws {

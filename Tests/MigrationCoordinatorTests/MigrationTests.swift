@@ -2,6 +2,7 @@ import Expressions
 import Foundation
 import GRDB
 import Godwit
+import KeyedArchives
 import Mapping
 import ModelFiles
 import ObjectModel
@@ -278,9 +279,7 @@ import Testing
       (
         "CREATE TABLE ACHANGE (Z_PK INTEGER)", nil
       ), ("CREATE TABLE ACHANGE AS SELECT 1 AS Z_PK", .persistentHistory),
-      (
-        "CREATE TRIGGER Z_DA_x AFTER INSERT ON ZTAG BEGIN SELECT 1; END", .derivedAttributeTriggers
-      ), ("CREATE TABLE ANSCKEVENT (Z_PK INTEGER)", .cloudKitMirroring),
+      ("CREATE TABLE ANSCKEVENT (Z_PK INTEGER)", .cloudKitMirroring),
     ] as [(String, UnsupportedFeature?)])
   func `what cannot be carried over is refused by name`(
     statement: String, feature: UnsupportedFeature?
@@ -298,6 +297,51 @@ import Testing
       return
     }
     #expect(found == [feature])
+  }
+
+  @Test func `columns that the model asks for are missed by name`() async throws {
+    let given = try GivenMigration()
+    try given.change("ALTER TABLE ZTAG DROP COLUMN ZWORD; ALTER TABLE ZBOOK DROP COLUMN ZYEAR")
+    let error = await #expect(throws: StoreError.self) { try await given.run(given.request()) }
+    #expect(error?.problem == .columnsMissing(["ZBOOK.ZYEAR", "ZTAG.ZWORD"]))
+    let sentence = MigrationFailure(try #require(error) as any Error).sentences.joined()
+    #expect(sentence.hasPrefix("\(given.store) does not fit the version hashes"))
+    #expect(sentence.contains("(ZBOOK.ZYEAR, ZTAG.ZWORD)"))
+  }
+
+  @Test(arguments: [PropertyList.boolean(true), .integer(1), .boolean(false)])
+  func `a migration that Core Data has put off is to be finished first`(
+    value: PropertyList
+  ) async throws {
+    let given = try GivenMigration()
+    var metadata = try StoreReader(immutable: given.store).metadata()
+    metadata.plist[StoreMetadata.Key.deferredMigration] = value
+    try given.write(metadata)
+    if value == .boolean(false) {
+      _ = try await given.run(given.request())
+      let made = try StoreReader(immutable: given.store).metadata()
+      #expect(made.plist[StoreMetadata.Key.deferredMigration] == nil)
+      return
+    }
+    guard case .unsupported(_, let found, _)? = try await refusal(given) else {
+      Issue.record("the migration was not refused")
+      return
+    }
+    #expect(found == [.deferredMigration])
+    #expect(throws: MigrationError.self) {
+      let target = try TargetModel(paths: [given.target], configuration: nil)
+      try MigrationPreview.with(given.request(), target: target) { _ in }
+    }
+    #expect(try StoreInspection(of: given.store).hasDeferredMigration)
+  }
+
+  @Test func `a version without a file is called by its identifiers`() async throws {
+    var (old, new) = (GivenMigration.old, GivenMigration.new)
+    (old.versionIdentifiers, new.versionIdentifiers) = (["1.0.0"], ["2.0.0"])
+    let given = try GivenMigration(from: old, to: new)
+    let report = try await given.run(given.request())
+    #expect(report.steps.map(\.from) == [["1.0.0"]])
+    #expect(report.steps.map(\.to) == [["New"]])
   }
 }
 

@@ -17,6 +17,9 @@ import Testing
   private struct Contents {
     var tables: [String: [String]] = [:]
     var indexes: Set<String> = []
+    /// The triggers of derived attributes and R-trees.
+    var triggers: [Trigger] = []
+    var virtualTables: [String: String] = [:]
 
     init(_ relative: String) throws {
       let copy = ScratchFolder.current.appending(FilePath(relative).lastComponent?.string ?? "")
@@ -38,7 +41,25 @@ import Testing
           db, sql: "SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'index' AND sql NOT NULL")
         return (
           tables,
-          Set(indexes.filter { Self.isOfModel($0[0]) }.map { (row: Row) -> String in row[1] })
+          Set(
+            indexes.filter { Self.isOfModel($0[0]) }.map { (row: Row) -> String in
+              // Older frameworks wrote two spaces there.
+              (row[1] as String).replacing("WHERE  ", with: "WHERE ")
+            })
+        )
+      }
+      (triggers, virtualTables) = try queue.writeWithoutTransaction { db in
+        let rows = try Row.fetchAll(
+          db,
+          sql: """
+            SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'
+            AND (name GLOB 'Z_DA_*' OR name GLOB 'Z_RT_*') ORDER BY rowid
+            """)
+        let trees = try Row.fetchAll(
+          db, sql: "SELECT name, sql FROM sqlite_schema WHERE sql GLOB 'CREATE VIRTUAL *'")
+        return (
+          rows.map { Trigger(name: $0[0], table: $0[1], statement: $0[2]) },
+          Dictionary(uniqueKeysWithValues: trees.map { ($0[0], $0[1]) })
         )
       }
       try queue.close()
@@ -60,11 +81,12 @@ import Testing
     let model = try CompiledModel.model(decoding: try #require(cached.archive))
     #expect(try model.versionHashes().mapValues(\.hexadecimal) == cached.hashes)
     let found = try Contents(store)
-    let schema = try StoreSchema(model).resolved(
+    let fresh = try StoreSchema(model)
+    let schema = fresh.resolved(
       in: Catalog(
         tables: found.tables.mapValues { columns in
           Set(columns.map { String($0.prefix { $0 != " " }) })
-        }))
+        }, virtualTables: found.virtualTables, triggers: found.triggers))
     #expect(schema.1.missingTables == [])
     #expect(schema.1.missingColumns == [])
     #expect(schema.1.extraTables == [])
@@ -81,6 +103,16 @@ import Testing
     let extra = found.indexes.subtracting(wanted).subtracting(Self.doubled)
     #expect(
       isMigrated || (missing.isEmpty && extra.isEmpty), "missing \(missing), extra \(extra)")
+    // Migrations leave indexes of relationships under older names.
+    let fetched = schema.schema.indexes.filter(\.isExplicit).map(\.createStatement)
+    #expect(Set(fetched).subtracting(found.indexes) == [])
+    #expect(schema.schema.omissions.isEmpty)
+    #expect(Set(found.virtualTables.values) == Set(fresh.spatialIndexes.map(\.createStatement)))
+    // Some migrations of Apple's lost those of R-trees.
+    let (trees, derived) = found.triggers.partitioned { $0.name.hasPrefix("Z_RT_") }
+    #expect(trees.isEmpty || trees == fresh.spatialIndexes.flatMap(\.triggers))
+    #expect(derived == schema.schema.derived.flatMap(\.triggers))
+    #expect(schema.schema.openDerivations.isEmpty)
   }
 
   /// Where a flag and a fetch index name the same attribute, one index is enough.
@@ -117,6 +149,13 @@ import Testing
     let read = try ModelDocument.model(decoding: encoded.bytes)
     #expect(read.knownVersionHashes() == model.knownVersionHashes())
     #expect(read.entities.map(\.withoutCompositeNames) == encoded.model.entities)
+  }
+}
+
+extension Array {
+  /// The elements that satisfy a test, and the others.
+  fileprivate func partitioned(_ test: (Element) -> Bool) -> ([Element], [Element]) {
+    (filter(test), filter { !test($0) })
   }
 }
 

@@ -7,6 +7,7 @@ usage: bundles.py --godwit P --corpus D [--only BUNDLE] [--large] [--scratch S]
 import filecmp
 import os
 
+import history
 from checks import generated, identity
 from coredata import Layout, bundles
 from expectation import Mapping, differences
@@ -14,6 +15,8 @@ from run import Failure, Tool, fingerprint, parser, run_cases, unchanged
 from store import Store, read_content
 
 ROWS, LARGE_ROWS, SEED = 2000, 300000, 7
+# Changes of each object, on average.
+CHANGES = 2
 
 # Steps that cannot be inferred, with the properties that stand in the way.
 REFUSED = {
@@ -37,7 +40,8 @@ def check_step(tool, bundle, name, version, rows, folder):
     os.makedirs(os.path.dirname(source))
     generate(tool, old, rows, source, folder)
     store, layout = Store(source), Layout(old)
-    found = [f"generated: {line}" for line in generated(store, layout, rows)]
+    told, gone = history.generated(store, layout, CHANGES * rows)
+    found = [f"generated: {line}" for line in told + generated(store, layout, rows, gone)]
     if found:
         return found
     before = fingerprint(os.path.dirname(source))
@@ -54,12 +58,13 @@ def check_step(tool, bundle, name, version, rows, folder):
         content = mapping.apply(read_content(store, layout))
         migrated = Store(result)
         found = differences(migrated, content, Layout(new)) + identity(store, migrated)
+        found += history.differences(store.db, migrated.db, mapping.entities, layout, Layout(new))
     unchanged(before, os.path.dirname(source))
     return found
 
 
 def generate(tool, model, rows, path, folder):
-    flags = (model.path, "--rows", rows, "--seed", SEED, "--output")
+    flags = (model.path, "--rows", rows, "--changes", CHANGES * rows, "--seed", SEED, "--output")
     tool.run("generate", *flags, path)
     again = os.path.join(folder, "again", os.path.basename(path))
     os.makedirs(os.path.dirname(again))

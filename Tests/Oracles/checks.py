@@ -28,14 +28,15 @@ def sound(store):
     return [] if found == [("ok",)] else [f"integrity_check: {found}"]
 
 
-def generated(store, layout, rows):
-    """What a store of so many generated objects promises."""
+def generated(store, layout, rows, gone=None):
+    """What a store of so many generated objects promises; `gone` has the highest keys of objects
+    that only its history knows, by root."""
     content = read_content(store, layout)
     dangling = dangling_references(content, layout.model)
     if dangling:
         return dangling[:10]
     out = differences(store, content, layout) + sound(store)
-    out += shares(content, layout.model, rows) + maxima(content, layout.model)
+    out += shares(content, layout.model, rows) + maxima(content, layout.model, gone)
     for entity in layout.model.concrete():
         out += attributes(content, layout.model, entity)
     out += one_to_one(content, layout.model) + constraints(content, layout.model)
@@ -75,8 +76,8 @@ def shares(content, model, rows):
     return out
 
 
-def maxima(content, model):
-    highest = dict.fromkeys(model.roots(), 0)
+def maxima(content, model, gone=None):
+    highest = {**dict.fromkeys(model.roots(), 0), **(gone or {})}
     for root, pk in content.objects:
         highest[root] = max(highest[root], pk)
     return [f"Z_MAX of {r}: expected {highest[r]}, found {content.maxima[r]}"

@@ -46,12 +46,24 @@ class Mapping:
     def _refused(self, origin, p, has_rows):
         if isinstance(p, Attribute):
             mandatory = not p.optional and p.default is None and (not origin or origin.optional)
-            return p.derivation is not None or has_rows and mandatory or (
-                origin and not convertible(origin, p))
+            if p.derivation is not None:
+                same = origin is not None and origin.derivation == p.derivation
+                return not same and not self._computed(p)
+            return has_rows and mandatory or (origin and not convertible(origin, p))
         if origin is None:
             return False
         return (origin.to_many and not p.to_many
                 or self.entities.get(p.destination) != origin.destination)
+
+    def _computed(self, p):
+        """Whether an attribute is derived in a form that is known."""
+        path, entity = p.derivation.split("."), self.destination.entities[p.owner]
+        r = entity.own.get(path[0])
+        if len(path) != 2 or entity.parent or r is None or isinstance(r, Attribute):
+            return False
+        inverse = self.destination.inverse(r)
+        return path[1].isidentifier() != r.to_many and not (
+            r.to_many and inverse and inverse.to_many)
 
     def apply(self, content):
         """The destination's content."""
@@ -196,7 +208,8 @@ def differences(store, content, layout):
             expected.add(name)
             out += check_join(store, content, join, name)
     # What becomes of history is judged in history.py.
-    extra = set(store.tables) - expected - set(INTERNAL) - set(HISTORY)
+    extra = {n for n in store.tables if not n.startswith("Z_RT_")} - (
+        expected | set(INTERNAL) | set(HISTORY))
     return out + [f"table {n} is one too many" for n in sorted(extra)]
 
 
@@ -223,6 +236,10 @@ def check_table(store, content, layout, root):
            for k in sorted(set(wanted) - set(rows))]
     out += [f"{table} row {k} is one too many" for k in sorted(set(rows) - set(wanted))]
     free = set(layout.order.values()) | {c for f in layout.foreign.values() for c in f[1:]}
+    # What is derived is judged in derived.py.
+    free |= {layout.columns[key(p)] for n in layout.model.family(root)
+             for p in layout.model.entities[n].own.values()
+             if isinstance(p, Attribute) and p.derivation is not None and not p.transient}
     for pk in sorted(set(rows) & set(wanted)):
         cells = expected_cells(layout, content, wanted[pk])
         flagged = attributes_by_column(layout, wanted[pk].entity)

@@ -141,6 +141,52 @@ def plant(store, layout, r):
     db.close()
 
 
+def generated(store, layout, changes):
+    """What so many generated changes promise; and the highest keys that they name, by root."""
+    model, db, out, highest = layout.model, store.db, [], {}
+    names = {n: name for name, n in model.numbers.items()}
+    sizes = {n: len(slots(layout, n)[0]) for n in model.concrete()}
+    kept = {n: len(preserved(model, n)) for n in model.concrete()}
+    transactions, strings = rows(db, TRANSACTIONS), rows(db, STRINGS)
+    there = {n: {k for (k,) in db.execute(f"select Z_PK from {quoted('Z' + model.root(n).upper())} "
+                                          "where Z_ENT = ?", (model.numbers[n],))}
+             for n in model.concrete()}
+    seen, kinds, last = {}, {0: 0, 1: 0, 2: 0}, 0
+    for k, row in rows(db, CHANGES).items():
+        entity, kind, mask = names.get(row["ZENTITY"]), row["ZCHANGETYPE"], row["ZCOLUMNS"]
+        if entity not in sizes or row["ZTRANSACTIONID"] not in transactions:
+            out.append(f"change {k} of {entity} in transaction {row['ZTRANSACTIONID']}")
+            continue
+        objekt, root = (entity, row["ZENTITYPK"]), model.root(entity)
+        kinds[kind] += 1
+        highest[root] = max(highest.get(root, 0), row["ZENTITYPK"])
+        wanted = (sizes[entity] + 7) // 8 if kind == 1 else None
+        if (len(mask or b"") if kind == 1 else mask) != wanted:
+            out.append(f"change {k} of {entity}: kind {kind}, mask {mask}")
+        if mask and max(bits(mask), default=-1) >= sizes[entity]:
+            out.append(f"change {k} of {entity}: {mask} has bits of no property")
+        stones = [row[c] for c in row if c.startswith("ZTOMBSTONE")]
+        if any(s is not None for s in stones[kept[entity] if kind == 2 else 0:]):
+            out.append(f"change {k} of {entity}: kind {kind}, tombstones {stones}")
+        if objekt in seen and (kind == 0 or seen[objekt] == 2) or row["ZTRANSACTIONID"] < last:
+            out.append(f"change {k} of {objekt}: kind {kind} after {seen.get(objekt)}")
+        seen[objekt], last = kind, row["ZTRANSACTIONID"]
+    out += [f"{o}: the last change is of kind {kind}" for o, kind in seen.items()
+            if (kind == 2) == (o[1] in there[o[0]])]
+    times = [row["ZTIMESTAMP"] for row in transactions.values()]
+    if sum(kinds.values()) != changes or min(kinds.values()) < changes / 20:
+        out.append(f"kinds of changes: {kinds}")
+    if times != sorted(set(times)):
+        out.append("times of transactions do not rise")
+    out += [f"transaction {k}: {c} is no string" for k, row in transactions.items()
+            for c in row if c.endswith("TS") and row[c] is not None and row[c] not in strings]
+    noted = dict(db.execute("select Z_NAME, Z_MAX from Z_PRIMARYKEY"))
+    out += [f"Z_MAX of {table} is {noted.get(table[1:])}"
+            for table in (CHANGES, TRANSACTIONS, STRINGS)
+            if max(rows(db, table)) > noted.get(table[1:], -1)]
+    return out[:10], highest
+
+
 def rows(db, table):
     names = [c[1] for c in db.execute(f"pragma table_info({table})")]
     return {row[0]: dict(zip(names, row)) for row in db.execute(

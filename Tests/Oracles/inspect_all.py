@@ -28,19 +28,27 @@ def facts(store, path, model):
     with open(path, "rb") as file:
         header = file.read(20)
     tables = set(store.tables)
-    triggers = [n for (n,) in store.rows("select name from sqlite_master where type = 'trigger'")]
+    triggers = store.rows(
+        "select name, tbl_name from sqlite_master where type = 'trigger' order by rowid")
+    inserts = [(n, t) for n, t in triggers
+               if n.startswith(f"Z_DA_{t}_") and n.endswith("_SOURCE_INSERT")]
     return {
         "kind": "store", "uuid": store.uuid,
         "frameworkVersion": store.metadata.get("NSPersistenceFrameworkVersion"),
         "metadataKeys": sorted(store.metadata),
         "hasHistory": bool("ACHANGE" in tables and store.rows("select 1 from ACHANGE limit 1")),
-        "hasDerivedTriggers": any(t.startswith("Z_DA_") for t in triggers),
+        "derivedAttributes": [n[len(f"Z_DA_{t}_"):-len("_SOURCE_INSERT")].replace("_", ".", 1)
+                              for n, t in inserts],
+        "spatialIndexes": {n: store.rows(f"select count(*) from {n}")[0][0] for n in sorted(tables)
+                           if n.startswith("Z_RT_") and f"{n}_node" in tables},
+        "unknownTriggers": [n for n, _ in triggers if n.startswith("ZT_")],
         "hasCloudKitTables": any(t.startswith("ANSCK") for t in tables),
         "journalMode": "wal" if header[18] == 2 else "delete",
         "wal": os.path.getsize(wal) if os.path.exists(wal) else 0,
         "model.hashes": {n: h.hex() for n, h in store.hashes.items()},
         "joinTables": {n: store.rows(f'select count(*) from "{n}"')[0][0] for n in tables
-                       if n.startswith("Z_") and "Z_PK" not in store.tables[n]
+                       if n.startswith("Z_") and not n.startswith("Z_RT_")
+                       and "Z_PK" not in store.tables[n]
                        and n not in ("Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE")},
     }
 
@@ -48,6 +56,7 @@ def facts(store, path, model):
 def compare(expected, said):
     said = dict(said)
     said["metadataKeys"] = sorted(said.get("metadataKeys") or [])
+    said["spatialIndexes"] = {t["name"]: t["rows"] for t in said.get("spatialIndexes") or []}
     said["joinTables"] = {j["name"]: j["rows"] for j in said.get("joinTables") or []}
     said["model.hashes"] = {n: h.lower() for n, h in
                             ((said.get("model") or {}).get("hashes") or {}).items()}

@@ -1,4 +1,5 @@
 """Ways to damage a file of text, of JSON, of XML or of bytes, by a seed."""
+import copy
 import json
 import re
 
@@ -44,7 +45,7 @@ def json_mutant(r, data):
         elif how < 8:
             at[last] = r.choice(NUMBERS)
         else:
-            at[last] = r.choice(ODD)
+            at[last] = copy.deepcopy(r.choice(ODD))
         done.append("/".join(map(str, (*outer, last)))[:80])
         if r.random() < 0.05:
             break

@@ -209,8 +209,9 @@ def make_store(template, path, filler, alone):
 def copy_schema(template, db, r, form, filler):
     """Makes the tables and indexes; columns that are added later: [(table, column, type)]."""
     old = sqlite3.connect(f"file:{template}?mode=ro&immutable=1", uri=True)
-    statements = old.execute("select sql from sqlite_master where sql is not null and type = ?",
-                             ("table",)).fetchall()
+    # R-trees come with their values, in derived.py.
+    statements = old.execute("select sql from sqlite_master where sql is not null and type = ? "
+                             "and name not glob 'Z_RT_*'", ("table",)).fetchall()
     indexes = old.execute("select sql from sqlite_master where sql is not null and type = 'index'")
     if form.free_pages:
         db.execute("create table filler (x)")

@@ -36,6 +36,16 @@ struct HistoryLayoutTests {
     #expect(try layout("Item", model).bytes == 2)
   }
 
+  @Test func `a table with keys is found by its name, history's too`() throws {
+    var schema = try StoreSchema(ManagedObjectModel(Entity("Box"), Entity("Item")))
+    #expect(schema.keyedTable(named: "ZITEM")?.rootName == "Item")
+    #expect(schema.keyedTable(named: HistoryTables.changes) == nil)
+    #expect(schema.keyedTables == schema.tables && schema.allIndexes == schema.indexes)
+    schema.history = HistoryTables(tombstones: 1)
+    #expect(schema.keyedTable(named: HistoryTables.changes)?.columns.last?.name == "ZTOMBSTONE0")
+    #expect(schema.keyedTables.map(\.name) == HistoryTables.names + ["ZBOX", "ZITEM"])
+  }
+
   @Test func `the hash of a name is the published one`() {
     // By hand: r = 2; r = (2 * 257 + 97) * 257 + 98; then r << 2 is added.
     let pair = ((2 * 257 + 97) * 257 + 98) as UInt64

@@ -62,7 +62,7 @@ struct IndexTests {
     #expect(
       try statements(book) == [
         "CREATE INDEX Z_Book_late ON ZBOOK (ZTITLE COLLATE BINARY ASC) "
-          + "WHERE (ZYEAR > 2000) AND (ZTITLE IS NOT NULL)"
+          + "WHERE (ZYEAR > 2000 AND ZTITLE IS NOT NULL)"
       ])
   }
 
@@ -75,5 +75,15 @@ struct IndexTests {
     #expect(schema.indexes.isEmpty)
     #expect(schema.omissions.map(\.index) == ["near", "gone"])
     #expect(schema.omissions.allSatisfy { $0.entity == "Place" && !$0.reason.isEmpty })
+  }
+
+  @Test func `a flag for an index at a transient attribute asks for nothing`() throws {
+    var place = Entity("Place", [.optional("x", .double), .optional("y", .double)])
+    place.attributes[0].isTransient = true
+    place.attributes[0].isIndexed = true
+    place.attributes[1].isIndexed = true
+    let schema = try StoreSchema(ManagedObjectModel(place))
+    #expect(schema.indexes.map(\.name) == ["Z_Place_y"])
+    #expect(schema.omissions.isEmpty)
   }
 }

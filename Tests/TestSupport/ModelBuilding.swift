@@ -45,6 +45,21 @@ extension Attribute {
     return attribute
   }
 
+  /// An attribute that Core Data computes.
+  package static func derived(
+    _ name: String, _ type: AttributeType = .integer64, from text: String
+  ) throws -> Attribute {
+    var attribute = optional(name, type)
+    guard let expression = ValueExpression(parsingDerivation: text) else {
+      throw UnknownDerivation(text: text)
+    }
+    attribute.derivation = Derivation(expression: expression)
+    return attribute
+  }
+
+  /// A text that no derivation has.
+  private struct UnknownDerivation: Error { var text: String }
+
   /// Bytes that may lie in a file of their own.
   package static func external(
     _ name: String, isOptional: Bool = true, default value: AttributeValue = .null

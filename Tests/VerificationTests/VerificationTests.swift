@@ -1,4 +1,5 @@
 import ObjectModel
+import Schema
 import SystemPackage
 import TestSupport
 import Testing
@@ -89,6 +90,55 @@ import Testing
     let report = try given.verify()
     #expect(report.counts == [.rowLost: 2])
     #expect(report.differences.map(\.key) == ["1", "2"])
+  }
+
+  @Test func `the table of an entity that is gone has no place in the new store`() throws {
+    let given = try GivenStores()
+    let before = try ManagedObjectModel(entities: GivenStores.before.entities + [Entity("Zebra")])
+    let table = "CREATE TABLE ZZEBRA (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)"
+    try given.change("\(table); INSERT INTO ZZEBRA VALUES (1, 5, 1)", old: true)
+    func verify() throws -> VerificationReport {
+      try given.verify { $0.steps[0].source = before }
+    }
+    #expect(try verify().differences == [])
+    #expect(try verify().removed.contains(.init(what: .entity, name: "Zebra", count: 1)))
+    try given.change("\(table); INSERT INTO ZZEBRA VALUES (1, 5, 1)")
+    #expect(try verify().differences == [Difference(.tableExtra, table: "ZZEBRA")])
+  }
+
+  @Test func `a table of no model may be kept, and then is compared`() throws {
+    let given = try GivenStores()
+    try given.change("CREATE TABLE notes (text); INSERT INTO notes VALUES ('a')", old: true)
+    #expect(try given.verify().removed.contains(.init(what: .table, name: "notes", count: 1)))
+    try given.change("CREATE TABLE notes (text); INSERT INTO notes VALUES ('a')")
+    let report = try given.verify()
+    #expect(report.differences == [])
+    #expect(!report.removed.contains { $0.name == "notes" })
+    try given.change("UPDATE notes SET text = 'b'")
+    #expect(try given.kinds() == [.value: 1])
+  }
+
+  @Test func `a table of no model is gone where the new model has one of its name`() throws {
+    let given = try GivenStores()
+    let table = try #require(StoreSchema(GivenStores.after).tables.first)
+    try given.change(
+      "\(table.createStatement); INSERT INTO ZAISLE VALUES (1, 9, 1, 'A')", old: true)
+    let report = try given.verify()
+    #expect(report.differences == [])
+    #expect(report.removed.contains(.init(what: .table, name: "ZAISLE", count: 1)))
+  }
+
+  @Test func `rows of no entity are found whatever an index says`() throws {
+    let given = try GivenStores()
+    try given.change(
+      """
+      INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT) VALUES (11, 77, 1);
+      CREATE TABLE bare (a); CREATE INDEX empty ON bare (a);
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'empty')
+        WHERE name = 'ZBOOK_Z_ENT_INDEX';
+      """, old: true)
+    #expect(try given.kinds() == [.rowLost: 1])
   }
 
   @Test func `what is not kept is counted by kind`() throws {

@@ -43,6 +43,15 @@ package struct DefectChoices: Hashable, Sendable {
   /// Whether a store with defects is mended in a copy first.
   var mends: Bool { duplicates != .fail || dangling == .nullify || values == .null }
 
+  /// The options that change or remove rows beforehand.
+  var mendingOptions: [String] {
+    var found: [String] = []
+    if duplicates != .fail { found.append("--on-duplicate \(duplicates.rawValue)") }
+    if dangling == .nullify { found.append("--on-dangling nullify") }
+    if values == .null { found.append("--on-value null") }
+    return found
+  }
+
   /// The choices as the options of the tool, by name.
   var options: [String: String] {
     [

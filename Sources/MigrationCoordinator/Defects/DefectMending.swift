@@ -29,7 +29,9 @@ struct DefectMending {
 
   /// What is to be done, in this order; nothing for most stores.
   func deeds() throws -> [Deed] {
-    let deeds = try references() + values() + duplicates()
+    let asks = choices.values == .null || choices.duplicates != .fail
+    let demands = asks ? try StageDemands.all(of: stage, in: survey) : []
+    let deeds = try references() + values(demands) + duplicates(demands)
     let isAny = try survey.reader.connection.perform { db in
       RowView.prepare(db)
       return try deeds.contains { try !$0.find(db).isEmpty }
@@ -39,6 +41,8 @@ struct DefectMending {
 
   /// Mends a copy of the surveyed store; what was mended, with all keys.
   func mend(_ copy: FilePath, by deeds: [Deed]) throws -> [Defect] {
+    let open = survey.schema.refusals(of: survey.schema.keptTriggers)
+    guard open.isEmpty else { throw MigrationError.impossible(store: survey.store, open) }
     let search = DefectSearch(survey: survey)
     let connection = try StoreConnection.writable(copy)
     var result: [Defect] = []
@@ -51,8 +55,12 @@ struct DefectMending {
       try db.execute(sql: "CREATE TEMP TABLE touched (key INTEGER PRIMARY KEY)")
       // No transaction may be open where an error leaves the connection.
       try db.inTransaction {
-        result = try deeds.compactMap { try perform($0, in: db) }
-        result += try releaseRemoved(search, db: db)
+        // They call functions that only Core Data has.
+        try StoreWriter.withoutTriggers(in: db) {
+          result = try deeds.compactMap { try perform($0, in: db) }
+          result += try releaseRemoved(search, db: db)
+          for attribute in survey.schema.derived { try StoreWriter.write(attribute, in: db) }
+        }
         return .commit
       }
     }
@@ -144,7 +152,7 @@ struct DefectMending {
 
   // MARK: Values and duplicates
 
-  private func values() throws -> [Deed] {
+  private func values(_ demands: [StageDemands]) throws -> [Deed] {
     guard choices.values == .null else { return [] }
     var deeds = try ExternalFileSearch(survey: survey, stage: stage).needed().map { found in
       let (table, column) = (found.column.table, found.column.name)
@@ -154,7 +162,7 @@ struct DefectMending {
           "UPDATE \(SQL.identifier(name: table)) SET \(SQL.identifier(name: column)) = NULL "
           + "WHERE Z_PK IN (SELECT key FROM temp.touched)")
     }
-    for step in try StageDemands.all(of: stage, in: survey) {
+    for step in demands {
       for condition in step.conditions {
         guard case .valuesFit(let attribute, _) = condition.demand,
           case .rows(let rows)? = step.checker.question(condition: condition)
@@ -182,10 +190,10 @@ struct DefectMending {
     return [deed(test)].compactMap(\.self)
   }
 
-  private func duplicates() throws -> [Deed] {
+  private func duplicates(_ demands: [StageDemands]) -> [Deed] {
     guard choices.duplicates != .fail else { return [] }
     let direction = choices.duplicates == .keepFirst ? "" : " DESC"
-    return try StageDemands.all(of: stage, in: survey).flatMap { step in
+    return demands.flatMap { step in
       // Subentities have the constraint as well, and their objects are among those compared.
       step.conditions.compactMap { condition in
         guard case .unique(let properties) = condition.demand,

@@ -54,12 +54,26 @@ package struct StageAccounts: Hashable, Codable, Sendable {
     package var tables: [Table] = []
     /// Changes that went with their entity, by its name in the source.
     package var removed: [String: Int64] = [:]
+    /// Changes that name more properties than are known to be updated, by destination entity.
+    package var wideMasks: [String: Int64] = [:]
+  }
+
+  /// The rows of one table of CloudKit mirroring.
+  package struct OfTable: Hashable, Codable, Sendable {
+    /// The name of the table.
+    package var table: String
+    /// Rows in the source.
+    package var rowsIn: Int64
+    /// Those of `rowsIn` that the destination has.
+    package var rowsOut: Int64
   }
 
   /// The number of the stage, from 1.
   package var stage = 1
   /// Persistent history, if the source keeps it and rows were migrated by programs.
   package var history: OfHistory?
+  /// The tables of CloudKit mirroring, if they were carried over.
+  package var mirroring: [OfTable]?
   /// All entities of the source that are not abstract.
   package var entities: [OfEntity] = []
   /// What each entity mapping took and made, if objects were migrated one by one.

@@ -1,6 +1,7 @@
 package import Mapping
 import ObjectMigration
 package import ObjectModel
+import Schema
 
 /// Data of a store that the result will not have.
 package struct Loss: Hashable, Codable, Sendable {
@@ -14,6 +15,8 @@ package struct Loss: Hashable, Codable, Sendable {
     case relationship
     /// Rows whose entity or keys the model does not know.
     case row
+    /// Indexes.
+    case index
   }
 
   /// What is counted.
@@ -28,6 +31,8 @@ package struct Loss: Hashable, Codable, Sendable {
   package var count: Int64
   /// Some of the lowest primary keys of what is lost; empty where they are not known.
   package var keys: [Int64]
+  /// Why an index cannot be made, as the end of a sentence; nil for any other loss.
+  package var reason: String?
 
   /// Creates a loss, by default of a property or entity that the destination model lacks.
   package init(
@@ -52,8 +57,18 @@ package struct Loss: Hashable, Codable, Sendable {
 }
 
 extension Loss {
+  /// An index that the result will not have.
+  init(_ omission: StoreSchema.Omission) {
+    self.init(
+      kind: .index, cause: .index, entity: omission.entity, property: omission.index, count: 1)
+    reason = omission.reason
+  }
+
   /// The name of persistent history where an entity's is expected.
   package static let historyName = "history"
+
+  /// The name of CloudKit's record metadata where an entity's is expected.
+  package static let cloudKitName = "cloudkit"
 
   /// How many primary keys are told of what concerns rows.
   static let keyLimit = FilterSurvey.reportedKeyLimit
@@ -68,7 +83,8 @@ extension Loss {
     guard case .loss(let cause, let count, let keys) = refusal.reason else { return nil }
     let kind: Kind =
       switch cause {
-      case .unknownEntity, .missingKey, .history: .row
+      case .unknownEntity, .missingKey, .history, .cloudKit: .row
+      case .index: .index
       default: refusal.property == nil ? .entity : .attribute
       }
     self.init(
@@ -106,18 +122,25 @@ package enum LossConsent: Hashable, Sendable {
     let entities = models.flatMap { model in model.entities.map { (model, $0) } }
     func members(name: String) -> [String] {
       entities.filter { $1.name == name }.flatMap { model, entity in
-        (model.allAttributes(of: entity) + model.allLeafAttributes(of: entity)).map(\.name)
-          + model.allRelationships(of: entity).map(\.name)
-      }.map { "\(name).\($0)" }
+        var members = model.allAttributes(of: entity).map(\.name)
+        members += model.allLeafAttributes(of: entity).map(\.name)
+        members += model.allRelationships(of: entity).map(\.name)
+        members += entity.fetchIndexes.map(\.name)
+        members += entity.compoundIndexes.map { $0.joined(separator: "_") }
+        return members.map { "\(name).\($0)" }
+      }
     }
     var unknown: [String] = []
     var known: Set<String> = []
-    for name in names.sorted() where name != Loss.historyName {
+    for given in names.sorted() where ![Loss.historyName, Loss.cloudKitName].contains(given) {
+      // `cloudkit.Entity` are the records of that entity's objects.
+      let prefix = "\(Loss.cloudKitName)."
+      let name = given.hasPrefix(prefix) ? String(given.dropFirst(prefix.count)) : given
       let entity = name.split(separator: ".", maxSplits: 1).first.map(String.init) ?? name
       let properties = members(name: entity)
       let isEntity = entities.contains { $1.name == entity }
       if name == entity ? isEntity : properties.contains(name) { continue }
-      unknown.append(name)
+      unknown.append(given)
       known.formUnion(isEntity ? properties : entities.map(\.1.name))
     }
     return (unknown, known.sorted())

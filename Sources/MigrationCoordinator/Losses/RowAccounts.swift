@@ -171,7 +171,9 @@ struct RowAccounts {
         check.expect(rows, found: found.seen, side: .table, name: name)
       }
       account.tables.append(.init(table: name, rowsIn: rows, rowsOut: found.made))
-      guard let table, table.isOfChanges, found.made != found.seen else { continue }
+      guard let table, table.isOfChanges else { continue }
+      account.wideMasks = wideMasks(table)
+      guard found.made != found.seen else { continue }
       let dropped = try changesDropped(table)
       check.expect(
         found.seen - found.made, found: dropped.values.reduce(0, +), side: .table, name: name)
@@ -197,6 +199,16 @@ struct RowAccounts {
         ($0.0 + ($1.count?.seen ?? $1.rowsWritten), $0.1 + $1.rowsWritten)
       }
     }
+  }
+
+  /// The changes that name more properties than are known to be updated, by destination entity.
+  private func wideMasks(_ table: TableProgram) -> [String: Int64] {
+    let counts = (results[table.destinationTable] ?? []).flatMap { $0.count?.wideMasks ?? [] }
+    return Dictionary(
+      counts.filter { $0.rows > 0 }.compactMap { entity in
+        assessment.destination.numbers[EntityNumber(rawValue: entity.number)]
+          .map { ($0, entity.rows) }
+      }, uniquingKeysWith: +)
   }
 
   /// The changes of entities without a place, by the number in the source; 0 for what is no number.

@@ -21,7 +21,12 @@ struct RouteFinder {
   let survey: StoreSurvey
 
   private var store: RouteVersion {
-    RouteVersion(names: [], model: survey.model, hashes: survey.metadata.versionHashes)
+    var model = survey.model
+    // SwiftData writes its version into the metadata alone.
+    if model.versionIdentifiers.isEmpty {
+      model.versionIdentifiers = survey.metadata.versionIdentifiers
+    }
+    return RouteVersion(names: [], model: model, hashes: survey.metadata.versionHashes)
   }
 
   private var end: RouteVersion {

@@ -43,7 +43,7 @@ package struct Assessment: Sendable {
     survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false, keepsHistory: Bool = true
   ) throws {
     self.steps = steps
-    destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
+    var destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
     let strays = StrayRows(survey: survey, scansAll: scansAll)
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
@@ -64,14 +64,23 @@ package struct Assessment: Sendable {
       if found == nil && !own.isEmpty { found = (own, step.step) }
       losses += try step.losses(counter: counter)
     }
+    if found == nil, let tables = before?.tables {
+      let own = destination.takeTriggers(of: survey.schema, tables: tables)
+      if !own.isEmpty { found = (own, steps[steps.count - 1]) }
+    }
     refusals = found?.refusals ?? []
     refusedStep = found?.step
     var program = refusals.isEmpty ? before : nil
-    if keepsHistory, let tables = program?.tables {
-      let compiler = HistoryCompiler(source: survey.schema, destination: destination)
-      program?.tables += compiler.programs(tables: tables)
+    if let tables = program?.tables {
+      program?.derived = DerivedCompiler(source: survey.schema, destination: destination)
+        .recomputed(tables: tables)
+      if keepsHistory {
+        let compiler = HistoryCompiler(source: survey.schema, destination: destination)
+        program?.tables += compiler.programs(tables: tables)
+      }
     }
     self.program = program
+    self.destination = destination
     self.losses = losses + (try strays.losses())
     knowsStrayReferences = strays.scans
     if strays.scans, let before {
@@ -102,6 +111,38 @@ extension StoreSchema {
     var result = self
     result.history = source.history?.grown(for: model)
     return result
+  }
+
+  /// Why triggers of open derivations cannot be kept: rows that their values were computed of are
+  /// others now.
+  func refusals(of triggers: [Trigger]) -> [Refusal] {
+    triggers.compactMap { trigger in
+      openDerivations.first { $0.isKept(by: trigger) }.map {
+        Refusal(
+          reason: .triggerCannotBeKept(trigger.name), entity: $0.entity, property: $0.attribute)
+      }
+    }
+  }
+
+  /// Gives triggers the form that they have in a store, and takes over those of open derivations;
+  /// what stands against them.
+  ///
+  /// - Parameter tables: the programs of the tables; nil where objects are made one by one.
+  mutating func takeTriggers(of source: StoreSchema, tables: [TableProgram]?) -> [Refusal] {
+    for place in derived.indices {
+      derived[place].namesNumbers = source.derived.contains {
+        $0.namesNumbers && $0.entity == derived[place].entity
+          && $0.attribute == derived[place].attribute
+      }
+    }
+    let (kept, obstacles) = DerivedCompiler(source: source, destination: self)
+      .openTriggers(tables: tables)
+    keptTriggers = kept
+    return obstacles.map { obstacle in
+      Refusal(
+        reason: obstacle.trigger.map { .triggerCannotBeKept($0) } ?? .derivationCannotBeComputed,
+        entity: obstacle.attribute.entity, property: obstacle.attribute.attribute)
+    }
   }
 }
 

@@ -108,6 +108,7 @@ struct StagePlanner {
       } else if next.isComputed || open.contains(where: \.isComputed) {
         close(before: .mappingModel)
       } else if let before = composed, let program = next.program,
+        !readsDerived(next, before: before),
         let both = ProgramComposer(first: before, then: program, destination: next.destination)
           .compose()
       {
@@ -120,6 +121,30 @@ struct StagePlanner {
     }
     open = [next]
     composed = next.program
+  }
+
+  /// Whether a step makes something else than the same derived attribute of one whose values are
+  /// computed only once all rows of the steps before it are together.
+  private func readsDerived(_ next: RowStep, before: MigrationProgram) -> Bool {
+    guard let first = open.first, let last = open.last, let program = next.program else {
+      return false
+    }
+    let computed = DerivedCompiler(source: first.source, destination: last.destination)
+      .recomputed(tables: before.tables)
+    let derived = Set(next.destination.derived.map { Place(table: $0.table, column: $0.column) })
+    return program.tables.contains { table in
+      let read = Set(computed.filter { $0.table == table.sourceTable }.map(\.column))
+      return !read.isEmpty
+        && table.columns.contains { column in
+          !derived.contains(Place(table: table.destinationTable, column: column.name))
+            && column.operations.contains { $0.attributeColumn.map(read.contains) ?? false }
+        }
+    }
+  }
+
+  private struct Place: Hashable {
+    var table: String
+    var column: String
   }
 
   private mutating func close(before next: Stage.Cut?) {

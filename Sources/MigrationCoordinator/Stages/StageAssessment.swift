@@ -26,6 +26,8 @@ package struct StageAssessment: Sendable {
   /// External files without which the stage cannot be made, and what objects that are made one by
   /// one demand of rows.
   private let found: [Refusal]
+  /// CloudKit mirroring, if the store has it and it is wanted.
+  let mirroring: MirroringCheck?
 
   /// Assesses a stage against the store that it begins with; writes nothing.
   ///
@@ -39,33 +41,48 @@ package struct StageAssessment: Sendable {
     let files = try ExternalFileSearch(survey: survey, stage: stage).obstacles(
       scansAll: StrayRows(survey: survey, scansAll: scansAll).scans)
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
+    let losses: [Loss]
+    let obstacles: [Refusal]
     switch stage.work {
     case .rows(let steps):
       let assessment = try Assessment(
         survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep)
       kind = .rows(assessment)
-      found = files
+      obstacles = files
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
       losses =
         assessment.losses + dangling
         + (request.history == .drop ? Self.historyLosses(survey) : [])
+        + Self.indexLosses(destination, request: request)
     case .objects(let step):
       let mappings = step.mappings.map(\.mapping)
-      let made: StoreSchema
+      var made: StoreSchema
       (made, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
         .destination(of: step, by: mappings, from: survey.schema)
-      destination = made.withHistory(of: survey.schema)
+      made = made.withHistory(of: survey.schema)
+      let triggers = made.takeTriggers(of: survey.schema, tables: nil)
+      destination = made
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination)
       kind = .objects(counted)
-      found =
-        try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) } + files
+      obstacles =
+        try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) }
+        + triggers + files
       losses =
         try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
-        + Self.historyLosses(survey)
+        + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
     }
+    mirroring = try MirroringCheck(
+      survey: survey, stage: stage, destination: destination.numbers, request: request)
+    found = obstacles + (mirroring?.refusals ?? [])
+    self.losses = losses + (mirroring?.losses ?? [])
+  }
+
+  /// The indexes that only Core Data can make; nobody uses those of a store between two stages.
+  private static func indexLosses(_ schema: StoreSchema, request: MigrationRequest) -> [Loss] {
+    request.isIntermediate ? [] : schema.omissions.map { Loss($0) }
   }
 
   /// The history of a store whose objects are made anew, or that is not wanted.
@@ -81,6 +98,9 @@ package struct StageAssessment: Sendable {
 
   /// The assessment of the rows, nil if objects are migrated one by one.
   var rows: Assessment? { if case .rows(let assessment) = kind { assessment } else { nil } }
+
+  /// The tables of CloudKit mirroring that are carried over, before and after.
+  package var mirroringAccounts: [StageAccounts.OfTable]? { mirroring?.accounts }
 
   /// What the engine is to do, nil if there are refusals.
   var work: StageInput.Work? {
@@ -102,7 +122,7 @@ package struct StageAssessment: Sendable {
       throw MigrationError.impossible(store: store, all)
     }
     throw MigrationError.stepImpossible(
-      store: store, from: step.source.names, to: step.destination.names, all)
+      store: store, from: step.source.labels, to: step.destination.labels, all)
   }
 
   /// The accounts and losses of the finished stage.
@@ -118,7 +138,9 @@ package struct StageAssessment: Sendable {
       let accounts = try RowAccounts(
         survey: survey, assessment: assessment, plan: plan, manifests: manifests,
         moved: Set(moved))
-      return (accounts.accounts, losses + accounts.lateLosses)
+      var made = accounts.accounts
+      made.mirroring = mirroring?.accounts
+      return (made, losses + accounts.lateLosses)
     case .objects(let counted):
       let objects = summary?.accounts ?? ObjectAccounts()
       let accounts = try MappedAccounts(counted: counted, beforehand: losses, objects: objects)

@@ -218,6 +218,36 @@ struct StageRun {
     request.extraTables == .keep ? survey.extras.filter(\.isCopied).map(\.name) : []
   }
 
+  /// The derived attributes whose values were carried, and count rows that stayed behind.
+  private func lateDerived(_ order: AssemblyOrder) throws -> [DerivedAttribute] {
+    let program = order.plan.program
+    guard !program.tables.isEmpty else { return [] }
+    var written: [String: Int64] = [:]
+    let tables = Dictionary(
+      order.plan.workOrders.flatMap(\.pieces).map { ($0.number, $0.destinationTable) },
+      uniquingKeysWith: { first, _ in first })
+    for piece in order.manifests.flatMap(\.pieces) {
+      if let table = tables[piece.piece] { written[table, default: 0] += piece.rowsWritten }
+    }
+    func isWhole(_ table: String) throws -> Bool {
+      guard let source = program.tables.first(where: { $0.destinationTable == table }) else {
+        return true
+      }
+      return try survey.reader.rowCount(of: source.sourceTable, by: .index) == written[table] ?? 0
+    }
+    let compiler = DerivedCompiler(source: survey.schema, destination: order.schema)
+    let moved = try order.schema.keptTriggers.filter {
+      try !compiler.tables(namedBy: $0).allSatisfy(isWhole)
+    }
+    guard moved.isEmpty else {
+      throw MigrationError.impossible(store: request.store, order.schema.refusals(of: moved))
+    }
+    return try order.schema.derived.filter { attribute in
+      guard !program.derived.contains(attribute) else { return false }
+      return try !isWhole(attribute.table) || !isWhole(attribute.source.table)
+    }
+  }
+
   private func assemblyOrder(
     _ input: StageInput, assessment: StageAssessment, saved: SavedPlan,
     manifests: [ShardManifest], summary: ObjectSummary?, report: inout MigrationReport
@@ -236,8 +266,11 @@ struct StageRun {
       report.modelCacheOmitted = "\(error)"
     }
     order.maxima = assessment.maxima(summary: summary)
+    order.plan.program.derived += try lateDerived(order)
     order.history = historyRecord(now: saved.now)
-    order.extras = ExtraTables(of: survey.access.readable, names: keptTables)
+    var extras = ExtraTables(of: survey.access.readable, names: keptTables)
+    assessment.mirroring?.add(to: &extras)
+    order.extras = extras
     if let mode = request.journalMode { order.usesWAL = mode == .wal }
     return order
   }

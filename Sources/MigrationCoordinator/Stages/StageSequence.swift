@@ -38,7 +38,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 3
+    static let formatVersion = 4
 
     var fingerprint: SourceFingerprint
     /// The version checksums and mapping models up to the end of the stage.
@@ -185,7 +185,7 @@ struct StageSequence {
     switch error {
     case MigrationError.impossible(_, let refusals):
       MigrationError.stepImpossible(
-        store: request.store, from: stage.source.names, to: stage.destination.names, refusals)
+        store: request.store, from: stage.source.labels, to: stage.destination.labels, refusals)
     case MigrationError.stepImpossible(_, let from, let to, let refusals):
       MigrationError.stepImpossible(store: request.store, from: from, to: to, refusals)
     case MigrationError.losses(_, let losses):

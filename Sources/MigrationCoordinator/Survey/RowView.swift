@@ -42,7 +42,7 @@ struct RowView {
       guard let place = program.entities.firstIndex(where: { $0.destination == number.rawValue }),
         let made = program.columns.first(where: { $0.name == column })
       else { return nil }
-      return made.operations[place].sourceColumn
+      return made.operations[place].attributeColumn
     }
 
     /// An SQL test for rows of any of the entities.
@@ -88,19 +88,6 @@ struct RowView {
     guard let program else { return "SELECT count(*) FROM \(SQL.identifier(name: table.name))" }
     return program.joins.first { $0.destinationTable == table.name }.map {
       "SELECT count(*) FROM (\($0.query(in: .all, schema: "main")))"
-    }
-  }
-}
-
-extension ColumnOperation {
-  /// The column that an attribute's value comes from.
-  fileprivate var sourceColumn: String? {
-    switch self {
-    case .copy(let column, _), .convert(let column, _, _), .addExternalTag(let column, _),
-      .removeExternalTag(let column, _):
-      column
-    case .then(let first, _): first.sourceColumn
-    default: nil
     }
   }
 }

@@ -85,7 +85,7 @@ extension AssemblyOrder {
   func reference(index: PageIndex, table: String) -> ReferenceCheck? {
     guard index.form != .keys else { return nil }
     let columns =
-      schema.keyedTables.first { $0.name == table }?.columns.map(\.name)
+      schema.keyedTable(named: table)?.columns.map(\.name)
       ?? schema.joinTables.first { $0.name == table }?.columnNames ?? []
     return plan.program.references.first {
       $0.table == table && $0.column == columns[index.columns[0]]

@@ -57,6 +57,10 @@ package final class FieldProgram {
   package private(set) var strays: Int64 = 0
   /// Rows made, by the places of their entities.
   private let made: UnsafeMutablePointer<Int64>
+  /// Rows made with a mask that says more than is known, likewise.
+  private var wide: [Int64]
+  /// Whether the last row is one of them.
+  private var isWide = false
   /// The destination row; valid until the next one.
   package let output: UnsafeMutablePointer<Field>
   private let columns: Int
@@ -96,6 +100,7 @@ package final class FieldProgram {
     for (index, entity) in entities.enumerated() { entityNumbers[index] = entity }
     made = .allocate(capacity: max(1, entities.count))
     made.initialize(repeating: 0, count: max(1, entities.count))
+    wide = entities.map { _ in 0 }
     let count = max(1, entities.count * columns)
     steps = .allocate(capacity: count)
     steps.initialize(repeating: FieldStep(kind: .constant), count: count)
@@ -158,9 +163,10 @@ package final class FieldProgram {
     return masks.count - 1
   }
 
-  /// Takes a row that was made elsewhere.
-  package func take(_ row: UnsafePointer<Field>) {
+  /// Takes a row that was made elsewhere, and whether its mask says more than is known.
+  package func take(_ row: UnsafePointer<Field>, isWide: Bool = false) {
     strays += 1
+    self.isWide = isWide
     for index in 1..<width { output[index] = row[index] }
     let number = row[entityOutput]
     guard number.isInteger else { return }
@@ -173,14 +179,28 @@ package final class FieldProgram {
 
   /// Counts the row that was made last.
   @inline(__always)
-  package func noteMade() { made[lastEntity] &+= 1 }
+  package func noteMade() {
+    made[lastEntity] &+= 1
+    if isWide {
+      wide[lastEntity] += 1
+      isWide = false
+    }
+  }
 
   /// Counts a row that became none although its entity has a place.
-  package func noteLeftBehind() { leftBehind += 1 }
+  package func noteLeftBehind() {
+    leftBehind += 1
+    isWide = false
+  }
 
   /// Rows made of each entity, by its destination number.
   package var rowsMade: [(destination: Int64, rows: Int64)] {
     entities.indices.map { (entities[$0].destination, made[$0]) }
+  }
+
+  /// Those with masks that say more than is known; nil where no mask is made anew.
+  package var wideMasks: [(destination: Int64, rows: Int64)]? {
+    masks.isEmpty ? nil : entities.indices.map { (entities[$0].destination, wide[$0]) }
   }
 
   // MARK: Rows
@@ -275,7 +295,9 @@ package final class FieldProgram {
         return .null
       }
       return affinity.applied(to: Field(value: number, scratch: own), scratch: own)
-    case .remasked: return masks[Int(step.list)].applied(to: field)
+    case .remasked:
+      isWide = masks[Int(step.list)].widens(field)
+      return masks[Int(step.list)].applied(to: field)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }

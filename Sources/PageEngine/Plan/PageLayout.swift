@@ -125,7 +125,7 @@ extension PageIndex {
         PageIndex(
           name: "sqlite_autoindex_\(table)_1", columns: [0, 1], descending: [false, false],
           isUnique: true, form: .integerPair))
-    } else if let entity = schema.keyedTables.first(where: { $0.name == table }) {
+    } else if let entity = schema.keyedTable(named: table) {
       columns = entity.columns.map(\.name)
     } else {
       return []
@@ -148,7 +148,7 @@ extension PageIndex {
     of index: Index, places: [Int], schema: StoreSchema
   ) -> Form? {
     let isAscending = index.parts.allSatisfy(\.isAscending)
-    guard let table = schema.keyedTables.first(where: { $0.name == index.table }) else {
+    guard let table = schema.keyedTable(named: index.table) else {
       return places.count == 2 && isAscending && Set(places) == [0, 1] ? .integerPair : nil
     }
     if places.count == 1, isAscending, !index.isUnique, table.columns[places[0]].type == .integer {

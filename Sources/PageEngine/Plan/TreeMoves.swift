@@ -44,8 +44,7 @@ struct TreeMoves: Hashable, Codable, Sendable {
   private mutating func add(
     _ table: TableProgram, found: Found, survey: StoreSurvey, schema: StoreSchema
   ) {
-    guard let entityTable = schema.keyedTables.first(where: { $0.name == table.destinationTable })
-    else { return }
+    guard let entityTable = schema.keyedTable(named: table.destinationTable) else { return }
     // Rows of entities without a place stay behind, and their entries with them.
     let kept = survey.rows(of: table)
     let all = survey.rows(ofTable: table.sourceTable)

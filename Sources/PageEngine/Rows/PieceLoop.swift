@@ -180,7 +180,8 @@ struct PieceLoop {
   ) throws {
     let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
     guard let row = try fallback.row(of: query) else { return rows.noteLeftBehind() }
-    rows.take(row)
+    let count = table.wideMaskCount(in: KeyRange(first: key, last: key), schema: "src")
+    rows.take(row, isWide: try count.map { try Row.fetchOne(db, sql: $0) != nil } ?? false)
     try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
     rows.noteMade()
   }
@@ -240,6 +241,7 @@ extension RowCount {
     let made = rows.rowsMade
     self.init(
       seen: made.reduce(rows.leftBehind) { $0 + $1.rows },
-      made: made.map { EntityRows(number: $0.destination, rows: $0.rows) }, strays: rows.strays)
+      made: made.map { EntityRows(number: $0.destination, rows: $0.rows) }, strays: rows.strays,
+      wideMasks: rows.wideMasks?.map { EntityRows(number: $0.destination, rows: $0.rows) })
   }
 }

@@ -10,6 +10,11 @@ package struct RouteVersion: Sendable {
   /// What a store of the version says of itself.
   package var hashes: [String: VersionHash]
 
+  /// What to call the version: by its names, or by the identifiers of its model if it has none.
+  package var labels: [String] {
+    names.isEmpty ? model.versionIdentifiers.filter { !$0.isEmpty }.sorted() : names
+  }
+
   /// Takes the hashes that a store of the version has in its metadata.
   package init(names: [String], model: ManagedObjectModel, hashes: [String: VersionHash]) {
     self.names = names
@@ -199,7 +204,7 @@ package struct MigrationRoute: Sendable {
       throw .mappingsMissing(
         missing.map {
           RouteError.Gap(
-            source: order.versions[$0.from].names, destination: order.versions[$0.to].names,
+            source: order.versions[$0.from].labels, destination: order.versions[$0.to].labels,
             refusals: infers ? refusalsOf($0) : [])
         }, unknown: assigned.unused(besides: []).filter(\.isUnknown), infers: infers)
     }

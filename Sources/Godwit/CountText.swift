@@ -1,0 +1,26 @@
+/// A number with what it counts, such as `1 row` or `2 rows`.
+package struct CountText: CustomStringConvertible {
+  private let count: Int64
+  private let one: String
+  private let many: String
+
+  /// Takes the words for one and for any other number; without the latter it is the former and `s`.
+  package init(_ count: some BinaryInteger, _ one: String, _ many: String? = nil) {
+    (self.count, self.one, self.many) = (Int64(clamping: count), one, many ?? one + "s")
+  }
+
+  /// The number and its words.
+  package var description: String { "\(count) \(count == 1 ? one : many)" }
+}
+
+extension CountText {
+  /// Changes of the history that say more than is known, by entity, as a sentence without its end;
+  /// nil where there are none.
+  static func wideMasks(_ counts: [String: Int64]) -> String? {
+    if counts.isEmpty { return nil }
+    let all = CountText(
+      counts.values.reduce(0, +), "change of the history names", "changes of the history name")
+    let each = counts.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }
+    return "\(all) more properties than are known to be updated: \(each.joined(separator: ", "))"
+  }
+}

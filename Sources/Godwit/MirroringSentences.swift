@@ -1,0 +1,81 @@
+import Mapping
+import MigrationCoordinator
+
+extension MirroringObstacle {
+  /// What stands against carrying CloudKit mirroring over, and what to do.
+  package var sentence: String {
+    switch self {
+    case .changed(let change): change.sentence
+    case .valuesChanged:
+      "a mapping model changes its values, and CloudKit learns of changes from the history alone: "
+        + "migrate by inference, and change values in the app."
+    case .objectsLeftOut:
+      "no mapping takes its objects, whose records in iCloud would lead nowhere: take them all."
+    case .historyEmptied:
+      "makes objects one by one, which empties the history that CloudKit mirroring relies on: "
+        + "migrate by inference, and change values in the app."
+    case .unknownForm:
+      "a table of CloudKit's record metadata in a form that is not known (docs/cloudkit.md): nothing "
+        + "can be done with it."
+    case .notCopied:
+      "a view, a trigger or a virtual table of CloudKit mirroring, which nobody knows of: remove it, "
+        + "in a copy of the store."
+    case .mayHoldNumbers(let count):
+      "\(count) value\(count == 1 ? "" : "s") that may be entity numbers, which change, and nothing "
+        + "proves that they are any (docs/cloudkit.md says how to help): keep the numbers of all "
+        + "entities, by names that sort behind the old ones."
+    case .leadsToRecords(let count):
+      "\(count) value\(count == 1 ? "" : "s") that lead\(count == 1 ? "s" : "") to record metadata of "
+        + "entities that are gone, and nothing proves what should become of that: keep the entities."
+    case .option(let option):
+      "\(option) takes away what CloudKit mirroring relies on: leave out one of the two."
+    }
+  }
+}
+
+extension [StageAccounts.OfTable] {
+  /// What is carried over of CloudKit mirroring, and what nobody knows.
+  var mirroringNote: String {
+    let (before, after) = (reduce(0) { $0 + $1.rowsIn }, reduce(0) { $0 + $1.rowsOut })
+    return "CloudKit mirroring: \(count) table\(count == 1 ? "" : "s") with \(after) "
+      + (before == after ? "" : "of \(before) ")
+      + "rows to be carried over; no real store has proven that CloudKit takes them so (docs/cloudkit.md): "
+      + "keep the old store."
+  }
+}
+
+extension MirroringObstacle.Change {
+  /// What iCloud's schema does not follow, and what to do.
+  fileprivate var sentence: String {
+    switch self {
+    case .entityRenamed(let name):
+      "mirrored with CloudKit, and renamed to \(name): iCloud keeps the records of the old name; "
+        + "keep the name."
+    case .superentityChanged:
+      "mirrored with CloudKit, and its superentity changes: keep it."
+    case .entityBecameAbstract:
+      "mirrored with CloudKit, and abstract now: keep it as it is."
+    case .propertyRemoved:
+      "mirrored with CloudKit, and gone: iCloud removes no field; keep it, unused if need be."
+    case .propertyRenamed(let name):
+      "mirrored with CloudKit, and renamed to \(name): iCloud keeps the field of the old name; keep "
+        + "it, and add the other as a new one."
+    case .typeChanged(let source, let destination):
+      "mirrored with CloudKit, and its type changes (\(source), \(destination)): iCloud changes no "
+        + "field; keep it, and add another attribute."
+    case .relationshipChanged:
+      "mirrored with CloudKit, and leads to other objects: keep it, and add another relationship."
+    case .ordered:
+      "ordered, which CloudKit does not mirror: leave out the order."
+    case .constraint(let properties):
+      "a uniqueness constraint over \(properties.joined(separator: ", ")), which CloudKit does not "
+        + "keep: leave it out."
+    case .mandatory:
+      "mandatory without a default value, which CloudKit does not keep: make it optional, or give it "
+        + "a default value."
+    case .encryption:
+      "mirrored with CloudKit, and its encryption changes, which iCloud does not allow: keep it as "
+        + "it is."
+    }
+  }
+}
