@@ -53,7 +53,8 @@ def answers(tool, output, process, states):
 def held(ground, program, what, warnings, moment, folder):
     """A lock is held for as long as the migration lasts."""
     output, holder = os.path.join(folder, "New.sqlite"), None
-    process = ground.start(output, slow=15)
+    # A fast machine must not be done before the lock is missed.
+    process = ground.start(output, slow=60 if moment else 15)
     try:
         time.sleep(moment)
         holder = subprocess.Popen([program, status_file(output), what], stdout=subprocess.PIPE)

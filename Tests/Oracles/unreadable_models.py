@@ -115,8 +115,13 @@ def check_part(tool, pair, odd, target, described):
     store = generated(tool, pair)
     result = os.path.join(pair.folder, "New.sqlite")
     expected = 78 if odd.hashed else 0
-    done = tool.run("migrate", store, "--to", target, "--models", pair.bundle,
-                    "--output", result, expect=expected)
+    command = ("migrate", store, "--to", target, "--models", pair.bundle, "--output", result)
+    if odd.asked:
+        done = tool.run(*command, expect=78)
+        out += has(done.stderr, [*odd.left_out, f"--allow-loss {odd.asked}"], "the question")
+        out += ["a result without consent"] if os.path.exists(result) else []
+        command += ("--allow-loss", odd.asked)
+    done = tool.run(*command, expect=expected)
     if odd.hashed:
         return out + has(done.stderr, [os.path.basename(target), odd.place.partition(".")[0]],
                          "the refusal")

@@ -14,6 +14,7 @@ class Odd:
     hashed: bool = False
     gone: tuple = ()      # entities whose hash is unknown besides
     left_out: tuple = ()  # words of the note that the result's model lacks it
+    asked: str = ""  # what must be named for it to go
     carried: tuple = ()   # texts that the result's model has all the same
 
 
@@ -185,7 +186,7 @@ def index_expression(root, model, r):
 
 def index_predicate(root, model, r):
     name = index(root, r, outer={"partialIndexPredicate": "this is ( none"})
-    return Odd(name, (), left_out=(name, "odd"))
+    return Odd(name, (), left_out=(name, "odd"), asked=f"{name}.odd")
 
 
 def configuration(root, model, r):
@@ -324,7 +325,8 @@ def fetch_index(a, e, name, predicate=None, kind=0):
 def partial_index(a, model, r):
     e, place = entity_of(a, r)
     fetch_index(a, e, next(iter(model.entities[place].own)), a.of("ODDPredicate")[0])
-    return Odd(place, (place, "predicate odd", "ODDPredicate"), carried=("ODDPredicate",))
+    return Odd(place, (place, "predicate odd", "ODDPredicate"), carried=("ODDPredicate",),
+               asked=f"{place}.odd")
 
 
 def index_kind(a, model, r):
