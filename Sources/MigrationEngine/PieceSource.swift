@@ -107,8 +107,7 @@ extension WorkOrderDocument {
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))
-      db.add(function: Self.maskFunction)
-      db.add(function: Self.meetFunction)
+      MaskFunctions.add(to: db)
       if logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
@@ -123,26 +122,6 @@ extension WorkOrderDocument {
         let component = FilePath.Component(name)
       else { throw ShardError(.externalNameDamaged) }
       return Data(try ExternalDataFolder.read(component, support: support, limit: 1 << 30))
-    }
-  }
-
-  /// The SQL function with which programs make the masks of changes.
-  private static var maskFunction: DatabaseFunction {
-    DatabaseFunction(MaskChange.function, argumentCount: 2, pure: true) { arguments in
-      guard case .blob(let mask) = arguments[0].storage else { return arguments[0] }
-      guard let text = String.fromDatabaseValue(arguments[1]), let change = MaskChange(text: text)
-      else { throw ShardError(.orderIncomplete, table: HistoryTables.changes) }
-      return Data(mask.withUnsafeBytes { change.applied(to: $0) })
-    }
-  }
-
-  /// The SQL function with which masks are counted that say more than is known.
-  private static var meetFunction: DatabaseFunction {
-    DatabaseFunction(MaskChange.meetFunction, argumentCount: 2, pure: true) { arguments in
-      guard case .blob(let mask) = arguments[0].storage,
-        case .blob(let other) = arguments[1].storage
-      else { return false }
-      return mask.withUnsafeBytes { MaskChange.meet($0, [UInt8](other)) }
     }
   }
 
@@ -175,6 +154,35 @@ extension StoreConnection {
       return try perform(body)
     } catch {
       throw caller?.failure ?? error
+    }
+  }
+}
+
+/// The SQL functions that programs of history call.
+package enum MaskFunctions {
+  /// Registers them with a connection.
+  package static func add(to db: Database) {
+    db.add(function: change)
+    db.add(function: meet)
+  }
+
+  /// The SQL function with which programs make the masks of changes.
+  private static var change: DatabaseFunction {
+    DatabaseFunction(MaskChange.function, argumentCount: 2, pure: true) { arguments in
+      guard case .blob(let mask) = arguments[0].storage else { return arguments[0] }
+      guard let text = String.fromDatabaseValue(arguments[1]), let change = MaskChange(text: text)
+      else { throw ShardError(.orderIncomplete, table: HistoryTables.changes) }
+      return Data(mask.withUnsafeBytes { change.applied(to: $0) })
+    }
+  }
+
+  /// The SQL function with which masks are counted that say more than is known.
+  private static var meet: DatabaseFunction {
+    DatabaseFunction(MaskChange.meetFunction, argumentCount: 2, pure: true) { arguments in
+      guard case .blob(let mask) = arguments[0].storage,
+        case .blob(let other) = arguments[1].storage
+      else { return false }
+      return mask.withUnsafeBytes { MaskChange.meet($0, [UInt8](other)) }
     }
   }
 }

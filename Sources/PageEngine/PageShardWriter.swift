@@ -126,7 +126,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       scratch: runs.folder)
   }
 
-  /// Takes the leaves of the source as they are.
+  /// Takes the leaves of the source as they are, but for entity numbers.
   private mutating func move(
     _ piece: Piece, table: MovedTable,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
@@ -134,7 +134,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let leaves = EntryCollector(file: runs, entrySize: MemoryLayout<LeafEntry>.stride)
     let spans = EntryCollector(file: runs, entrySize: MemoryLayout<KeySpan>.stride)
     let names = names(of: piece)
-    let (rows, sums) = try mover().moveTable(
+    let moved = try mover().moveTable(
       table, first: piece.keys.first, last: piece.keys.last, leaves: leaves, spans: spans,
       names: names, progress: progress)
     try leaves.flush()
@@ -142,10 +142,12 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     pieces.append(
       PagePiece(
         piece: piece.number, leaves: leaves.sections, spans: spans.sections, rowsBefore: 0,
-        indexes: sums.mapValues { IndexRuns(sum: $0) }, names: try names?.finish()))
-    return ShardManifest.PieceResult(
-      piece: piece.number, table: piece.destinationTable, rowsRead: rows, rowsWritten: rows,
-      digest: 0)
+        indexes: moved.sums.mapValues { IndexRuns(sum: $0) }, names: try names?.finish()))
+    var result = ShardManifest.PieceResult(
+      piece: piece.number, table: piece.destinationTable, rowsRead: moved.rows,
+      rowsWritten: moved.rows, digest: 0)
+    result.count = moved.count
+    return result
   }
 
   /// For the names of external files that values of the piece may be; nil without such columns.

@@ -35,7 +35,8 @@ struct GivenMigration {
   init(
     from old: ManagedObjectModel = GivenMigration.old,
     to new: ManagedObjectModel = GivenMigration.new,
-    rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete, isMirrored: Bool = false
+    rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete, isMirrored: Bool = false,
+    history: HistorySize? = nil
   ) throws {
     let pages = [old, new].map { model in
       model.entity(name: "Comic")?.attributes.first { $0.name == "pages" }?.type
@@ -43,8 +44,9 @@ struct GivenMigration {
     consent = pages == [.double, .integer64] ? .some(["Comic.pages"]) : .none
     folder = ScratchFolder.current.appending("data")
     try Files.createDirectory(folder)
-    _ = try StoreGenerator(model: old, rows: rows, seed: 3, isMirrored: isMirrored).generate(
-      to: store, journalMode: journalMode, modelCache: ModelArchive.encode(old).bytes)
+    _ = try StoreGenerator(
+      model: old, rows: rows, seed: 3, isMirrored: isMirrored, history: history
+    ).generate(to: store, journalMode: journalMode, modelCache: ModelArchive.encode(old).bytes)
     try Files.writeFileAtomically(ModelArchive.encode(new).bytes, to: target)
   }
 

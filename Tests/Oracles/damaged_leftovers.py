@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Mutants of what an interrupted run left: the next run proves what it takes over, or begins anew.
 
-usage: damaged_leftovers.py --godwit P [--seeds 1-40] [--engine E] [--only FILE] [--sentences]
+usage: damaged_leftovers.py --godwit P [--by P] [--seeds 1-40] [--engine E] [--only FILE]
+                           [--sentences]
 
 Plan, manifests, shards, claims, the result under assembly, the store between two stages with its
 external files and whatever else lies in the work folder is damaged, cut, emptied, removed or
 exchanged with a file of another run. The same command then ends with a result that has every row
 and every external value and is sound, or with a refusal that says which file is at fault. The tool
-must be a debug build, which can be killed at a fault point.
+must be a debug build, which can be killed at a fault point; a faster one may go on in its place.
 """
 import os
 import random
@@ -36,8 +37,8 @@ class Run:
 
     A store that was copied would be another one, so everything but the store is put back."""
 
-    def __init__(self, tool, ground, folder, engine, point):
-        self.tool, self.folder = tool, folder
+    def __init__(self, tools, ground, folder, engine, point):
+        (tool, self.tool), self.folder = tools, folder
         self.store = os.path.join(folder, "Old.sqlite")
         self.result = os.path.join(folder, "New.sqlite")
         os.makedirs(folder)
@@ -153,12 +154,14 @@ def judge(run, seed, only):
 def main():
     p = parser(__doc__, needs_corpus=False)
     p.add_argument("--seeds", default="1-40")
+    p.add_argument("--by", help="the build that goes on; default: the one that is killed")
     p.add_argument("--engine", default=f"sql,pages,{STAGES}",
                    help="the engines, with commas; stages: between two of them")
     p.add_argument("--only", default="", help="files with this in their names")
     p.add_argument("--sentences", action="store_true", help="list what is said, with how often")
     options = p.parse_args()
     tool = Tool(options.godwit)
+    tools = tool, Tool(options.by or options.godwit)
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
     ground = Ground(tool, os.path.join(base, "ground"))
     own = threading.local()
@@ -169,7 +172,7 @@ def main():
             own.runs = {}
         if (engine, point) not in own.runs:
             folder = os.path.join(tempfile.mkdtemp(prefix="run-", dir=base), "run")
-            own.runs[engine, point] = Run(tool, ground, folder, engine, point)
+            own.runs[engine, point] = Run(tools, ground, folder, engine, point)
         lines, end = judge(own.runs[engine, point], seed, options.only)
         return [f"{engine} {point} {line}" for line in lines], [(engine, *end)]
 

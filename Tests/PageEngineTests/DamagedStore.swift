@@ -191,7 +191,7 @@ struct DamagedStore {
           pointers: PointerMap(PageFile(result)))
         return try opened { file in
           let mover = LeafMover(file: PageFile(file), pageCount: pageCount, writer: writer)
-          let (rows, sums) = try mover.moveTable(
+          let rows = try mover.moveTable(
             MovedTable(
               root: table, rule: RowRule(columns: 7, entities: [1]),
               indexes: [SummedIndex(name: "ZI", columns: [3])]),
@@ -203,7 +203,7 @@ struct DamagedStore {
             IndexMove(name: "ZI", root: index, isInteger: true, descending: [descending]),
             file: list)
           _ = try writer.finish()
-          return (rows, moved.entries, sums["ZI"] == moved.sum)
+          return (rows.rows, moved.entries, rows.sums["ZI"] == moved.sum)
         }
       }
     }

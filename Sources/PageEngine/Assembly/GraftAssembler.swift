@@ -267,7 +267,7 @@ struct GraftAssembler {
               table: reference.table, column: reference.column, count: count))
         }
       }
-      if order.verifiesFully { try verify(placed, db: db) }
+      if order.verifiesFully { try verify(placed, order: order, db: db) }
       try order.furnish(db)
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
@@ -282,15 +282,24 @@ struct GraftAssembler {
   }
 
   /// Reads everything again and compares it with what the workers read.
-  private func verify(_ placed: borrowing PlacedPages, db: Database) throws {
+  private func verify(
+    _ placed: borrowing PlacedPages, order: AssemblyOrder, db: Database
+  ) throws {
+    MaskFunctions.add(to: db)
     try db.execute(
       sql: "ATTACH ? AS src",
       arguments: [StoreConnection.uri(path: FilePath(layout.source)) + "?immutable=1"])
     for (name, pieces) in placed.tables {
       let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
       var sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
-      if let table = layout.moves?.tables[name]?.sourceTable {
-        sum = try RowDigest(of: "SELECT * FROM src.\(SQL.identifier(name: table))", in: db).sum
+      if let table = layout.moves?.tables[name] {
+        var query = "SELECT * FROM src.\(SQL.identifier(name: table.sourceTable))"
+        if table.moved.patch != nil,
+          let program = order.plan.program.tables.first(where: { $0.destinationTable == name })
+        {
+          query = program.query(in: KeyRange(first: .min, last: .max), schema: "src")
+        }
+        sum = try RowDigest(of: query, in: db).sum
       }
       let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name: name))", in: db)
       guard found.rows == rows, found.sum == sum else {

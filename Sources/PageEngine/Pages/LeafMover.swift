@@ -1,3 +1,4 @@
+package import Planning
 import StoreFormat
 package import SystemPackage
 
@@ -8,6 +9,8 @@ package import SystemPackage
 //          `PageGeometry.localMinimum` (489) bytes of its payload.
 // 1 << 31  Bytes of a payload: SQLite's limit for a value is below it.
 // 65,536   Rows between two reports of progress.
+// 64       Leaves laid out anew, after one that had to be: each time that leaves are copied whole
+//          again, the last page of those before stays in part empty.
 // 3 to 8   Bytes of the header of an index record of integers: its length, a serial type for each
 //          column, and that of the row number. `TreeMoves` takes up to three columns.
 
@@ -15,8 +18,10 @@ package import SystemPackage
 ///
 /// A leaf is copied whole where it is dense: all of its cells go along, and lie from the page's end
 /// down in key order without a gap, as this engine would lay them out. Any other leaf is laid out
-/// anew: one with gaps, or one that the piece's range of keys cuts. Whatever could make the result
-/// differ from one written row by row ends in `unmovable`.
+/// anew: one with gaps, or one that the piece's range of keys cuts. Entity numbers and masks that
+/// change are patched in the copy; where one takes more or fewer bytes than before, its leaf and
+/// those after it are written row by row for a while. Whatever could make the result differ from
+/// one written row by row ends in `unmovable`.
 package final class LeafMover {
   private let file: PageFile
   private let pageCount: UInt32
@@ -24,8 +29,21 @@ package final class LeafMover {
   private let chains: PageWindow
   private let payloads: PayloadReader
   private let whole: RecordBuffer
+  private let spill: RecordBuffer
   private let aside: UnsafeMutableRawPointer
-  private let offsets = UnsafeMutableBufferPointer<(start: Int, size: Int)>.allocate(capacity: 2048)
+  /// The copy of a leaf whose rows are patched.
+  private let patched: UnsafeMutableRawPointer
+  private let found = UnsafeMutableBufferPointer<Cell>.allocate(capacity: 2048)
+
+  /// Where a cell of a leaf lies, and its parts, of which an index has none.
+  private struct Cell {
+    var start: Int
+    var size: Int
+    var key: Int64 = 0
+    var record = 0
+    var local = 0
+    var total = 0
+  }
 
   /// Takes a file with 4096 bytes a page that nobody changes, and a folder for what does not fit in
   /// memory.
@@ -38,27 +56,42 @@ package final class LeafMover {
     self.writer = writer
     chains = PageWindow(file: file, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     payloads = PayloadReader(chains: chains, pageCount: pageCount)
+    spill = RecordBuffer(byteCount: 1 << 14, spillingInto: folder)
     aside = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    // A number is read eight bytes at a time.
+    patched = .allocate(byteCount: PageGeometry.pageSize + 8, alignment: 16)
+    patched.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize + 8)
   }
 
   deinit {
     aside.deallocate()
-    offsets.deallocate()
+    patched.deallocate()
+    found.deallocate()
   }
 
   // MARK: Tables
 
-  /// Moves the rows of a key range; how many there are, and the sums of the entries that they ask
-  /// for in indexes.
+  /// What became of the rows of a key range.
+  package struct MovedRows {
+    /// How many there are.
+    package var rows: Int64 = 0
+    /// The sums of the entries that they ask for, by index.
+    package var sums: [String: UInt64] = [:]
+    /// The rows by entity; nil where none was patched.
+    package var count: RowCount?
+  }
+
+  /// Moves the rows of a key range.
   package func moveTable(
     _ table: MovedTable, first: Int64, last: Int64, leaves: EntryCollector,
     spans: EntryCollector, names: NameCollector?,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
-  ) throws -> (rows: Int64, sums: [String: UInt64]) {
+  ) throws -> MovedRows {
     let walk = LeafWalk(
       file: file, kind: .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     let sums = RowSums(table.indexes)
     var check = RowCheck(rule: table.rule, names: names, sums: sums)
+    let placer = LeafPlacer(self, patch: table.patch, leaves: leaves)
     var span: KeySpan?
     var rows: Int64 = 0
     var reported: Int64 = 0
@@ -85,7 +118,7 @@ package final class LeafMover {
           sums.add(key: found.key)
         }
         lastKey = found.key
-        offsets[cells] = (found.start, found.size)
+        self.found[cells] = found
         cells += 1
         if let current = span, current.last &+ 1 == found.key {
           span = KeySpan(first: current.first, last: found.key)
@@ -95,8 +128,7 @@ package final class LeafMover {
         }
       }
       if cells > 0, let lastKey {
-        let page = try place(leaf: leaf, cells: cells, of: walk.cells, kind: .table)
-        try leaves.add(LeafEntry(page: page, lastKey: lastKey))
+        try placer.place(leaf, number: walk.page, cells: cells, of: walk.cells, lastKey: lastKey)
         rows += Int64(cells)
         if rows - reported >= 65_536 {
           try progress(rows - reported, lastKey)
@@ -106,18 +138,15 @@ package final class LeafMover {
       if isEnd { break }
       if try !walk.next() { break }
     }
+    try placer.finish()
     if let span { try spans.add(span) }
     try progress(rows - reported, lastKey ?? 0)
-    return (rows, sums?.sums ?? [:])
+    return MovedRows(rows: rows, sums: sums?.sums ?? [:], count: placer.count)
   }
-
-  private typealias TableCell = (
-    key: Int64, start: Int, size: Int, record: Int, local: Int, total: Int
-  )
 
   /// Finds the values of a row some of which are not on its page.
   private func read(
-    _ leaf: UnsafeRawPointer, _ cell: TableCell, page: UInt32, into sums: RowSums
+    _ leaf: UnsafeRawPointer, _ cell: Cell, page: UInt32, into sums: RowSums
   ) throws(PageError) {
     let record = try whole.room(for: cell.total + 8)
     try payloads.read(
@@ -129,7 +158,7 @@ package final class LeafMover {
   @inline(__always)
   private func tableCell(
     cell: Int, of leaf: UnsafeRawPointer, walk: LeafWalk
-  ) throws(PageError) -> TableCell {
+  ) throws(PageError) -> Cell {
     let start = Bytes.get16(leaf + PageField.leafPointer(cell))
     guard start >= PageField.leafPointer(walk.cells),
       let payload = Bytes.varint(leaf, offset: start, limit: PageGeometry.pageSize),
@@ -142,7 +171,9 @@ package final class LeafMover {
     guard start + size <= PageGeometry.pageSize else {
       throw PageError(.damaged(page: walk.page))
     }
-    return (Int64(bitPattern: key.value), start, size, key.end, local, total)
+    return Cell(
+      start: start, size: size, key: Int64(bitPattern: key.value), record: key.end, local: local,
+      total: total)
   }
 
   // MARK: Indexes
@@ -164,7 +195,7 @@ package final class LeafMover {
           throw PageError(.damaged(page: walk.page))
         }
         let size = try entries.add(leaf, start: start, number: walk.page)
-        offsets[cell] = (start, size)
+        found[cell] = Cell(start: start, size: size)
       }
       guard walk.cells > 0 else { throw PageError(.unmovable) }
       let page = try place(leaf: leaf, cells: walk.cells, of: walk.cells, kind: .index)
@@ -189,7 +220,7 @@ package final class LeafMover {
 
   // MARK: Pages
 
-  /// Writes a leaf with the cells in `offsets`; its new number.
+  /// Writes a leaf with the cells in `found`; its new number.
   private func place(
     leaf: UnsafeRawPointer, cells: Int, of all: Int, kind: TreeBuilder.Kind
   ) throws(PageError) -> UInt32 {
@@ -198,7 +229,7 @@ package final class LeafMover {
     var isDense = cells == all
     var hasChains = false
     for index in 0..<cells {
-      let (start, size) = offsets[index]
+      let (start, size) = (found[index].start, found[index].size)
       content -= size
       if start != content { isDense = false }
       if size > 400 { hasChains = true }
@@ -211,7 +242,7 @@ package final class LeafMover {
     } else {
       var at = PageGeometry.pageSize
       for index in 0..<cells {
-        let (start, size) = offsets[index]
+        let (start, size) = (found[index].start, found[index].size)
         at -= size
         (memory + at).copyMemory(from: leaf + start, byteCount: size)
         Bytes.put16(at, at: memory + PageField.leafPointer(index))
@@ -289,6 +320,96 @@ package final class LeafMover {
     // A chain that goes on was longer, or leads back into itself.
     guard from == 0 else { throw PageError(.damaged(page: from)) }
     return true
+  }
+}
+
+extension LeafMover {
+  /// Writes the leaves of a key range, with their rows as they were or patched.
+  private final class LeafPlacer {
+    private static let leavesLaidOut = 64
+
+    private let mover: LeafMover
+    private let patcher: RowPatcher?
+    private let leaves: EntryCollector
+    /// Writes rows that change their length, and those after them.
+    private let rows: TableWriter
+    /// The leaves to come that are laid out row by row.
+    private var left = 0
+
+    init(_ mover: LeafMover, patch: RowPatch?, leaves: EntryCollector) {
+      self.mover = mover
+      self.leaves = leaves
+      patcher = patch.map { RowPatcher($0) }
+      rows = TableWriter(writer: mover.writer) { (leaf) throws(PageError) in try leaves.add(leaf) }
+    }
+
+    var count: RowCount? { patcher?.count }
+
+    /// Writes the cells of a leaf that `LeafMover` has found.
+    func place(
+      _ leaf: UnsafeRawPointer, number: UInt32, cells: Int, of all: Int, lastKey: Int64
+    ) throws(PageError) {
+      var source = leaf
+      if let patcher {
+        source = UnsafeRawPointer(mover.patched)
+        mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
+        if left == 0 {
+          patcher.mark()
+          if try !patch(cells, patcher: patcher) {
+            patcher.forget()
+            mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
+            left = Self.leavesLaidOut
+          }
+        }
+        if left > 0 { return try layOut(cells, number: number, patcher: patcher) }
+      }
+      let page = try mover.place(leaf: source, cells: cells, of: all, kind: .table)
+      try leaves.add(LeafEntry(page: page, lastKey: lastKey))
+    }
+
+    /// Patches rows where they lie; false if one of them takes another number of bytes.
+    private func patch(_ cells: Int, patcher: RowPatcher) throws(PageError) -> Bool {
+      for index in 0..<cells {
+        let cell = mover.found[index]
+        switch patcher.apply(mover.patched + cell.record, local: cell.local) {
+        case .inPlace: continue
+        case .resized: return false
+        case .unknown: throw PageError(.unmovable)
+        }
+      }
+      return true
+    }
+
+    /// Writes rows one by one.
+    private func layOut(
+      _ cells: Int, number: UInt32, patcher: RowPatcher
+    ) throws(PageError) {
+      var isResized = false
+      for index in 0..<cells {
+        let cell = mover.found[index]
+        let outcome = patcher.apply(mover.patched + cell.record, local: cell.local)
+        if case .unknown = outcome { throw PageError(.unmovable) }
+        var record = UnsafeRawBufferPointer(
+          start: mover.patched + cell.record, count: cell.total)
+        if cell.local < cell.total {
+          let whole = try mover.whole.room(for: cell.total + 8)
+          try mover.payloads.read(
+            mover.patched + cell.record, local: cell.local, of: cell.total, page: number,
+            into: whole)
+          record = UnsafeRawBufferPointer(rebasing: whole[..<cell.total])
+        }
+        if case .resized = outcome, let base = record.baseAddress {
+          isResized = true
+          record = try patcher.layOut(base, total: cell.total, into: mover.spill)
+        }
+        try rows.add(key: cell.key, payload: record)
+      }
+      left = isResized ? Self.leavesLaidOut : left - 1
+      // Nobody else may take pages while the last one is open.
+      if left == 0 { try rows.finish() }
+    }
+
+    func finish() throws(PageError) { try rows.finish() }
   }
 }
 

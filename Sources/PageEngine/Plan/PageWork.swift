@@ -53,12 +53,17 @@ package struct MovedTable: Hashable, Codable, Sendable {
   package var rule: RowRule
   /// The indexes that move with it, and have to have the entries that its rows ask for.
   package var indexes: [SummedIndex]
+  /// What changes in its rows; nil where nothing does.
+  package var patch: RowPatch?
 
   /// Takes the root page that the source's schema lists.
-  package init(root: UInt32, rule: RowRule, indexes: [SummedIndex] = []) {
+  package init(
+    root: UInt32, rule: RowRule, indexes: [SummedIndex] = [], patch: RowPatch? = nil
+  ) {
     self.root = root
     self.rule = rule
     self.indexes = indexes
+    self.patch = patch
   }
 }
 

@@ -49,7 +49,11 @@ struct TreeMoves: Hashable, Codable, Sendable {
     let kept = survey.rows(of: table)
     let all = survey.rows(ofTable: table.sourceTable)
     guard kept > 0, kept == all, survey.mayKeepAll(table) else { return }
-    let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.unchangedSource)
+    let moved = table.columns.map { MovedColumn($0, of: table) }
+    let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + moved.map { $0?.source }
+    let unchanged =
+      ["Z_PK", nil, "Z_OPT"]
+      + moved.map { column in column.flatMap { $0.change == .none ? $0.source : nil } }
     var moves: [String: IndexMove] = [:]
     var summed: [SummedIndex] = []
     let indexes = schema.allIndexes.filter { $0.table == table.destinationTable }
@@ -57,9 +61,8 @@ struct TreeMoves: Hashable, Codable, Sendable {
       let columns = index.parts.map { part in
         entityTable.columns.firstIndex { $0.name == part.column }
       }
-      let names = columns.map { $0.flatMap { sources[$0] } }
-      guard index.condition == nil, !names.contains(nil), !names.contains("Z_ENT"),
-        !names.contains("Z_PK"),
+      let names = columns.map { $0.flatMap { unchanged[$0] } }
+      guard index.condition == nil, !names.contains(nil), !names.contains("Z_PK"),
         let source = found.index(
           names: names.compactMap(\.self), descending: index.parts.map { !$0.isAscending })
       else { continue }
@@ -71,20 +74,21 @@ struct TreeMoves: Hashable, Codable, Sendable {
         descending: index.parts.map { !$0.isAscending }, isUnique: index.isUnique)
       summed.append(SummedIndex(name: index.name, columns: columns.compactMap(\.self)))
     }
-    let isUnchanged =
-      table.entities.allSatisfy { $0.source == $0.destination }
-      && found.columns.map(\.name) == sources
+    let isMovable =
+      found.columns.map(\.name) == sources
       && zip(found.columns, entityTable.columns).allSatisfy { $0.affinity == $1.type }
       && moves.count == indexes.count
-    if isUnchanged {
+    if isMovable {
+      let entityColumn = sources.firstIndex(of: table.entityColumn) ?? 1
       tables[table.destinationTable] = Table(
         sourceTable: table.sourceTable,
         moved: MovedTable(
           root: found.root,
           rule: RowRule(
             columns: sources.count, entities: table.entities.map(\.source),
-            entityColumn: sources.firstIndex(of: table.entityColumn) ?? 1),
-          indexes: summed))
+            entityColumn: entityColumn),
+          indexes: summed,
+          patch: RowPatch(table, changes: moved.map { $0?.change }, entityColumn: entityColumn)))
     } else {
       // Rows that are made anew are summed up, which only pays for single integers.
       let single = Set(indexes.filter { $0.parts.count == 1 && !$0.isUnique }.map(\.name))
@@ -138,19 +142,92 @@ extension StoreSurvey {
   }
 }
 
-extension ColumnProgram {
-  /// The column of the source whose values this one takes as they are, for all entities.
-  fileprivate var unchangedSource: String? {
-    var source: String?
-    for operation in operations {
+/// A column whose values come from one column of the source.
+private struct MovedColumn {
+  enum Change: Hashable {
+    case none
+    /// Entity numbers of other objects.
+    case numbers([TableProgram.Renumbering])
+    /// That of the row's own entity, which decides what else changes.
+    case entity
+    /// Masks, by the places of the entities.
+    case masks([MaskChange?])
+  }
+
+  let source: String
+  let change: Change
+
+  /// nil for a column of any other kind.
+  init?(_ column: ColumnProgram, of table: TableProgram) {
+    if table.isOfChanges, column.name == table.entityColumn {
+      // The program names each number, or leaves it as it is.
+      let isRenumbered = zip(table.entities, column.operations).allSatisfy { entity, operation in
+        switch operation {
+        case .constant(.integer(entity.destination)): true
+        case .copy(table.entityColumn, .null): entity.source == entity.destination
+        default: false
+        }
+      }
+      guard isRenumbered, column.operations.count == table.entities.count else { return nil }
+      (source, change) = (table.entityColumn, .entity)
+      return
+    }
+    var sources: Set<String> = []
+    var maps: Set<[TableProgram.Renumbering]?> = []
+    var masks: [MaskChange?] = []
+    for operation in column.operations {
       switch operation {
-      case .copy(let column, .null), .reference(let column, nil):
-        guard source == nil || source == column else { return nil }
-        source = column
+      case .copy(let name, .null), .reference(let name, nil):
+        sources.insert(name)
+        maps.insert(nil)
+        masks.append(nil)
+      case .renumber(let name, let map):
+        sources.insert(name)
+        maps.insert(map)
+        masks.append(nil)
+      case .remask(let name, let mask):
+        sources.insert(name)
+        maps.insert(nil)
+        masks.append(mask)
       default: return nil
       }
     }
-    return source
+    guard let name = sources.first, sources.count == 1, let map = maps.first, maps.count == 1
+    else { return nil }
+    source = name
+    if let map {
+      change = .numbers(map)
+    } else {
+      change = masks.allSatisfy { $0 == nil } ? .none : .masks(masks)
+    }
+  }
+}
+
+extension RowPatch {
+  /// What a program changes in rows that are otherwise the same; nil if it is nothing.
+  fileprivate init?(_ table: TableProgram, changes: [MovedColumn.Change?], entityColumn: Int) {
+    var patch = RowPatch(
+      entityColumn: entityColumn,
+      entities: table.entities.map { Entity(source: $0.source, destination: $0.destination) })
+    for (place, change) in changes.enumerated() {
+      switch change {
+      case .numbers(let map):
+        if map.contains(where: { $0.source != $0.destination }) {
+          patch.numbers.append(Numbers(column: place + 3, map: map))
+        }
+      case .masks(let masks):
+        patch.maskColumn = place + 3
+        for (index, mask) in masks.enumerated() where index < patch.entities.count {
+          patch.entities[index].mask = mask
+        }
+      case nil, .some(.none), .entity: continue
+      }
+    }
+    let isNeeded =
+      !patch.numbers.isEmpty
+      || patch.entities.contains { $0.source != $0.destination || $0.mask != nil }
+    guard isNeeded else { return nil }
+    self = patch
   }
 }
 

@@ -1,0 +1,297 @@
+import Planning
+package import RowPrograms
+
+/// What changes in the rows of a table whose leaves move: entity numbers, and masks of history.
+package struct RowPatch: Hashable, Codable, Sendable {
+  /// What becomes of the rows of one entity.
+  package struct Entity: Hashable, Codable, Sendable {
+    /// The number in the source.
+    package var source: Int64
+    /// The number in the destination.
+    package var destination: Int64
+    /// Where the bits of the mask go; nil where it stays as it is.
+    package var mask: MaskChange?
+
+    /// Takes the numbers of an entity before and after.
+    package init(source: Int64, destination: Int64, mask: MaskChange? = nil) {
+      self.source = source
+      self.destination = destination
+      self.mask = mask
+    }
+  }
+
+  /// A column with the entity numbers of objects that rows refer to.
+  package struct Numbers: Hashable, Codable, Sendable {
+    /// The column, of the record's.
+    package var column: Int
+    /// What becomes of the numbers.
+    package var map: [TableProgram.Renumbering]
+
+    /// Takes a column and all numbers that it may have.
+    package init(column: Int, map: [TableProgram.Renumbering]) {
+      self.column = column
+      self.map = map
+    }
+  }
+
+  /// The column with the number of the row's entity.
+  package var entityColumn: Int
+  /// The entities that rows may have.
+  package var entities: [Entity]
+  /// Other columns with entity numbers.
+  package var numbers: [Numbers]
+  /// The column with a mask of properties.
+  package var maskColumn: Int?
+
+  /// Takes the columns by their places in a record.
+  package init(
+    entityColumn: Int, entities: [Entity], numbers: [Numbers] = [], maskColumn: Int? = nil
+  ) {
+    self.entityColumn = entityColumn
+    self.entities = entities
+    self.numbers = numbers
+    self.maskColumn = maskColumn
+  }
+
+  /// The columns whose values may change, rising.
+  package var columns: [Int] {
+    Set([entityColumn] + numbers.map(\.column) + [maskColumn].compactMap(\.self)).sorted()
+  }
+}
+
+/// Patches records where they lie, as long as no value changes its length.
+final class RowPatcher {
+  /// What became of a record.
+  enum Outcome {
+    /// It is as it has to be, in the place where it was.
+    case inPlace
+    /// Some of its values have other lengths: `append` lays it out anew.
+    case resized
+    /// It has to be made row by row.
+    case unknown
+  }
+
+  private struct Place {
+    var type: UInt64 = 0
+    /// Where the record has the type, and the value.
+    var at = 0
+    var body = 0
+  }
+
+  private let columns: [Int]
+  /// The numbers of each entity before and after.
+  private let entities: UnsafeMutableBufferPointer<(source: Int64, destination: Int64)>
+  private let masks: UnsafeMutableBufferPointer<MaskBuffer?>
+  private let numbers: [(place: Int, map: [TableProgram.Renumbering])]
+  private let entityPlace: Int
+  private let maskPlace: Int
+  private let places: UnsafeMutableBufferPointer<Place>
+  /// For each column of `columns`, the value that does not fit where it was.
+  private let resized: UnsafeMutableBufferPointer<Field?>
+  private var isResized = false
+  private let scratch: UnsafeMutableRawPointer
+  private var lastEntity = 0
+  /// For each entity, its rows and those whose masks say more than is known; then the same again,
+  /// as `mark` found them.
+  private let counts: UnsafeMutableBufferPointer<Int64>
+
+  init(_ patch: RowPatch) {
+    let columns = patch.columns
+    self.columns = columns
+    entities = .allocate(capacity: max(1, patch.entities.count))
+    masks = .allocate(capacity: max(1, patch.entities.count))
+    entities.initialize(repeating: (.min, .min))
+    masks.initialize(repeating: nil)
+    for (index, entity) in patch.entities.enumerated() {
+      entities[index] = (entity.source, entity.destination)
+      masks[index] = entity.mask.map { MaskBuffer($0) }
+    }
+    entityPlace = columns.firstIndex(of: patch.entityColumn) ?? 0
+    numbers = patch.numbers.map { (columns.firstIndex(of: $0.column) ?? 0, $0.map) }
+    maskPlace = patch.maskColumn.flatMap { columns.firstIndex(of: $0) } ?? 0
+    places = .allocate(capacity: columns.count)
+    places.initialize(repeating: Place())
+    resized = .allocate(capacity: columns.count)
+    resized.initialize(repeating: nil)
+    scratch = .allocate(byteCount: 8 * columns.count, alignment: 8)
+    counts = .allocate(capacity: 4 * entities.count)
+    counts.initialize(repeating: 0)
+  }
+
+  deinit {
+    entities.deallocate()
+    masks.deinitialize()
+    masks.deallocate()
+    places.deallocate()
+    resized.deallocate()
+    scratch.deallocate()
+    counts.deallocate()
+  }
+
+  // MARK: Accounts
+
+  /// Remembers how many rows were patched.
+  func mark() {
+    let half = counts.count / 2
+    for index in 0..<half { counts[half + index] = counts[index] }
+  }
+
+  /// Forgets the rows since `mark`.
+  func forget() {
+    let half = counts.count / 2
+    for index in 0..<half { counts[index] = counts[half + index] }
+  }
+
+  /// The rows that were patched.
+  var count: RowCount {
+    let rows = entities.indices.map {
+      EntityRows(number: entities[$0].destination, rows: counts[2 * $0])
+    }
+    let wide = entities.indices.map {
+      EntityRows(number: entities[$0].destination, rows: counts[2 * $0 + 1])
+    }
+    return RowCount(
+      seen: rows.reduce(0) { $0 + $1.rows }, made: rows, strays: 0,
+      wideMasks: masks.contains { $0 != nil } ? wide : nil)
+  }
+
+  // MARK: Records
+
+  /// Patches a record that `RowCheck` allowed, of which `local` bytes lie on its page.
+  @inline(__always)
+  func apply(_ record: UnsafeMutableRawPointer, local: Int) -> Outcome {
+    if isResized {
+      resized.update(repeating: nil)
+      isResized = false
+    }
+    guard find(record), let number = integer(entityPlace, of: record, local: local),
+      let entity = entity(number: number)
+    else { return .unknown }
+    let becomes = entities[entity].destination
+    if becomes != number { put(becomes, place: entityPlace, record: record) }
+    for (place, map) in numbers where places[place].type != 0 {
+      guard let number = integer(place, of: record, local: local),
+        let found = map.first(where: { $0.source == number })
+      else { return .unknown }
+      if found.destination != number { put(found.destination, place: place, record: record) }
+    }
+    counts[2 * entity] &+= 1
+    let type = places[maskPlace].type
+    if type >= 12, type & 1 == 0, let mask = masks[entity] {
+      guard places[maskPlace].body + Field.size(type: type) <= local else { return .unknown }
+      put(mask, entity: entity, record: record)
+    }
+    return isResized ? .resized : .inPlace
+  }
+
+  /// Finds the columns of a record whose header is known to be sound.
+  @inline(__always)
+  private func find(_ record: UnsafeMutableRawPointer) -> Bool {
+    let header = Int(record.load(as: UInt8.self))
+    var at = 1
+    var body = header
+    var column = 0
+    var next = 0
+    while at < header {
+      var place = Place(
+        type: UInt64(record.load(fromByteOffset: at, as: UInt8.self)), at: at, body: body)
+      if place.type < 128 {
+        at += 1
+      } else {
+        guard let long = Bytes.varint(UnsafeRawPointer(record), offset: at, limit: header) else {
+          return false
+        }
+        (place.type, at) = (long.value, long.end)
+      }
+      if column == columns[next] {
+        places[next] = place
+        next += 1
+        if next == columns.count { return true }
+      }
+      body += Field.size(type: place.type)
+      column += 1
+    }
+    return false
+  }
+
+  private func integer(_ place: Int, of record: UnsafeMutableRawPointer, local: Int) -> Int64? {
+    let found = places[place]
+    let field = Field(type: found.type, body: UnsafeRawPointer(record) + found.body)
+    guard field.isInteger, found.body + field.size <= local else { return nil }
+    return field.integer
+  }
+
+  private func entity(number: Int64) -> Int? {
+    if entities[lastEntity].source == number { return lastEntity }
+    guard let found = entities.firstIndex(where: { $0.source == number }) else { return nil }
+    lastEntity = found
+    return found
+  }
+
+  /// Puts a number where one was, if it takes as many bytes.
+  private func put(_ number: Int64, place: Int, record: UnsafeMutableRawPointer) {
+    put(Field(value: number, scratch: scratch + 8 * place), place: place, record: record)
+  }
+
+  private func put(_ mask: MaskBuffer, entity: Int, record: UnsafeMutableRawPointer) {
+    let found = places[maskPlace]
+    let field = Field(type: found.type, body: UnsafeRawPointer(record) + found.body)
+    if mask.widens(field) { counts[2 * entity + 1] &+= 1 }
+    put(mask.applied(to: field), place: maskPlace, record: record)
+  }
+
+  private func put(_ field: Field, place: Int, record: UnsafeMutableRawPointer) {
+    let found = places[place]
+    guard field.size == Field.size(type: found.type),
+      Bytes.varintSize(field.type) == Bytes.varintSize(found.type)
+    else {
+      resized[place] = field
+      isResized = true
+      return
+    }
+    _ = Bytes.putVarint(field.type, at: record + found.at)
+    if let body = field.body {
+      (record + found.body).copyMemory(from: body, byteCount: field.size)
+    }
+  }
+
+  // MARK: Records of another size
+
+  /// Lays out a whole record with the values that did not fit; its size.
+  func layOut(
+    _ record: UnsafeRawPointer, total: Int, into buffer: RecordBuffer
+  ) throws(PageError) -> UnsafeRawBufferPointer {
+    let header = Int(record.load(as: UInt8.self))
+    var (headerSize, size) = (header, total)
+    for index in 0..<columns.count {
+      guard let field = resized[index] else { continue }
+      let before = places[index].type
+      headerSize += Bytes.varintSize(field.type) - Bytes.varintSize(before)
+      size += field.size - Field.size(type: before)
+    }
+    // Headers of 128 bytes and more, which count their own length in two, are not moved.
+    guard headerSize < 128 else { throw PageError(.unmovable) }
+    size += headerSize - header
+    let room = try buffer.room(for: size)
+    guard let base = room.baseAddress else { throw PageError(.unmovable) }
+    base.storeBytes(of: UInt8(headerSize), as: UInt8.self)
+    var (at, body) = (1, headerSize)
+    var (fromType, fromBody) = (1, header)
+    for index in 0..<columns.count {
+      guard let field = resized[index] else { continue }
+      let place = places[index]
+      (base + at).copyMemory(from: record + fromType, byteCount: place.at - fromType)
+      at += place.at - fromType
+      at += Bytes.putVarint(field.type, at: base + at)
+      fromType = place.at + Bytes.varintSize(place.type)
+      (base + body).copyMemory(from: record + fromBody, byteCount: place.body - fromBody)
+      body += place.body - fromBody
+      if let own = field.body { (base + body).copyMemory(from: own, byteCount: field.size) }
+      body += field.size
+      fromBody = place.body + Field.size(type: place.type)
+    }
+    (base + at).copyMemory(from: record + fromType, byteCount: header - fromType)
+    (base + body).copyMemory(from: record + fromBody, byteCount: total - fromBody)
+    return UnsafeRawBufferPointer(rebasing: room[..<size])
+  }
+}
