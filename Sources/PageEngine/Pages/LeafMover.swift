@@ -90,8 +90,9 @@ package final class LeafMover {
     let walk = LeafWalk(
       file: file, kind: .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     let sums = RowSums(table.indexes)
-    var check = RowCheck(rule: table.rule, names: names, sums: sums)
-    let placer = LeafPlacer(self, patch: table.patch, leaves: leaves)
+    let patcher = table.patch.map { RowPatcher($0) }
+    var check = RowCheck(rule: table.rule, names: names, sums: sums, patcher: patcher)
+    let placer = LeafPlacer(self, patcher: patcher, leaves: leaves)
     var span: KeySpan?
     var rows: Int64 = 0
     var reported: Int64 = 0
@@ -100,6 +101,7 @@ package final class LeafMover {
     while let leaf = walk.leaf {
       var cells = 0
       var isEnd = false
+      if let patcher { placer.begin(leaf, number: walk.page, patcher: patcher) }
       for cell in 0..<walk.cells {
         let found = try tableCell(cell: cell, of: leaf, walk: walk)
         if found.key < first { continue }
@@ -119,6 +121,7 @@ package final class LeafMover {
         }
         lastKey = found.key
         self.found[cells] = found
+        if let patcher { try placer.patch(cells, patcher: patcher) }
         cells += 1
         if let current = span, current.last &+ 1 == found.key {
           span = KeySpan(first: current.first, last: found.key)
@@ -128,7 +131,7 @@ package final class LeafMover {
         }
       }
       if cells > 0, let lastKey {
-        try placer.place(leaf, number: walk.page, cells: cells, of: walk.cells, lastKey: lastKey)
+        try placer.place(leaf, cells: cells, of: walk.cells, lastKey: lastKey)
         rows += Int64(cells)
         if rows - reported >= 65_536 {
           try progress(rows - reported, lastKey)
@@ -141,7 +144,7 @@ package final class LeafMover {
     try placer.finish()
     if let span { try spans.add(span) }
     try progress(rows - reported, lastKey ?? 0)
-    return MovedRows(rows: rows, sums: sums?.sums ?? [:], count: placer.count)
+    return MovedRows(rows: rows, sums: sums?.sums ?? [:], count: patcher?.rows)
   }
 
   /// Finds the values of a row some of which are not on its page.
@@ -326,87 +329,91 @@ package final class LeafMover {
 extension LeafMover {
   /// Writes the leaves of a key range, with their rows as they were or patched.
   private final class LeafPlacer {
-    private static let leavesLaidOut = 64
+    static let leavesLaidOut = 64
 
     private let mover: LeafMover
-    private let patcher: RowPatcher?
+    private let isPatched: Bool
     private let leaves: EntryCollector
     /// Writes rows that change their length, and those after them.
     private let rows: TableWriter
     /// The leaves to come that are laid out row by row.
     private var left = 0
+    private var leaf: UnsafeRawPointer?
+    private var number: UInt32 = 0
+    private var isResized = false
 
-    init(_ mover: LeafMover, patch: RowPatch?, leaves: EntryCollector) {
+    init(_ mover: LeafMover, patcher: RowPatcher?, leaves: EntryCollector) {
       self.mover = mover
       self.leaves = leaves
-      patcher = patch.map { RowPatcher($0) }
+      isPatched = patcher != nil
       rows = TableWriter(writer: mover.writer) { (leaf) throws(PageError) in try leaves.add(leaf) }
     }
 
-    var count: RowCount? { patcher?.count }
+    /// Begins with another leaf, whose rows are patched one after the other.
+    func begin(_ leaf: UnsafeRawPointer, number: UInt32, patcher: RowPatcher) {
+      (self.leaf, self.number, isResized) = (leaf, number, false)
+      mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
+      patcher.mark()
+    }
 
-    /// Writes the cells of a leaf that `LeafMover` has found.
-    func place(
-      _ leaf: UnsafeRawPointer, number: UInt32, cells: Int, of all: Int, lastKey: Int64
-    ) throws(PageError) {
-      var source = leaf
-      if let patcher {
-        source = UnsafeRawPointer(mover.patched)
-        mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
-        if left == 0 {
-          patcher.mark()
-          if try !patch(cells, patcher: patcher) {
-            patcher.forget()
-            mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
-            left = Self.leavesLaidOut
-          }
-        }
-        if left > 0 { return try layOut(cells, number: number, patcher: patcher) }
+    /// Patches the row of a cell that `LeafMover` has found, and whose columns were noted.
+    @inline(__always)
+    func patch(_ index: Int, patcher: RowPatcher) throws(PageError) {
+      let cell = mover.found[index]
+      let outcome = patcher.apply(mover.patched + cell.record, local: cell.local)
+      switch outcome {
+      case .unknown: throw PageError(.unmovable)
+      case .inPlace where left == 0: return
+      case .resized where left == 0: try layOutAnew(upTo: index, patcher: patcher)
+      default: try layOut(cell, outcome: outcome, patcher: patcher)
       }
+    }
+
+    /// Takes rows again that were patched in place, as the one at `last` takes more room.
+    private func layOutAnew(upTo last: Int, patcher: RowPatcher) throws(PageError) {
+      guard let leaf else { return }
+      patcher.forget()
+      mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
+      left = LeafPlacer.leavesLaidOut
+      for index in 0...last {
+        let cell = mover.found[index]
+        patcher.find(leaf + cell.record)
+        try patch(index, patcher: patcher)
+      }
+    }
+
+    /// Writes a patched row by itself.
+    private func layOut(
+      _ cell: Cell, outcome: RowPatcher.Outcome, patcher: RowPatcher
+    ) throws(PageError) {
+      var record = UnsafeRawBufferPointer(start: mover.patched + cell.record, count: cell.total)
+      if cell.local < cell.total {
+        let whole = try mover.whole.room(for: cell.total + 8)
+        try mover.payloads.read(
+          mover.patched + cell.record, local: cell.local, of: cell.total, page: number,
+          into: whole)
+        record = UnsafeRawBufferPointer(rebasing: whole[..<cell.total])
+      }
+      if case .resized = outcome, let base = record.baseAddress {
+        isResized = true
+        record = try patcher.layOut(base, total: cell.total, into: mover.spill)
+      }
+      try rows.add(key: cell.key, payload: record)
+    }
+
+    /// Writes a leaf whose rows were not written one by one.
+    func place(
+      _ leaf: UnsafeRawPointer, cells: Int, of all: Int, lastKey: Int64
+    ) throws(PageError) {
+      if left > 0 {
+        left = isResized ? LeafPlacer.leavesLaidOut : left - 1
+        // Nobody else may take pages while the last one is open.
+        if left == 0 { try rows.finish() }
+        return
+      }
+      let source = isPatched ? UnsafeRawPointer(mover.patched) : leaf
       let page = try mover.place(leaf: source, cells: cells, of: all, kind: .table)
       try leaves.add(LeafEntry(page: page, lastKey: lastKey))
-    }
-
-    /// Patches rows where they lie; false if one of them takes another number of bytes.
-    private func patch(_ cells: Int, patcher: RowPatcher) throws(PageError) -> Bool {
-      for index in 0..<cells {
-        let cell = mover.found[index]
-        switch patcher.apply(mover.patched + cell.record, local: cell.local) {
-        case .inPlace: continue
-        case .resized: return false
-        case .unknown: throw PageError(.unmovable)
-        }
-      }
-      return true
-    }
-
-    /// Writes rows one by one.
-    private func layOut(
-      _ cells: Int, number: UInt32, patcher: RowPatcher
-    ) throws(PageError) {
-      var isResized = false
-      for index in 0..<cells {
-        let cell = mover.found[index]
-        let outcome = patcher.apply(mover.patched + cell.record, local: cell.local)
-        if case .unknown = outcome { throw PageError(.unmovable) }
-        var record = UnsafeRawBufferPointer(
-          start: mover.patched + cell.record, count: cell.total)
-        if cell.local < cell.total {
-          let whole = try mover.whole.room(for: cell.total + 8)
-          try mover.payloads.read(
-            mover.patched + cell.record, local: cell.local, of: cell.total, page: number,
-            into: whole)
-          record = UnsafeRawBufferPointer(rebasing: whole[..<cell.total])
-        }
-        if case .resized = outcome, let base = record.baseAddress {
-          isResized = true
-          record = try patcher.layOut(base, total: cell.total, into: mover.spill)
-        }
-        try rows.add(key: cell.key, payload: record)
-      }
-      left = isResized ? Self.leavesLaidOut : left - 1
-      // Nobody else may take pages while the last one is open.
-      if left == 0 { try rows.finish() }
     }
 
     func finish() throws(PageError) { try rows.finish() }

@@ -23,16 +23,21 @@ struct RowCheck {
   private let entityColumn: Int
   private let names: NameCollector?
   private let sums: RowSums?
+  private let patcher: RowPatcher?
   /// Whether values that are summed up go on beyond the page, so that they have to be read there.
   private(set) var isCut = false
   private var lastType: UInt64 = 0
   private var lastEntity: Int64 = 0
 
-  /// Adds the names of external files in the rows it looks at to `names`, and puts the values that
-  /// are summed up where `sums` has them.
-  init(rule: RowRule, names: NameCollector?, sums: RowSums? = nil) {
+  /// Adds the names of external files in the rows it looks at to `names`, puts the values that are
+  /// summed up where `sums` has them, and tells `patcher`, which looks at entities itself, where
+  /// those are that it patches.
+  init(
+    rule: RowRule, names: NameCollector?, sums: RowSums? = nil, patcher: RowPatcher? = nil
+  ) {
     self.names = names
     self.sums = sums
+    self.patcher = patcher
     columns = rule.columns
     entities = rule.entities
     entityColumn = rule.entityColumn
@@ -50,8 +55,10 @@ struct RowCheck {
     var body = header
     var next = 0
     var wanted = sums?.columns.first ?? -1
+    var patched = patcher?.begin() ?? -1
     isCut = false
     while at < header {
+      let start = at
       var type = UInt64(record.load(fromByteOffset: at, as: UInt8.self))
       if type < 128 {
         at += 1
@@ -69,6 +76,9 @@ struct RowCheck {
         next += 1
         wanted = next < sums.columns.count ? sums.columns[next] : -1
       }
+      if count - 1 == patched, let patcher {
+        patched = patcher.note(type: type, at: start, body: body)
+      }
       if let names, ExternalName.isPossible(type), names.columns.contains(count - 1) {
         if body + size <= local {
           try names.add(Field(type: type, body: record + body))
@@ -85,6 +95,7 @@ struct RowCheck {
       return first != 0 && first < 10 && first != 7 && second != 0 && second < 10 && second != 7
     }
     guard first == 0 else { return false }
+    if patcher != nil { return true }
     let field: Field
     if entityColumn == 1 {
       guard header + Field.size(type: second) <= local else { return false }

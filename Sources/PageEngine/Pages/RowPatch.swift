@@ -78,15 +78,19 @@ final class RowPatcher {
     var body = 0
   }
 
-  private let columns: [Int]
+  private let count: Int
+  /// The columns whose values may change, rising; then -1.
+  private let columns: UnsafeMutablePointer<Int>
+  private let places: UnsafeMutablePointer<Place>
+  private var next = 0
   /// The numbers of each entity before and after.
   private let entities: UnsafeMutableBufferPointer<(source: Int64, destination: Int64)>
-  private let masks: UnsafeMutableBufferPointer<MaskBuffer?>
+  private let masks: UnsafeMutableBufferPointer<Unmanaged<MaskBuffer>?>
   private let numbers: [(place: Int, map: [TableProgram.Renumbering])]
+  private let hasNumbers: Bool
   private let entityPlace: Int
   private let maskPlace: Int
-  private let places: UnsafeMutableBufferPointer<Place>
-  /// For each column of `columns`, the value that does not fit where it was.
+  /// For each of the columns, the value that does not fit where it was.
   private let resized: UnsafeMutableBufferPointer<Field?>
   private var isResized = false
   private let scratch: UnsafeMutableRawPointer
@@ -97,35 +101,71 @@ final class RowPatcher {
 
   init(_ patch: RowPatch) {
     let columns = patch.columns
-    self.columns = columns
+    count = columns.count
+    self.columns = .allocate(capacity: count + 1)
+    places = .allocate(capacity: count)
+    places.initialize(repeating: Place(), count: count)
+    for (index, column) in (columns + [-1]).enumerated() { self.columns[index] = column }
     entities = .allocate(capacity: max(1, patch.entities.count))
     masks = .allocate(capacity: max(1, patch.entities.count))
     entities.initialize(repeating: (.min, .min))
     masks.initialize(repeating: nil)
     for (index, entity) in patch.entities.enumerated() {
       entities[index] = (entity.source, entity.destination)
-      masks[index] = entity.mask.map { MaskBuffer($0) }
+      masks[index] = entity.mask.map { Unmanaged.passRetained(MaskBuffer($0)) }
     }
     entityPlace = columns.firstIndex(of: patch.entityColumn) ?? 0
     numbers = patch.numbers.map { (columns.firstIndex(of: $0.column) ?? 0, $0.map) }
+    hasNumbers = !numbers.isEmpty
     maskPlace = patch.maskColumn.flatMap { columns.firstIndex(of: $0) } ?? 0
-    places = .allocate(capacity: columns.count)
-    places.initialize(repeating: Place())
-    resized = .allocate(capacity: columns.count)
+    resized = .allocate(capacity: count)
     resized.initialize(repeating: nil)
-    scratch = .allocate(byteCount: 8 * columns.count, alignment: 8)
+    scratch = .allocate(byteCount: 8 * count, alignment: 8)
     counts = .allocate(capacity: 4 * entities.count)
     counts.initialize(repeating: 0)
   }
 
   deinit {
-    entities.deallocate()
-    masks.deinitialize()
-    masks.deallocate()
+    columns.deallocate()
     places.deallocate()
+    entities.deallocate()
+    for mask in masks { mask?.release() }
+    masks.deallocate()
     resized.deallocate()
     scratch.deallocate()
     counts.deallocate()
+  }
+
+  // MARK: Places
+
+  /// Begins with another record; the first column to note.
+  @inline(__always)
+  func begin() -> Int {
+    next = 0
+    return columns[0]
+  }
+
+  /// Notes where a column is; the next one, -1 after the last.
+  @inline(__always)
+  func note(type: UInt64, at: Int, body: Int) -> Int {
+    places[next] = Place(type: type, at: at, body: body)
+    next &+= 1
+    return columns[next]
+  }
+
+  /// Notes the columns of a record whose header is known to be sound.
+  func find(_ record: UnsafeRawPointer) {
+    let header = Int(record.load(as: UInt8.self))
+    var at = 1
+    var body = header
+    var column = 0
+    var wanted = begin()
+    while wanted >= 0, let type = Bytes.varint(record, offset: at, limit: header) {
+      if column == wanted { wanted = note(type: type.value, at: at, body: body) }
+      at = type.end
+      body += Field.size(type: type.value)
+      column += 1
+    }
   }
 
   // MARK: Accounts
@@ -143,7 +183,7 @@ final class RowPatcher {
   }
 
   /// The rows that were patched.
-  var count: RowCount {
+  var rows: RowCount {
     let rows = entities.indices.map {
       EntityRows(number: entities[$0].destination, rows: counts[2 * $0])
     }
@@ -157,63 +197,40 @@ final class RowPatcher {
 
   // MARK: Records
 
-  /// Patches a record that `RowCheck` allowed, of which `local` bytes lie on its page.
+  /// Patches the record whose columns were noted, of which `local` bytes lie on its page.
   @inline(__always)
   func apply(_ record: UnsafeMutableRawPointer, local: Int) -> Outcome {
     if isResized {
       resized.update(repeating: nil)
       isResized = false
     }
-    guard find(record), let number = integer(entityPlace, of: record, local: local),
+    guard next == count, let number = integer(entityPlace, of: record, local: local),
       let entity = entity(number: number)
     else { return .unknown }
     let becomes = entities[entity].destination
     if becomes != number { put(becomes, place: entityPlace, record: record) }
-    for (place, map) in numbers where places[place].type != 0 {
-      guard let number = integer(place, of: record, local: local),
-        let found = map.first(where: { $0.source == number })
-      else { return .unknown }
-      if found.destination != number { put(found.destination, place: place, record: record) }
-    }
+    if hasNumbers, !renumber(record, local: local) { return .unknown }
     counts[2 * entity] &+= 1
     let type = places[maskPlace].type
     if type >= 12, type & 1 == 0, let mask = masks[entity] {
       guard places[maskPlace].body + Field.size(type: type) <= local else { return .unknown }
-      put(mask, entity: entity, record: record)
+      mask._withUnsafeGuaranteedRef { put($0, entity: entity, record: record) }
     }
     return isResized ? .resized : .inPlace
   }
 
-  /// Finds the columns of a record whose header is known to be sound.
-  @inline(__always)
-  private func find(_ record: UnsafeMutableRawPointer) -> Bool {
-    let header = Int(record.load(as: UInt8.self))
-    var at = 1
-    var body = header
-    var column = 0
-    var next = 0
-    while at < header {
-      var place = Place(
-        type: UInt64(record.load(fromByteOffset: at, as: UInt8.self)), at: at, body: body)
-      if place.type < 128 {
-        at += 1
-      } else {
-        guard let long = Bytes.varint(UnsafeRawPointer(record), offset: at, limit: header) else {
-          return false
-        }
-        (place.type, at) = (long.value, long.end)
-      }
-      if column == columns[next] {
-        places[next] = place
-        next += 1
-        if next == columns.count { return true }
-      }
-      body += Field.size(type: place.type)
-      column += 1
+  /// Patches the numbers of objects that the row refers to; false where one is none of an entity.
+  private func renumber(_ record: UnsafeMutableRawPointer, local: Int) -> Bool {
+    for (place, map) in numbers where places[place].type != 0 {
+      guard let number = integer(place, of: record, local: local),
+        let found = map.first(where: { $0.source == number })
+      else { return false }
+      if found.destination != number { put(found.destination, place: place, record: record) }
     }
-    return false
+    return true
   }
 
+  @inline(__always)
   private func integer(_ place: Int, of record: UnsafeMutableRawPointer, local: Int) -> Int64? {
     let found = places[place]
     let field = Field(type: found.type, body: UnsafeRawPointer(record) + found.body)
@@ -221,18 +238,24 @@ final class RowPatcher {
     return field.integer
   }
 
+  @inline(__always)
   private func entity(number: Int64) -> Int? {
-    if entities[lastEntity].source == number { return lastEntity }
+    entities[lastEntity].source == number ? lastEntity : otherEntity(number: number)
+  }
+
+  private func otherEntity(number: Int64) -> Int? {
     guard let found = entities.firstIndex(where: { $0.source == number }) else { return nil }
     lastEntity = found
     return found
   }
 
   /// Puts a number where one was, if it takes as many bytes.
+  @inline(__always)
   private func put(_ number: Int64, place: Int, record: UnsafeMutableRawPointer) {
     put(Field(value: number, scratch: scratch + 8 * place), place: place, record: record)
   }
 
+  @inline(__always)
   private func put(_ mask: MaskBuffer, entity: Int, record: UnsafeMutableRawPointer) {
     let found = places[maskPlace]
     let field = Field(type: found.type, body: UnsafeRawPointer(record) + found.body)
@@ -240,6 +263,7 @@ final class RowPatcher {
     put(mask.applied(to: field), place: maskPlace, record: record)
   }
 
+  @inline(__always)
   private func put(_ field: Field, place: Int, record: UnsafeMutableRawPointer) {
     let found = places[place]
     guard field.size == Field.size(type: found.type),
@@ -263,7 +287,7 @@ final class RowPatcher {
   ) throws(PageError) -> UnsafeRawBufferPointer {
     let header = Int(record.load(as: UInt8.self))
     var (headerSize, size) = (header, total)
-    for index in 0..<columns.count {
+    for index in 0..<count {
       guard let field = resized[index] else { continue }
       let before = places[index].type
       headerSize += Bytes.varintSize(field.type) - Bytes.varintSize(before)
@@ -277,7 +301,7 @@ final class RowPatcher {
     base.storeBytes(of: UInt8(headerSize), as: UInt8.self)
     var (at, body) = (1, headerSize)
     var (fromType, fromBody) = (1, header)
-    for index in 0..<columns.count {
+    for index in 0..<count {
       guard let field = resized[index] else { continue }
       let place = places[index]
       (base + at).copyMemory(from: record + fromType, byteCount: place.at - fromType)
