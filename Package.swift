@@ -80,7 +80,7 @@ let package = Package(
       "MigrationEngine",
       [
         "Mapping", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms", "Schema",
-        "StoreFormat", "Survey", "SystemCalls", .grdb, .systemPackage,
+        "StoreFormat", "Survey", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "SQLEngine",

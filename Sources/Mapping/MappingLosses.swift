@@ -151,6 +151,11 @@ extension EntityMapping {
       && kind != .add && kind != .remove
   }
 
+  /// Whether it chooses among the objects of its source entity, by a predicate.
+  package var isFiltered: Bool {
+    makesObjects && predicate.map { $0 != ValueExpression.everything } ?? false
+  }
+
   /// The predicate of the objects that it takes; nil where another expression yields them.
   package var predicate: String? {
     sourceExpression == nil ? ValueExpression.everything : filter

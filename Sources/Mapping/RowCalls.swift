@@ -5,8 +5,12 @@ package import ObjectModel
 package struct RowFallback: Error, Hashable, Sendable {
   /// What ties an object to others.
   package enum Reason: Hashable, Sendable {
-    /// The mapping chooses among the objects of its source entity.
+    /// Another expression than a filter yields the objects of the mapping.
     case selection
+    /// Which objects the filter takes depends on the moment.
+    case moment
+    /// The mapping has a filter, and what goes with the objects keeps account of each of them.
+    case watched
     /// The policy does not declare that its objects are independent.
     case policy(String)
     /// Another mapping takes objects of the same source entity, or makes some of the same entity.
@@ -39,11 +43,16 @@ package struct RowCalls: Hashable, Sendable {
   package let losses: MappingLosses
 
   /// Throws the first reason to fall back; policies are independent where they declare it.
+  ///
+  /// - Parameter allowsFilters: whether mappings may choose among objects.
   package init(
     mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel,
-    independentPolicies: Set<String>
+    independentPolicies: Set<String>, allowsFilters: Bool
   ) throws(RowFallback) {
     self.mapping = mapping
+    if !allowsFilters, let filtered = mapping.entityMappings.first(where: \.isFiltered) {
+      throw .init(reason: .watched, mapping: filtered.name)
+    }
     let check = RowCheck(
       mapping: mapping, source: source, destination: destination,
       independentPolicies: independentPolicies)
@@ -54,6 +63,9 @@ package struct RowCalls: Hashable, Sendable {
     self.conditions = conditions
     losses = MappingLosses(models: [mapping], source: source, destination: destination)
   }
+
+  /// Whether mappings choose among objects by filters.
+  package var isFiltered: Bool { mapping.entityMappings.contains(where: \.isFiltered) }
 
   /// Whether nothing is computed: values are copied, converted or constant.
   package var isEmpty: Bool {
@@ -141,7 +153,8 @@ private struct RowCheck {
       if let policy = entityMapping.ownPolicyClassName { throw fail(.policy(policy)) }
       return []
     }
-    guard entityMapping.takesAll else { throw fail(.selection) }
+    guard let predicate = entityMapping.predicate else { throw fail(.selection) }
+    if mayTell(time: predicate) { throw fail(.moment) }
     if let other = mapping.entityMappings.first(where: {
       shares($0, old: old, new: new, name: entityMapping.name)
     }) {
@@ -169,6 +182,12 @@ private struct RowCheck {
     }
     return try narrowings(entityMapping, old: old, new: new)
       + constraints(mapping: entityMapping, old: old, new: new)
+  }
+
+  /// Whether a predicate asks for the moment; one that cannot be read is refused when it is asked.
+  private func mayTell(time predicate: String) -> Bool {
+    guard let predicate = try? ValuePredicate(format: predicate) else { return false }
+    return predicate.expressions.contains(where: \.tellsTime)
   }
 
   private func ends(of entityMapping: EntityMapping) -> (old: Entity, new: Entity)? {
@@ -358,6 +377,12 @@ private struct RowCheck {
 }
 
 extension ValueExpression {
+  /// Whether it is, or has in it, the moment of the migration.
+  fileprivate var tellsTime: Bool {
+    if case .builtIn("now", _) = self { return true }
+    return parts.contains(where: \.tellsTime)
+  }
+
   /// The variables that it names, those that a subquery binds for its predicate left out.
   fileprivate var freeVariables: Set<String> {
     switch self {

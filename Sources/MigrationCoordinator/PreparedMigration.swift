@@ -72,6 +72,7 @@ package struct PreparedMigration: Sendable {
     stages = try StagePlanner(
       route: found.route, source: survey.schema, isStepwise: request.isStepwise,
       independentPolicies: request.independentPolicies,
+      allowsFilters: request.allowsFilters(of: survey),
       joins: try JoinChoices(request: request, target: target.model)
     ).stages
     try LossRules(request: request, survey: survey, stages: stages).check()
@@ -137,6 +138,15 @@ package struct PreparedMigration: Sendable {
       return nil
     }
     return (first.source.labels, last.destination.labels)
+  }
+}
+
+extension MigrationRequest {
+  /// Whether filters may leave rows behind: history would tell of their objects, CloudKit would not
+  /// learn that they are gone, and a choice between duplicates would count them.
+  fileprivate func allowsFilters(of survey: StoreSurvey) -> Bool {
+    survey.mirroring == nil && !defectChoices.mends
+      && (survey.history?.isEmpty ?? true || history == .drop)
   }
 }
 

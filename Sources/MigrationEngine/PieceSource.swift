@@ -101,13 +101,21 @@ package struct PieceSource {
 }
 
 extension WorkOrderDocument {
-  /// Attaches the source as `src`, and registers the function that reads its external binary data.
-  package func attachSource(to connection: StoreConnection) throws {
+  /// The keys of rows that filters leave behind; nil where mappings take all.
+  package func droppedKeys() throws -> DroppedKeyReader? {
+    try dropped.map { DroppedKeyReader(try DroppedKeys(file: FilePath($0))) }
+  }
+
+  /// Attaches the source as `src`, and registers the functions that programs call.
+  package func attachSource(
+    to connection: StoreConnection, without dropped: DroppedKeyReader?
+  ) throws {
     let source = StoreConnection.uri(path: FilePath(source)) + "?immutable=1"
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))
       MaskFunctions.add(to: db)
+      dropped?.install(in: db)
       if logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
@@ -146,14 +154,15 @@ extension WorkOrderDocument {
 }
 
 extension StoreConnection {
-  /// Runs a block, and throws the caller's own error in place of the SQLite error that it caused.
+  /// Runs a block, and throws the own error of what SQLite called in place of the SQLite error that
+  /// it caused.
   package func perform<Result>(
-    _ caller: RowCaller?, body: (Database) throws -> Result
+    _ caller: RowCaller?, without dropped: DroppedKeyReader?, body: (Database) throws -> Result
   ) throws -> Result {
     do {
       return try perform(body)
     } catch {
-      throw caller?.failure ?? error
+      throw caller?.failure ?? dropped?.failure ?? error
     }
   }
 }

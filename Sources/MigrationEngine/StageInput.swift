@@ -23,6 +23,8 @@ package struct StageInput: Sendable {
   package var destination: StoreSchema
   /// The mapping.
   package var work: Work
+  /// The keys of rows that filters leave behind; nil where mappings take all.
+  package var dropped: DroppedKeys?
   /// How many workers run at once.
   package var workers: Int
   /// Cuts every table into ranges of this many rows; nil leaves the cuts to the planner.

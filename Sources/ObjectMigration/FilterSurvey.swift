@@ -9,8 +9,6 @@ package import SystemPackage
 package struct FilterSurvey {
   /// What became of the objects of one entity.
   package struct Outcome: Hashable, Sendable {
-    /// All objects, those that nothing takes included.
-    package var objects: Int64 = 0
     /// Objects that nothing takes.
     package var untaken: Int64 = 0
     /// The lowest keys of what nothing takes.
@@ -38,7 +36,12 @@ package struct FilterSurvey {
   package func close() { statements.close() }
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
-  package func outcome(division: MappingLosses.Division) throws -> Outcome? {
+  ///
+  /// - Parameter drop: called for each object that nothing takes, with its table and its key.
+  package func outcome(
+    division: MappingLosses.Division,
+    drop: (_ table: String, _ key: Int64) throws -> Void = { _, _ in }
+  ) throws -> Outcome? {
     guard division.isKnown else { return nil }
     let facts = try context.entityFacts(name: division.entity)
     let filters = try division.filters.map {
@@ -48,16 +51,19 @@ package struct FilterSurvey {
       facts.attributes[property.attribute].map { (property, $0.index) }
     }
     var outcome = Outcome()
+    if filters.count == 1, let statement = filters[0].statement(facts) {
+      try survey(
+        statement, filter: filters[0], facts: facts,
+        properties: properties.filter { $0.0.readers.isEmpty }, outcome: &outcome, drop: drop)
+      return outcome
+    }
     try context.forEach(
       division.entity, where: nil, includesSubentities: false, now: now
     ) { object in
-      outcome.objects += 1
       let takers = try filters.indices.filter { try filters[$0].takes(object) }
       if takers.isEmpty {
-        outcome.untaken += 1
-        if outcome.untakenKeys.count < Self.reportedKeyLimit {
-          outcome.untakenKeys.append(object.primaryKey)
-        }
+        outcome.leave(object.primaryKey)
+        try drop(facts.tableName, object.primaryKey)
         return true
       }
       for (property, index) in properties where property.readers.isDisjoint(with: takers) {
@@ -68,6 +74,51 @@ package struct FilterSurvey {
       return true
     }
     return outcome
+  }
+}
+
+extension FilterSurvey {
+  /// Has SQLite evaluate the only filter of an entity, the evaluator where SQLite is not certain.
+  private func survey(
+    _ statement: FilterStatement, filter: ObjectFilter, facts: EntityFacts,
+    properties: [(MappingLosses.Division.Property, Int)], outcome: inout Outcome,
+    drop: (_ table: String, _ key: Int64) throws -> Void
+  ) throws {
+    let flags = properties.map { "(\(SQL.identifier(name: facts.columns[$0.1])) IS NOT NULL)" }
+    let list = ["Z_PK", statement.sql] + flags
+    let isWanted = ["\(statement.sql) IS NOT 1"] + flags
+    let rows = try statements.statement(
+      sql: """
+        SELECT \(list.joined(separator: ", ")) FROM \(context.sqlTable(name: facts.tableName)) \
+        NOT INDEXED WHERE Z_ENT = ?1 AND (\(isWanted.joined(separator: " OR "))) ORDER BY Z_PK
+        """)
+    rows.bind(facts.number, at: 1)
+    while try rows.step() {
+      let key = rows.integer(column: 0)
+      let isTaken: Bool
+      if let certain = rows.key(column: 1) {
+        isTaken = certain == 1
+      } else {
+        isTaken = try filter.takes(context.object(at: ObjectPlace(facts: facts, key: key)))
+      }
+      guard isTaken else {
+        outcome.leave(key)
+        try drop(facts.tableName, key)
+        continue
+      }
+      for (place, property) in properties.enumerated()
+      where rows.integer(column: place + 2) == 1 {
+        outcome.forgotten[property.0.attribute, default: 0] += 1
+      }
+    }
+  }
+}
+
+extension FilterSurvey.Outcome {
+  /// Counts an object that nothing takes.
+  fileprivate mutating func leave(_ key: Int64) {
+    untaken += 1
+    if untakenKeys.count < FilterSurvey.reportedKeyLimit { untakenKeys.append(key) }
   }
 }
 
@@ -97,17 +148,32 @@ struct ObjectFilter {
     }
   }
 
+  /// The predicate in SQL, where that says anything for certain.
+  func statement(_ facts: EntityFacts) -> FilterStatement? {
+    FilterStatement(predicate ?? .always(true), facts: facts)
+  }
+
   func takes(_ object: ManagedObject) throws -> Bool {
     guard let predicate else { return true }
     // NULL equals nothing, as SQLite has it.
     if let equality, equality.value != .null {
-      return try object.loadedRow()[equality.index] == equality.value
+      return try object.loadedRow()[equality.index].isSame(as: equality.value)
     }
     do {
       let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
       return try object.context.choosing { try ExpressionEvaluator(scope).isTrue(predicate) }
     } catch let error as EvaluationError {
-      throw ObjectMigrationError(.expressionFailed, entity: entity, cause: error)
+      throw ObjectMigrationError(
+        .expressionFailed, entity: entity, key: object.primaryKey, cause: error)
     }
+  }
+}
+
+extension StoredValue {
+  /// Whether SQLite takes two values of one column for equal: texts by their bytes.
+  fileprivate func isSame(as other: StoredValue) -> Bool {
+    guard case .text(let text) = self, case .text(let others) = other else { return self == other }
+    // Not Swift's equality, which takes composed and decomposed characters for one.
+    return text.utf8.elementsEqual(others.utf8)
   }
 }

@@ -95,7 +95,8 @@ package struct PageEngine: MigrationEngine {
   ) throws {
     try layout.prepare(paths, expecting: bytes)
     try OrderPlaces(
-      program: plan.program, source: stage.survey.access.readable, memory: stage.memory
+      program: plan.program, source: stage.survey.access.readable, memory: stage.memory,
+      dropped: stage.dropped
     ).write(to: paths.places)
   }
 

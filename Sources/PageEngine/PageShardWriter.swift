@@ -33,6 +33,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let pages: ExtentWriter
   private let scratch = SortScratch()
   private let caller: RowCaller?
+  private let dropped: DroppedKeyReader?
   private var pieces: [PagePiece] = []
   private var moved: [String: MovedIndex] = [:]
   private var isUnmovable = false
@@ -42,7 +43,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   ) throws {
     let connection = try StoreConnection.scratch(
       FilePath(":memory:"), cacheBytes: document.memory / 16, memory: document.memory)
-    try document.attachSource(to: connection)
+    let dropped = try document.droppedKeys()
+    try document.attachSource(to: connection, without: dropped)
     if let places = work.places {
       let file = StoreConnection.uri(path: FilePath(places)) + "?immutable=1"
       try connection.run { db in
@@ -65,6 +67,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let claims = ClaimLog(descriptor: log, firstPage: work.firstPage)
     self.source = source
     self.caller = caller
+    self.dropped = dropped
     self.document = document
     self.work = work
     self.connection = connection
@@ -167,10 +170,10 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       pages: pages, runs: runs, indexes: indexes, bytes: budget / (sorted + 1), scratch: scratch,
       names: names(of: piece), digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
-    let (document, source, caller) = (document, source, caller)
-    let (read, count) = try connection.perform(caller) { db in
+    let (document, source, caller, dropped) = (document, source, caller, dropped)
+    let (read, count) = try connection.perform(caller, without: dropped) { db in
       let loop = try PieceLoop(
-        document: document, piece: piece, file: source, db: db, caller: caller)
+        document: document, piece: piece, file: source, db: db, caller: caller, dropped: dropped)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

@@ -61,6 +61,8 @@ package struct MigrationPaths: Hashable, Sendable {
   package var snapshot: FilePath { work.appending("source.sqlite") }
   /// `…godwit/salvaged.sqlite`, what could be read of a damaged source.
   package var salvaged: FilePath { work.appending("salvaged.sqlite") }
+  /// `…godwit/dropped.sqlite`, the keys of rows that filters leave behind.
+  package var dropped: FilePath { work.appending("dropped.sqlite") }
   /// What is read in the place of the source, where any is there.
   package var copiesOfSource: Set<FilePath> { [snapshot, salvaged] }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.

@@ -36,11 +36,12 @@ package enum WorkFileName: Hashable, Sendable {
 
   private static let files: Set<Substring> = [
     "plan.json", "run.json", "status.mdb", "status.mdb-lock", "swap.json", "claims", "renumbered",
-    "places.sqlite.making", "result.sqlite-kept", "result.sqlite-link", "result.sqlite-probe",
+    "places.sqlite.making", "dropped.sqlite.making", "result.sqlite-kept", "result.sqlite-link",
+    "result.sqlite-probe",
   ]
   private static let databases: Set<Substring> = [
     "source.sqlite", "result.sqlite", "skeleton.sqlite", "places.sqlite",
-    "salvaged.sqlite",
+    "dropped.sqlite", "salvaged.sqlite",
   ]
 
   private static func isFile(_ text: Substring) -> Bool {

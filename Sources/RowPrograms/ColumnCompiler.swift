@@ -95,23 +95,40 @@ struct ColumnCompiler {
     case .column(
       let column, let numberColumn, let orderColumn, let family, let within, let filter):
       let map = compiler.renumberings(ofFamily: family, within: within)
-      switch role {
-      case .toOneEntity:
-        if let numberColumn { return .renumber(column: numberColumn, map: map) }
-        return lookUp(column, family: family, map: map)
-      case .toOneOrder:
-        return orderColumn.map { .reference(column: $0, filter: filter) } ?? .constant(.null)
-      default: return .reference(column: column, filter: filter)
-      }
+      // A mapping model may leave an entity out, to whose objects nothing else leads then.
+      if map.isEmpty, compiler.calls != nil { return .constant(.null) }
+      let operation: ColumnOperation =
+        switch role {
+        case .toOneEntity:
+          numberColumn.map { .renumber(column: $0, map: map) }
+            ?? lookUp(column, family: family, map: map)
+        case .toOneOrder:
+          orderColumn.map { .reference(column: $0, filter: filter) } ?? .constant(.null)
+        default: .reference(column: column, filter: filter)
+        }
+      return kept(operation, key: column, table: compiler.filteredTable(of: family))
     case .owner(let pairs):
       switch role {
       case .toOneOrder: return .constant(.null)
       case .toOneEntity: throw CompileError.Place(entity: pair.new.name, property: name)
       default:
-        return .ownerKey(
-          table: pairs.table, column: pairs.targetColumn, entities: pairs.rowEntities)
+        return ownerKey(pairs)
       }
     }
+  }
+
+  private func ownerKey(_ pairs: PairSource) -> ColumnOperation {
+    .ownerKey(
+      table: pairs.table, column: pairs.targetColumn, entities: pairs.rowEntities,
+      isFiltered: pairs.filteredOwners != nil)
+  }
+
+  /// An operation that leads nowhere where the object of a key is dropped.
+  private func kept(
+    _ operation: ColumnOperation, key: String, table: String?
+  ) -> ColumnOperation {
+    guard let table, operation != .constant(.null) else { return operation }
+    return .unlessDropped(key: key, table: table, operation)
   }
 
   private func lookUp(
@@ -213,13 +230,14 @@ struct ColumnCompiler {
     guard let pairs = try compiler.pairs(of: name, in: entity) else { return .constant(.null) }
     switch (pairs.form, role) {
     case (.toOneOfTarget, .owner):
-      return .reference(column: pairs.ownerColumn, filter: pairs.ownerFilter)
+      return kept(
+        .reference(column: pairs.ownerColumn, filter: pairs.ownerFilter), key: pairs.ownerColumn,
+        table: pairs.filteredOwners)
     case (.toOneOfTarget, _):
-      return pairs.targetOrder.map { .reference(column: $0, filter: pairs.ownerFilter) }
-        ?? .constant(.null)
-    case (.toOneOfOwner, .owner):
-      return .ownerKey(
-        table: pairs.table, column: pairs.targetColumn, entities: pairs.rowEntities)
+      return kept(
+        pairs.targetOrder.map { .reference(column: $0, filter: pairs.ownerFilter) }
+          ?? .constant(.null), key: pairs.ownerColumn, table: pairs.filteredOwners)
+    case (.toOneOfOwner, .owner): return ownerKey(pairs)
     case (.toOneOfOwner, _): return .constant(.null)
     case (.joinTable, _): throw CompileError.Place(entity: entity, property: name)
     }
@@ -237,7 +255,7 @@ struct ColumnCompiler {
     }
     guard let owner = table.column(role: ownerRole) else { return nil }
     let hadOrder = pairs.contains { pair in
-      if case .reference? = try? operation(for: column, pair: pair) { return true }
+      if case .reference? = (try? operation(for: column, pair: pair))?.undropped { return true }
       return false
     }
     let hasRows = pairs.contains { pair in

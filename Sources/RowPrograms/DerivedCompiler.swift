@@ -90,9 +90,9 @@ package struct DerivedCompiler {
 
   /// Whether no entity of the program's source table stays behind.
   private func takesAll(_ program: TableProgram) -> Bool {
-    guard let table = source.tables.first(where: { $0.name == program.sourceTable }) else {
-      return false
-    }
+    guard !program.isFiltered,
+      let table = source.tables.first(where: { $0.name == program.sourceTable })
+    else { return false }
     let taken = Set(program.entities.map(\.source))
     return table.entityNames.allSatisfy { name in
       source.model.entity(name: name)?.isAbstract == true

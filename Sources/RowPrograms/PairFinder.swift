@@ -11,6 +11,7 @@ struct PairSource: Hashable {
   /// The target's place in the owner's relationship.
   var targetOrder: String?
   var filters: [JoinProgram.Filter]
+  var drops: [JoinProgram.Drop]
   var form: Form
 
   enum Form: Hashable { case toOneOfOwner, toOneOfTarget, joinTable }
@@ -22,6 +23,9 @@ struct PairSource: Hashable {
     }
   }
 
+  /// The table of the owners, where mappings choose among its rows.
+  var filteredOwners: String? { drops.first { $0.column == ownerColumn }?.table }
+
   /// The source numbers of the entities whose rows hold the pairs.
   var rowEntities: [Int64] { filters.first { $0.keyColumn == nil }?.kept ?? [] }
 
@@ -29,7 +33,7 @@ struct PairSource: Hashable {
   var flipped: PairSource {
     PairSource(
       table: table, ownerColumn: targetColumn, targetColumn: ownerColumn, ownerOrder: targetOrder,
-      targetOrder: ownerOrder, filters: filters,
+      targetOrder: ownerOrder, filters: filters, drops: drops,
       form: form == .toOneOfOwner ? .toOneOfTarget : form == .toOneOfTarget ? .toOneOfOwner : form)
   }
 }
@@ -81,6 +85,8 @@ struct PairFinder {
       filters: rowFilter(table: table, family: entity.name, within: owners)
         + keyFilter(
           column: column.name, family: relationship.destinationEntityName, within: targets),
+      drops: drops("Z_PK", of: entity.name)
+        + drops(column.name, of: relationship.destinationEntityName),
       form: .toOneOfOwner)
   }
 
@@ -98,6 +104,7 @@ struct PairFinder {
         .name,
       filters: rowFilter(table: table, family: destination.name, within: targets)
         + keyFilter(column: column.name, family: entity.name, within: owners),
+      drops: drops("Z_PK", of: destination.name) + drops(column.name, of: entity.name),
       form: .toOneOfTarget)
   }
 
@@ -114,7 +121,14 @@ struct PairFinder {
       ownerOrder: owner.orderColumn, targetOrder: target.orderColumn,
       filters: keyFilter(column: owner.keyColumn, family: owner.entityName, within: owners)
         + keyFilter(column: target.keyColumn, family: target.entityName, within: targets),
+      drops: drops(owner.keyColumn, of: owner.entityName)
+        + drops(target.keyColumn, of: target.entityName),
       form: .joinTable)
+  }
+
+  /// Leaves out rows whose key leads to a dropped object, where there may be any.
+  private func drops(_ column: String, of entity: String) -> [JoinProgram.Drop] {
+    compiler.filteredTable(of: entity).map { [.init(column: column, table: $0)] } ?? []
   }
 
   /// Leaves out the rows themselves whose entity has no place.

@@ -8,6 +8,8 @@ package struct ProgramCompiler {
   let source: StoreSchema
   let destination: StoreSchema
   let calls: RowCalls?
+  /// The tables of the source among whose rows mappings choose.
+  private let filteredTables: Set<String>
 
   /// Takes the source's schema with the names that the store really uses, and what of the mapping
   /// expressions and policies compute row by row.
@@ -18,6 +20,17 @@ package struct ProgramCompiler {
     self.mapping = mapping
     self.source = source
     self.destination = destination
+    filteredTables = Set(
+      mapping.entityMappings.filter(\.isFiltered).compactMap { entityMapping in
+        entityMapping.sourceEntityName.flatMap { source.model.entity(name: $0) }
+          .flatMap { source.table(of: $0)?.name }
+      })
+  }
+
+  /// The table of a source entity, where mappings choose among its rows.
+  func filteredTable(of entity: String) -> String? {
+    source.model.entity(name: entity).flatMap { source.table(of: $0)?.name }
+      .flatMap { filteredTables.contains($0) ? $0 : nil }
   }
 
   /// Compiles; throws where data are held in a form from which the wanted one cannot be made.
@@ -69,9 +82,11 @@ package struct ProgramCompiler {
           }))
       if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
     }
-    return TableProgram(
+    var program = TableProgram(
       sourceTable: sourceTable.name, destinationTable: table.name, entities: pairs.map(\.numbers),
       columns: programs)
+    program.isFiltered = filteredTables.contains(sourceTable.name)
+    return program
   }
 
   /// What rows of entities without the property get: what they had, where the column stays one.
@@ -137,8 +152,9 @@ package struct ProgramCompiler {
     let before = source.joinTables.first { $0.name == pairs.table }
     return JoinProgram(
       sourceTable: pairs.table, destinationTable: table.name, columns: table.columnNames,
-      sources: sources, filters: pairs.filters,
-      keepsRowNumbers: pairs.filters.isEmpty && before?.columnNames == sources)
+      sources: sources, filters: pairs.filters, drops: pairs.drops,
+      keepsRowNumbers: pairs.filters.isEmpty && pairs.drops.isEmpty
+        && before?.columnNames == sources)
   }
 
   /// The pairs of source objects that a destination join table holds, seen from its first end.

@@ -40,6 +40,7 @@ extension TableProgram {
     let conditions =
       ["s.\(entityColumn) IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
       + [range.map { $0.condition(column: "s.Z_PK") } ?? "0"].compactMap(\.self)
+      + (isFiltered ? [DroppedRows.exclusion(table: sourceTable, key: "s.Z_PK")] : [])
     return """
       SELECT s.Z_PK AS Z_PK, \(number) AS Z_ENT, s.Z_OPT AS Z_OPT\
       \(list.map { ",\n  \($0)" }.joined())
@@ -141,6 +142,9 @@ extension JoinProgram {
     let conditions =
       ["\(one) IS NOT NULL", "\(other) IS NOT NULL"]
       + filters.map { $0.condition(schema: schema) }
+      + drops.map {
+        DroppedRows.exclusion(table: $0.table, key: "s.\(SQL.identifier(name: $0.column))")
+      }
       + [range.condition(column: first)].compactMap(\.self)
       + [after].compactMap(\.self)
     // Rows in the order of their pairs come by the index of the pairs, and are counted afterwards.
@@ -210,12 +214,17 @@ extension ColumnOperation {
         (SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(name: table)) AS t \
         WHERE t.Z_PK = \(name(column: column)))
         """)
-    case .ownerKey(let table, let column, let entities):
+    case .ownerKey(let table, let column, let entities, let isFiltered):
+      let test =
+        isFiltered ? " AND \(DroppedRows.exclusion(table: table, key: "t.Z_PK"))" : ""
       return """
         (SELECT min(t.Z_PK) FROM \(schema).\(SQL.identifier(name: table)) AS t \
         WHERE t.\(SQL.identifier(name: column)) = s.Z_PK \
-        AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", "))))
+        AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", ")))\(test))
         """
+    case .unlessDropped(let key, let table, let operation):
+      let test = DroppedRows.exclusion(table: table, key: "s.\(SQL.identifier(name: key))")
+      return "CASE WHEN \(test) THEN \(operation.expression(schema: schema, input: input)) END"
     case .call(let mapping, let property, _):
       return "godwit_call(\(mapping), \(StoredValue.text(property).sql), s.Z_PK)"
     case .place(let table): return SQL.place(table: table, condition: "o.first = s.Z_PK")

@@ -23,6 +23,9 @@ package struct TableProgram: Hashable, Codable, Sendable {
   /// objects; where it is another one, rows keep the number in `Z_ENT`.
   package var entityColumn = "Z_ENT"
 
+  /// Whether mappings choose among the rows: those whose keys are dropped stay behind.
+  package var isFiltered = false
+
   /// Whether the rows are changes of objects instead of objects.
   package var isOfChanges: Bool { entityColumn != "Z_ENT" }
 
@@ -62,8 +65,11 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case renumber(column: String, map: [TableProgram.Renumbering])
   /// The entity number of a reference, read from the row that it leads to.
   case lookUpNumber(column: String, table: String, map: [TableProgram.Renumbering])
-  /// The key of the row that leads here by its to-one relationship.
-  case ownerKey(table: String, column: String, entities: [Int64])
+  /// The key of the row that leads here by its to-one relationship; of a filtered table, of a row
+  /// that is not dropped.
+  case ownerKey(table: String, column: String, entities: [Int64], isFiltered: Bool)
+  /// The value of the operation; NULL where the key in a column is that of a table's dropped row.
+  case unlessDropped(key: String, table: String, ColumnOperation)
   /// The row's place among those of its owner, from a table made before (`OrderFill.numbering`).
   case place(table: String)
   /// The updated properties of a change, as bits in the order of the destination.
@@ -85,6 +91,24 @@ extension ColumnOperation {
     case .then(let first, _): first.attributeColumn
     default: nil
     }
+  }
+}
+
+extension ColumnOperation {
+  /// The operation that makes the value where no key is dropped.
+  var undropped: ColumnOperation {
+    if case .unlessDropped(_, _, let operation) = self { operation } else { self }
+  }
+}
+
+/// The SQL function that tells dropped rows: `godwit_dropped(table, key)`.
+package enum DroppedRows {
+  /// The name of the function.
+  package static let function = "godwit_dropped"
+
+  /// A test for keys of rows that are not dropped.
+  package static func exclusion(table: String, key: String) -> String {
+    "NOT \(function)(\(SQL.literal(text: table)), \(key))"
   }
 }
 
@@ -110,6 +134,14 @@ package struct JoinProgram: Hashable, Codable, Sendable {
     package var kept: [Int64]
   }
 
+  /// Rows that do not count where the key in a column is that of a dropped row.
+  package struct Drop: Hashable, Codable, Sendable {
+    /// The column with a key of `table`, which is `Z_PK` for the row itself.
+    package var column: String
+    /// The filtered table.
+    package var table: String
+  }
+
   /// The table of the source that the rows are read from; for a to-one relationship an entity's.
   package var sourceTable: String
   /// The join table of the destination.
@@ -120,6 +152,8 @@ package struct JoinProgram: Hashable, Codable, Sendable {
   package var sources: [String?]
   /// The conditions that a row has to meet, besides two keys that are not NULL.
   package var filters: [Filter]
+  /// The dropped rows with which pairs go.
+  package var drops: [Drop] = []
   /// Tables with the places of the rows, made before, by destination column.
   package var places: [String: String] = [:]
   /// Whether the mapping leaves the table alone: rows then keep their numbers and their order.
@@ -165,6 +199,9 @@ package struct MigrationProgram: Hashable, Codable, Sendable {
   package var references: [ReferenceCheck]
   /// The derived attributes that are computed anew once all rows are together.
   package var derived: [DerivedAttribute] = []
+
+  /// Whether mappings choose among the rows of some table.
+  package var isFiltered: Bool { tables.contains(where: \.isFiltered) }
 
   /// What objects make without programs: they have the values of derived attributes to come.
   package static func none(deriving derived: [DerivedAttribute]) -> Self {

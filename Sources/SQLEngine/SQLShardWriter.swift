@@ -16,26 +16,31 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   private let connection: StoreConnection
   private let batchRows: Int
   private let caller: RowCaller?
+  private let dropped: DroppedKeyReader?
 
   /// Makes an empty shard and attaches the source, which does not change.
   init(
     _ document: WorkOrderDocument, policies: PolicyFactories = [:], batchRows: Int = 50_000
   ) throws {
-    let connection = try Self.open(document)
+    let dropped = try document.droppedKeys()
+    let connection = try Self.open(document, without: dropped)
     caller = try document.caller(connection, policies: policies)
+    self.dropped = dropped
     self.document = document
     self.batchRows = batchRows
     self.connection = connection
   }
 
-  private static func open(_ document: WorkOrderDocument) throws -> StoreConnection {
+  private static func open(
+    _ document: WorkOrderDocument, without dropped: DroppedKeyReader?
+  ) throws -> StoreConnection {
     let path = FilePath(document.shard)
     try Files.remove(path)
     let source = try StoreHeader(of: FilePath(document.source))
     let connection = try StoreConnection.scratch(
       path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding,
       memory: document.memory)
-    try document.attachSource(to: connection)
+    try document.attachSource(to: connection, without: dropped)
     return connection
   }
 
@@ -52,7 +57,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let isComputed = document.tables.contains {
       $0.destinationTable == piece.destinationTable && $0.hasCalls
     }
-    return try connection.perform(caller) { db in
+    return try connection.perform(caller, without: dropped) { db in
       try db.execute(sql: try Self.createStatement(document, piece: piece, table: table))
       if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?

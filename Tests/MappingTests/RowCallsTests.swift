@@ -5,13 +5,15 @@ import Testing
 
 struct RowCallsTests {
   private func calls(
-    independent: Set<String> = [], _ change: (inout MappingModel) throws -> Void = { _ in }
+    independent: Set<String> = [], allowsFilters: Bool = true,
+    _ change: (inout MappingModel) throws -> Void = { _ in }
   ) throws -> RowCalls {
     let model = try ShopModels.model()
     var mapping = ShopModels.mapping()
     try change(&mapping)
     return try RowCalls(
-      mapping: mapping, source: model, destination: model, independentPolicies: independent)
+      mapping: mapping, source: model, destination: model, independentPolicies: independent,
+      allowsFilters: allowsFilters)
   }
 
   private func fallback(
@@ -68,10 +70,30 @@ struct RowCallsTests {
     #expect(found?.property == "name")
   }
 
-  @Test func `a predicate, a policy and a shared entity keep objects together`() throws {
+  @Test func `a filter keeps nothing together, unless it tells the time`() throws {
+    func calls(_ filter: String, allowsFilters: Bool = true) throws -> RowCalls {
+      try self.calls(allowsFilters: allowsFilters) {
+        $0.entityMappings[1].sourceExpression = .sourceObjects(of: "Log", where: filter)
+      }
+    }
+    let filtered = try calls("text != ''")
+    #expect(filtered.isFiltered)
+    #expect(filtered.isEmpty)
+    #expect(filtered.losses.divisions.map(\.entity) == ["Log"])
+    #expect(try !calls(ValueExpression.everything).isFiltered)
+    #expect(throws: RowFallback(reason: .moment, mapping: "LogToLog")) {
+      try calls("now() != nil")
+    }
+    #expect(throws: RowFallback(reason: .watched, mapping: "LogToLog")) {
+      try calls("text != ''", allowsFilters: false)
+    }
+  }
+
+  @Test func `another expression, a policy and a shared entity keep objects together`() throws {
     #expect(
       try fallback {
-        $0.entityMappings[1].sourceExpression = .sourceObjects(of: "Log", where: "text != ''")
+        $0.entityMappings[1].sourceExpression = try ValueExpression(
+          format: "FETCH($manager, $manager, FALSE)")
       }?.reason == .selection)
     #expect(
       try fallback { $0.entityMappings[1].migrationPolicyClassName = "LogPolicy" }?.reason

@@ -299,7 +299,7 @@ import Testing
     ])
     let planner = try StagePlanner(
       route: route, source: StoreSchema(first), isStepwise: false, independentPolicies: [],
-      joins: .none)
+      allowsFilters: true, joins: .none)
     #expect(planner.stages.map(\.cut) == [nil, .notComposable])
   }
 }

@@ -101,12 +101,16 @@ import Testing
     try #require(report.accounts.first?.entities.first { $0.entity == entity })
   }
 
-  @Test func `objects that no filter takes are counted before anything is written`() async throws {
+  @Test(arguments: [EngineName.sql, .pages, .objects])
+  func `objects that no filter takes are counted before anything is written`(
+    engine: EngineName
+  ) async throws {
     var given = try given()
     given.change("Other") {
       $0.sourceExpression = .sourceObjects(of: "Other", where: "number > 12 OR number == 3")
     }
     var request = try given.request()
+    request.engine = engine
     let launcher = FaultyLauncher(policies: given.policies) { _, _ in nil }
     await #expect(throws: MigrationError.self) { try await given.run(request, launcher) }
     #expect(launcher.starts.isEmpty)
@@ -117,6 +121,7 @@ import Testing
     #expect(losses.first?.keys == [1, 2, 4, 5, 6, 7, 8, 9, 10, 11])
     request.lossConsent = .some(["Other"])
     let report = try await given.run(request)
+    #expect(report.engine == engine)
     let account = try account(report, "Other")
     #expect(account.rowsIn == account.rowsOut + 11)
     #expect(account.dropped == [.init(cause: .filter, objects: 11)])

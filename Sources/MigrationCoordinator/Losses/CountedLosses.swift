@@ -1,5 +1,6 @@
 import Expressions
 import Mapping
+import MigrationEngine
 import ObjectMigration
 import ObjectModel
 import Planning
@@ -79,7 +80,9 @@ struct CountedLosses {
   }
 
   /// The losses caused by filter predicates, found by evaluating them for each object.
-  private func divided(now: Double) throws -> [Loss] {
+  ///
+  /// - Parameter dropped: takes the keys of objects that no filter takes.
+  func divided(now: Double, dropped: DroppedKeyWriter? = nil) throws -> [Loss] {
     if losses.divisions.isEmpty { return [] }
     var result: [Loss] = []
     try survey.reader.connection.perform { db in
@@ -87,7 +90,10 @@ struct CountedLosses {
         db: db, schema: survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
       defer { filters.close() }
       for division in losses.divisions {
-        guard let outcome = try filters.outcome(division: division) else { continue }
+        let outcome = try filters.outcome(division: division) {
+          try dropped?.add($1, table: $0)
+        }
+        guard let outcome else { continue }
         result += Self.losses(division: division, outcome: outcome)
       }
     }

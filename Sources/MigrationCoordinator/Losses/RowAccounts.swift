@@ -104,7 +104,7 @@ struct RowAccounts {
         let number = EntityNumber(rawValue: entity.destination)
         guard let name = assessment.destination.numbers[number] else { continue }
         let made = found.made[entity.destination] ?? 0
-        check.expect(rowsIn(table, entity: entity), found: made, side: .destination, name: name)
+        check.expect(rowsTaken(table, entity: entity), found: made, side: .destination, name: name)
         accounts.rows[name, default: 0] += made
       }
     }
@@ -147,12 +147,23 @@ struct RowAccounts {
     rowCounts.counts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0
   }
 
+  /// The rows of an entity that no filter leaves behind.
+  private func rowsTaken(_ table: TableProgram, entity: TableProgram.Renumbering) -> Int64 {
+    let name = survey.schema.numbers[EntityNumber(rawValue: entity.source)]
+    return rowsIn(table, entity: entity) - (name.flatMap { untaken(of: $0)?.count } ?? 0)
+  }
+
+  /// The objects of an entity that no filter takes; the only step of a stage may have filters.
+  private func untaken(of entity: String) -> Loss? {
+    assessment.losses.first { $0.kind == .entity && $0.cause == .filter && $0.entity == entity }
+  }
+
   private func agrees(
     _ table: TableProgram, found: (seen: Int64, made: [Int64: Int64])
   ) -> Bool {
     found.seen == rowCounts.total(table: table.sourceTable)
       && table.entities.allSatisfy {
-        found.made[$0.destination] ?? 0 == rowsIn(table, entity: $0)
+        found.made[$0.destination] ?? 0 == rowsTaken(table, entity: $0)
       }
   }
 
@@ -241,6 +252,10 @@ struct RowAccounts {
       }
       var account = StageAccounts.OfEntity(
         entity: entity.name, rowsIn: rows, rowsOut: taken ? rows : 0, dropped: [])
+      if taken, let loss = untaken(of: entity.name) {
+        account.rowsOut -= loss.count
+        account.dropped = [.init(cause: .filter, objects: loss.count)]
+      }
       if !taken, rows > 0 {
         let loss = loss(of: entity.name)
         check.expect(rows, found: loss?.count ?? 0, side: .source, name: entity.name)
@@ -276,7 +291,7 @@ struct RowAccounts {
         programs.contains { moved.contains($0.destinationTable) }
         ? out : try survey.reader.rowCount(of: join.name, by: .rows)
       var incomplete = knownIncomplete(join)
-      if let only = programs.first, only.filters.isEmpty {
+      if let only = programs.first, only.filters.isEmpty, only.drops.isEmpty {
         if rows - incomplete != out, let loss = try rowCounts.strays(in: join) {
           if loss.count != incomplete { lateLosses.append(loss) }
           incomplete = loss.count

@@ -1,4 +1,6 @@
+import Foundation
 package import Mapping
+import MigrationEngine
 package import ObjectModel
 import Planning
 package import RowPrograms
@@ -24,6 +26,8 @@ package struct Assessment: Sendable {
   /// Whether references with unknown entity numbers are among the losses; else workers look for
   /// them.
   let knowsStrayReferences: Bool
+  /// The keys of rows that filters leave behind; nil where mappings take all.
+  let dropped: DroppedKeys?
   /// The tables of the last step's destination.
   package let destination: StoreSchema
 
@@ -48,7 +52,12 @@ package struct Assessment: Sendable {
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
-    try survey.reader.connection.run { RowView.prepare($0) }
+    let (dropped, untaken) = try Self.filtered(steps, survey: survey)
+    self.dropped = dropped
+    try survey.reader.connection.run { db in
+      RowView.prepare(db)
+      if let dropped { DroppedKeyReader(dropped).install(in: db) }
+    }
     for step in steps {
       open.append(
         OpenStep(
@@ -57,7 +66,7 @@ package struct Assessment: Sendable {
       before = RowStep.composed(before, then: step)
     }
     try counter.run()
-    var losses: [Loss] = []
+    var losses = untaken
     var found: (refusals: [Refusal], step: RowStep)?
     for step in open {
       let own = try step.refusals(counter: counter)
@@ -86,6 +95,21 @@ package struct Assessment: Sendable {
     if strays.scans, let before {
       self.losses += try StrayReferences(survey: survey, program: before).losses()
     }
+  }
+
+  /// Evaluates the filters of a step, which is the only one where it has any: the keys that none of
+  /// them takes, and the losses.
+  private static func filtered(
+    _ steps: [RowStep], survey: StoreSurvey
+  ) throws -> (keys: DroppedKeys?, losses: [Loss]) {
+    guard let step = steps.first(where: \.isFiltered) else { return (nil, []) }
+    let keys = try DroppedKeys()
+    let writer = DroppedKeyWriter(keys)
+    let losses = try CountedLosses(
+      survey: survey, mappings: [step.mapping], to: step.destination
+    ).divided(now: Date().timeIntervalSinceReferenceDate, dropped: writer)
+    try writer.finish()
+    return (keys, losses)
   }
 
   /// The highest primary keys ever assigned, by root entity of the destination.
@@ -161,7 +185,8 @@ private struct OpenStep {
     let view = RowView(
       model: step.source.model, schema: step.source, program: before, counts: survey.rowCounts)
     let checker = ConditionChecker(
-      view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader)
+      view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader,
+      excludesDropped: step.isFiltered)
     self.checker = checker
     let demands = step.conditions + (looksAtAll ? step.keptConstraints : [])
     conditions = demands.compactMap { condition in

@@ -52,7 +52,7 @@ package struct RowStep: Sendable {
   /// several.
   init?(
     step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
-    joins: JoinChoices
+    allowsFilters: Bool, joins: JoinChoices
   ) throws {
     guard step.mappings.count == 1 else { return nil }
     let mapping = step.mappings[0].mapping
@@ -60,7 +60,7 @@ package struct RowStep: Sendable {
     do {
       calls = try RowCalls(
         mapping: mapping, source: step.source.model, destination: step.destination.model,
-        independentPolicies: independentPolicies)
+        independentPolicies: independentPolicies, allowsFilters: allowsFilters)
     } catch {
       return nil
     }
@@ -110,6 +110,12 @@ package struct RowStep: Sendable {
       return ProgramComposer(first: before, then: next, destination: step.destination).compose()
     }
   }
+
+  /// Whether it takes a store of its own to begin with.
+  var needsStore: Bool { isComputed || isFiltered }
+
+  /// Whether mappings choose among the rows of this very step's source.
+  var isFiltered: Bool { calls?.isFiltered ?? false }
 
   /// Whether expressions or policies compute values, which takes source objects of this very step.
   var isComputed: Bool { calls.map { !$0.isEmpty } ?? false }

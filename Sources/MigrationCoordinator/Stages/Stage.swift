@@ -71,10 +71,11 @@ struct StagePlanner {
   ///   - isStepwise: makes each step a stage.
   ///   - independentPolicies: policies that declare their objects independent; nil executes all
   ///     mapping models object by object.
+  ///   - allowsFilters: whether mapping models with filters may go by rows.
   ///   - joins: what is known of the names of join tables.
   init(
     route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
-    independentPolicies: Set<String>?, joins: JoinChoices
+    independentPolicies: Set<String>?, allowsFilters: Bool, joins: JoinChoices
   ) throws {
     var schema = source
     for given in route.steps {
@@ -85,7 +86,8 @@ struct StagePlanner {
         add(next, isStepwise: isStepwise)
       } else if let independentPolicies,
         let next = try RowStep(
-          step: step, source: schema, independentPolicies: independentPolicies, joins: joins)
+          step: step, source: schema, independentPolicies: independentPolicies,
+          allowsFilters: allowsFilters, joins: joins)
       {
         schema = next.destination
         add(next, isStepwise: isStepwise)
@@ -105,7 +107,7 @@ struct StagePlanner {
     if !open.isEmpty {
       if isStepwise {
         close(before: .stepwise)
-      } else if next.isComputed || open.contains(where: \.isComputed) {
+      } else if next.needsStore || open.contains(where: \.needsStore) {
         close(before: .mappingModel)
       } else if let before = composed, let program = next.program,
         !readsDerived(next, before: before),

@@ -65,6 +65,7 @@ struct StageRun {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
     try checkSpace(type)
+    try input.dropped?.write(to: paths.dropped)
     try engine.prepare(
       input, plan: saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
     let results = try await migrate(
@@ -291,6 +292,7 @@ extension StageInput {
     verifiesFully = request.verifiesFully
     validates = request.validation != .off
     logsSQL = request.logsSQL
+    dropped = assessment.rows?.dropped
     remakesIndexes = request.sourceCheck == .off
   }
 }
@@ -356,6 +358,7 @@ extension WorkOrderDocument {
     store = input.survey.store.string
     sourceIdentity = input.survey.access.identity
     digestsRows = request.verifiesFully
+    dropped = input.dropped == nil ? nil : paths.dropped.string
     if let step = assessment.rows?.steps.first(where: \.isComputed) {
       calls = RowWork(
         source: step.source.model, destination: step.destination.model, mapping: step.mapping,

@@ -12,6 +12,8 @@ struct ConditionChecker {
   let destination: StoreSchema
   let mapping: MappingModel
   let reader: StoreReader
+  /// Whether rows that filters leave behind may break conditions.
+  var excludesDropped = false
 
   /// What to count for a condition.
   enum Question {
@@ -106,7 +108,14 @@ struct ConditionChecker {
     guard let place = place(name: condition.sourceEntity), let test = test(place) else {
       return nil
     }
-    return .rows(place.isOf(test))
+    return .rows(place.isOf(taken(test, of: place)))
+  }
+
+  /// A test that holds of no row which a filter leaves behind.
+  private func taken(_ test: String, of place: Place) -> String {
+    guard excludesDropped else { return test }
+    let exclusion = DroppedRows.exclusion(table: place.rows.sourceTable, key: "s.Z_PK")
+    return "(\(test)) AND \(exclusion)"
   }
 
   /// The column of the store itself from which an attribute's values are made; nil where there are
@@ -159,7 +168,7 @@ struct ConditionChecker {
     return .groups(
       Groups(
         table: place.rows.sourceTable, from: place.rows.from,
-        test: present.joined(separator: " AND "),
+        test: taken(present.joined(separator: " AND "), of: place),
         by: columns))
   }
 
@@ -193,7 +202,9 @@ struct ConditionChecker {
     return .groups(
       Groups(
         table: place.rows.sourceTable, from: place.rows.from,
-        test: "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", by: [column]))
+        test: taken(
+          "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", of: place),
+        by: [column]))
   }
 
   // MARK: Losses

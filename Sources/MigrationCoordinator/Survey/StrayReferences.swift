@@ -71,6 +71,7 @@ extension ColumnOperation {
     case .renumber(let column, _): column
     case .reference(_, let filter?) where filter.table == nil: filter.column
     case .then(let first, _): first.renumberedColumn
+    case .unlessDropped(_, _, let operation): operation.renumberedColumn
     case .call(_, _, let standard): standard.renumberedColumn
     default: nil
     }

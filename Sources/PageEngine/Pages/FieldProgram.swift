@@ -1,3 +1,4 @@
+package import MigrationEngine
 package import RowPrograms
 
 /// One value of a destination row, made from the fields of a source row.
@@ -12,6 +13,8 @@ package struct FieldStep: Sendable {
     case renumbered
     /// The bits of a blob, each where a list has its place.
     case remasked
+    /// What another step makes, where the key in a field is not dropped.
+    case keyed
   }
 
   var kind: Kind
@@ -75,6 +78,9 @@ package final class FieldProgram {
   private var constants: UnsafeMutableBufferPointer<Field>
   private var lists: UnsafeMutableBufferPointer<UnsafeMutableBufferPointer<(Int64, Int64)>>
   private var masks: [MaskBuffer] = []
+  /// The keys of source rows that stay behind.
+  private var dropped: DroppedKeyReader.Table?
+  private var keyed: [(step: FieldStep, dropped: DroppedKeyReader.Table)] = []
   private var kept: [UnsafeMutableRawPointer] = []
   private let scratch: UnsafeMutableRawPointer
 
@@ -124,7 +130,12 @@ package final class FieldProgram {
   /// Sets how one column is made for the rows of one entity, both by their places.
   package func set(_ step: FieldStep, entity: Int, column: Int) {
     precondition(entity < entities.count && column < columns, "a step has a place")
-    let known = step.kind == .remasked ? masks.count : max(1, lists.count)
+    let known =
+      switch step.kind {
+      case .remasked: masks.count
+      case .keyed: keyed.count
+      default: max(1, lists.count)
+      }
     precondition(step.constant < constants.count && step.list < known, "a step's parts exist")
     steps[entity * columns + column] = step
   }
@@ -161,6 +172,15 @@ package final class FieldProgram {
   package func add(mask change: MaskChange) -> Int {
     masks.append(MaskBuffer(change))
     return masks.count - 1
+  }
+
+  /// Has rows with these keys become none.
+  package func leaveBehind(_ keys: DroppedKeyReader.Table) { dropped = keys }
+
+  /// Keeps a step that makes a value where a key is none of these.
+  package func add(_ step: FieldStep, unlessIn keys: DroppedKeyReader.Table) -> Int {
+    keyed.append((step, keys))
+    return keyed.count - 1
   }
 
   /// Takes a row that was made elsewhere, and whether its mask says more than is known.
@@ -219,6 +239,15 @@ package final class FieldProgram {
     guard let entity = place(of: number.integer) else {
       leftBehind += 1
       return .leftBehind
+    }
+    if let dropped {
+      guard fields[0].isInteger, let isDropped = dropped.contains(fields[0].integer) else {
+        return .unknown
+      }
+      if isDropped {
+        leftBehind += 1
+        return .leftBehind
+      }
     }
     lastEntity = entity
     if entityField == 1 {
@@ -298,6 +327,15 @@ package final class FieldProgram {
     case .remasked:
       isWide = masks[Int(step.list)].widens(field)
       return masks[Int(step.list)].applied(to: field)
+    case .keyed:
+      let (inner, dropped) = keyed[Int(step.list)]
+      if field.isInteger {
+        guard let isDropped = dropped.contains(field.integer) else { return nil }
+        if isDropped { return .null }
+      } else if !field.isNull {
+        return nil
+      }
+      return value(step: inner, field: fields[Int(inner.source)], fields: fields, own: own)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }

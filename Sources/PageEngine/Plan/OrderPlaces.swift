@@ -1,4 +1,5 @@
 import GRDB
+import MigrationEngine
 import Planning
 import RowPrograms
 import StoreFormat
@@ -10,6 +11,7 @@ struct OrderPlaces {
   let program: MigrationProgram
   let source: FilePath
   let memory: Int64
+  let dropped: DroppedKeys?
 
   /// Makes the file with them, unless there are none or it is there.
   func write(to path: FilePath) throws {
@@ -18,6 +20,7 @@ struct OrderPlaces {
     try Files.remove(unfinished)
     let connection = try StoreConnection.scratch(unfinished, cacheBytes: memory / 4)
     try connection.perform { db in
+      if let dropped { DroppedKeyReader(dropped).install(in: db) }
       try db.execute(
         sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(path: source) + "?immutable=1"])
       for statement in program.numbering(schema: "src") { try db.execute(sql: statement) }

@@ -1,3 +1,4 @@
+import MigrationEngine
 import ObjectModel
 import RowPrograms
 import Schema
@@ -17,7 +18,10 @@ struct CompiledProgram {
   private(set) var onlyReal = [false, false, false]
   let rows: FieldProgram
 
-  init(program: TableProgram, stored: Stored) throws {
+  private let dropped: DroppedKeyReader?
+
+  init(program: TableProgram, dropped: DroppedKeyReader?, stored: Stored) throws {
+    self.dropped = dropped
     let isEntity = { (column: ColumnProgram) in column.name == program.entityColumn }
     if program.isOfChanges {
       expressions.append("s.\(SQL.identifier(name: program.entityColumn))")
@@ -28,6 +32,7 @@ struct CompiledProgram {
       entities: program.entities.map { ($0.source, $0.destination) },
       columns: program.columns.count, entityField: program.isOfChanges ? 3 : 1,
       entityOutput: program.columns.firstIndex(where: isEntity).map { $0 + 3 } ?? 1)
+    if program.isFiltered { rows.leaveBehind(try droppedKeys(of: program.sourceTable)) }
     for entity in program.entities.indices {
       for (place, column) in program.columns.enumerated() {
         let operation =
@@ -72,9 +77,19 @@ struct CompiledProgram {
       return FieldStep(
         kind: .remasked, affinity: affinity, source: place(of: source),
         list: rows.add(mask: change))
+    case .unlessDropped(let key, let table, let operation):
+      let inner = try compile(operation, column: column, stored: stored)
+      return FieldStep(
+        kind: .keyed, affinity: affinity, source: place(of: key),
+        list: rows.add(inner, unlessIn: try droppedKeys(of: table)))
     case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
       return asExpression(operation, affinity: affinity)
     }
+  }
+
+  private func droppedKeys(of table: String) throws -> DroppedKeyReader.Table {
+    guard let dropped else { throw ShardError(.orderIncomplete, table: table) }
+    return dropped.table(table)
   }
 
   private static func kind(type: AttributeType) -> FieldStep.Kind {

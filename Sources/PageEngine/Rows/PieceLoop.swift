@@ -22,15 +22,17 @@ struct PieceLoop {
   private let file: FileDescriptor
   private let db: Database
   private let caller: RowCaller?
+  private let dropped: DroppedKeyReader?
   /// The folder for what does not fit in memory.
   private let folder: FilePath
 
   /// Takes the open source file, which is attached to the database as well.
   init(
     document: WorkOrderDocument, piece: Piece, file: FileDescriptor, db: Database,
-    caller: RowCaller?
+    caller: RowCaller?, dropped: DroppedKeyReader?
   ) throws {
     self.caller = caller
+    self.dropped = dropped
     self.piece = piece
     self.file = file
     self.db = db
@@ -69,7 +71,8 @@ struct PieceLoop {
       definition: definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, db: db)
-    var compiled = try CompiledProgram(program: table, stored: fallback.stored)
+    var compiled = try CompiledProgram(
+      program: table, dropped: dropped, stored: fallback.stored)
     let computed = try caller.flatMap {
       try ComputedFields(table: table, compiled: &compiled, caller: $0)
     }

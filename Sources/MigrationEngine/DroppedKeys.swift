@@ -1,0 +1,247 @@
+import Foundation
+package import GRDB
+import GRDBSQLite
+import RowPrograms
+import StoreFormat
+import SystemCalls
+package import SystemPackage
+
+/// The keys of source rows that the filters of their mappings leave behind, by table.
+///
+/// A table of its own database has them as bits, 4096 keys a row: a few bytes for each key where
+/// they lie far apart, one bit where they do not. Nobody holds all of them in memory.
+package struct DroppedKeys: Sendable {
+  fileprivate let connection: StoreConnection
+
+  /// The keys of a chunk differ in so many bits.
+  static let chunkBits: Int64 = 12
+  static let words = 64
+  /// A chunk of fewer keys is a list of them, of two bytes each.
+  static let mostListed = 256
+
+  /// Makes an empty set, which SQLite keeps in a file without a name where it is large.
+  package init() throws {
+    connection = try StoreConnection.scratch("", cacheBytes: 8 << 20)
+    try connection.run { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE dropped (name TEXT, chunk INTEGER, bits BLOB, PRIMARY KEY (name, chunk))
+          WITHOUT ROWID
+          """)
+    }
+  }
+
+  /// Opens a file that `write` made.
+  package init(file: FilePath) throws { connection = try StoreConnection.immutable(file) }
+
+  /// Makes a file of the set for workers, in place of what an earlier run may have left.
+  package func write(to path: FilePath) throws {
+    let unfinished = FilePath("\(path).making")
+    try Files.remove(unfinished)
+    try connection.run { db in
+      try db.execute(sql: "VACUUM INTO ?", arguments: [StoreConnection.uri(path: unfinished)])
+    }
+    try Files.syncFile(unfinished)
+    try Files.rename(unfinished, to: path)
+  }
+
+  fileprivate func bits(of chunk: Int64, in table: String) throws -> [UInt64]? {
+    let found = try connection.run { db in
+      try Row.fetchOne(
+        db.cachedStatement(sql: "SELECT bits FROM dropped WHERE name = ? AND chunk = ?"),
+        arguments: [table, chunk])
+    }
+    guard let blob = found.flatMap({ [UInt8].fromDatabase($0[0]) }) else { return nil }
+    var bits = [UInt64](repeating: 0, count: Self.words)
+    if blob.count == Self.words * 8 {
+      for (place, byte) in blob.enumerated() { bits[place / 8] |= UInt64(byte) << (place % 8 * 8) }
+    } else {
+      for place in stride(from: 0, to: blob.count - 1, by: 2) {
+        let low = Int(blob[place]) | Int(blob[place + 1]) << 8
+        bits[low / 64 % Self.words] |= 1 << (low % 64)
+      }
+    }
+    return bits
+  }
+
+  fileprivate func put(_ chunks: [(table: String, chunk: Int64, bits: [UInt64])]) throws {
+    try connection.run { db in
+      try db.inTransaction {
+        let statement = try db.cachedStatement(
+          sql: "INSERT OR REPLACE INTO dropped VALUES (?, ?, ?)")
+        for chunk in chunks {
+          try statement.execute(arguments: [chunk.table, chunk.chunk, Self.blob(chunk.bits)])
+        }
+        return .commit
+      }
+    }
+  }
+
+  private static func blob(_ bits: [UInt64]) -> DatabaseValue {
+    var bytes: [UInt8] = []
+    if bits.reduce(0, { $0 + $1.nonzeroBitCount }) < mostListed {
+      for low in 0..<words * 64 where bits[low / 64] >> (low % 64) & 1 == 1 {
+        bytes += [UInt8(low & 255), UInt8(low >> 8)]
+      }
+    } else {
+      for word in bits { for place in 0..<8 { bytes.append(UInt8(word >> (place * 8) & 255)) } }
+    }
+    return Data(bytes).databaseValue
+  }
+}
+
+/// Collects dropped keys, best in rising order.
+package final class DroppedKeyWriter {
+  private let keys: DroppedKeys
+  private var table = ""
+  private var chunk: Int64 = 0
+  private var bits: [UInt64]?
+  private var waiting: [(table: String, chunk: Int64, bits: [UInt64])] = []
+
+  /// Takes the set to add to.
+  package init(_ keys: DroppedKeys) { self.keys = keys }
+
+  /// Adds the key of a row of the table.
+  package func add(_ key: Int64, table: String) throws {
+    let chunk = key >> DroppedKeys.chunkBits
+    if bits == nil || chunk != self.chunk || table != self.table {
+      try close()
+      let isBack = waiting.last.map { $0.table != table || $0.chunk >= chunk } ?? false
+      if isBack || waiting.count >= 1000 { try flush() }
+      // Objects of another entity may have been here before.
+      bits =
+        try keys.bits(of: chunk, in: table) ?? [UInt64](repeating: 0, count: DroppedKeys.words)
+      (self.table, self.chunk) = (table, chunk)
+    }
+    let low = Int(key & (1 << DroppedKeys.chunkBits - 1))
+    bits?[low / 64] |= 1 << (low % 64)
+  }
+
+  private func close() throws {
+    if let bits { waiting.append((table, chunk, bits)) }
+    bits = nil
+  }
+
+  private func flush() throws {
+    try keys.put(waiting)
+    waiting = []
+  }
+
+  /// Writes what waits.
+  package func finish() throws {
+    try close()
+    try flush()
+  }
+}
+
+/// Looks dropped keys up, on one thread; it holds some of them.
+package final class DroppedKeyReader {
+  private let keys: DroppedKeys
+  private var tables: [Table] = []
+  /// What ended a look-up that SQLite asked for, as a fact.
+  package private(set) var failure: (any Error)?
+
+  /// Takes the set, which does not change any more.
+  package init(_ keys: DroppedKeys) { self.keys = keys }
+
+  /// The dropped keys of one table.
+  package final class Table {
+    fileprivate let name: String
+    private unowned let reader: DroppedKeyReader
+    private var chunks: [Int64: UnsafeMutablePointer<UInt64>?] = [:]
+    private var last: Int64 = .max
+    private var bits: UnsafeMutablePointer<UInt64>?
+
+    /// The most chunks that are held, of half a kilobyte each.
+    private static let mostHeld = 16_384
+
+    fileprivate init(name: String, reader: DroppedKeyReader) {
+      self.name = name
+      self.reader = reader
+    }
+
+    deinit { forget() }
+
+    private func forget() {
+      for case let pointer? in chunks.values { pointer.deallocate() }
+      chunks = [:]
+    }
+
+    /// Whether a key is dropped; nil where it cannot be read.
+    package func contains(_ key: Int64) -> Bool? {
+      let chunk = key >> DroppedKeys.chunkBits
+      if chunk != last, !find(chunk) { return nil }
+      guard let bits else { return false }
+      return bits[Int(key >> 6 & 63)] >> UInt64(key & 63) & 1 == 1
+    }
+
+    private func find(_ chunk: Int64) -> Bool {
+      if let known = chunks[chunk] {
+        (last, bits) = (chunk, known)
+        return true
+      }
+      if chunks.count >= Self.mostHeld { forget() }
+      (last, bits) = (.max, nil)
+      do {
+        var made: UnsafeMutablePointer<UInt64>?
+        if let found = try reader.keys.bits(of: chunk, in: name) {
+          let copy = UnsafeMutablePointer<UInt64>.allocate(capacity: found.count)
+          for (place, word) in found.enumerated() { copy[place] = word }
+          made = copy
+        }
+        chunks.updateValue(made, forKey: chunk)
+        (last, bits) = (chunk, made)
+        return true
+      } catch {
+        reader.failure = reader.failure ?? error
+        return false
+      }
+    }
+  }
+
+  /// The dropped keys of a table, which must not outlive the reader.
+  package func table(_ name: String) -> Table {
+    if let known = tables.first(where: { $0.name == name }) { return known }
+    let made = Table(name: name, reader: self)
+    tables.append(made)
+    return made
+  }
+
+  private func table(_ name: UnsafePointer<UInt8>) -> Table {
+    for table in tables where table.name.isText(name) { return table }
+    return self.table(String(cString: name))
+  }
+
+  /// Makes `godwit_dropped` known to a connection, which keeps the reader as long as it lives.
+  package func install(in db: Database) {
+    sqlite3_create_function_v2(
+      db.sqliteConnection, DroppedRows.function, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+      // Safe: the connection gives the reference back when it closes.
+      Unmanaged.passRetained(self).toOpaque(),
+      { context, _, arguments in
+        guard let context, let arguments, let reader = sqlite3_user_data(context),
+          let name = sqlite3_value_text(arguments[0]),
+          sqlite3_value_type(arguments[1]) == SQLITE_INTEGER
+        else { return sqlite3_result_int(context, 0) }
+        let found = Unmanaged<DroppedKeyReader>.fromOpaque(reader).takeUnretainedValue()
+          .table(name).contains(sqlite3_value_int64(arguments[1]))
+        guard let found else { return sqlite3_result_error(context, "a look-up failed", -1) }
+        sqlite3_result_int(context, found ? 1 : 0)
+      }, nil, nil,
+      { reader in
+        if let reader { Unmanaged<DroppedKeyReader>.fromOpaque(reader).release() }
+      })
+  }
+}
+
+extension String {
+  /// Whether it has the bytes of a text that ends with zero.
+  fileprivate func isText(_ other: UnsafePointer<UInt8>) -> Bool {
+    var place = 0
+    for byte in utf8 {
+      if other[place] != byte { return false }
+      place += 1
+    }
+    return other[place] == 0
+  }
+}
