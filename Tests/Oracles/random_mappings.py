@@ -192,7 +192,8 @@ class Count:
         names = sorted({**known, **ones})
         objects = [dict(zip(["Z_PK", *names], row)) for row in
                    self.objects(entity, [self.column(entity, n) for n in names])]
-        taken = [[m for m in takers if takes(m, o)] for o in objects]
+        taken = [[m for m in takers if self.takes(m, o)] for o in objects]
+        self.kept = [o for o, by in zip(objects, taken) if by]
         kept, drops = 0, {}
         for one, by in zip(objects, taken):
             made = [made_of(m, one["Z_PK"]) for m in by]
@@ -210,6 +211,10 @@ class Count:
                 self.count_values(entity, name, takers, objects, taken)
             for name, p in ones.items():
                 self.count_references(entity, name, p, objects)
+
+    def takes(self, mapping, one):
+        """Whether a mapping takes an object."""
+        return takes(mapping, one)
 
     def count_values(self, entity, name, takers, objects, taken):
         read = self.read[entity]
