@@ -22,6 +22,8 @@ final class RowSums {
   /// For each index, the number of its columns and where in `fields` each of them is.
   private let places: UnsafeMutableBufferPointer<Int>
   private let parts: UnsafeMutableBufferPointer<UInt64>
+  /// Whether there is one index, of one column.
+  private let isSingle: Bool
 
   /// nil where there is nothing to sum up.
   init?(_ summed: [SummedIndex]) {
@@ -36,6 +38,7 @@ final class RowSums {
     _ = places.initialize(from: all)
     parts = .allocate(capacity: summed.count)
     parts.initialize(repeating: 0)
+    isSingle = summed.count == 1 && columns.count == 1
     fields = .allocate(capacity: max(1, columns.count))
     fields.initialize(repeating: .null, count: max(1, columns.count))
   }
@@ -49,6 +52,9 @@ final class RowSums {
   /// Takes the row whose values are in `fields`.
   @inline(__always)
   func add(key: Int64) {
+    if isSingle, fields[0].isInteger {
+      return parts[0] &+= EntrySum.of(value: fields[0].integer, row: key)
+    }
     var at = 0
     for index in 0..<parts.count {
       let end = at + 1 + places[at]
