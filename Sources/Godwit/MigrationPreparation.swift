@@ -9,7 +9,8 @@ public import SystemPackage
 extension StoreMigration {
   /// Finds out what the migration would do, without writing beside the store.
   ///
-  /// A store with changes in its `-wal` is copied to a temporary folder.
+  /// The pages that a `-wal` holds are copied to a temporary folder; a store with a journal, as a
+  /// whole.
   ///
   /// - Parameter target: the model to migrate to, if it was read before; nil reads it.
   /// - Throws: `MigrationFailure`, if that cannot be found out, for example because the store's

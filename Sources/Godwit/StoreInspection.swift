@@ -92,7 +92,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   /// What is known of its model.
   public private(set) var model: Model
 
-  /// Reads a store; if its `-wal` has contents, a temporary copy is read.
+  /// Reads a store with what lies in its `-wal`.
   ///
   /// - Parameters:
   ///   - path: the SQLite store, which is not changed.
@@ -102,7 +102,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     self = try MigrationFailure.catching { try StoreInspection(reading: path, models: models) }
   }
 
-  /// Reads a store; if its `-wal` has contents, a temporary copy is read.
+  /// Reads a store with what lies in its `-wal`.
   ///
   /// - Throws: `MigrationFailure`, if it is not a store that can be read.
   public init(of store: URL, models: [URL] = []) throws {

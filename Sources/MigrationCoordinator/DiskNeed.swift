@@ -24,16 +24,18 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   ///
   /// - Parameters:
   ///   - sourceBytes: the source with its `-wal`.
+  ///   - walBytes: the `-wal`, whose pages are copied, where that is still to be done.
   ///   - stages: from the second one on, the work folder also holds the store of the stage before.
   ///   - shardTenths: the size of the shards in tenths of the source
   ///     (`MigrationEngine.shardTenths`).
   ///   - externalBytes: files of external binary data that the destination gets copies of.
   package init(
-    sourceBytes: Int64, stages: Int = 1, shardTenths: Int64 = 14, externalBytes: Int64 = 0
+    sourceBytes: Int64, walBytes: Int64 = 0, stages: Int = 1, shardTenths: Int64 = 14, externalBytes: Int64 = 0
   ) {
     // What adds attributes and renumbers grows a little.
     result = Self.share(bytes: sourceBytes, tenths: 11, of: 10)
     work = Self.share(bytes: sourceBytes, tenths: shardTenths, of: 10) + (24 << 20)
+    work = Self.sum(numbers: [work, walBytes])
     external = externalBytes
     guard stages > 1 else { return }
     // The store that a stage begins with has its external files beside it, and so has the next one.
@@ -132,12 +134,20 @@ extension Workspace {
 extension StoreSurvey {
   /// The bytes of the store with the changes that lie beside it.
   var sourceBytes: Int64 {
-    let folded = try? Files.fileStatus(access.readable).size
-    return max(access.fingerprint.bytes, folded ?? 0)
+    max(access.fingerprint.bytes, access.bytes)
   }
 }
 
 extension SourceAccess {
+  /// Checks that there is room for the pages of a store's `-wal`.
+  ///
+  /// - Throws: `MigrationError.diskFull`.
+  static func requireSpace(forPagesOf store: FilePath, in folder: FilePath) throws {
+    let bytes = try Files.fileStatusIfPresent(FilePath("\(store)-wal"))?.size ?? 0
+    let shortages = try DiskShortage.find(wanted: [(folder, bytes, "the pages of the -wal")])
+    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+  }
+
   /// Checks that there is room for a copy of a store with its `-wal` and `-journal`.
   ///
   /// - Throws: `MigrationError.diskFull`.

@@ -225,7 +225,7 @@ package struct Migration: Sendable {
     }
     let result = workspace.paths.result
     try Files.removeRegularFile(result)
-    try Files.cloneOrCopy(from: survey.access.readable, to: result)
+    try SourceFile.copy(survey.access.readable, to: result)
     if request.journalMode.map({ $0 == .wal }) ?? survey.access.usesWAL {
       try StoreConnection.setWAL(result)
     }
@@ -247,9 +247,15 @@ package struct Migration: Sendable {
   /// have it open from now on.
   private func prepare(target: TargetModel, paths: MigrationPaths) throws -> PreparedMigration {
     let isReplaced = request.output == nil
-    let access = try SourceAccess.open(request.store, isReplaced: isReplaced) {
-      try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
-      return paths.snapshot
+    let access = try SourceAccess.open(request.store, isReplaced: isReplaced) { made in
+      switch made {
+      case .pages:
+        try SourceAccess.requireSpace(forPagesOf: request.store, in: paths.work)
+        return paths.walPages
+      case .copy:
+        try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+        return paths.snapshot
+      }
     }
     return try access.explaining {
       let salvage = try SourceSalvage(request: request, access: access) {

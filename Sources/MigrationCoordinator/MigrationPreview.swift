@@ -43,7 +43,7 @@ package struct MigrationPreview: Sendable {
 
   /// Surveys the store of a request and passes the preview to `body`, during which its files exist.
   ///
-  /// A store with changes in its `-wal` is copied to a temporary folder.
+  /// What its `-wal` holds is copied to a temporary folder; a store with a journal, as a whole.
   package static func with<Result>(
     _ request: MigrationRequest, target: TargetModel, body: (MigrationPreview) throws -> Result
   ) throws -> Result {
@@ -107,7 +107,7 @@ package struct MigrationPreview: Sendable {
     let type = choice?.engine ?? EngineList.standard
     bytesPerSecond = type.bytesPerSecond
     diskNeed = DiskNeed(
-      sourceBytes: survey.access.fingerprint.bytes, stages: prepared.stages.count,
+      sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes, stages: prepared.stages.count,
       shardTenths: type.shardTenths)
   }
 

@@ -110,7 +110,7 @@ extension WorkOrderDocument {
   package func attachSource(
     to connection: StoreConnection, without dropped: DroppedKeyReader?
   ) throws {
-    let source = StoreConnection.uri(path: FilePath(source)) + "?immutable=1"
+    let source = StoreConnection.uri(reading: FilePath(source))
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))

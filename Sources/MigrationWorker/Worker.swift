@@ -118,7 +118,7 @@ package struct Worker {
   /// nothing, and no later run may take it up.
   private func requireSameSource() throws {
     guard let expected = document.sourceIdentity else { return }
-    let source = FilePath(document.source)
+    let source = try SourceFile.main(of: FilePath(document.source))
     let found = try Files.fileStatusIfPresent(source).map { status in
       FileIdentity(
         device: status.device, inode: status.inode, bytes: status.size, modified: status.modified,

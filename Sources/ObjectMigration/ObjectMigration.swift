@@ -148,7 +148,7 @@ package struct ObjectMigration {
   private func migrate(_ db: Database, links: FilePath) throws -> Report {
     try db.execute(
       sql: "ATTACH ? AS src",
-      arguments: [StoreConnection.uri(path: order.source) + "?immutable=1"])
+      arguments: [StoreConnection.uri(reading: order.source)])
     try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(path: links)])
     for pragma in [
       "link.journal_mode = OFF", "link.synchronous = OFF",

@@ -152,7 +152,8 @@ package struct PageEngine: MigrationEngine {
       return shard
     } catch var error as PageError {
       // What has no place yet was found in reading, and the file that was read may be a copy.
-      if error.file?.string == work.document.source { error.file = nil }
+      let source = FilePath(work.document.source)
+      if try error.file == source || error.file == SourceFile.main(of: source) { error.file = nil }
       throw error.at(file: FilePath(work.document.store ?? work.document.source))
     }
   }

@@ -21,7 +21,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let work: PageWork
   private let connection: StoreConnection
   /// Read beside SQLite, which holds no locks on a source that nobody changes.
-  private let source: FileDescriptor
+  private let source: SourceFile
   private let result: FileDescriptor
   /// The result once more, to write past the page cache.
   private let direct: FileDescriptor?
@@ -62,8 +62,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
     let log = try Files.open(
       FilePath(work.claims), mode: .writeOnly, options: [.append])
-    let source = try Files.open(
-      FilePath(document.source), mode: .readOnly)
+    let source = try SourceFile(FilePath(document.source))
     let claims = ClaimLog(descriptor: log, firstPage: work.firstPage)
     self.source = source
     self.caller = caller
@@ -116,14 +115,14 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private func moveIndex(_ index: IndexMove) throws -> MovedIndex {
     do {
       return try mover().moveIndex(index, file: runs)
-    } catch let error as PageError {
+    } catch {
       if case .damaged = error.problem, work.remakesIndexes { throw PageError(.unmovable) }
       throw error
     }
   }
 
-  private func mover() throws -> LeafMover {
-    let count = try Files.fileStatus(of: source).size / Int64(PageGeometry.pageSize)
+  private func mover() -> LeafMover {
+    let count = source.byteCount / Int64(PageGeometry.pageSize)
     return LeafMover(
       file: PageFile(source), pageCount: UInt32(clamping: count), writer: pages,
       scratch: runs.folder)
@@ -209,7 +208,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       try Files.syncFile(shard)
     }
     let size = try shard.seek(offset: 0, from: .end)
-    for file in [source, result, shard, log] { try file.close() }
+    for file in [result, shard, log] { try file.close() }
     try direct?.close()
     return size
   }

@@ -57,14 +57,16 @@ package struct MigrationPaths: Hashable, Sendable {
   package var status: FilePath { work.appending("status.mdb") }
   /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.
   package var statusLock: FilePath { work.appending("status.mdb-lock") }
-  /// `…godwit/source.sqlite`, a copy of a source whose latest changes are still in its `-wal`.
+  /// `…godwit/source.sqlite`, a copy of a source that is mended, or has a journal beside it.
   package var snapshot: FilePath { work.appending("source.sqlite") }
+  /// `…godwit/source.pages`, the pages of a source's `-wal`.
+  package var walPages: FilePath { work.appending("source.pages") }
   /// `…godwit/salvaged.sqlite`, what could be read of a damaged source.
   package var salvaged: FilePath { work.appending("salvaged.sqlite") }
   /// `…godwit/dropped.sqlite`, the keys of rows that filters leave behind.
   package var dropped: FilePath { work.appending("dropped.sqlite") }
   /// What is read in the place of the source, where any is there.
-  package var copiesOfSource: Set<FilePath> { [snapshot, salvaged] }
+  package var copiesOfSource: Set<FilePath> { [snapshot, walPages, salvaged] }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
   package func shard(order: Int, attempt: Int) -> FilePath {
     work.appending("shard-\(order).\(attempt).sqlite")

@@ -11,11 +11,12 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var attempt: Int
   /// The plan that the order belongs to; a manifest repeats it.
   package var planID: String
-  /// The store to read; nobody changes it while the worker runs.
+  /// The store to read, or the pages of its log, with which it is read; nobody changes it while the
+  /// worker runs.
   package var source: String
   /// The store as its user names it; nil where that is the source itself.
   package var store: String?
-  /// What the file to read was when the coordinator opened it; nil has it not looked at again.
+  /// What the main file was when the coordinator opened it; nil has it not looked at again.
   package var sourceIdentity: FileIdentity?
   /// The folder with the source's external binary files.
   package var support: String

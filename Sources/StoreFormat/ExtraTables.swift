@@ -53,7 +53,7 @@ package struct ExtraTables: Hashable, Sendable {
   package func copy(into db: Database) throws {
     guard !names.isEmpty else { return }
     try db.execute(
-      sql: "ATTACH ? AS extra", arguments: [StoreConnection.uri(path: source) + "?immutable=1"])
+      sql: "ATTACH ? AS extra", arguments: [StoreConnection.uri(reading: source)])
     for name in names { try copy(name, db: db) }
     if let keyNumbers {
       try db.execute(

@@ -15,7 +15,7 @@ package struct StoreConnection: Sendable {
   package static func immutable(_ path: FilePath) throws(StoreError) -> StoreConnection {
     var configuration = Configuration()
     configuration.readonly = true
-    return try open(path, uri: uri(path: path) + "?immutable=1", base: configuration)
+    return try open(path, uri: uri(reading: path), base: configuration)
   }
 
   /// Opens a store for reading and writing, in its own journal mode.
@@ -143,6 +143,14 @@ package struct StoreConnection: Sendable {
       return StoreError(problem: .notPermitted, store: path, cause: error)
     default: return StoreError(problem: .cannotRead, store: path, cause: error)
     }
+  }
+
+  /// The URI by which SQLite reads a file that nobody writes, or a store with the pages of its log
+  /// (`SourceFile`), under no locks.
+  package static func uri(reading path: FilePath) -> String {
+    let plain = uri(path: path) + "?immutable=1"
+    guard SourceFile.hasPages(path), let system = WALPagesSystem.name else { return plain }
+    return plain + "&vfs=\(system)"
   }
 
   /// The path as an SQLite URI, with `%`, `?` and `#` escaped.

@@ -31,6 +31,19 @@ package struct StoreHeader: Hashable, Sendable {
   /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
   package init(of store: FilePath) throws(StoreError) {
     try self.init(reading: store)
+    try requireWhole(store)
+  }
+
+  /// Reads and checks the header of what a migration reads: a store, or the pages of its log over
+  /// its own.
+  ///
+  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  package init(ofSource path: FilePath) throws(StoreError) {
+    try self.init(readingSource: path)
+    try requireWhole(path)
+  }
+
+  private func requireWhole(_ store: FilePath) throws(StoreError) {
     // The page count is only good where it was written together with the change counter; a log
     // beside a file may hold the pages that a crash kept from getting into it.
     let expected = Int64(pageCount) * Int64(pageSize)
@@ -45,7 +58,7 @@ package struct StoreHeader: Hashable, Sendable {
   /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
   package init(reading store: FilePath) throws(StoreError) {
     let size: Int64
-    var bytes: [UInt8]
+    let bytes: [UInt8]
     do {
       guard let status = try Files.fileStatusIfPresent(store) else {
         throw StoreError(problem: .notFound, store: store)
@@ -65,6 +78,31 @@ package struct StoreHeader: Hashable, Sendable {
     } catch {
       throw StoreError(problem: .cannotRead, store: store, cause: error)
     }
+    try self.init(bytes: bytes, size: size, store: store)
+  }
+
+  /// Reads the header of what a migration reads, which may be shorter than it says.
+  ///
+  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  package init(readingSource path: FilePath) throws(StoreError) {
+    guard SourceFile.hasPages(path) else {
+      try self.init(reading: path)
+      return
+    }
+    var bytes = [UInt8](repeating: 0, count: 512)
+    let size: Int64
+    do {
+      let file = try SourceFile(path)
+      size = file.byteCount
+      let count = try bytes.withUnsafeMutableBytes { try file.read($0, at: 0) }
+      bytes.removeLast(bytes.count - count)
+    } catch {
+      throw StoreError(problem: .cannotRead, store: path, cause: error)
+    }
+    try self.init(bytes: bytes, size: size, store: path)
+  }
+
+  private init(bytes: [UInt8], size: Int64, store: FilePath) throws(StoreError) {
     if bytes.isEmpty { throw StoreError(problem: .empty, store: store) }
     guard bytes.starts(with: Self.magic) else {
       throw StoreError(problem: Self.kind(of: bytes), store: store)

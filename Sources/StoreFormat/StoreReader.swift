@@ -14,7 +14,7 @@ package struct StoreReader: Sendable {
 
   /// Opens a store that is not written meanwhile, and whose `-wal` has no contents.
   package init(immutable path: FilePath) throws(StoreError) {
-    _ = try StoreHeader(of: path)
+    _ = try StoreHeader(ofSource: path)
     try self.init(StoreConnection.immutable(path))
   }
 

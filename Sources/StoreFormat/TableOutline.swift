@@ -1,5 +1,3 @@
-package import SystemPackage
-
 /// The distribution of a table's rows over its keys, sampled from the upper pages of its b-tree.
 ///
 /// Reading it takes some thousand pages, or two for each 32 MiB of a very large table. Pages are
@@ -20,16 +18,16 @@ package struct TableOutline: Sendable {
   /// The runs in key order; empty if a page is not one of a table b-tree.
   package private(set) var runs: [Run] = []
 
-  private let file: FileDescriptor
+  private let file: SourceFile
   private let pageSize: Int
   /// The size of the file, which bounds all estimates: pages are not trusted.
   private let fileBytes: Int64
 
   /// Reads the outline of the table whose b-tree has this root page, counted from 1.
-  package init(file: FileDescriptor, pageSize: Int, root: UInt32) {
+  package init(file: SourceFile, pageSize: Int, root: UInt32) {
     self.file = file
     self.pageSize = pageSize
-    fileBytes = (try? file.seek(offset: 0, from: .end)) ?? 0
+    fileBytes = file.byteCount
     runs = collect(root) ?? []
   }
 
@@ -105,7 +103,7 @@ package struct TableOutline: Sendable {
     guard number > 0 else { return nil }
     var bytes = [UInt8](repeating: 0, count: pageSize)
     let count = try? bytes.withUnsafeMutableBytes {
-      try file.read(fromAbsoluteOffset: Int64(number - 1) * Int64(pageSize), into: $0)
+      try file.read($0, at: Int64(number - 1) * Int64(pageSize))
     }
     guard count == pageSize else { return nil }
     let start = number == 1 ? HeaderField.size : 0

@@ -7,35 +7,47 @@ package import SystemPackage
 
 // (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside
 // them.
-// (2) What is read has every committed change: a `-wal` with anything in it is copied and folded
-// in.
+// (2) What is read has every committed change. The pages that a `-wal` holds are copied, and read
+// in the place of those of the main file (`WALPages`); a store with a journal, or whose log is
+// unlike others, is copied whole, and SQLite folds what lies beside it into the copy.
 // (3) What is read is one state. As long as it is read, locks that SQLite knows keep its main file
 // as it is: a writer of the older journal modes waits, and one with a log writes on into its log,
 // which nobody brings into the main file. Whoever asks no lock is found out by
 // `requireUnchanged`, after the last read.
 
-/// A store as workers may read it: nobody writes it, and its `-wal` holds nothing.
+/// A store as workers may read it: nobody writes it, and nothing beside it need be looked at.
 package final class SourceAccess: Sendable {
-  /// The file to read: the store itself, or a copy of it.
+  /// What is made of a store that has anything beside it.
+  package enum Made: Sendable {
+    /// The pages of its `-wal`, for as long as the store itself is read with them.
+    case pages
+    /// A store that is read in its place.
+    case copy
+  }
+
+  /// The file to read, as a `SourceFile`: the store itself, the pages of its log or a copy of it.
   package let readable: FilePath
   /// What the store was when it was opened.
   package let fingerprint: SourceFingerprint
   /// Whether the store itself keeps a write-ahead log; a copy of it does not.
   package let usesWAL: Bool
   private let store: FilePath
+  /// Whether another file is read than the store's own.
+  private let isCopy: Bool
   /// When the main file changed last in any way.
   private let changed: Int64
-  /// Keeps a copy for as long as it may be read.
-  private let copy: TemporaryFolder?
+  /// Keeps what was made for as long as it may be read.
+  private let folder: TemporaryFolder?
   private let hold: Mutex<SourceHold?>
 
   private init(
-    store: FilePath, readable: FilePath, copy: TemporaryFolder?, as found: SourceState,
-    hold: SourceHold?
+    store: FilePath, readable: FilePath, isCopy: Bool, folder: TemporaryFolder?,
+    as found: SourceState, hold: SourceHold?
   ) {
     self.store = store
     self.readable = readable
-    self.copy = copy
+    self.isCopy = isCopy
+    self.folder = folder
     fingerprint = found.fingerprint
     changed = found.changed
     usesWAL = found.usesWAL
@@ -48,7 +60,7 @@ package final class SourceAccess: Sendable {
   /// The bytes that SQLite's locks lie on ("Database File Format", section 1.3).
   package static let lockBytes: Range<Int64> = 0x4000_0000..<0x4000_0200
 
-  /// Opens a store for reading; a copy goes to a temporary folder if one is needed.
+  /// Opens a store for reading; what has to be made goes to a temporary folder.
   ///
   /// What belongs to a store lies beside the file itself, also where a link leads to it.
   ///
@@ -58,64 +70,89 @@ package final class SourceAccess: Sendable {
   ) throws -> SourceAccess {
     _ = try acceptsShort ? StoreHeader(reading: store) : StoreHeader(of: store)
     var folder: TemporaryFolder?
-    func snapshot() throws -> FilePath {
-      let made = try folder ?? TemporaryFolder()
-      folder = made
-      return made.path.appending("source.sqlite")
+    func place(_ made: Made) throws -> FilePath {
+      let found = try folder ?? TemporaryFolder()
+      folder = found
+      return found.path.appending(made == .pages ? "source.pages" : "source.sqlite")
     }
     return try open(
-      try Files.resolved(store), isReplaced: false, folder: { folder }, snapshot: snapshot)
+      try Files.resolved(store), isReplaced: false, folder: { folder }, place: place)
   }
 
   /// Opens a store, named without links, for reading.
   ///
   /// - Parameters:
   ///   - isReplaced: whether the result will take the store's place; see `lockOut`.
-  ///   - snapshot: where a copy goes if one is needed; its folder exists then.
+  ///   - place: where goes what has to be made; its folder exists then.
   ///
   /// A file that is shorter than its header says can be opened, and SQLite does not read it.
   package static func open(
-    _ store: FilePath, isReplaced: Bool = false, snapshot: () throws -> FilePath
+    _ store: FilePath, isReplaced: Bool = false, place: (Made) throws -> FilePath
   ) throws -> SourceAccess {
-    try open(store, isReplaced: isReplaced, folder: { nil }, snapshot: snapshot)
+    try open(store, isReplaced: isReplaced, folder: { nil }, place: place)
   }
 
   private static func open(
     _ store: FilePath, isReplaced: Bool, folder: () -> TemporaryFolder?,
-    snapshot: () throws -> FilePath
+    place: (Made) throws -> FilePath
   ) throws -> SourceAccess {
     for _ in 0..<20 {
       var hold = try SourceHold(store: store, isUpgradable: isReplaced)
       let before = try SourceState(of: store)
       // A log that was begun since the hold was taken has locks of its own.
       guard try hold.isWhole() else { continue }
-      if !before.fingerprint.hasLog {
-        return SourceAccess(store: store, readable: store, copy: nil, as: before, hold: hold)
+      var outcome = WALPages.Outcome.nothing
+      var readable = store
+      if before.fingerprint.hasLog {
+        (outcome, readable) = try pages(of: store, as: before, place: place)
       }
-      let copy = try snapshot()
+      switch outcome {
+      case .nothing, .written:
+        guard try hold.isWhole(), try SourceState(of: store).hasSameMainFile(as: before) else {
+          continue
+        }
+        return SourceAccess(
+          store: store, readable: readable, isCopy: false, folder: folder(), as: before, hold: hold)
+      case .changed: continue
+      case .unfit: break
+      }
+      let copy = try place(.copy)
       guard let state = try self.copy(store, to: copy, from: before), try hold.isWhole() else {
         continue
       }
       try fold(copy)
       hold.leaveLog()
       return SourceAccess(
-        store: store, readable: copy, copy: folder(), as: state, hold: isReplaced ? hold : nil)
+        store: store, readable: copy, isCopy: true, folder: folder(), as: state,
+        hold: isReplaced ? hold : nil)
     }
     throw StoreError(problem: .inUse, store: store)
   }
 
+  /// Makes a file of the pages of a store's log; what is to be read then.
+  ///
+  /// A journal is SQLite's to roll back, and so is a log that a store does not say it has.
+  private static func pages(
+    of store: FilePath, as state: SourceState, place: (Made) throws -> FilePath
+  ) throws -> (WALPages.Outcome, FilePath) {
+    guard state.fingerprint.journalBytes == 0, state.usesWAL else { return (.unfit, store) }
+    let path = try place(.pages)
+    let outcome = try WALPages.write(of: store, to: path)
+    return (outcome, outcome == .written ? path : store)
+  }
+
   /// The access to a copy of the store, whose main file this one holds, and hands over.
   ///
-  /// - Parameter snapshot: where the copy goes; a store that was copied for its log is one already.
+  /// - Parameter snapshot: where the copy goes; a store that was copied is one already.
   package func copied(_ snapshot: () throws -> (path: FilePath, folder: TemporaryFolder?)) throws
     -> SourceAccess
   {
-    guard readable == store else { return self }
+    if isCopy { return self }
     let (path, folder) = try snapshot()
     for suffix in ["", "-wal", "-journal", "-shm"] {
       try Files.remove(FilePath(path.string + suffix))
     }
-    try Files.cloneOrCopy(from: store, to: path)
+    try SourceFile.copy(readable, to: path)
     return try reading(path, folder: folder)
   }
 
@@ -130,7 +167,8 @@ package final class SourceAccess: Sendable {
       defer { hold = nil }
       return hold
     }
-    return SourceAccess(store: store, readable: path, copy: folder, as: state, hold: handed)
+    return SourceAccess(
+      store: store, readable: path, isCopy: true, folder: folder, as: state, hold: handed)
   }
 
   // MARK: Copies
@@ -179,12 +217,18 @@ package final class SourceAccess: Sendable {
 // MARK: - The last look
 
 extension SourceAccess {
-  /// By what a worker knows that it reads what this is; nil of a copy, which nobody else writes.
+  /// By what a worker knows that the main file is what this is; nil where a copy is read, which
+  /// nobody else writes.
   package var identity: FileIdentity? {
-    guard readable == store else { return nil }
+    if isCopy { return nil }
     return FileIdentity(
       device: fingerprint.device, inode: fingerprint.inode, bytes: fingerprint.bytes,
       modified: fingerprint.modified, changed: changed)
+  }
+
+  /// The bytes of the store, with the pages of its log.
+  package var bytes: Int64 {
+    (try? SourceFile(readable).byteCount) ?? fingerprint.bytes
   }
 
   /// Throws unless all that was read is of one state.
@@ -192,7 +236,7 @@ extension SourceAccess {
   /// Called after the last read, and before the access is released or handed over: the swap gives
   /// the store another name. A copy is of one state whatever becomes of the store.
   package func requireUnchanged() throws {
-    guard readable == store, hold.withLock({ $0 != nil }) else { return }
+    guard !isCopy, hold.withLock({ $0 != nil }) else { return }
     let now = try? SourceState(of: store)
     guard let now, now.changed == changed, now.fingerprint.hasSameMainFile(as: fingerprint) else {
       throw StoreError(problem: .changedDuringMigration, store: store)

@@ -57,12 +57,9 @@ package struct StatisticsReader {
     if rows == 0 { return TableStatistics(slices: []) }
     let root = try survey.reader.number(
       sql: "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(text: table))")
-    let file = try Files.open(
-      survey.access.readable, mode: .readOnly)
-    let outline = try file.closeAfter {
-      TableOutline(
-        file: file, pageSize: survey.header.pageSize, root: UInt32(clamping: root))
-    }
+    let outline = TableOutline(
+      file: try SourceFile(survey.access.readable), pageSize: survey.header.pageSize,
+      root: UInt32(clamping: root))
     let estimated = outline.runs.reduce(Int64(0)) { $0 + $1.leaves * $1.sampleRows }
     guard estimated > 0 else {
       return try counted(table, key: key, bytesPerRow: 100)

@@ -49,7 +49,7 @@ package struct StoreSurvey: Sendable {
     self.store = store
     self.access = access
     self.reader = reader
-    header = try StoreHeader(of: access.readable)
+    header = try StoreHeader(ofSource: access.readable)
     self.metadata = metadata
     self.model = model
     let catalog = try reader.catalog()

@@ -11,7 +11,7 @@ final class RawStore {
   init(reading path: FilePath) throws(StoreError) {
     self.path = path
     handle = try Self.open(
-      StoreConnection.uri(path: path) + "?immutable=1", flags: SQLITE_OPEN_READONLY, path: path)
+      StoreConnection.uri(reading: path), flags: SQLITE_OPEN_READONLY, path: path)
   }
 
   /// Opens or creates a temporary file.

@@ -12,6 +12,9 @@ import Testing
   private var folder: FilePath { ScratchFolder.current.appending("data") }
   private var store: FilePath { folder.appending("Shop.sqlite") }
   private var snapshot: FilePath { ScratchFolder.current.appending("copy.sqlite") }
+  private var pages: FilePath { ScratchFolder.current.appending("source.pages") }
+
+  private func place(_ made: SourceAccess.Made) -> FilePath { made == .pages ? pages : snapshot }
 
   private func contents() throws -> [String: [UInt8]] {
     var result: [String: [UInt8]] = [:]
@@ -52,21 +55,82 @@ import Testing
     let queue = try makeWAL()
     try crash(ScratchFolder.current.appending("original.sqlite"), with: ["", "-wal"])
     let before = try contents()
-    let access = try SourceAccess.open(store) { snapshot }
-    #expect(access.readable == snapshot)
+    let access = try SourceAccess.open(store) { place($0) }
+    #expect(access.readable == pages)
     #expect(access.fingerprint.walBytes > 0)
     #expect(try count(access) == 3)
     #expect(try contents() == before)
+    #expect(try Files.fileStatusIfPresent(snapshot) == nil)
     try queue.close()
   }
 
-  @Test func `a store that somebody has open is copied with its log`() throws {
+  @Test func `a store that somebody has open is read with the log that it had`() throws {
     let queue = try makeWAL()
     let original = ScratchFolder.current.appending("original.sqlite")
-    let access = try SourceAccess.open(original) { snapshot }
+    let access = try SourceAccess.open(original) { place($0) }
+    #expect(access.readable == pages)
     #expect(try count(access) == 3)
-    try queue.writeWithoutTransaction { try $0.execute(sql: "INSERT INTO t VALUES (4)") }
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "INSERT INTO t VALUES (4)")
+      for kind in ["PASSIVE", "FULL", "RESTART", "TRUNCATE"] {
+        _ = try? Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(\(kind))")
+      }
+    }
     #expect(try SourceFingerprint(of: original) != access.fingerprint)
+    #expect(try count(access) == 3)
+    try access.requireUnchanged()
+    access.release()
+    let moved = try queue.writeWithoutTransaction { db in
+      try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    #expect(moved?[0] == 0)
+    try queue.close()
+  }
+
+  @Test func `a main file that changes beside its log is not one state`() throws {
+    let queue = try makeWAL()
+    try crash(ScratchFolder.current.appending("original.sqlite"), with: ["", "-wal"])
+    let access = try SourceAccess.open(store) { place($0) }
+    // Nobody had it open, so no lock of an index keeps the log where it is.
+    let other = try DatabaseQueue(path: store.string)
+    try other.writeWithoutTransaction { db in
+      try db.execute(sql: "INSERT INTO t VALUES (4)")
+      _ = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(PASSIVE)")
+    }
+    #expect(throws: StoreError.self) { try access.requireUnchanged() }
+    try other.close()
+    try queue.close()
+  }
+
+  @Test func `a log without a commit leaves the store as it is`() throws {
+    let queue = try makeWAL()
+    try crash(ScratchFolder.current.appending("original.sqlite"), with: [""])
+    try Files.writeFileAtomically(Array(repeating: 7, count: 9000), to: FilePath("\(store)-wal"))
+    let access = try SourceAccess.open(store) { place($0) }
+    #expect(access.readable == store)
+    #expect(try count(access) == 1)
+    try queue.close()
+  }
+
+  @Test func `a store that keeps no log is copied with one beside it`() throws {
+    let queue = try makeWAL()
+    try crash(ScratchFolder.current.appending("original.sqlite"), with: ["", "-wal"])
+    let file = try Files.open(store, mode: .writeOnly)
+    try file.writeAll(toAbsoluteOffset: 18, [1, 1])
+    try file.close()
+    let access = try SourceAccess.open(store) { place($0) }
+    #expect(access.readable == snapshot)
+    #expect(try count(access) == 3)
+    try queue.close()
+  }
+
+  @Test func `a copy of a store with a log has its pages, and nobody needs the store`() throws {
+    let queue = try makeWAL()
+    try crash(ScratchFolder.current.appending("original.sqlite"), with: ["", "-wal"])
+    let access = try SourceAccess.open(store) { place($0) }.copied { (snapshot, nil) }
+    #expect(access.readable == snapshot)
+    #expect(access.identity == nil)
+    #expect(try count(access) == 3)
     try queue.close()
   }
 
@@ -88,7 +152,7 @@ import Testing
     let before = try contents()
     // The main file by itself holds half of the transaction.
     #expect(before["Shop.sqlite"] != (try Files.readFile(original, limit: 1 << 30)))
-    let access = try SourceAccess.open(store) { snapshot }
+    let access = try SourceAccess.open(store) { place($0) }
     #expect(access.fingerprint.journalBytes > 0)
     #expect(try count(access) == 500)
     #expect(try contents() == before)
@@ -101,7 +165,7 @@ import Testing
     try connection.queue.close()
     try Files.writeFileAtomically([], to: FilePath(store.string + "-wal"))
     let before = try contents()
-    let access = try SourceAccess.open(store) {
+    let access = try SourceAccess.open(store) { _ in
       Issue.record("no copy is needed")
       return snapshot
     }
@@ -120,7 +184,7 @@ import Testing
     try connection.run { try $0.execute(sql: "CREATE TABLE t (a)") }
     try connection.queue.close()
     let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
-    let error = #expect(throws: StoreError.self) { try SourceAccess.open(store) { snapshot } }
+    let error = #expect(throws: StoreError.self) { try SourceAccess.open(store) { place($0) } }
     #expect(error?.problem == .inUse)
     withExtendedLifetime(lock) {}
   }
@@ -151,7 +215,7 @@ import Testing
 
   @Test func `a log is not brought into a main file that is read`() throws {
     let queue = try makeStore(mode: "WAL")
-    let access = try SourceAccess.open(store) { snapshot }
+    let access = try SourceAccess.open(store) { place($0) }
     #expect(access.readable == store)
     try queue.writeWithoutTransaction { db in
       try db.execute(sql: "INSERT INTO t VALUES (2)")
@@ -174,7 +238,7 @@ import Testing
     try queue.close()
     let journal = FilePath(store.string + "-journal")
     #expect(try Files.fileStatus(journal).size > 0)
-    let access = try SourceAccess.open(store) {
+    let access = try SourceAccess.open(store) { _ in
       Issue.record("no copy is needed")
       return snapshot
     }
@@ -186,12 +250,12 @@ import Testing
     do {
       // The lock that another process holds as long as it has the store open.
       let other = try RegionLock.acquire(store, kind: .shared, bytes: 0x4000_0002..<0x4000_0200)
-      let access = try SourceAccess.open(store, isReplaced: true) { snapshot }
+      let access = try SourceAccess.open(store, isReplaced: true) { place($0) }
       let error = #expect(throws: StoreError.self) { try access.lockOut() }
       #expect(error?.problem == .inUse)
       withExtendedLifetime(other) {}
     }
-    let access = try SourceAccess.open(store, isReplaced: true) { snapshot }
+    let access = try SourceAccess.open(store, isReplaced: true) { place($0) }
     try access.lockOut()
     #expect(throws: DatabaseError.self) {
       try DatabaseQueue(path: store.string).write { try $0.execute(sql: "DELETE FROM t") }
@@ -201,7 +265,7 @@ import Testing
 
   @Test func `a store that was replaced by another file and back was not one state`() throws {
     try makeStore(mode: "DELETE").close()
-    let access = try SourceAccess.open(store) { snapshot }
+    let access = try SourceAccess.open(store) { place($0) }
     let aside = folder.appending("aside")
     try Files.rename(store, to: aside)
     try Files.writeFileAtomically([1, 2, 3], to: store)

@@ -133,13 +133,14 @@ def small_for_external_files(tool, folder, engine, disk):
     return store.judge(done, CANNOT_WRITE, re.escape(disk), "external files")
 
 
-def small_for_copy(tool, folder, engine, disk):
-    """A store with a live log needs a copy, for which there is no room."""
+def small_for_pages(tool, folder, engine, disk, change="update ZBOOK set ZISBN = ZISBN || '.'",
+                    words="the pages of the -wal"):
+    """A store with a live log needs room for its pages, and there is none."""
     store = Store(tool, folder)
     db = sqlite3.connect(store.path)
     db.execute("pragma journal_mode=wal")
     db.execute("pragma wal_autocheckpoint=0")
-    db.execute("update Z_METADATA set Z_VERSION = Z_VERSION")
+    db.execute(change)
     db.commit()
     copy = os.path.join(folder, "copy")
     os.mkdir(copy)
@@ -147,10 +148,20 @@ def small_for_copy(tool, folder, engine, disk):
         shutil.copy(store.path + suffix, os.path.join(copy, "Shop.sqlite" + suffix))
     db.close()
     store.path = os.path.join(copy, "Shop.sqlite")
+    if words == "a copy of the store":
+        with open(store.path, "r+b") as file:
+            file.seek(18)
+            file.write(b"\1\1")
     store.before = digest(store.path)
     done = store.migrate("--output", os.path.join(folder, "New.sqlite"), "--work", disk,
                          "--engine", engine)
-    return store.judge(done, CANNOT_WRITE, re.escape(disk), "a copy of the store")
+    return store.judge(done, CANNOT_WRITE, re.escape(disk), words)
+
+
+def small_for_copy(tool, folder, engine, disk):
+    """A store that has a log and does not say so is copied whole, for which there is no room."""
+    return small_for_pages(tool, folder, engine, disk,
+                           "update Z_METADATA set Z_VERSION = Z_VERSION", "a copy of the store")
 
 
 def filled_meanwhile(tool, folder, engine, disk):
@@ -328,6 +339,7 @@ CASES = [
     ("no room for work", on_disk("20m", small_work), ENGINES),
     ("no room for external files", on_disk("200m", small_for_external_files), ENGINES),
     ("no room for a copy", on_disk("2m", small_for_copy), ENGINES),
+    ("no room for the pages of a log", on_disk("1m", small_for_pages), ENGINES),
     ("a disk filled meanwhile", on_disk("100m", filled_meanwhile), ENGINES),
     ("room enough", on_disk("60m", fits), ENGINES),
     ("damaged pages", damaged, ENGINES),

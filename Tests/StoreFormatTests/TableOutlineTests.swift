@@ -27,8 +27,7 @@ import Testing
   }
 
   private func outline(root: UInt32, pageSize: Int = 4096) throws -> TableOutline {
-    let file = try FileDescriptor.open(path, .readOnly)
-    return try file.closeAfter { TableOutline(file: file, pageSize: pageSize, root: root) }
+    TableOutline(file: try SourceFile(path), pageSize: pageSize, root: root)
   }
 
   @Test(arguments: [(0, 10), (5, 10), (1_000, 10), (100_000, 30), (3_000, 3_000), (20, 100_000)])

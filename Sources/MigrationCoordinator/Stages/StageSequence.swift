@@ -215,7 +215,7 @@ struct StageSequence {
   private func survey(
     of store: FilePath, at path: FilePath? = nil, stage: Stage
   ) throws -> StoreSurvey {
-    let access = try SourceAccess.open(path ?? store) { FilePath("\(store)-copy") }
+    let access = try SourceAccess.open(path ?? store) { FilePath("\(store)-\($0)") }
     let reader = try StoreReader(immutable: access.readable)
     return try StoreSurvey(
       store: store, access: access, reader: reader, metadata: try reader.metadata(),

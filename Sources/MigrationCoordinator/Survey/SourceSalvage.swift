@@ -37,7 +37,7 @@ package struct SourceSalvage {
   /// Whether anything that is read for rows is not as it should be.
   static func isDamaged(_ store: FilePath, memory: Int64) throws -> Bool {
     do {
-      _ = try StoreHeader(of: store)
+      _ = try StoreHeader(ofSource: store)
       let connection = try StoreConnection.immutable(store)
       if try !StoreDiagnosis(connection).findings().isEmpty { return true }
     } catch {

@@ -288,7 +288,7 @@ struct GraftAssembler {
     MaskFunctions.add(to: db)
     try db.execute(
       sql: "ATTACH ? AS src",
-      arguments: [StoreConnection.uri(path: FilePath(layout.source)) + "?immutable=1"])
+      arguments: [StoreConnection.uri(reading: FilePath(layout.source))])
     for (name, pieces) in placed.tables {
       let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
       var sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }

@@ -1,3 +1,4 @@
+package import StoreFormat
 import SystemCalls
 package import SystemPackage
 
@@ -5,9 +6,19 @@ package import SystemPackage
 package struct PageFile: Sendable {
   /// The file, which stays the caller's to close.
   package let descriptor: FileDescriptor
+  private let source: SourceFile?
 
   /// Takes a file that is open, for writing if pages are written.
-  package init(_ descriptor: FileDescriptor) { self.descriptor = descriptor }
+  package init(_ descriptor: FileDescriptor) {
+    self.descriptor = descriptor
+    source = nil
+  }
+
+  /// Takes a store that is read, maybe with the pages of its log.
+  package init(_ source: SourceFile) {
+    descriptor = source.descriptor
+    self.source = source
+  }
 
   /// Writes all bytes, in as many calls as the system takes for it.
   package func write(
@@ -33,6 +44,7 @@ package struct PageFile: Sendable {
   package func read(
     _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64
   ) throws(PageError) {
+    if let source { return try read(bytes, at: offset, of: source) }
     var done = 0
     while done < bytes.count {
       let count: Int
@@ -46,6 +58,18 @@ package struct PageFile: Sendable {
       if count == 0 { throw PageError(.endOfFile, file: Files.path(of: descriptor)) }
       done += count
     }
+  }
+
+  private func read(
+    _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64, of source: SourceFile
+  ) throws(PageError) {
+    let count: Int
+    do {
+      count = try source.read(bytes, at: offset)
+    } catch {
+      throw failure(problem: PageError.Problem.read, error: error.errno)
+    }
+    if count < bytes.count { throw PageError(.endOfFile, file: Files.path(of: descriptor)) }
   }
 
   func read(page: UInt32, into: UnsafeMutableRawPointer) throws(PageError) {

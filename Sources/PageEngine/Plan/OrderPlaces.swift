@@ -22,7 +22,7 @@ struct OrderPlaces {
     try connection.perform { db in
       if let dropped { DroppedKeyReader(dropped).install(in: db) }
       try db.execute(
-        sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(path: source) + "?immutable=1"])
+        sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(reading: source)])
       for statement in program.numbering(schema: "src") { try db.execute(sql: statement) }
       try db.execute(sql: "DETACH src")
     }

@@ -4,6 +4,7 @@ import ObjectMigration
 import Planning
 import RowPrograms
 import Schema
+import StoreFormat
 import SystemCalls
 import SystemPackage
 
@@ -19,7 +20,7 @@ struct PieceLoop {
   private let program: Program
   private let piece: Piece
   private let definition: Substring
-  private let file: FileDescriptor
+  private let file: SourceFile
   private let db: Database
   private let caller: RowCaller?
   private let dropped: DroppedKeyReader?
@@ -28,7 +29,7 @@ struct PieceLoop {
 
   /// Takes the open source file, which is attached to the database as well.
   init(
-    document: WorkOrderDocument, piece: Piece, file: FileDescriptor, db: Database,
+    document: WorkOrderDocument, piece: Piece, file: SourceFile, db: Database,
     caller: RowCaller?, dropped: DroppedKeyReader?
   ) throws {
     self.caller = caller

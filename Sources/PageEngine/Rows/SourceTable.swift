@@ -1,7 +1,7 @@
 import GRDB
 import RowPrograms
 import Schema
-import SystemCalls
+import StoreFormat
 import SystemPackage
 
 /// A table of the source whose pages may be read without SQLite.
@@ -15,10 +15,10 @@ struct SourceTable {
   private let root: UInt32
 
   /// Looks a table up in the attached source; nil where it is not of the usual form.
-  init?(name: String, file: FileDescriptor, db: Database) throws {
+  init?(name: String, file: SourceFile, db: Database) throws {
     var header = [UInt8](repeating: 0, count: 100)
     let count = try header.withUnsafeMutableBytes {
-      try file.read(fromAbsoluteOffset: 0, into: $0)
+      try file.read($0, at: 0)
     }
     func number(offset: Int, bytes: Int) -> UInt32 {
       header[offset..<offset + bytes].reduce(0) { $0 << 8 | UInt32($1) }
@@ -27,7 +27,7 @@ struct SourceTable {
     guard count == 100, size >= 512, size & (size - 1) == 0, header[20] == 0,
       number(offset: 44, bytes: 4) == 4, number(offset: 56, bytes: 4) == 1
     else { return nil }
-    let pages = try Files.fileStatus(of: file).size / Int64(size)
+    let pages = file.byteCount / Int64(size)
     guard pages > 0, let pageCount = UInt32(exactly: pages) else { return nil }
     pageSize = size
     self.pageCount = pageCount
@@ -75,7 +75,7 @@ struct SourceTable {
   ///
   /// Of columns in `asKept`, whole reals come as the integers that records keep for them.
   func cursor(
-    _ wanted: [String], asKept: [Bool], file: FileDescriptor, from first: Int64,
+    _ wanted: [String], asKept: [Bool], file: SourceFile, from first: Int64,
     scratch folder: FilePath
   ) throws -> TableCursor? {
     var isReal = columns.map(\.isReal)

@@ -18,7 +18,7 @@ final class DamagedFile {
   let textEncoding: UInt32
   /// What the process may occupy, in bytes.
   let memory: Int64
-  private let file: FileDescriptor
+  private let file: SourceFile
   private var held: [UInt32: [UInt8]] = [:]
   private static let mostHeld = 64
 
@@ -30,13 +30,10 @@ final class DamagedFile {
     usable = header.pageSize - header.reservedBytes
     hasPointerMap = header.largestRoot != 0
     textEncoding = (1...3).contains(header.textEncoding) ? header.textEncoding : 1
-    let size = try Files.fileStatus(path).size
-    pageCount = UInt32(clamping: size / Int64(header.pageSize))
+    file = try SourceFile(path)
+    pageCount = UInt32(clamping: file.byteCount / Int64(header.pageSize))
     pagesExpected = header.countsPages ? max(header.pageCount, pageCount) : pageCount
-    file = try Files.open(path, mode: .readOnly)
   }
-
-  deinit { try? file.close() }
 
   /// Whether the file ends before the pages that its header counts.
   var isShort: Bool { pagesExpected > pageCount }
@@ -47,20 +44,11 @@ final class DamagedFile {
     if let bytes = held[number] { return bytes }
     var bytes = [UInt8](repeating: 0, count: pageSize)
     let start = Int64(number - 1) * Int64(pageSize)
-    var done = 0
-    while done < pageSize {
-      let count: Int
-      do {
-        count = try bytes.withUnsafeMutableBytes { buffer in
-          try file.read(
-            fromAbsoluteOffset: start + Int64(done),
-            into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]))
-        }
-      } catch Errno.ioError {
-        return nil
-      }
-      if count == 0 { return nil }
-      done += count
+    do {
+      let count = try bytes.withUnsafeMutableBytes { try file.read($0, at: start) }
+      if count < pageSize { return nil }
+    } catch let error as SystemCallError where error.errno == .ioError {
+      return nil
     }
     if held.count >= Self.mostHeld { held.removeAll(keepingCapacity: true) }
     held[number] = bytes

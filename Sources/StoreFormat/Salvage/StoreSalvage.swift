@@ -25,7 +25,7 @@ package struct StoreSalvage {
   /// - Throws: `StoreError` with `notSalvageable` where it makes no sense.
   package static func header(of store: FilePath) throws -> StoreHeader {
     do {
-      let header = try StoreHeader(reading: store)
+      let header = try StoreHeader(readingSource: store)
       // SQLite's own limit.
       guard header.pageSize - header.reservedBytes >= 480 else {
         throw StoreError(problem: .damaged, store: store)

@@ -1,0 +1,119 @@
+import GRDBSQLite
+import SystemPackage
+
+/// The VFS by which SQLite reads a store with the pages of its log as one file that nobody writes.
+///
+/// Everything but the main database is left to the system's own VFS: the temporary files of a
+/// connection are its as well.
+enum WALPagesSystem {
+  /// Its name in a URI; nil where SQLite does not take it.
+  static let name: String? = register()
+
+  /// An open file, as far as SQLite knows it and beyond.
+  private struct File {
+    var base: sqlite3_file
+    var source: Unmanaged<SourceFile>
+  }
+
+  /// SQLite keeps it for as long as the process runs, and so nothing frees it.
+  private static func register() -> String? {
+    guard let system = sqlite3_vfs_find(nil) else { return nil }
+    let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    own.initialize(to: system.pointee)
+    own.pointee.pNext = nil
+    let name = UnsafeMutablePointer<CChar>.allocate(capacity: text.utf8CString.count)
+    name.initialize(from: Array(text.utf8CString), count: text.utf8CString.count)
+    own.pointee.zName = UnsafePointer(name)
+    own.pointee.szOsFile = max(system.pointee.szOsFile, Int32(MemoryLayout<File>.size))
+    own.pointee.xOpen = { _, path, file, flags, opened in
+      WALPagesSystem.open(path, file, flags, opened)
+    }
+    return sqlite3_vfs_register(own, 0) == SQLITE_OK ? text : nil
+  }
+
+  private static let text = "godwit-wal-pages"
+
+  private static func open(
+    _ path: UnsafePointer<CChar>?, _ file: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
+    _ opened: UnsafeMutablePointer<Int32>?
+  ) -> Int32 {
+    guard let file else { return SQLITE_CANTOPEN }
+    guard flags & SQLITE_OPEN_MAIN_DB != 0 else {
+      guard let system = sqlite3_vfs_find(nil), let open = system.pointee.xOpen else {
+        return SQLITE_CANTOPEN
+      }
+      return open(system, path, file, flags, opened)
+    }
+    file.pointee.pMethods = nil
+    guard let path, let methods,
+      let source = try? SourceFile(FilePath(platformString: path))
+    else { return SQLITE_CANTOPEN }
+    UnsafeMutableRawPointer(file).bindMemory(to: File.self, capacity: 1).initialize(
+      to: File(base: sqlite3_file(pMethods: methods.table), source: .passRetained(source)))
+    opened?.pointee = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
+    return SQLITE_OK
+  }
+
+  private static func source(
+    _ file: UnsafeMutablePointer<sqlite3_file>
+  ) -> Unmanaged<SourceFile> {
+    UnsafeMutableRawPointer(file).assumingMemoryBound(to: File.self).pointee.source
+  }
+
+  private static func read(
+    _ file: UnsafeMutablePointer<sqlite3_file>, _ bytes: UnsafeMutableRawBufferPointer,
+    at offset: Int64
+  ) -> Int32 {
+    let count: Int
+    do {
+      count = try source(file)._withUnsafeGuaranteedRef { try $0.read(bytes, at: offset) }
+    } catch {
+      return SQLITE_IOERR | (1 << 8)  // SQLITE_IOERR_READ, a macro that Swift does not import
+    }
+    if count == bytes.count { return SQLITE_OK }
+    // SQLite relies on zeros behind the end.
+    UnsafeMutableRawBufferPointer(rebasing: bytes[count...]).initializeMemory(
+      as: UInt8.self, repeating: 0)
+    return SQLITE_IOERR | (2 << 8)  // SQLITE_IOERR_SHORT_READ
+  }
+
+  /// The functions of an open file, which are never changed.
+  private struct Methods: @unchecked Sendable {
+    // @unchecked: it is written before anybody has the pointer.
+    let table: UnsafePointer<sqlite3_io_methods>
+  }
+
+  private static let methods: Methods? = {
+    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+    var own = sqlite3_io_methods()
+    own.iVersion = 1
+    own.xClose = { file in
+      if let file { WALPagesSystem.source(file).release() }
+      return SQLITE_OK
+    }
+    own.xRead = { file, bytes, count, offset in
+      guard let file, let bytes else { return SQLITE_IOERR }
+      return WALPagesSystem.read(
+        file, UnsafeMutableRawBufferPointer(start: bytes, count: Int(count)), at: offset)
+    }
+    own.xWrite = { _, _, _, _ in SQLITE_READONLY }
+    own.xTruncate = { _, _ in SQLITE_READONLY }
+    own.xSync = { _, _ in SQLITE_OK }
+    own.xFileSize = { file, size in
+      guard let file, let size else { return SQLITE_IOERR }
+      size.pointee = WALPagesSystem.source(file)._withUnsafeGuaranteedRef { $0.byteCount }
+      return SQLITE_OK
+    }
+    own.xLock = { _, _ in SQLITE_OK }
+    own.xUnlock = { _, _ in SQLITE_OK }
+    own.xCheckReservedLock = { _, isReserved in
+      isReserved?.pointee = 0
+      return SQLITE_OK
+    }
+    own.xFileControl = { _, _, _ in SQLITE_NOTFOUND }
+    own.xSectorSize = { _ in 4096 }
+    own.xDeviceCharacteristics = { _ in SQLITE_IOCAP_IMMUTABLE }
+    table.initialize(to: own)
+    return Methods(table: UnsafePointer(table))
+  }()
+}
