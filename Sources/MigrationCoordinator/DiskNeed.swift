@@ -30,7 +30,8 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   ///     (`MigrationEngine.shardTenths`).
   ///   - externalBytes: files of external binary data that the destination gets copies of.
   package init(
-    sourceBytes: Int64, walBytes: Int64 = 0, stages: Int = 1, shardTenths: Int64 = 14, externalBytes: Int64 = 0
+    sourceBytes: Int64, walBytes: Int64 = 0, stages: Int = 1, shardTenths: Int64 = 14,
+    externalBytes: Int64 = 0
   ) {
     // What adds attributes and renumbers grows a little.
     result = Self.share(bytes: sourceBytes, tenths: 11, of: 10)

@@ -107,7 +107,8 @@ package struct MigrationPreview: Sendable {
     let type = choice?.engine ?? EngineList.standard
     bytesPerSecond = type.bytesPerSecond
     diskNeed = DiskNeed(
-      sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes, stages: prepared.stages.count,
+      sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
+      stages: prepared.stages.count,
       shardTenths: type.shardTenths)
   }
 

@@ -49,7 +49,7 @@ struct ObjectShard {
     order.validation = work.validates ? .report : .off
     order.memory = document.memory
     order.policies = policies
-    order.textEncoding = try StoreHeader(of: source).textEncoding
+    order.textEncoding = try StoreHeader(ofSource: source).textEncoding
     return order
   }
 

@@ -36,7 +36,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   ) throws -> StoreConnection {
     let path = FilePath(document.shard)
     try Files.remove(path)
-    let source = try StoreHeader(of: FilePath(document.source))
+    let source = try StoreHeader(ofSource: FilePath(document.source))
     let connection = try StoreConnection.scratch(
       path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding,
       memory: document.memory)

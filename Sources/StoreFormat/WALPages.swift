@@ -122,9 +122,11 @@ extension WALPages {
   ///
   /// The log may grow meanwhile: what is taken is a commit that was there.
   package static func write(of store: FilePath, to path: FilePath) throws -> Outcome {
-    let log = OpenFile(try Files.open(FilePath("\(store)-wal"), mode: .readOnly))
     try Files.remove(path)
-    let outcome = try write(log, of: store, to: path)
+    let log = FilePath("\(store)-wal")
+    guard try Files.fileStatusIfPresent(log) != nil else { return .changed }
+    let file = OpenFile(try Files.open(log, mode: .readOnly))
+    let outcome = try write(file, of: store, to: path)
     if outcome != .written { try Files.remove(path) }
     return outcome
   }

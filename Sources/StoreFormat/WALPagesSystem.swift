@@ -66,7 +66,7 @@ enum WALPagesSystem {
   ) -> Int32 {
     let count: Int
     do {
-      count = try source(file)._withUnsafeGuaranteedRef { try $0.read(bytes, at: offset) }
+      count = try source(file).takeUnretainedValue().read(bytes, at: offset)
     } catch {
       return SQLITE_IOERR | (1 << 8)  // SQLITE_IOERR_READ, a macro that Swift does not import
     }
@@ -101,7 +101,7 @@ enum WALPagesSystem {
     own.xSync = { _, _ in SQLITE_OK }
     own.xFileSize = { file, size in
       guard let file, let size else { return SQLITE_IOERR }
-      size.pointee = WALPagesSystem.source(file)._withUnsafeGuaranteedRef { $0.byteCount }
+      size.pointee = WALPagesSystem.source(file).takeUnretainedValue().byteCount
       return SQLITE_OK
     }
     own.xLock = { _, _ in SQLITE_OK }

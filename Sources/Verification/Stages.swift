@@ -128,7 +128,7 @@ final class Stages {
       now: order.now)
     work.support = ExternalFolders.support(of: order.old.path)
     // SQLite cannot attach a file of another encoding.
-    work.textEncoding = try StoreHeader(of: store.path).textEncoding
+    work.textEncoding = try StoreHeader(ofSource: store.path).textEncoding
     work.maxima = maxima
     // The migration has validated the objects already.
     work.validation = .off

@@ -33,6 +33,7 @@ struct PlanDocumentTests {
     #expect(paths.work == "/data/Shop.sqlite.godwit")
     for path in [
       paths.lock, paths.plan, paths.status, paths.statusLock, paths.snapshot, paths.result,
+      paths.walPages,
       paths.manifest(7), paths.shard(order: 7, attempt: 2),
     ] {
       #expect(path.removingLastComponent() == paths.work)

@@ -7,7 +7,7 @@ struct WorkFileNameTests {
     "plan.json", "plan.json.4711.2.tmp", "status.mdb", "status.mdb-lock", "claims", "renumbered",
     "dropped.sqlite", "dropped.sqlite.making", "places.sqlite", "places.sqlite.making",
     "places.sqlite.making-journal", "skeleton.sqlite",
-    "source.sqlite-wal", "result.sqlite", "result.sqlite-journal", "shard-7.json",
+    "source.sqlite-wal", "source.pages", "result.sqlite", "result.sqlite-journal", "shard-7.json",
     "shard-7.2.sqlite",
     "shard-7.2.sqlite-journal", "shard-7.2.links", "step-3.sqlite", "step-3.json", "swap.json",
   ])

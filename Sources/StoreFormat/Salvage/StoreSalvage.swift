@@ -61,7 +61,7 @@ package struct StoreSalvage {
   }
 
   private func run(in path: FilePath, keepsRows: Bool) throws -> SalvagedStore {
-    let header = try StoreHeader(reading: file.path)
+    let header = try StoreHeader(readingSource: file.path)
     let connection = try StoreConnection.scratch(
       path, cacheBytes: 16 << 20, textEncoding: file.textEncoding, pageSize: file.pageSize,
       vacuum: header.largestRoot == 0 ? 0 : 2)
