@@ -77,6 +77,9 @@ struct WALIndex {
   private var compactAt = 1 << 16
   private var compactPendingAt = 1 << 16
   private var next: UInt32 = 0
+  private let limit: Int
+
+  init(limit: Int = Self.mostPages) { self.limit = limit }
 
   /// Takes the next frame; `size` is that of the database where it commits, else 0.
   ///
@@ -86,7 +89,7 @@ struct WALIndex {
     next += 1
     if pending.count >= compactPendingAt {
       Self.keepLast(&pending)
-      isFull = isFull || pending.count > Self.mostPages
+      isFull = isFull || pending.count > limit
       compactPendingAt = max(1 << 16, 2 * pending.count)
     }
     if size > 0 {
@@ -100,7 +103,7 @@ struct WALIndex {
 
   private mutating func compact() {
     Self.keepLast(&entries)
-    isFull = isFull || entries.count > Self.mostPages
+    isFull = isFull || entries.count > limit
     compactAt = max(1 << 16, 2 * entries.count)
   }
 

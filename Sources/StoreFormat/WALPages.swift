@@ -156,6 +156,11 @@ extension WALPages {
     var copy = WALCopy(header: header, log: log, output: output, start: start)
     guard try copy.run(), let entries = copy.index.finished() else { return .unfit }
     guard copy.index.frames > 0 else { return .nothing }
+    // Pages beyond the main file that have no frames are free, and a frame lists those.
+    let most =
+      try Files.fileStatus(store).size / Int64(header.pageSize)
+      + Int64(entries.count) * Int64(header.pageSize / 4 + 1)
+    guard Int64(copy.index.pageCount) <= most else { return .unfit }
     // A log that is begun anew meanwhile has other salts.
     var again = [UInt8](repeating: 0, count: WALHeader.size)
     guard try log.read(&again, at: 0) == again.count, again == head else { return .changed }

@@ -279,6 +279,19 @@ import Testing
     #expect(try Files.fileStatusIfPresent(pages) == nil)
   }
 
+  @Test func `a log that makes a store far larger than its pages is left to SQLite`() throws {
+    try makeThree()
+    let whole = try bytes(wal(store))
+    let last = whole.count - 4096 - 24
+    for (size, expected) in [(100, WALPages.Outcome.written), (1 << 22, .unfit)] {
+      var log = whole
+      for byte in 0..<4 { log[last + 4 + byte] = UInt8(size >> (24 - 8 * byte) & 0xFF) }
+      log = summed(log, magic: 0x82, pageSize: 4096)
+      try Files.writeFileAtomically(log, to: wal(store))
+      #expect(try WALPages.write(of: store, to: pages) == expected)
+    }
+  }
+
   @Test func `frames of no commit do not count`() throws {
     let queue = try DatabaseQueue(path: live.string)
     try queue.writeWithoutTransaction { db in
