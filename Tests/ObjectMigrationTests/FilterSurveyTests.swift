@@ -16,9 +16,10 @@ struct FilterSurveyTests {
     "x > 2", "x == 2.5", "x IN {2.5, 7}", "x BETWEEN {1, 2.5}", "flag == YES", "flag != YES",
     "flag == 1", "word == 'é'", "word != 'b'", "word IN {'a', 'é'}", "word < 'b'",
     "word BEGINSWITH 'a'", "word ==[c] 'A'", "word == nil OR n == 5", "at > CAST(10, 'NSDate')",
-    "at != nil AND NOT (flag == YES)", "TRUEPREDICATE", "FALSEPREDICATE", "NOT (n IN {5})",
+    "at != nil AND NOT (flag == YES)", "n != nil OR TRUEPREDICATE", "FALSEPREDICATE",
+    "NOT (n IN {5})",
     "word == 'a' AND flag == NO AND n != nil", "data != nil", "n == 9007199254740993",
-    "x == 9007199254740993",
+    "x == 9007199254740992",
   ]
 
   private func model() throws -> ManagedObjectModel {
@@ -48,11 +49,16 @@ struct FilterSurveyTests {
       func outcome(_ filters: [String], keys: inout [Int64]) throws -> FilterSurvey.Outcome? {
         let survey = FilterSurvey(db: db, schema: schema, support: nil, now: 0)
         defer { survey.close() }
-        let division = MappingLosses.Division(
-          entity: "Item", filters: filters,
-          properties: [
-            .init(attribute: "word", readers: [], cause: .unmappedProperty)
-          ])
+        let mappings = filters.enumerated().map { place, filter in
+          var mapping = EntityMapping(
+            name: "Item\(place)", kind: .transform, source: "Item", destination: "Item")
+          mapping.sourceExpression = .sourceObjects(of: "Item", where: filter)
+          return mapping
+        }
+        let losses = MappingLosses(
+          models: [MappingModel(entityMappings: mappings)], source: schema.model,
+          destination: schema.model)
+        let division = try #require(losses.divisions.first)
         return try survey.outcome(division: division) { keys.append($1) }
       }
       var keys: [Int64] = []

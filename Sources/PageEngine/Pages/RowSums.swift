@@ -53,7 +53,8 @@ final class RowSums {
   @inline(__always)
   func add(key: Int64) {
     if isSingle, fields[0].isInteger {
-      return parts[0] &+= EntrySum.of(value: fields[0].integer, row: key)
+      parts[0] &+= EntrySum.of(value: fields[0].integer, row: key)
+      return
     }
     var at = 0
     for index in 0..<parts.count {
