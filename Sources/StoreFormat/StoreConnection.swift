@@ -97,10 +97,13 @@ package struct StoreConnection: Sendable {
   package func failure(error: any Error) -> StoreError {
     if let error = error as? StoreError { return error }
     guard let error = error as? DatabaseError else {
-      return StoreError(problem: .damaged, store: path, cause: error)
+      return StoreError(problem: .damaged, store: store, cause: error)
     }
-    return StoreError(problem: Self.problem(error: error), store: path, cause: error)
+    return StoreError(problem: Self.problem(error: error), store: store, cause: error)
   }
+
+  /// The store that is read, where the path is that of the pages of its log.
+  package var store: FilePath { (try? SourceFile.main(of: path)) ?? path }
 
   fileprivate static func problem(error: DatabaseError) -> StoreError.Problem {
     switch error.resultCode {

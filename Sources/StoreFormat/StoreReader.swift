@@ -28,7 +28,7 @@ package struct StoreReader: Sendable {
       try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
     }
     guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
-      throw StoreError(problem: .notCoreData, store: connection.path)
+      throw StoreError(problem: .notCoreData, store: connection.store)
     }
   }
 

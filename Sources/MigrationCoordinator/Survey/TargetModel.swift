@@ -79,6 +79,6 @@ package struct TargetModel: Sendable {
     if let found = search.find(among: versions) { return found }
     if let found = try search.find(in: others, reader: reader) { return found }
     throw MigrationError.sourceModelMissing(
-      store: reader.path, searched: paths + others, unreadable: search.unreadable)
+      store: reader.connection.store, searched: paths + others, unreadable: search.unreadable)
   }
 }
