@@ -44,7 +44,8 @@ private struct CopyCompletion {
     }
     for relationship in match.newRelationships where !listed.contains(relationship.name) {
       guard let before = match.oldRelationship(for: relationship.name),
-        before.isToMany == relationship.isToMany, !isFilledFromOtherEnd(relationship)
+        before.isToMany == relationship.isToMany,
+        !isSaidOtherwise(relationship, continuing: before, by: entityMapping)
       else { continue }
       let expressions = ImplicitExpressions(
         mappings: mapping.entityMappings.map {
@@ -63,10 +64,14 @@ private struct CopyCompletion {
       && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
   }
 
-  /// Whether the mapping of the objects says what they are related to, and may say otherwise.
-  private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
-    mapping.mappings(ofOtherEnd: relationship, in: destination).contains {
-      $0.valueExpression != nil
+  /// Whether a mapping of the objects at the other end says something else than a copy would.
+  private func isSaidOtherwise(
+    _ relationship: Relationship, continuing before: Relationship, by entityMapping: EntityMapping
+  ) -> Bool {
+    mapping.mappings(ofOtherEnd: relationship, in: destination).contains { other in
+      if other.valueExpression == nil { return false }
+      guard case .relationship(let back, let name) = other.origin else { return true }
+      return back != before.inverseName || !(name == nil || name == entityMapping.name)
     }
   }
 }

@@ -5,10 +5,12 @@ package import ObjectModel
 package struct MappingLosses: Hashable, Sendable {
   /// A source entity among whose objects mappings choose.
   package struct Division: Hashable, Sendable {
-    /// An attribute that some of the mappings read.
+    /// An attribute or relationship that some of the mappings read.
     package struct Property: Hashable, Sendable {
-      /// The name of the attribute.
-      package var attribute: String
+      /// The name of the property.
+      package var name: String
+      /// Of a relationship, the source entities whose mappings do not all read the other end.
+      package var targets: Set<String>?
       /// The places of the mappings that read it.
       package var readers: Set<Int>
       /// Why the others leave it behind.
@@ -19,7 +21,7 @@ package struct MappingLosses: Hashable, Sendable {
     package var entity: String
     /// The predicate of each mapping that takes objects; nil where another expression yields them.
     package var filters: [String?]
-    /// The attributes that not every mapping reads.
+    /// The properties that not every mapping reads.
     package var properties: [Property]
 
     /// Whether what the mappings take can be counted without carrying them out.
@@ -39,6 +41,8 @@ package struct MappingLosses: Hashable, Sendable {
   private let entities: RenamingMatch
   private let reads: [PropertiesRead]
   private var read = PropertiesRead()
+  /// The entities whose objects mappings take; those of others are lost with their references.
+  private let taken: Set<String>
 
   /// Compares what the mappings read with what the source has.
   package init(
@@ -48,6 +52,7 @@ package struct MappingLosses: Hashable, Sendable {
     self.source = source
     self.destination = destination
     reads = mappings.map { PropertiesRead(mapping: $0, source: source) }
+    taken = Set(mappings.compactMap(\.sourceEntityName))
     for one in reads { read.add(one) }
     entities = RenamingMatch.entities(from: source, to: destination)
     let continued = Set(entities.sourceByDestination.values)
@@ -85,22 +90,60 @@ package struct MappingLosses: Hashable, Sendable {
       let cause: LossCause = isDropped ? .removed : .unmappedProperty
       if isDivided, division.isKnown, !hasPolicy(takers) {
         division.properties.append(
-          .init(attribute: name, readers: Set(readers), cause: cause))
+          .init(name: name, readers: Set(readers), cause: cause))
       } else if readers.isEmpty {
         note(
           PossibleLoss(entity: entity.name, kind: .attribute(name), cause: cause), takers: takers)
       }
     }
     for relationship in source.allRelationships(of: entity).sorted(by: { $0.name < $1.name })
-    where !relationship.isTransient && !isRead(relationship, of: entity) {
+    where !relationship.isTransient {
       let isDropped = matches.allSatisfy { $0.droppedRelationships.contains(relationship.name) }
-      note(
-        PossibleLoss(
-          entity: entity.name, kind: .relationship(relationship.name),
-          cause: isDropped ? .removed : .unmappedProperty), takers: takers)
+      let cause: LossCause = isDropped ? .removed : .unmappedProperty
+      let readers = takers.indices.filter {
+        reads[takers[$0]].contains(relationship.name, of: entity.name)
+      }
+      if !readers.isEmpty, readers.count < takers.count, isDivided, division.isKnown {
+        let targets = unreadTargets(of: relationship)
+        if targets.isEmpty || hasPolicy(takers) { continue }
+        division.properties.append(
+          .init(
+            name: relationship.name, targets: targets, readers: Set(readers), cause: cause))
+      } else {
+        add(relationship, of: entity, cause: cause, takers: takers)
+      }
     }
     addConversions(entity, takers: takers)
     if isDivided { divisions.append(division) }
+  }
+
+  /// Notes the references that nothing reads, from neither end.
+  private mutating func add(
+    _ relationship: Relationship, of entity: Entity, cause: LossCause, takers: [Int]
+  ) {
+    var loss = PossibleLoss(
+      entity: entity.name, kind: .relationship(relationship.name), cause: cause)
+    if let inverse = source.inverse(of: relationship) {
+      let others = source.family(of: relationship.destinationEntityName).map(\.name)
+      // What nobody reads is lost to all objects, those that no mapping takes among them.
+      if others.contains(where: { read.contains(inverse.name, of: $0) }) || hasPolicy(takers) {
+        loss.targets = taken.intersection(others)
+      }
+    }
+    if let left = source.unread(loss, read: read) { note(left, takers: takers) }
+  }
+
+  /// The entities of a relationship's objects of which some mapping does not read the other end.
+  private func unreadTargets(of relationship: Relationship) -> Set<String> {
+    let others = source.family(of: relationship.destinationEntityName).map(\.name)
+    guard !relationship.isOrdered, let inverse = source.inverse(of: relationship) else {
+      return taken.intersection(others)
+    }
+    return taken.intersection(others).filter { name in
+      mappings.indices.contains {
+        mappings[$0].sourceEntityName == name && !reads[$0].contains(inverse.name, of: name)
+      }
+    }
   }
 
   private mutating func note(_ loss: PossibleLoss, takers: [Int]) {
@@ -109,15 +152,6 @@ package struct MappingLosses: Hashable, Sendable {
 
   private func hasPolicy(_ takers: [Int]) -> Bool {
     takers.contains { mappings[$0].ownPolicyClassName != nil }
-  }
-
-  /// Whether something reads a relationship, from this end or from the other.
-  private func isRead(_ relationship: Relationship, of entity: Entity) -> Bool {
-    if read.contains(relationship.name, of: entity.name) { return true }
-    // The other end knows the objects and not their order.
-    if relationship.isOrdered { return false }
-    guard let (owner, inverse) = source.inverseWithOwner(of: relationship) else { return false }
-    return source.family(of: owner.name).contains { read.contains(inverse.name, of: $0.name) }
   }
 
   /// Numbers that become ones of a type that cannot hold all of them.
@@ -141,6 +175,26 @@ package struct MappingLosses: Hashable, Sendable {
         if found.insert(loss).inserted { possible.append(loss) }
       }
     }
+  }
+}
+
+extension ManagedObjectModel {
+  /// What is left of a loss of references where something reads those that `read` names, from
+  /// either end; nil where all are read.
+  package func unread(_ loss: PossibleLoss, read: PropertiesRead) -> PossibleLoss? {
+    guard case .relationship(let name) = loss.kind, !read.contains(name, of: loss.entity) else {
+      return nil
+    }
+    guard
+      let relationship = entity(name: loss.entity).flatMap({
+        allRelationships(of: $0).first { $0.name == name }
+      }),
+      // The other end knows the objects and not their order.
+      !relationship.isOrdered, let inverse = inverse(of: relationship), let targets = loss.targets
+    else { return loss }
+    var result = loss
+    result.targets = targets.filter { !read.contains(inverse.name, of: $0) }
+    return result.targets?.isEmpty == true ? nil : result
   }
 }
 

@@ -66,6 +66,8 @@ package struct PossibleLoss: Hashable, Sendable {
   /// Whether only values are lost that the attribute's own type does not allow, such as a text in a
   /// column of numbers.
   package var isOfOddValues = false
+  /// The source entities to whose objects references are lost; nil where those to all objects are.
+  package var targets: Set<String>?
 
   /// Makes a loss, by the destination model's will unless another cause is given.
   package init(entity: String, kind: Kind, cause: LossCause = .removed) {

@@ -171,12 +171,13 @@ private struct RowCheck {
       throw fail(.relationship, property: property.name)
     }
     for relationship in destination.allRelationships(of: new)
+    where isLeftByBothEnds(relationship, of: entityMapping) {
+      throw fail(.relationship, property: relationship.name)
+    }
+    for relationship in destination.allRelationships(of: new)
     where relationship.isOrdered && destination.inverse(of: relationship) != nil {
       // Filled from its other end alone, it has the order in which the objects come.
-      let isMapped = entityMapping.relationshipMappings.contains {
-        $0.name == relationship.name && $0.sourceRelationshipName != nil
-      }
-      if !isMapped, isFilledFromOtherEnd(relationship) {
+      if !reads(relationship.name, entityMapping), isFilledFromOtherEnd(relationship) {
         throw fail(.relationship, property: relationship.name)
       }
     }
@@ -350,6 +351,33 @@ private struct RowCheck {
   private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
     mapping.mappings(ofOtherEnd: relationship, in: destination).contains {
       $0.sourceRelationshipName != nil
+    }
+  }
+
+  /// Whether mappings read some references of a relationship, and this one and another leave those
+  /// between their objects: rows are copied with all references or with none.
+  private func isLeftByBothEnds(
+    _ relationship: Relationship, of entityMapping: EntityMapping
+  ) -> Bool {
+    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship),
+      !reads(relationship.name, entityMapping)
+    else { return false }
+    func makers(_ entity: String) -> [EntityMapping] {
+      let family = Set(destination.family(of: entity).map(\.name))
+      return mapping.entityMappings.filter {
+        $0.makesObjects && $0.destinationEntityName.map(family.contains) ?? false
+      }
+    }
+    let others = makers(relationship.destinationEntityName)
+    let isRead =
+      makers(inverse.destinationEntityName).contains { reads(relationship.name, $0) }
+      || makers(owner.name).contains { reads(inverse.name, $0) }
+    return isRead && others.contains { !reads(inverse.name, $0) }
+  }
+
+  private func reads(_ relationship: String, _ entityMapping: EntityMapping) -> Bool {
+    entityMapping.relationshipMappings.contains {
+      $0.name == relationship && $0.sourceRelationshipName != nil
     }
   }
 

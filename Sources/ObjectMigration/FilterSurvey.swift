@@ -13,7 +13,8 @@ package struct FilterSurvey {
     package var untaken: Int64 = 0
     /// The lowest keys of what nothing takes.
     package var untakenKeys: [Int64] = []
-    /// Values that are not nil and that no mapping reads which takes their object, by attribute.
+    /// Values that are not nil, and references, that no mapping reads which takes their object, by
+    /// property.
     package var forgotten: [String: Int64] = [:]
   }
 
@@ -48,7 +49,10 @@ package struct FilterSurvey {
       try ObjectFilter(text: $0 ?? ValueExpression.everything, facts: facts, now: now)
     }
     let properties = division.properties.compactMap { property in
-      facts.attributes[property.attribute].map { (property, $0.index) }
+      facts.attributes[property.name].map { (property, $0.index) }
+    }
+    let relationships = division.properties.compactMap { property in
+      facts.relationships[property.name].map { (property, $0) }
     }
     var outcome = Outcome()
     if filters.count == 1, let statement = filters[0].statement(facts) {
@@ -68,8 +72,14 @@ package struct FilterSurvey {
       }
       for (property, index) in properties where property.readers.isDisjoint(with: takers) {
         if try object.loadedRow()[index] != .null {
-          outcome.forgotten[property.attribute, default: 0] += 1
+          outcome.forgotten[property.name, default: 0] += 1
         }
+      }
+      for (property, relationship) in relationships
+      where property.readers.isDisjoint(with: takers) {
+        let left = try context.places(of: object.place, facts: relationship)
+          .count { property.targets?.contains($0.facts.name) ?? true }
+        if left > 0 { outcome.forgotten[property.name, default: 0] += Int64(left) }
       }
       return true
     }
@@ -108,7 +118,7 @@ extension FilterSurvey {
       }
       for (place, property) in properties.enumerated()
       where rows.integer(column: place + 2) == 1 {
-        outcome.forgotten[property.0.attribute, default: 0] += 1
+        outcome.forgotten[property.0.name, default: 0] += 1
       }
     }
   }

@@ -70,7 +70,7 @@ import Testing
     }
     #expect(divided.divisions.map(\.entity) == ["Log"])
     #expect(divided.divisions.first?.filters == ["text != nil"])
-    #expect(divided.divisions.first?.properties.map(\.attribute) == ["text"])
+    #expect(divided.divisions.first?.properties.map(\.name) == ["text"])
     let open = try losses {
       $0.entityMappings[1].migrationPolicyClassName = "P"
       $0.entityMappings[1].attributeMappings = []

@@ -11,12 +11,8 @@ import os
 import random
 import sqlite3
 
-from coredata import Attribute, Layout, Model, key
-from expectation import Mapping
-from random_mappings import Count, LowFiller, Maker, compare, make_models
-from random_pairs import alone, own_inverses, value_limits
-from random_stores import Form, make_store
-from random_values import Values
+from coredata import Attribute, Layout, key
+from random_mappings import Count, Maker, compare, make_ground
 from run import Failure, Tool, fingerprint, parser, run_cases, same_bytes, seeds, unchanged
 from store import copy_store, quoted, uri_path
 
@@ -188,9 +184,6 @@ class RowMaker(Maker):
     def add(self, entity):
         r = self.r
         kind = r.choice(("copy", "partial", *("filtered",) * 5, "none"))
-        if kind == "copy" and len(self.old.family(self.old.root(entity))) > 1:
-            # What a copy leaves to the other end, a relative's mapping may say otherwise.
-            kind = "partial"
         self.kinds[entity] = kind
         if kind == "none":
             return
@@ -202,7 +195,9 @@ class RowMaker(Maker):
         self.mappings.append(mapping)
 
     def is_mapped(self, p):
-        """The same for both ends of a relationship, and for all entities that have it."""
+        """The same for both ends of a relationship, and as a rule for all entities that have it."""
+        if self.r.random() < 0.02:
+            return False
         inverse = self.new.inverse(p)
         name = min([key(p)] + ([key(inverse)] if inverse else []))
         return self.mapped.setdefault(name, self.r.random() < 0.92)
@@ -265,26 +260,9 @@ def objects_of(store, old, layout):
 
 
 def make_case(tool, seed, folder):
-    r = random.Random(f"filters {seed}")
-    while True:
-        paths, old, new = make_models(r, os.path.join(folder, str(r.random())))
-        mapping = Mapping(old, new)
-        maker = RowMaker(r, old, new)
-        if not mapping.refusals() and "filtered" in maker.kinds.values() \
-                and not own_inverses(mapping):
-            break
-    bundle = os.path.dirname(paths[0])
-    template = os.path.join(folder, "empty.sqlite")
-    tool.run("generate", paths[0], "--rows", 0, "--output", template)
-    store = os.path.join(folder, "source", "Random.sqlite")
-    os.makedirs(os.path.dirname(store))
-    form = Form(r)
-    form.encoding = "UTF-8"
-    form.tame, form.odd, form.short, form.defaults = True, False, False, False
-    support = os.path.join(folder, "source", ".Random_SUPPORT", "_EXTERNAL_DATA")
-    filler = LowFiller(r, form, Layout(old),
-                       Values(r, form, value_limits(mapping), set(), support))
-    make_store(template, store, filler, alone(mapping))
+    bundle, old, new, store, maker = make_ground(
+        tool, random.Random(f"filters {seed}"), folder, RowMaker,
+        lambda maker: "filtered" in maker.kinds.values())
     read = copy_store(store, os.path.join(folder, "chosen"))
     maker.choose(objects_of(read, old, Layout(old)))
     path = os.path.join(folder, "Random.json")
@@ -309,19 +287,19 @@ class References:
         self.source.close()
         self.result.close()
 
-    def reads(self, p):
-        """Whether a mapping of this end or of the other one fills the relationship."""
-        ends = [p] + ([self.new.inverse(p)] if self.new.inverse(p) else [])
-        return any(end.name in names for end in ends for e in self.new.family(end.owner)
-                   for names in self.count.read.get(e, ()))
+    def reads(self, p, entity):
+        return any(p.name in names for names in self.count.read[entity])
 
-    def is_there(self, entity, pk):
-        return (self.old.root(entity), pk) in self.count.taken
-
-    def expected(self, rows, owner, target):
-        """Pairs of which both objects are there."""
-        return {(a, b) for a, b in rows if a is not None and b is not None
-                and self.is_there(owner, a) and self.is_there(target, b)}
+    def expected(self, rows, p):
+        """Pairs of which both objects are there, and of which a mapping reads either end."""
+        inverse, wanted = self.new.inverse(p), set()
+        for a, b in rows:
+            owner = self.count.taken.get((self.old.root(p.owner), a))
+            target = self.count.taken.get((self.old.root(p.destination), b))
+            if owner and target and (
+                    self.reads(p, owner) or inverse and self.reads(inverse, target)):
+                wanted.add((a, b))
+        return wanted
 
     def compare(self, p, wanted, there):
         for what, pairs in (("lacks", wanted - there), ("has", there - wanted)):
@@ -342,7 +320,7 @@ class References:
                 table = "Z" + self.new.root(p.owner).upper()
                 first, second = "Z_PK", self.after.columns[key(p)]
                 rows = self.rows(self.source, table, "Z_PK", self.before.columns[key(p)])
-            wanted = self.expected(rows, p.owner, p.destination) if self.reads(p) else set()
+            wanted = self.expected(rows, p)
             there = {(a, b) for a, b in self.rows(self.result, table, first, second)
                      if a is not None and b is not None}
             self.compare(p, wanted, there)
@@ -354,7 +332,7 @@ class References:
         p, inverse = new.relationship, new.inverse
         ends = [[j.columns[key(i)] for i in (inverse, p)] for j in (old, new)]
         rows = self.rows(self.source, self.name(self.source, old), *ends[0])
-        wanted = self.expected(rows, p.owner, p.destination) if self.reads(p) else set()
+        wanted = self.expected(rows, p)
         self.compare(p, wanted, set(self.rows(self.result, self.name(self.result, new), *ends[1])))
 
     def name(self, db, join):

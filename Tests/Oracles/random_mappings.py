@@ -125,15 +125,15 @@ class LowFiller(Filler):
         return [pk for pk in super().make_keys(count) if pk < 2**63 - 1]
 
 
-def make_case(tool, seed, folder):
-    r = random.Random(seed)
+def make_ground(tool, r, folder, maker_class, accepts):
+    """The models of one migration, a store of the older one, and what makes the mappings."""
     while True:
         paths, old, new = make_models(r, os.path.join(folder, str(r.random())))
         mapping = Mapping(old, new)
-        maker = Maker(r, old, new)
-        if not mapping.refusals() and maker.mappings and not own_inverses(mapping):
+        maker = maker_class(r, old, new)
+        if not mapping.refusals() and accepts(maker) and not own_inverses(mapping) \
+                and not any(has_twins(m) for m in (old, new)):
             break
-    bundle = os.path.dirname(paths[0])
     template = os.path.join(folder, "empty.sqlite")
     tool.run("generate", paths[0], "--rows", 0, "--output", template)
     store = os.path.join(folder, "source", "Random.sqlite")
@@ -145,6 +145,23 @@ def make_case(tool, seed, folder):
     filler = LowFiller(r, form, Layout(old),
                        Values(r, form, value_limits(mapping), set(), support))
     make_store(template, store, filler, alone(mapping))
+    return os.path.dirname(paths[0]), old, new, store, maker
+
+
+def has_twins(model):
+    """Whether an attribute and a relationship of one entity want columns of one name, of which no
+    real store tells who gets the number."""
+    for entity in model.entities.values():
+        names = [(isinstance(p, Attribute), n.rpartition(".")[2].upper())
+                 for n, p in entity.own.items()]
+        if {n for is_one, n in names if is_one} & {n for is_one, n in names if not is_one}:
+            return True
+    return False
+
+
+def make_case(tool, seed, folder):
+    bundle, old, new, store, maker = make_ground(
+        tool, random.Random(seed), folder, Maker, lambda maker: maker.mappings)
     path = os.path.join(folder, "Random.json")
     maker.write(path)
     return bundle, old, new, store, path, maker
@@ -160,9 +177,11 @@ class Count:
         self.layout = Layout(old)
         self.db = sqlite3.connect(f"file:{uri_path(store)}?mode=ro", uri=True)
         self.accounts, self.rows, self.losses = {}, {}, {}
-        takers = {e: [m for m in maker.mappings if m["source"] == e and m["type"] != "remove"]
-                  for e in old.entities}
+        self.takers = takers = {
+            e: [m for m in maker.mappings if m["source"] == e and m["type"] != "remove"]
+            for e in old.entities}
         self.read = {e: [self.reads(m, e) for m in takers[e]] for e in takers}
+        self.entity_of = self.entities()
         for entity in old.entities:
             if not old.entities[entity].abstract:
                 self.count(entity, takers[entity])
@@ -210,7 +229,7 @@ class Count:
             for name in known:
                 self.count_values(entity, name, takers, objects, taken)
             for name, p in ones.items():
-                self.count_references(entity, name, p, objects)
+                self.count_references(entity, name, p, objects, taken)
 
     def takes(self, mapping, one):
         """Whether a mapping takes an object."""
@@ -238,16 +257,43 @@ class Count:
             if broken:
                 self.losses[entity, name, "conversion"] = broken
 
-    def count_references(self, entity, name, p, objects):
-        if any(name in names for names in self.read[entity]):
-            return
+    def count_references(self, entity, name, p, objects, taken):
+        takers, read, cause = self.takers[entity], self.read[entity], "unmappedProperty"
         inverse = self.old.inverse(p)
-        if inverse and any(inverse.name in names for e in self.old.family(inverse.owner)
-                           for names in self.read.get(e, ())):
+        readers = {m["name"] for m, names in zip(takers, read) if name in names}
+        has_policy = any("policy" in m for m in takers)
+
+        def others(target, which):
+            """Whether mappings of the target's objects read the other end: any of them, or all."""
+            return bool(inverse) and which(inverse.name in names for names in self.read[target])
+
+        def is_lost(one, by):
+            target = self.entity_of[self.old.root(p.destination)].get(one[name])
+            if readers:
+                return bool(by) and not readers & {m["name"] for m in by} \
+                    and bool(self.takers.get(target)) and not others(target, all)
+            if is_whole:
+                return True
+            return bool(self.takers.get(target)) and not others(target, any)
+
+        if len(readers) == len(takers) or readers and (
+                has_policy or not any("filter" in m for m in takers)):
             return
-        lost = sum(o[name] is not None for o in objects)
+        is_whole = not inverse or not has_policy and not any(
+            others(e, any) for e in self.old.family(p.destination))
+        lost = sum(one[name] is not None and is_lost(one, by)
+                   for one, by in zip(objects, taken))
         if lost:
-            self.losses[entity, name, "unmappedProperty"] = lost
+            self.losses[entity, name, cause] = lost
+
+    def entities(self):
+        """The entity of each key, by root."""
+        result = {}
+        for root in {self.old.root(e) for e in self.old.entities}:
+            names = {number: e for e, number in self.old.numbers.items()}
+            rows = self.db.execute(f"select Z_PK, Z_ENT from Z{root.upper()} not indexed")
+            result[root] = {pk: names[number] for pk, number in rows}
+        return result
 
     @property
     def is_refused(self):

@@ -36,20 +36,11 @@ struct CountedLosses {
   static func unread(
     _ open: [PossibleLoss], read: PropertiesRead, survey: StoreSurvey
   ) -> [PossibleLoss] {
-    open.filter { loss in
+    open.compactMap { loss in
       switch loss.kind {
-      case .attribute(let name): return !read.contains(name, of: loss.entity)
-      case .relationship(let name):
-        if read.contains(name, of: loss.entity) { return false }
-        guard let entity = survey.model.entity(name: loss.entity),
-          let relationship = survey.model.allRelationships(of: entity).first(where: {
-            $0.name == name
-          }), let (owner, inverse) = survey.model.inverseWithOwner(of: relationship)
-        else { return true }
-        return !survey.model.family(of: owner.name).contains {
-          read.contains(inverse.name, of: $0.name)
-        }
-      case .entity, .conversion: return true
+      case .attribute(let name): read.contains(name, of: loss.entity) ? nil : loss
+      case .relationship: survey.model.unread(loss, read: read)
+      case .entity, .conversion: loss
       }
     }
   }
@@ -111,11 +102,12 @@ struct CountedLosses {
           count: outcome.untaken, keys: outcome.untakenKeys))
     }
     for property in division.properties {
-      guard let count = outcome.forgotten[property.attribute], count > 0 else { continue }
+      guard let count = outcome.forgotten[property.name], count > 0 else { continue }
       result.append(
         Loss(
-          kind: .attribute, cause: property.cause, entity: division.entity,
-          property: property.attribute, count: count))
+          kind: property.targets == nil ? .attribute : .relationship, cause: property.cause,
+          entity: division.entity,
+          property: property.name, count: count))
     }
     return result
   }

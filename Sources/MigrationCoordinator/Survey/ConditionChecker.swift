@@ -229,7 +229,9 @@ struct ConditionChecker {
         return nil
       }
       return .rows(place.isOf("(\(column)) IS NOT NULL"))
-    case .relationship(let name): return question(ofRelationship: name, entityName: possible.entity)
+    case .relationship(let name):
+      return question(
+        ofRelationship: name, entityName: possible.entity, targets: possible.targets?.sorted())
     case .conversion(let name, let type):
       guard let place = place(name: possible.entity),
         let column = column(attribute: name, place: place)
@@ -240,7 +242,10 @@ struct ConditionChecker {
     }
   }
 
-  private func question(ofRelationship name: String, entityName: String) -> LossQuestion? {
+  /// The question of references to objects of the target entities, or to any.
+  private func question(
+    ofRelationship name: String, entityName: String, targets: [String]?
+  ) -> LossQuestion? {
     guard let entity = view.model.entity(name: entityName) else { return nil }
     for level in view.model.lineage(of: entity) {
       guard let relationship = level.relationships.first(where: { $0.name == name }) else {
@@ -251,12 +256,16 @@ struct ConditionChecker {
           let column = place.table.column(role: .toOne(entity: level.name, name: name))
         else { return nil }
         let value = place.rows.value(column: column.name, of: place.number)
-        return .rows(place.isOf("(\(value)) IS NOT NULL"))
+        return .rows(
+          place.isOf(targets.map { view.isOf($0, key: "(\(value))") } ?? "(\(value)) IS NOT NULL"))
       }
       if let join = view.schema.joinTables.first(where: {
         $0.first.entityName == level.name && $0.first.relationshipName == name
       }) {
-        return view.pairCount(join).map { .number($0) }
+        // Rows of one entity, and of no other, are told by the table.
+        let isAlone = view.schema.table(of: entity)?.entityNames.count == 1
+        return view.pairCount(join, first: isAlone ? nil : [entityName], second: targets)
+          .map { .number($0) }
       }
       guard relationship.inverseName == nil,
         let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),

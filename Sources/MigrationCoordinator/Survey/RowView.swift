@@ -84,10 +84,29 @@ struct RowView {
   }
 
   /// A query that counts the rows of a join table, nil if it would be empty.
-  func pairCount(_ table: JoinTable) -> String? {
-    guard let program else { return "SELECT count(*) FROM \(SQL.identifier(name: table.name))" }
-    return program.joins.first { $0.destinationTable == table.name }.map {
-      "SELECT count(*) FROM (\($0.query(in: .all, schema: "main")))"
+  ///
+  /// - Parameters:
+  ///   - first: the entities of the objects at the first end; nil for any object, or none.
+  ///   - second: the same of the second end.
+  func pairCount(_ table: JoinTable, first: [String]?, second: [String]?) -> String? {
+    var pairs = SQL.identifier(name: table.name)
+    if let program {
+      guard let made = program.joins.first(where: { $0.destinationTable == table.name }) else {
+        return nil
+      }
+      pairs = "(\(made.query(in: .all, schema: "main")))"
     }
+    let tests = [(table.first, first), (table.second, second)].compactMap { end, entities in
+      entities.map { isOf($0, key: "p.\(SQL.identifier(name: end.keyColumn))") }
+    }
+    let condition = tests.isEmpty ? "" : " WHERE \(tests.joined(separator: " AND "))"
+    return "SELECT count(*) FROM \(pairs) AS p\(condition)"
+  }
+
+  /// An SQL test for keys of objects of any of some entities of one table.
+  func isOf(_ entities: [String], key: String) -> String {
+    let places = entities.compactMap { rows(ofEntity: $0) }
+    guard let rows = places.first?.rows else { return "0" }
+    return "\(key) IN (SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.isOf(places.map(\.number))))"
   }
 }
