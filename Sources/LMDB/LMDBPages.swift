@@ -60,7 +60,7 @@ struct LMDBPages: Sendable {
   static func read(_ file: FileDescriptor, at offset: Int64, count: Int) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     let found = try? bytes.withUnsafeMutableBytes {
-      try file.read(fromAbsoluteOffset: offset, into: $0)
+      try file.readAll(into: $0, at: offset)
     }
     return found == count ? bytes : nil
   }

@@ -15,6 +15,13 @@ package struct Catalog: Hashable, Sendable {
     self.virtualTables = virtualTables
     self.triggers = triggers
   }
+
+  /// Whether a column is named like those in which Core Data keeps entity numbers.
+  package static func mayHoldNumbers(_ column: String) -> Bool {
+    let name = column.uppercased()
+    return name == "Z_ENT" || name.hasPrefix("ZENT")
+      || name.hasPrefix("Z") && name.dropFirst().first?.isNumber == true
+  }
 }
 
 /// How a real store differs from the schema of its model.

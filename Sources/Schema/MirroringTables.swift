@@ -32,8 +32,7 @@ package enum MirroringTables {
   package static func mayHoldNumbers(_ column: String) -> Bool {
     let name = column.uppercased()
     if name.hasSuffix("PK") || name.hasSuffix("NAME") { return false }
-    return name == "Z_ENT" || name.hasPrefix("ZENT") || name.contains("ENTITY")
-      || name.hasPrefix("Z") && name.dropFirst().first?.isNumber == true
+    return Catalog.mayHoldNumbers(column) || name.contains("ENTITY")
   }
 
   /// Whether a column is named as if it held primary keys of record metadata.

@@ -17,20 +17,11 @@ final class OpenFile: Sendable {
   func read(
     into bytes: UnsafeMutableRawBufferPointer, at offset: Int64
   ) throws(SystemCallError) -> Int {
-    var done = 0
-    while done < bytes.count {
-      let count: Int
-      do {
-        count = try descriptor.read(
-          fromAbsoluteOffset: offset + Int64(done),
-          into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
-      } catch {
-        throw SystemCallError(operation: .read, path: path, errno: error as? Errno ?? .ioError)
-      }
-      if count == 0 { break }
-      done += count
+    do {
+      return try descriptor.readAll(into: bytes, at: offset)
+    } catch {
+      throw SystemCallError(operation: .read, path: path, errno: error)
     }
-    return done
   }
 
   func read(_ bytes: inout [UInt8], at offset: Int64) throws(SystemCallError) -> Int {
@@ -41,14 +32,10 @@ final class OpenFile: Sendable {
   }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemCallError) {
-    var done = 0
-    while done < bytes.count {
-      do {
-        done += try descriptor.write(
-          toAbsoluteOffset: offset + Int64(done), UnsafeRawBufferPointer(rebasing: bytes[done...]))
-      } catch {
-        throw SystemCallError(operation: .write, path: path, errno: error as? Errno ?? .ioError)
-      }
+    do {
+      try descriptor.writeAll(bytes, at: offset)
+    } catch {
+      throw SystemCallError(operation: .write, path: path, errno: error)
     }
   }
 
@@ -97,11 +84,11 @@ package final class SourceFile: Sendable {
 
   /// The store's main file, where a path may be that of the pages of its log.
   package static func main(of path: FilePath) throws(SystemCallError) -> FilePath {
-    try WALPages(path)?.main ?? path
+    try WALPages.Head(path)?.main ?? path
   }
 
   /// Whether a path is that of the pages of a log.
-  static func hasPages(_ path: FilePath) -> Bool { (try? WALPages(path)) != nil }
+  static func hasPages(_ path: FilePath) -> Bool { (try? WALPages.Head(path)) != nil }
 
   /// Reads as many bytes as there is room for, fewer where the database ends.
   package func read(

@@ -21,48 +21,65 @@ package struct WALPages: Sendable {
   private static let magic = Array("GodwitPg".utf8)
   private static let headSize = 48
 
-  /// The store whose log they are of.
-  package let main: FilePath
-  /// The bytes of a page.
-  let pageSize: Int
-  /// The pages of the database, by its last commit.
-  let pageCount: UInt32
+  private let head: Head
   private let pages: [UInt32]
   private let frames: [UInt32]
-  private let start: Int64
-  private let file: OpenFile
 
-  /// The bytes of the database.
-  var byteCount: Int64 { Int64(pageCount) * Int64(pageSize) }
+  /// The store whose log they are of.
+  package var main: FilePath { head.main }
+  /// The bytes of a page.
+  var pageSize: Int { head.pageSize }
+  /// The bytes of the database, by its last commit.
+  var byteCount: Int64 { Int64(head.pageCount) * Int64(pageSize) }
   /// How many pages there are.
   package var count: Int { pages.count }
 
+  /// What the file says before its pages.
+  struct Head: Sendable {
+    let file: OpenFile
+    let main: FilePath
+    let pageSize: Int
+    let pageCount: UInt32
+    let entries: Range<Int64>
+    let start: Int64
+
+    /// Reads it; nil where a file is none of pages.
+    init?(_ path: FilePath) throws(SystemCallError) {
+      guard let status = try Files.fileStatusIfPresent(path), status.kind == .file else {
+        return nil
+      }
+      file = OpenFile(try Files.open(path, mode: .readOnly))
+      var head = [UInt8](repeating: 0, count: headSize)
+      guard try file.read(&head, at: 0) == head.count, head.starts(with: magic),
+        number(head, at: 8) == status.device, number(head, at: 16) == status.inode
+      else { return nil }
+      let counts = stride(from: 24, to: 40, by: 4).map { short(head, at: $0) }
+      let place = number(head, at: 40)
+      let damage = SystemCallError(operation: .read, path: path, errno: .ioError)
+      guard (512...65_536).contains(counts[0]), counts[2] <= WALIndex.mostPages,
+        counts[3] <= 1 << 16, place <= status.size,
+        status.size - Int64(place) == Int64(counts[2]) * 8
+      else { throw damage }
+      var name = [UInt8](repeating: 0, count: Int(counts[3]))
+      guard try file.read(&name, at: Int64(headSize)) == name.count else { throw damage }
+      main = FilePath(platformString: name.map { CInterop.PlatformChar(bitPattern: $0) } + [0])
+      (pageSize, pageCount) = (Int(counts[0]), counts[1])
+      entries = Int64(place)..<status.size
+      start = Int64(headSize + name.count)
+    }
+  }
+
   /// Opens a file of pages; nil where a file is none.
   init?(_ path: FilePath) throws(SystemCallError) {
-    guard let status = try Files.fileStatusIfPresent(path), status.kind == .file else { return nil }
-    let file = OpenFile(try Files.open(path, mode: .readOnly))
-    var head = [UInt8](repeating: 0, count: Self.headSize)
-    guard try file.read(&head, at: 0) == head.count, head.starts(with: Self.magic),
-      Self.number(head, at: 8) == status.device, Self.number(head, at: 16) == status.inode
-    else { return nil }
-    let counts = stride(from: 24, to: 40, by: 4).map { Self.short(head, at: $0) }
-    let place = Self.number(head, at: 40)
-    let damage = SystemCallError(operation: .read, path: path, errno: .ioError)
-    guard (512...65_536).contains(counts[0]), counts[2] <= WALIndex.mostPages, counts[3] <= 1 << 16,
-      place <= status.size, status.size - Int64(place) == Int64(counts[2]) * 8
-    else { throw damage }
-    var name = [UInt8](repeating: 0, count: Int(counts[3]))
-    var entries = [UInt8](repeating: 0, count: Int(counts[2]) * 8)
-    guard try file.read(&name, at: Int64(Self.headSize)) == name.count,
-      try file.read(&entries, at: Int64(place)) == entries.count
-    else { throw damage }
-    main = FilePath(platformString: name.map { CInterop.PlatformChar(bitPattern: $0) } + [0])
-    (pageSize, pageCount) = (Int(counts[0]), counts[1])
+    guard let head = try Head(path) else { return nil }
+    self.head = head
+    var entries = [UInt8](repeating: 0, count: head.entries.count)
+    guard try head.file.read(&entries, at: head.entries.lowerBound) == entries.count else {
+      throw SystemCallError(operation: .read, path: path, errno: .ioError)
+    }
     let offsets = stride(from: 0, to: entries.count, by: 8)
     pages = offsets.map { Self.short(entries, at: $0) }
     frames = offsets.map { Self.short(entries, at: $0 + 4) }
-    start = Int64(Self.headSize + name.count)
-    self.file = file
   }
 
   private static func number(_ bytes: [UInt8], at offset: Int) -> UInt64 {
@@ -95,9 +112,9 @@ package struct WALPages: Sendable {
   func read(
     _ place: Int, from offset: Int, into bytes: UnsafeMutableRawBufferPointer
   ) throws(SystemCallError) {
-    let position = start + Int64(frames[place]) * Int64(pageSize) + Int64(offset)
-    guard try file.read(into: bytes, at: position) == bytes.count else {
-      throw SystemCallError(operation: .read, path: file.path, errno: .ioError)
+    let position = head.start + Int64(frames[place]) * Int64(pageSize) + Int64(offset)
+    guard try head.file.read(into: bytes, at: position) == bytes.count else {
+      throw SystemCallError(operation: .read, path: head.file.path, errno: .ioError)
     }
   }
 }

@@ -3,8 +3,8 @@ import SystemPackage
 
 /// The VFS by which SQLite reads a store with the pages of its log as one file that nobody writes.
 ///
-/// Everything but the main database is left to the system's own VFS: the temporary files of a
-/// connection are its as well.
+/// Every other file is left to the system's own VFS: other databases that are attached, and the
+/// temporary files of a connection.
 enum WALPagesSystem {
   /// Its name in a URI; nil where SQLite does not take it.
   static let name: String? = register()
@@ -38,15 +38,16 @@ enum WALPagesSystem {
     _ opened: UnsafeMutablePointer<Int32>?
   ) -> Int32 {
     guard let file else { return SQLITE_CANTOPEN }
-    guard flags & SQLITE_OPEN_MAIN_DB != 0 else {
+    guard flags & SQLITE_OPEN_MAIN_DB != 0, let path,
+      SourceFile.hasPages(FilePath(platformString: path))
+    else {
       guard let system = sqlite3_vfs_find(nil), let open = system.pointee.xOpen else {
         return SQLITE_CANTOPEN
       }
       return open(system, path, file, flags, opened)
     }
     file.pointee.pMethods = nil
-    guard let path, let methods,
-      let source = try? SourceFile(FilePath(platformString: path))
+    guard let methods, let source = try? SourceFile(FilePath(platformString: path))
     else { return SQLITE_CANTOPEN }
     UnsafeMutableRawPointer(file).bindMemory(to: File.self, capacity: 1).initialize(
       to: File(base: sqlite3_file(pMethods: methods.table), source: .passRetained(source)))

@@ -38,19 +38,16 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   ) throws(StoreError) -> [ExtraEntry] {
     let entries = try reader.connection.run { db in
       try Row.fetchAll(
-        db,
-        sql: "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'index' ORDER BY rowid"
-      ).compactMap { row -> (type: String, name: String, isVirtual: Bool)? in
+        db, sql: "SELECT type, name FROM sqlite_schema WHERE type <> 'index' ORDER BY rowid"
+      ).compactMap { row -> (type: String, name: String)? in
         guard let type = String.fromDatabaseValue(row[0]),
           let name = String.fromDatabaseValue(row[1])
         else { return nil }
-        let sql = String.fromDatabaseValue(row[2])?.uppercased() ?? ""
-        return (type, name, sql.hasPrefix("CREATE VIRTUAL"))
+        return (type, name)
       }
     }
     let known = Set(schema.triggers)
     let unknown = Set(catalog.triggers.filter { !known.contains($0) }.map(\.name))
-    let virtual = entries.filter(\.isVirtual).map(\.name)
     var result: [ExtraEntry] = []
     for entry in entries {
       switch entry.type {
@@ -58,8 +55,10 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
       case "trigger" where unknown.contains(entry.name):
         result.append(.init(kind: .trigger, name: entry.name, rows: 0))
       case "table" where tables.contains(entry.name):
-        if virtual.contains(where: { entry.name.hasPrefix("\($0)_") }) { continue }
-        if let found = try table(entry.name, isVirtual: entry.isVirtual, catalog, reader) {
+        if catalog.virtualTables.keys.contains(where: { entry.name.hasPrefix("\($0)_") }) {
+          continue
+        }
+        if let found = try table(entry.name, catalog, reader) {
           result.append(found)
         }
       default: continue
@@ -70,9 +69,9 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
 
   /// A table with rows; nil for one without, of which nothing can be lost.
   private static func table(
-    _ name: String, isVirtual: Bool, _ catalog: Catalog, _ reader: StoreReader
+    _ name: String, _ catalog: Catalog, _ reader: StoreReader
   ) throws(StoreError) -> ExtraEntry? {
-    if isVirtual {
+    if catalog.virtualTables[name] != nil {
       // Without its module, a virtual table cannot be read; that of R-trees is always there.
       let rows = try? reader.rowCount(of: name, by: .index)
       return rows == 0 ? nil : .init(kind: .virtualTable, name: name, rows: rows ?? 0)
@@ -80,15 +79,8 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
     let rows = try reader.rowCount(of: name, by: .rows)
     if rows == 0 { return nil }
     var found = ExtraEntry(kind: .table, name: name, rows: rows)
-    found.numberColumn = catalog.tables[name]?.sorted().first(where: mayHoldNumbers)
+    found.numberColumn = catalog.tables[name]?.sorted().first(where: Catalog.mayHoldNumbers)
     return found
-  }
-
-  /// Whether a column is named like those in which Core Data keeps entity numbers.
-  private static func mayHoldNumbers(_ column: String) -> Bool {
-    let name = column.uppercased()
-    if name == "Z_ENT" || name.hasPrefix("ZENT") { return true }
-    return name.hasPrefix("Z") && name.dropFirst().first?.isNumber == true
   }
 
   private init(kind: Kind, name: String, rows: Int64) {

@@ -25,18 +25,18 @@ package import SystemPackage
 package final class LeafMover {
   private let file: PageFile
   private let pageCount: UInt32
-  private let writer: ExtentWriter
+  let writer: ExtentWriter
   private let chains: PageWindow
-  private let payloads: PayloadReader
-  private let whole: RecordBuffer
-  private let spill: RecordBuffer
+  let payloads: PayloadReader
+  let whole: RecordBuffer
+  let spill: RecordBuffer
   private let aside: UnsafeMutableRawPointer
   /// The copy of a leaf whose rows are patched.
-  private let patched: UnsafeMutableRawPointer
-  private let found = UnsafeMutableBufferPointer<Cell>.allocate(capacity: 2048)
+  let patched: UnsafeMutableRawPointer
+  let found = UnsafeMutableBufferPointer<Cell>.allocate(capacity: 2048)
 
   /// Where a cell of a leaf lies, and its parts, of which an index has none.
-  private struct Cell {
+  struct Cell {
     var start: Int
     var size: Int
     var key: Int64 = 0
@@ -224,7 +224,7 @@ package final class LeafMover {
   // MARK: Pages
 
   /// Writes a leaf with the cells in `found`; its new number.
-  private func place(
+  func place(
     leaf: UnsafeRawPointer, cells: Int, of all: Int, kind: TreeBuilder.Kind
   ) throws(PageError) -> UInt32 {
     let (page, memory) = try writer.reserve()
@@ -323,100 +323,6 @@ package final class LeafMover {
     // A chain that goes on was longer, or leads back into itself.
     guard from == 0 else { throw PageError(.damaged(page: from)) }
     return true
-  }
-}
-
-extension LeafMover {
-  /// Writes the leaves of a key range, with their rows as they were or patched.
-  private final class LeafPlacer {
-    static let leavesLaidOut = 64
-
-    private let mover: LeafMover
-    private let isPatched: Bool
-    private let leaves: EntryCollector
-    /// Writes rows that change their length, and those after them.
-    private let rows: TableWriter
-    /// The leaves to come that are laid out row by row.
-    private var left = 0
-    private var leaf: UnsafeRawPointer?
-    private var number: UInt32 = 0
-    private var isResized = false
-
-    init(_ mover: LeafMover, patcher: RowPatcher?, leaves: EntryCollector) {
-      self.mover = mover
-      self.leaves = leaves
-      isPatched = patcher != nil
-      rows = TableWriter(writer: mover.writer) { (leaf) throws(PageError) in try leaves.add(leaf) }
-    }
-
-    /// Begins with another leaf, whose rows are patched one after the other.
-    func begin(_ leaf: UnsafeRawPointer, number: UInt32, patcher: RowPatcher) {
-      (self.leaf, self.number, isResized) = (leaf, number, false)
-      mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
-      patcher.mark()
-    }
-
-    /// Patches the row of a cell that `LeafMover` has found, and whose columns were noted.
-    @inline(__always)
-    func patch(_ index: Int, patcher: RowPatcher) throws(PageError) {
-      let cell = mover.found[index]
-      let outcome = patcher.apply(mover.patched + cell.record, local: cell.local)
-      switch outcome {
-      case .unknown: throw PageError(.unmovable)
-      case .inPlace where left == 0: return
-      case .resized where left == 0: try layOutAnew(upTo: index, patcher: patcher)
-      default: try layOut(cell, outcome: outcome, patcher: patcher)
-      }
-    }
-
-    /// Takes rows again that were patched in place, as the one at `last` takes more room.
-    private func layOutAnew(upTo last: Int, patcher: RowPatcher) throws(PageError) {
-      guard let leaf else { return }
-      patcher.forget()
-      mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
-      left = LeafPlacer.leavesLaidOut
-      for index in 0...last {
-        let cell = mover.found[index]
-        patcher.find(leaf + cell.record)
-        try patch(index, patcher: patcher)
-      }
-    }
-
-    /// Writes a patched row by itself.
-    private func layOut(
-      _ cell: Cell, outcome: RowPatcher.Outcome, patcher: RowPatcher
-    ) throws(PageError) {
-      var record = UnsafeRawBufferPointer(start: mover.patched + cell.record, count: cell.total)
-      if cell.local < cell.total {
-        let whole = try mover.whole.room(for: cell.total + 8)
-        try mover.payloads.read(
-          mover.patched + cell.record, local: cell.local, of: cell.total, page: number,
-          into: whole)
-        record = UnsafeRawBufferPointer(rebasing: whole[..<cell.total])
-      }
-      if case .resized = outcome, let base = record.baseAddress {
-        isResized = true
-        record = try patcher.layOut(base, total: cell.total, into: mover.spill)
-      }
-      try rows.add(key: cell.key, payload: record)
-    }
-
-    /// Writes a leaf whose rows were not written one by one.
-    func place(
-      _ leaf: UnsafeRawPointer, cells: Int, of all: Int, lastKey: Int64
-    ) throws(PageError) {
-      if left > 0 {
-        left = isResized ? LeafPlacer.leavesLaidOut : left - 1
-        // Nobody else may take pages while the last one is open.
-        if left == 0 { try rows.finish() }
-        return
-      }
-      let source = isPatched ? UnsafeRawPointer(mover.patched) : leaf
-      let page = try mover.place(leaf: source, cells: cells, of: all, kind: .table)
-      try leaves.add(LeafEntry(page: page, lastKey: lastKey))
-    }
-
-    func finish() throws(PageError) { try rows.finish() }
   }
 }
 

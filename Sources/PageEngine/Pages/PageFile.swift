@@ -24,52 +24,40 @@ package struct PageFile: Sendable {
   package func write(
     _ bytes: UnsafeRawBufferPointer, at offset: Int64
   ) throws(PageError) {
-    var done = 0
-    while done < bytes.count {
-      do {
-        done += try descriptor.write(
-          toAbsoluteOffset: offset + Int64(done), UnsafeRawBufferPointer(rebasing: bytes[done...]))
-      } catch {
-        throw failure(problem: PageError.Problem.write, error: error)
-      }
+    do {
+      try descriptor.writeAll(bytes, at: offset)
+    } catch {
+      throw failure(PageError.Problem.write, error)
     }
   }
 
-  private func failure(problem: (Int32) -> PageError.Problem, error: any Error) -> PageError {
-    PageError(
-      problem((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
+  private func failure(_ problem: (Int32) -> PageError.Problem, _ error: Errno) -> PageError {
+    PageError(problem(error.rawValue), file: Files.path(of: descriptor))
   }
 
   /// Reads exactly so many bytes as there is room for.
   package func read(
     _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64
   ) throws(PageError) {
-    if let source { return try read(bytes, at: offset, of: source) }
-    var done = 0
-    while done < bytes.count {
-      let count: Int
-      do {
-        count = try descriptor.read(
-          fromAbsoluteOffset: offset + Int64(done),
-          into: UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
-      } catch {
-        throw failure(problem: PageError.Problem.read, error: error)
-      }
-      if count == 0 { throw PageError(.endOfFile, file: Files.path(of: descriptor)) }
-      done += count
+    guard try readAll(bytes, at: offset) == bytes.count else {
+      throw PageError(.endOfFile, file: Files.path(of: descriptor))
     }
   }
 
-  private func read(
-    _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64, of source: SourceFile
-  ) throws(PageError) {
-    let count: Int
-    do {
-      count = try source.read(bytes, at: offset)
+  /// Reads as many bytes as there is room for, fewer where the file ends.
+  func readAll(
+    _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64
+  ) throws(PageError) -> Int {
+    do throws(Errno) {
+      guard let source else { return try descriptor.readAll(into: bytes, at: offset) }
+      do throws(SystemCallError) {
+        return try source.read(bytes, at: offset)
+      } catch {
+        throw error.errno
+      }
     } catch {
-      throw failure(problem: PageError.Problem.read, error: error.errno)
+      throw failure(PageError.Problem.read, error)
     }
-    if count < bytes.count { throw PageError(.endOfFile, file: Files.path(of: descriptor)) }
   }
 
   func read(page: UInt32, into: UnsafeMutableRawPointer) throws(PageError) {

@@ -83,20 +83,9 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
   /// A map page that the file does not reach yet is empty.
   private func load(_ map: UInt32, base: UnsafeMutableRawPointer) throws(PageError) {
     base.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
-    var done = 0
-    while done < PageGeometry.pageSize {
-      let buffer = UnsafeMutableRawBufferPointer(
-        start: base + done, count: PageGeometry.pageSize - done)
-      do {
-        let count = try file.descriptor.read(
-          fromAbsoluteOffset: PageGeometry.offset(page: map) + Int64(done), into: buffer)
-        if count == 0 { return }
-        done += count
-      } catch {
-        throw PageError(
-          .read((error as? Errno ?? .ioError).rawValue), file: Files.path(of: file.descriptor))
-      }
-    }
+    _ = try file.readAll(
+      UnsafeMutableRawBufferPointer(start: base, count: PageGeometry.pageSize),
+      at: PageGeometry.offset(page: map))
   }
 }
 
