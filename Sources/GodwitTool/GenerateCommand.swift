@@ -14,7 +14,9 @@ struct GenerateCommand: ParsableCommand {
   @Option(help: "The version of the bundle, if not its current one.")
   var version: String?
 
-  @Option(help: "How many objects, in equal shares over the entities that can have any.")
+  @Option(
+    parsing: .unconditional,
+    help: "How many objects, in equal shares over the entities that can have any.")
   var rows: Int64
 
   @Option(

@@ -28,9 +28,10 @@ struct RootCommand: AsyncParsableCommand {
     ])
 
   fileprivate static func execute() async {
+    let given = Array(CommandLine.arguments.dropFirst())
     do {
       try ToolProcess.prepare()
-      let arguments = LossOptions.completed(Array(CommandLine.arguments.dropFirst()))
+      let arguments = LossOptions.completed(given)
       var command = try parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()
@@ -38,8 +39,26 @@ struct RootCommand: AsyncParsableCommand {
         try command.run()
       }
     } catch {
+      let isUsage = exitCode(for: error) == .validationFailure || given.first == "help"
+      if isUsage, let mistake = UsageMistake(given, commands: names) { end(mistake) }
       end(error)
     }
+  }
+
+  /// The options of every command, as the parser lists them.
+  static var names: UsageMistake.Commands {
+    var result: UsageMistake.Commands = ["help": ["--help", "--help-hidden"]]
+    for command in configuration.subcommands {
+      let help = command.helpMessage(includeHidden: true)
+      let options = help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) }
+      result[command.configuration.commandName ?? ""] = Set(options + ["--help-hidden"])
+    }
+    return result
+  }
+
+  private static func end(_ mistake: UsageMistake) -> Never {
+    Terminal.standardError.lines(text: mistake.text)
+    exit(withError: ExitCode(ExitStatus.usage.rawValue))
   }
 
   /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.

@@ -10,8 +10,8 @@ struct InspectCommand: ParsableCommand {
   var path: FilePath
 
   @Option(
-    parsing: .upToNextOption,
-    help: ArgumentHelp("Where the store's own model may be found.", valueName: "path"))
+    help: ArgumentHelp(
+      "Where the store's own model may be found. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
   @Flag(help: "Print JSON.")

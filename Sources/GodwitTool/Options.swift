@@ -51,9 +51,8 @@ struct ModelOptions: ParsableArguments {
   var configuration: String?
 
   @Option(
-    parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Where else the store's own model may be found.", valueName: "path"))
+      "Where else the store's own model may be found. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
   func validate() throws {
@@ -219,13 +218,16 @@ struct SourceOptions: ParsableArguments {
 
 /// The size of work orders, and the limits of workers and memory.
 struct WorkOptions: ParsableArguments {
-  @Option(help: "How many workers run at a time.")
+  @Option(parsing: .unconditional, help: "How many workers run at a time: 1 to 256.")
   var workers = 2
 
-  @Option(help: "Memory for all processes together, such as 512M; at least 64M.")
+  @Option(
+    help: """
+      Memory for all processes together: a whole number with K, M or G, such as 512M; at least 64M.
+      """)
   var memory = ByteSize(bytes: 256 << 20)
 
-  @Option(help: "Cut every table into ranges of so many rows.")
+  @Option(parsing: .unconditional, help: "Cut every table into ranges of so many rows.")
   var rangeRows: Int64?
 
   func validate() throws {

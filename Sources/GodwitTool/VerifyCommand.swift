@@ -30,9 +30,9 @@ struct VerifyCommand: AsyncParsableCommand {
   var configuration: String?
 
   @Option(
-    parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Where the models of both stores, and mapping models beside them, may be found.",
+      "Where the models of both stores, and mapping models beside them, may be found. May be "
+        + "repeated.",
       valueName: "path"))
   var models: [FilePath] = []
 

@@ -299,8 +299,10 @@ def usage(stage):
     wrong = {
         "nothing": (), "unknown-command": ("wash",), "no-store": ("migrate",),
         "no-model": ("migrate", "Old.sqlite"),
+        "mistyped-command": ("migrat", "Old.sqlite", *TO), "help-unknown": ("help", "nope"),
         "unknown-option": ("migrate", "Old.sqlite", *TO, "--fast"),
-        "workers": ("migrate", "Old.sqlite", *TO, "--workers", 0),
+        "mistyped-option": ("migrate", "Old.sqlite", "--too", TO[1]),
+        "workers": ("migrate", "Old.sqlite", *TO, "--workers", -1),
         "memory": ("migrate", "Old.sqlite", *TO, "--memory", "1M"),
         "memory-text": ("migrate", "Old.sqlite", *TO, "--memory", "much"),
         "engine": ("migrate", "Old.sqlite", *TO, "--engine", "steam"),

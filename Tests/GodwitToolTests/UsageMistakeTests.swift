@@ -1,0 +1,49 @@
+import Testing
+
+@testable import GodwitTool
+
+@Suite struct UsageMistakeTests {
+  private static let commands: UsageMistake.Commands = [
+    "migrate": ["--to", "--workers", "--memory", "--help"], "status": ["--json"],
+    "help": ["--help"],
+  ]
+
+  private func mistake(_ arguments: String...) -> UsageMistake? {
+    UsageMistake(arguments, commands: Self.commands)
+  }
+
+  @Test func `a command that there is not is told with the nearest one`() {
+    #expect(mistake("migrat", "S.sqlite")?.suggestion == "migrate")
+    #expect(mistake("imgrate")?.suggestion == "migrate")
+    #expect(mistake("stat")?.suggestion == "status")
+    #expect(mistake("wash")?.suggestion == nil)
+    #expect(
+      mistake("migrat")?.text
+        == "Error: godwit has no command migrat. Did you mean migrate?\n  See 'godwit --help' for "
+        + "more information.")
+  }
+
+  @Test func `help for a command that there is not is a mistake as well`() {
+    #expect(mistake("help", "nope")?.word == "nope")
+    #expect(mistake("help", "migrate") == nil)
+    #expect(mistake("help") == nil)
+  }
+
+  @Test func `an option that there is not is told with the nearest one of its command`() {
+    let found = mistake("migrate", "S.sqlite", "--wrokers=3", "--to", "M")
+    #expect(found?.word == "--wrokers")
+    #expect(found?.command == "migrate")
+    #expect(found?.suggestion == "--workers")
+    #expect(mistake("status", "--workers", "3")?.suggestion == nil)
+  }
+
+  @Test func `what follows the end of the options is none`() {
+    #expect(mistake("migrate", "--to", "M", "--", "--wrokers") == nil)
+    #expect(mistake("--version") == nil)
+    #expect(mistake() == nil)
+  }
+
+  @Test func `a very long word has no near name and costs nothing`() {
+    #expect(mistake(String(repeating: "x", count: 1 << 20))?.suggestion == nil)
+  }
+}
