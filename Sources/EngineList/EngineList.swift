@@ -40,12 +40,9 @@ package enum EngineList {
   /// - Parameter wish: the engine to prefer if it covers the stage; nil decides by the size of the
   ///   store.
   package static func choose(for stage: StageInput, wish: EngineName?) -> Choice {
-    if case .objects = stage.work {
+    if case .objects(_, let fallback) = stage.work {
       return Choice(
-        engine: ObjectEngine.self,
-        reason: wish == ObjectEngine.name
-          ? "it was asked for"
-          : "a mapping model computes, splits or joins objects, or names a policy")
+        engine: ObjectEngine.self, reason: fallback?.words ?? "it was asked for")
     }
     if let wanted = rowEngine(wish: wish) {
       guard let refusal = wanted.refusal(of: stage) else {

@@ -51,13 +51,18 @@ struct PlanCommand: AsyncParsableCommand {
     }
     lines +=
       preparation.engine == .objects
-      ? ["\(store): object by object; about \(ByteText(preparation.diskNeeded)) of disk."]
+      ? [objectText(preparation: preparation)]
       : workText(preparation: preparation)
     if let note = preparation.mirroringNote { lines.append(note) }
     for loss in preparation.losses { lines.append("loses \(loss)") }
     lines += preparation.salvage?.notes ?? []
     for defect in preparation.defects { lines.append("has \(defect)") }
     return lines.joined(separator: "\n")
+  }
+
+  private func objectText(preparation: StoreMigration.Preparation) -> String {
+    let reason = preparation.engineReason.map { ", as \($0)" } ?? ""
+    return "\(store): object by object\(reason); about \(ByteText(preparation.diskNeeded)) of disk."
   }
 
   private static func text(step: StoreMigration.Step) -> String {

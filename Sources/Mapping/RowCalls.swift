@@ -23,6 +23,10 @@ package struct RowFallback: Error, Hashable, Sendable {
     case type
     /// Objects may agree in a computed value that must be unique.
     case constraint
+    /// Several mapping models make the step.
+    case several
+    /// The columns of the source have no place for the relationship of the destination.
+    case columns
   }
 
   /// What ties an object to others.
@@ -31,6 +35,11 @@ package struct RowFallback: Error, Hashable, Sendable {
   package var mapping: String
   /// The destination property; nil where the mapping itself is meant.
   package var property: String?
+
+  /// Names the place of a reason.
+  package init(reason: Reason, mapping: String, property: String? = nil) {
+    (self.reason, self.mapping, self.property) = (reason, mapping, property)
+  }
 }
 
 /// What of a mapping model expressions and policies compute object by object, each by itself, so

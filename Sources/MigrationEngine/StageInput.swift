@@ -11,8 +11,9 @@ package struct StageInput: Sendable {
   package enum Work: Sendable {
     /// As a program for each table.
     case rows(MigrationProgram)
-    /// As the mapping models of one step, in the order of their execution.
-    case objects([MappingModel])
+    /// As the mapping models of one step, in the order of their execution, and why their objects
+    /// cannot be made by rows; nil where that was not wanted.
+    case objects([MappingModel], because: RowFallback?)
   }
 
   /// The source store under the path that the user gave; a copy of it may be read.

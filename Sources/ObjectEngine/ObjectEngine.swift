@@ -37,7 +37,7 @@ package struct ObjectEngine: MigrationEngine {
   package static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: ObjectEngine, plan: MigrationPlan) {
-    guard case .objects(let mappings) = stage.work else {
+    guard case .objects(let mappings, _) = stage.work else {
       preconditionFailure("a stage by rows is refused")
     }
     let model = stage.destination.model
@@ -55,7 +55,7 @@ package struct ObjectEngine: MigrationEngine {
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? {
-    guard case .objects(let mappings) = stage.work else {
+    guard case .objects(let mappings, _) = stage.work else {
       preconditionFailure("a stage by rows is refused")
     }
     var work = ObjectWork(

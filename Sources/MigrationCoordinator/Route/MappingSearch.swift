@@ -16,6 +16,9 @@ struct MappingSearch {
   /// outlines.
   private(set) var outlines: [UnreadableMapping] = []
 
+  /// The files that were looked at, of which one may have several paths.
+  private var seen: Set<[UInt64]> = []
+
   private static let extensions: Set<String> = ["xcmappingmodel", "cdm", "json"]
   private static let maximumDepth = 16
   private static let maximumMembers = 50_000
@@ -24,7 +27,9 @@ struct MappingSearch {
   /// beside the models.
   init(_ request: MigrationRequest) throws {
     if request.infersOnly { return }
-    for path in request.mappings { take(try MappingFile.read(path), standing: .named) }
+    for path in request.mappings where isNew(path) {
+      take(try MappingFile.read(path), standing: .named)
+    }
     for folder in request.mappingFolders {
       for path in try Self.below(folder) { tryToTake(path, standing: .listed) }
     }
@@ -61,7 +66,14 @@ struct MappingSearch {
         isOutline: isOutline))
   }
 
+  /// Whether no path of this very file was looked at; true where the file is not there.
+  private mutating func isNew(_ path: FilePath) -> Bool {
+    guard let status = try? Files.fileStatus(path) else { return true }
+    return seen.insert([status.device, status.inode]).inserted
+  }
+
   private mutating func tryToTake(_ path: FilePath, standing: RouteMapping.Standing) {
+    guard isNew(path) else { return }
     do {
       take(try MappingFile.read(path), standing: standing)
     } catch {

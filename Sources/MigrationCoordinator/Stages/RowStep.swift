@@ -48,27 +48,29 @@ package struct RowStep: Sendable {
     keptConstraints = inference.keptConstraints
   }
 
-  /// Compiles the mapping model of the step; nil if its objects depend on each other, or there are
-  /// several.
-  init?(
+  /// Compiles the mapping model of the step.
+  ///
+  /// - Throws: `RowFallback`, if its objects depend on each other, or there are several.
+  init(
     step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
     allowsFilters: Bool, joins: JoinChoices
   ) throws {
-    guard step.mappings.count == 1 else { return nil }
     let mapping = step.mappings[0].mapping
-    let calls: RowCalls
-    do {
-      calls = try RowCalls(
-        mapping: mapping, source: step.source.model, destination: step.destination.model,
-        independentPolicies: independentPolicies, allowsFilters: allowsFilters)
-    } catch {
-      return nil
+    guard step.mappings.count == 1 else {
+      throw RowFallback(reason: .several, mapping: mapping.entityMappings.first?.name ?? "")
     }
+    let calls = try RowCalls(
+      mapping: mapping, source: step.source.model, destination: step.destination.model,
+      independentPolicies: independentPolicies, allowsFilters: allowsFilters)
     try self.init(
       step: step, source: source, mapping: mapping, refusals: [], conditions: calls.conditions,
       possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls,
       joins: joins)
-    if program == nil { return nil }
+    if program == nil {
+      let place = unmakeable.first
+      throw RowFallback(
+        reason: .columns, mapping: place?.entity ?? "", property: place?.property)
+    }
   }
 
   private init(

@@ -1,4 +1,4 @@
-import Mapping
+package import Mapping
 package import Planning
 import RowPrograms
 import Schema
@@ -9,8 +9,8 @@ package struct Stage: Sendable {
   package enum Work: Sendable {
     /// By one program, composed from those of all steps.
     case rows([RowStep])
-    /// Object by object, by the mapping models of one step.
-    case objects(MigrationRoute.Step)
+    /// Object by object, by the mapping models of one step; nil where that was asked for.
+    case objects(MigrationRoute.Step, because: RowFallback?)
   }
 
   /// Why a stage does not continue the one before it, but starts from a store of its own.
@@ -32,7 +32,7 @@ package struct Stage: Sendable {
   package var steps: [MigrationRoute.Step] {
     switch work {
     case .rows(let steps): steps.map(\.step)
-    case .objects(let step): [step]
+    case .objects(let step, _): [step]
     }
   }
 
@@ -80,27 +80,42 @@ struct StagePlanner {
     var schema = source
     for given in route.steps {
       let step = given.completingCopies()
-      if step.mappings.isEmpty {
-        let next = try RowStep(step: step, source: schema, joins: joins)
-        schema = next.destination
-        add(next, isStepwise: isStepwise)
-      } else if let independentPolicies,
-        let next = try RowStep(
-          step: step, source: schema, independentPolicies: independentPolicies,
+      var fallback: RowFallback?
+      do {
+        if let next = try Self.rows(
+          step, source: schema, independentPolicies: independentPolicies,
           allowsFilters: allowsFilters, joins: joins)
-      {
-        schema = next.destination
-        add(next, isStepwise: isStepwise)
-      } else {
-        schema = try joins.destination(of: step, by: step.mappings.map(\.mapping), from: schema)
-          .schema
-        close(before: .mappingModel)
-        if stages.isEmpty { cut = nil }
-        stages.append(Stage(work: .objects(step), cut: cut))
-        cut = .mappingModel
+        {
+          schema = next.destination
+          add(next, isStepwise: isStepwise)
+          continue
+        }
+      } catch let error as RowFallback {
+        fallback = error
       }
+      schema = try joins.destination(of: step, by: step.mappings.map(\.mapping), from: schema)
+        .schema
+      close(before: .mappingModel)
+      if stages.isEmpty { cut = nil }
+      stages.append(Stage(work: .objects(step, because: fallback), cut: cut))
+      cut = .mappingModel
     }
     close(before: nil)
+  }
+
+  /// A step by rows; nil where mapping models are to be executed object by object.
+  ///
+  /// - Throws: `RowFallback`, where they have to be.
+  private static func rows(
+    _ step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>?,
+    allowsFilters: Bool, joins: JoinChoices
+  ) throws -> RowStep? {
+    if step.mappings.isEmpty { return try RowStep(step: step, source: source, joins: joins) }
+    return try independentPolicies.map {
+      try RowStep(
+        step: step, source: source, independentPolicies: $0, allowsFilters: allowsFilters,
+        joins: joins)
+    }
   }
 
   private mutating func add(_ next: RowStep, isStepwise: Bool) {

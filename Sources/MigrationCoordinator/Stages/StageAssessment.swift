@@ -12,7 +12,7 @@ package import SystemPackage
 package struct StageAssessment: Sendable {
   private enum Kind: Sendable {
     case rows(Assessment)
-    case objects(CountedLosses)
+    case objects(CountedLosses, because: RowFallback?)
   }
 
   private let kind: Kind
@@ -55,7 +55,7 @@ package struct StageAssessment: Sendable {
         assessment.losses + dangling
         + (request.history == .drop ? Self.historyLosses(survey) : [])
         + Self.indexLosses(destination, request: request)
-    case .objects(let step):
+    case .objects(let step, let fallback):
       let mappings = step.mappings.map(\.mapping)
       var made: StoreSchema
       (made, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
@@ -64,7 +64,7 @@ package struct StageAssessment: Sendable {
       let triggers = made.takeTriggers(of: survey.schema, tables: nil)
       destination = made
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination)
-      kind = .objects(counted)
+      kind = .objects(counted, because: fallback)
       obstacles =
         try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) }
         + triggers + files
@@ -106,7 +106,7 @@ package struct StageAssessment: Sendable {
   var work: StageInput.Work? {
     switch kind {
     case .rows(let assessment): assessment.program.map { .rows($0) }
-    case .objects(let counted): .objects(counted.mappings)
+    case .objects(let counted, let fallback): .objects(counted.mappings, because: fallback)
     }
   }
 
@@ -141,7 +141,7 @@ package struct StageAssessment: Sendable {
       var made = accounts.accounts
       made.mirroring = mirroring?.accounts
       return (made, losses + accounts.lateLosses)
-    case .objects(let counted):
+    case .objects(let counted, _):
       let objects = summary?.accounts ?? ObjectAccounts()
       let accounts = try MappedAccounts(counted: counted, beforehand: losses, objects: objects)
       return (accounts.accounts, accounts.losses)

@@ -35,7 +35,7 @@ struct ExternalUses {
         // What is copied is in the program.
         add(.read, by: [step.mapping], of: survey.model) { _, property in property.isComputed }
       }
-    case .objects(let step):
+    case .objects(let step, _):
       let (mappings, new) = (step.mappings.map(\.mapping), stage.destination.model)
       for use in [Use.carried, .read] {
         add(use, by: mappings, of: survey.model) { mapping, property in

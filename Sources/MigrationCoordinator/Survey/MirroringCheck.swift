@@ -207,7 +207,7 @@ extension Stage {
 
   /// What the models and mappings of its steps change that CloudKit does not follow.
   var mirroringRefusals: [Refusal] {
-    if case .objects(let step) = work {
+    if case .objects(let step, _) = work {
       return step.mappings.map {
         Refusal(reason: .mirroring(.historyEmptied), entity: $0.name)
       }

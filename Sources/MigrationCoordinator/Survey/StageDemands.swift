@@ -28,7 +28,7 @@ struct StageDemands {
               program: RowStep.composed(Array(steps[..<index])), counts: survey.rowCounts),
             destination: step.destination, mapping: step.mapping, reader: survey.reader))
       }
-    case .objects(let step):
+    case .objects(let step, _):
       let demands = PlainDemands(
         models: step.mappings.map(\.mapping), source: survey.model,
         destination: step.destination.model)
