@@ -26,7 +26,7 @@ public enum GodwitWorker {
   /// ```
   ///
   /// Without this call a program would run itself again as each of its workers;
-  /// ``StoreMigration/run(progress:)`` then refuses to start any.
+  /// ``StoreMigration/run(for:progress:)`` then refuses to start any.
   public static func runIfRequested(policies: MigrationPolicies = MigrationPolicies()) {
     FaultPoint.answerEnvironment()
     guard let coordinator = WorkerDispatch.coordinator else {

@@ -19,7 +19,11 @@ extension StoreMigration {
   public func prepare(for target: MigrationTarget? = nil) async throws -> Preparation {
     try WorkerDispatch.requireNoWorker()
     return try MigrationFailure.catching {
-      let model = try target?.core ?? TargetModel(paths: self.target, configuration: configuration)
+      let request = request(for: target)
+      let model =
+        try target?.core
+        ?? TargetModel(
+          paths: self.target, configuration: configuration, library: request.library)
       return try MigrationPreview.with(request, target: model) {
         Preparation(preview: $0, workers: workers)
       }

@@ -37,6 +37,13 @@ extension StoreMigration {
     request.take(routing)
     return request
   }
+
+  /// The request to migrate to a model that may have been read before, with its versions.
+  func request(for target: MigrationTarget?) -> MigrationRequest {
+    var request = request
+    if let target { request.library = target.core.library }
+    return request
+  }
 }
 
 extension MigrationRequest {
@@ -61,7 +68,9 @@ extension JournalMode {
   }
 }
 
-/// A model to migrate to, read once for any number of stores.
+/// A model to migrate to, which is read once, with its versions, for any number of stores.
+///
+/// What is written to the files of the model later is not looked at.
 public struct MigrationTarget: Sendable {
   let core: TargetModel
 

@@ -7,17 +7,21 @@ extension StoreMigration {
   /// unchanged; the work done so far remains in the work folder, and the next `run()` takes it over
   /// (``hasInterruptedRun``, ``Result/resumed``).
   ///
-  /// - Parameter progress: is called about ten times a second, on any thread.
+  /// - Parameters:
+  ///   - target: the model to migrate to, if it was read before; nil reads it.
+  ///   - progress: is called about ten times a second, on any thread.
   /// - Throws: `MigrationFailure`, or `CancellationError` if the task was cancelled. The store is
   ///   unchanged then.
   @discardableResult
   public func run(
+    for target: MigrationTarget? = nil,
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> Result {
     try WorkerDispatch.requireCoordinator(workers: workerExecutable)
     do {
       let migration = Migration(
-        request: request, launcher: ProcessLauncher(executable: workerExecutable), logger: logger,
+        request: request(for: target), launcher: ProcessLauncher(executable: workerExecutable),
+        logger: logger,
         words: .sentences)
       return Result(try await migration.run { progress(MigrationProgress($0)) })
     } catch is CancellationError {
@@ -65,7 +69,7 @@ public final class RunningMigration: Sendable {
   ///
   /// Cancelling the waiting task cancels the migration.
   ///
-  /// - Throws: as ``StoreMigration/run(progress:)``.
+  /// - Throws: as ``StoreMigration/run(for:progress:)``.
   public var result: StoreMigration.Result {
     get async throws {
       try await withTaskCancellationHandler {

@@ -61,20 +61,27 @@ public struct StoreVerification: Sendable {
 
   /// Compares the stores.
   ///
-  /// - Parameter progress: is called repeatedly, on the calling thread.
+  /// - Parameters:
+  ///   - known: the model that the new store should have, if it was read before; nil reads it.
+  ///   - progress: is called repeatedly, on the calling thread.
   /// - Throws: `MigrationFailure`, if the old store or a model cannot be read, or if no route is
   ///   known. Faults of the new store are differences.
-  public func run(progress: @escaping (Progress) -> Void = { _ in }) async throws -> Report {
+  public func run(
+    for known: MigrationTarget? = nil, progress: @escaping (Progress) -> Void = { _ in }
+  ) async throws -> Report {
     try MigrationFailure.catching {
       guard try Files.fileStatusIfPresent(new) != nil else {
         throw MigrationFailure(.notFound, "\(new) is not there: check the path.")
       }
-      return try compare(progress)
+      return try compare(known, progress)
     }
   }
 
-  private func compare(_ progress: @escaping (Progress) -> Void) throws -> Report {
+  private func compare(
+    _ known: MigrationTarget?, _ progress: @escaping (Progress) -> Void
+  ) throws -> Report {
     var migration = MigrationRequest(store: old, target: [new], workers: 1, memory: 256 << 20)
+    if let known { migration.library = known.core.library }
     migration.configuration = configuration
     migration.models = models
     migration.policies = policies.factories

@@ -58,7 +58,10 @@ struct VerificationInputs {
     access = [before, after]
     let target =
       request.target.isEmpty
-      ? nil : try TargetModel(paths: request.target, configuration: request.configuration)
+      ? nil
+      : try TargetModel(
+        paths: request.target, configuration: request.configuration,
+        library: request.migration.library)
     var migration = request.migration
     migration.store = old
     migration.target = request.target.isEmpty ? [new] : request.target
@@ -80,7 +83,8 @@ struct VerificationInputs {
         throw MigrationError.sourceModelMissing(
           store: new, searched: migration.models, unreadable: [])
       }
-      let survey = try StoreSurvey(store: old, access: before, models: places)
+      let survey = try StoreSurvey(
+        store: old, access: before, models: places, library: migration.library)
       steps = try FoundRoute(
         ofResult: migration, survey: survey, model: model, hashes: version.hashes
       ).route.steps

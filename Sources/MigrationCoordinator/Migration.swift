@@ -73,7 +73,8 @@ package struct Migration: Sendable {
     }
     try request.requireShortNames()
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
-    let target = try TargetModel(paths: request.target, configuration: request.configuration)
+    let target = try TargetModel(
+      paths: request.target, configuration: request.configuration, library: request.library)
     var workspace = try Workspace.open(paths, store: request.store)
     // A journal that cannot be followed stays, with its folder.
     let recovery = try SwapJournal(paths).recover()

@@ -1,5 +1,6 @@
 import EngineList
 import Mapping
+package import ModelFiles
 package import ObjectMigration
 package import Planning
 import StoreFormat
@@ -50,6 +51,8 @@ package struct MigrationRequest: Sendable {
   package var work: FilePath?
   /// More places to search for the store's own model.
   package var models: [FilePath] = []
+  /// What has been read of models, which is not read again.
+  package var library = ModelLibrary()
   /// How many worker processes run at once, from 1.
   package var workers: Int
   /// The memory for all processes together, in bytes.

@@ -23,7 +23,7 @@ enum KnownVersions {
     let bundles = places.map { place in
       // A version that cannot be read cannot be migrated to.
       ((try? ModelBundle(place).versions) ?? []).compactMap {
-        version($0, configuration: request.configuration)
+        version($0, configuration: request.configuration, library: request.library)
       }
     }
     let names = bundles.flatMap { $0.flatMap(\.names) }
@@ -34,11 +34,11 @@ enum KnownVersions {
   }
 
   private static func version(
-    _ version: ModelVersion, configuration: String?
+    _ version: ModelVersion, configuration: String?, library: ModelLibrary
   ) -> RouteVersion? {
-    guard var model = try? version.model() else { return nil }
+    guard var model = try? library.model(of: version) else { return nil }
     let name = configuration.flatMap { model.configurations[$0] == nil ? nil : $0 }
-    guard let hashes = try? model.versionHashes(configuration: name) else { return nil }
+    guard let hashes = library.hashes(of: version, configuration: name) else { return nil }
     if let name {
       guard let restricted = try? model.restricted(toConfiguration: name) else { return nil }
       model = restricted

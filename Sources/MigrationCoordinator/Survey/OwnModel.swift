@@ -6,11 +6,16 @@ package import SystemPackage
 /// Finds the model of a store by the version hashes in its metadata.
 package struct OwnModel {
   private let hashes: [String: VersionHash]
+  private let library: ModelLibrary
   /// Versions that could not be read, which matters only if no other one matches.
   package private(set) var unreadable: [ModelFileError] = []
 
-  /// Takes the version hashes in the store's metadata, by entity name.
-  package init(_ hashes: [String: VersionHash]) { self.hashes = hashes }
+  /// Takes the version hashes in the store's metadata, by entity name, and what has been read of
+  /// models.
+  package init(_ hashes: [String: VersionHash], library: ModelLibrary = ModelLibrary()) {
+    self.hashes = hashes
+    self.library = library
+  }
 
   /// The model with the hashes, searched for in the places and then in the store's model cache; nil
   /// if it is in none.
@@ -33,15 +38,20 @@ package struct OwnModel {
     for place in places {
       if let found = find(among: try ModelBundle.around(place)) { return found }
     }
-    return try reader.cachedModel().flatMap {
-      Self.match($0, hashes: hashes) ?? Self.matchAsFarAsKnown($0, hashes: hashes)
+    return try reader.cachedModel().flatMap { model in
+      Self.match(model, hashes: hashes) { try? model.versionHashes(configuration: $0) }
+        ?? Self.matchAsFarAsKnown(model, hashes: hashes)
     }
   }
 
   mutating func find(among versions: [ModelVersion]) -> ManagedObjectModel? {
     for version in versions {
       do {
-        if let found = Self.match(try version.model(), hashes: hashes) { return found }
+        let model = try library.model(of: version)
+        let found = Self.match(model, hashes: hashes) {
+          library.hashes(of: version, configuration: $0)
+        }
+        if let found { return found }
       } catch {
         unreadable.append(error)
       }
@@ -49,14 +59,16 @@ package struct OwnModel {
     return nil
   }
 
-  /// The model, or the configuration of it, that has exactly the hashes.
+  /// The model, or the configuration of it, that has exactly the hashes; `own` gives those of the
+  /// model or of a configuration of it.
   private static func match(
-    _ model: ManagedObjectModel, hashes: [String: VersionHash]
+    _ model: ManagedObjectModel, hashes: [String: VersionHash],
+    own: (_ configuration: String?) -> [String: VersionHash]?
   ) -> ManagedObjectModel? {
     guard Set(hashes.keys).isSubset(of: model.entities.map(\.name)) else { return nil }
-    if (try? model.versionHashes()) == hashes { return model }
+    if own(nil) == hashes { return model }
     for name in model.configurations.keys.sorted() {
-      if (try? model.versionHashes(configuration: name)) == hashes {
+      if own(name) == hashes {
         return try? model.restricted(toConfiguration: name)
       }
     }

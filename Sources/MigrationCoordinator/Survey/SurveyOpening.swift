@@ -1,3 +1,4 @@
+package import ModelFiles
 import ObjectModel
 import Schema
 import StoreFormat
@@ -62,10 +63,12 @@ extension StoreSurvey {
   /// Surveys a store, whose model is found in one of the places or in the store.
   ///
   /// - Throws: `MigrationError.sourceModelMissing`, `StoreError` or `ModelFileError`.
-  package init(store: FilePath, access: SourceAccess, models: [FilePath]) throws {
+  package init(
+    store: FilePath, access: SourceAccess, models: [FilePath], library: ModelLibrary
+  ) throws {
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
-    var search = OwnModel(metadata.versionHashes)
+    var search = OwnModel(metadata.versionHashes, library: library)
     guard let model = try search.find(in: models, reader: reader) else {
       throw MigrationError.sourceModelMissing(
         store: store, searched: models, unreadable: search.unreadable)

@@ -1,4 +1,4 @@
-import ModelFiles
+package import ModelFiles
 package import ObjectModel
 import Planning
 package import StoreFormat
@@ -14,15 +14,20 @@ package struct TargetModel: Sendable {
   package let hashes: [String: VersionHash]
   let versions: [ModelVersion]
   let paths: [FilePath]
+  /// What has been read of the versions.
+  package let library: ModelLibrary
 
   /// Reads the current version of each bundle, or the model of a store, and merges them.
   ///
+  /// - Parameter library: what has been read of models before, which is not read again.
   /// - Throws: `ModelFileError`, `StoreError` or `MigrationError`.
-  package init(paths: [FilePath], configuration: String?) throws {
+  package init(
+    paths: [FilePath], configuration: String?, library: ModelLibrary = ModelLibrary()
+  ) throws {
     var models: [ManagedObjectModel] = []
     var versions: [ModelVersion] = []
     for path in paths {
-      models.append(try Self.model(at: path))
+      models.append(try Self.model(at: path, library: library))
       if !Self.isStore(path) { versions += try ModelBundle.around(path) }
     }
     let merged = try ManagedObjectModel.merged(models)
@@ -37,6 +42,7 @@ package struct TargetModel: Sendable {
     }
     self.versions = versions
     self.paths = paths
+    self.library = library
   }
 
   /// The target of a step to a version that has been read.
@@ -45,11 +51,15 @@ package struct TargetModel: Sendable {
     hashes = version.hashes
     versions = []
     paths = []
+    library = ModelLibrary()
   }
 
   /// The current version of a bundle or the model of a store, whose hashes need not be known.
-  package static func model(at path: FilePath) throws -> ManagedObjectModel {
-    isStore(path) ? try model(ofStore: path) : try ModelBundle(path).current().model()
+  package static func model(
+    at path: FilePath, library: ModelLibrary = ModelLibrary()
+  ) throws -> ManagedObjectModel {
+    isStore(path)
+      ? try model(ofStore: path) : try library.model(of: try ModelBundle(path).current())
   }
 
   private static func isStore(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) != nil }
@@ -75,7 +85,7 @@ package struct TargetModel: Sendable {
     hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
   ) throws -> ManagedObjectModel {
     if hashes == self.hashes { return model }
-    var search = OwnModel(hashes)
+    var search = OwnModel(hashes, library: library)
     if let found = search.find(among: versions) { return found }
     if let found = try search.find(in: others, reader: reader) { return found }
     throw MigrationError.sourceModelMissing(
