@@ -1,21 +1,30 @@
 import ArgumentParser
 import Godwit
+import Logging
 import SystemPackage
 
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Tells whether stores need a migration and can be migrated; writes nothing.",
+    abstract: "Tells whether stores need a migration and can be migrated; changes none.",
     discussion: """
       Ends with 0 if no store needs a migration or each that does can be migrated, with 78 if one \
       cannot; all reasons are listed. With --exit-status it ends with 1 if one needs a migration \
       and all that do can be migrated.
+
+      Several stores, folders, --migrate and --junit give one table, and with --json one object \
+      (docs/ci.md). Then it ends with the highest status of all stores: 65 if one is damaged or a \
+      result differs from what it should be, 66 if one is not there or a folder has none, 75 if \
+      the check was interrupted.
       """)
 
   /// The exit status with `--exit-status` for stores that need a migration and can be migrated.
   static let neededStatus: Int32 = 1
 
-  @Argument(help: "The SQLite stores to check.")
+  @Argument(
+    help: ArgumentHelp(
+      "The SQLite stores to check, and folders, in which all stores are.",
+      valueName: "store-or-folder"))
   var stores: [FilePath]
 
   @OptionGroup var model: ModelOptions
@@ -23,97 +32,134 @@ struct CheckCommand: AsyncParsableCommand {
   @OptionGroup var loss: LossOptions
   @OptionGroup var source: SourceOptions
 
+  @Flag(help: "Migrate a copy of each store that needs it, verify the copy and remove it.")
+  var migrate = false
+
+  @Flag(help: "Leave out the comparison of each migrated copy with its store.")
+  var noCompare = false
+
+  @Option(help: "Write what was found to this file, in the XML of JUnit.")
+  var junit: FilePath?
+
   @Flag(help: "End with 1 if a migration is needed and possible.")
   var exitStatus = false
 
   @Flag(help: "Print JSON.")
   var json = false
 
-  private struct Answer: Encodable {
-    var store: String
-    var isNeeded: Bool?
-    var isPossible: Bool
-    /// The names of the store's version and of the target; empty where they have none.
-    var from: [String] = []
-    var to: [String] = []
-    /// Later steps of the route, whose stores do not exist yet: their rows could not be checked.
-    var stepsNotLookedAt = 0
-    var reasons: [String] = []
-    var losses: [StoreMigration.Loss] = []
-    /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
-    var salvage: StoreMigration.Salvage?
-    var defects: [StoreMigration.Defect] = []
-    /// What is carried over of CloudKit mirroring; nil where nothing is.
-    var mirroring: String?
-    var exitStatus: Int32
-    var coreDataCode: Int?
-  }
-
   func validate() throws {
     if stores.isEmpty { throw ValidationError("Name at least one store.") }
+    if noCompare && !migrate {
+      throw ValidationError("--no-compare leaves out what only --migrate does.")
+    }
   }
 
   func run() async throws {
-    let target = try MigrationTarget(model.target, configuration: model.configuration)
-    var answers: [Answer] = []
-    for store in stores { answers.append(await answer(store, target: target)) }
-    if json { Terminal.standardOutput.line(json: try JSONOutput.text(value: answers)) }
-    for answer in answers where !json { show(answer) }
-    if let worst = answers.map(\.exitStatus).max(), worst != 0 { throw ExitCode(worst) }
+    var check = try StoreCheck(of: migration)
+    check.migratesCopies = migrate
+    check.comparesResults = !noCompare
+    let search = StoreSearch(stores)
+    // A folder may have one store too.
+    if !migrate, junit == nil, stores.count == 1, search.entries.map(\.path) == stores,
+      search.entries[0].failure == nil
+    {
+      return try await tell(search.entries[0], by: check)
+    }
+    let file = try junit.map { try JUnitReportFile($0, besides: search.entries.map(\.path)) }
+    let report = CheckReport(await findings(search.entries, by: check), by: check, in: search)
+    try show(report)
+    try file?.write(report)
+    if report.exitStatus != 0 { throw ExitCode(report.exitStatus) }
   }
 
-  private func answer(_ store: FilePath, target: MigrationTarget) async -> Answer {
+  private var migration: StoreMigration {
     var migration = StoreMigration(
-      store: store, model: model, route: route, source: source, loss: loss)
-    migration.workers = 1
-    migration.memory = 64 << 20
-    var answer = Answer(store: "\(store)", isPossible: false, exitStatus: 0)
-    do {
-      let found = try await migration.prepare(for: target)
-      answer.isNeeded = found.isNeeded
-      (answer.from, answer.to, answer.defects) = (found.from, found.to, found.defects)
-      answer.salvage = found.salvage
-      if let refusal = found.refusal { throw refusal }
-      answer.isPossible = true
-      answer.losses = found.losses
-      answer.mirroring = found.mirroringNote
-      answer.stepsNotLookedAt = found.stepsNotSurveyed
-      answer.exitStatus = exitStatus && found.isNeeded ? Self.neededStatus : 0
-    } catch {
-      let failure = MigrationFailure(error)
-      answer.reasons = failure.sentences
-      answer.exitStatus = failure.exitStatus.rawValue
-      answer.coreDataCode = failure.coreDataCode
+      store: stores[0], model: model, route: route, source: source, loss: loss)
+    if !migrate {
+      migration.workers = 1
+      migration.memory = 64 << 20
     }
-    return answer
+    migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }
+    return migration
   }
 
-  private func show(_ answer: Answer) {
+  // MARK: One store
+
+  private func tell(_ entry: StoreSearch.Entry, by check: StoreCheck) async throws {
+    var finding = judged(try await check.run(entry))
+    finding.seconds = nil
+    if json {
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: [finding]))
+    } else {
+      show(finding)
+    }
+    if finding.exitStatus != 0 { throw ExitCode(finding.exitStatus) }
+  }
+
+  /// The finding with the exit status that was asked for.
+  private func judged(_ finding: StoreCheck.Finding) -> StoreCheck.Finding {
+    var finding = finding
+    if exitStatus, finding.isPossible, finding.isNeeded == true {
+      finding.exitStatus = Self.neededStatus
+    }
+    return finding
+  }
+
+  private func show(_ finding: StoreCheck.Finding) {
     let out = Terminal.standardOutput
-    guard answer.isPossible else {
-      for reason in answer.reasons { out.line(text: reason) }
-      for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
-      for defect in answer.defects { out.line(text: "  has \(defect)") }
-      return
-    }
-    guard answer.isNeeded == true else {
-      out.line(text: "\(answer.store): has this model already.")
-      for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
-      return
-    }
-    out.line(
-      text: "\(answer.store): from \(VersionText(answer.from)) to \(VersionText(answer.to)): "
-        + "needs a migration, which is possible.")
-    for note in answer.salvage?.notes ?? [] { out.line(text: "  \(note)") }
-    if let note = answer.mirroring { out.line(text: "  \(note)") }
-    for loss in answer.losses { out.line(text: "  loses \(loss)") }
-    for defect in answer.defects { out.line(text: "  has \(defect)") }
-    if answer.stepsNotLookedAt > 0 {
+    if !finding.isPossible {
+      for reason in finding.reasons { out.line(text: reason) }
+    } else if finding.isNeeded == true {
       out.line(
-        text:
-          "  \(answer.stepsNotLookedAt) later step\(answer.stepsNotLookedAt == 1 ? " begins" : "s begin") "
-          + "with a store that is not there yet: what its rows demand shows when it is made"
-          + (loss.settlesDefects ? ", and is settled by the same choices." : "."))
+        text: "\(finding.store): from \(VersionText(finding.from)) to \(VersionText(finding.to)): "
+          + "needs a migration, which is possible.")
+    } else {
+      out.line(text: "\(finding.store): has this model already.")
     }
+    for note in finding.notes(settlesDefects: loss.settlesDefects) { out.line(text: "  \(note)") }
+  }
+
+  // MARK: Several stores
+
+  /// What is found of each store; SIGINT and SIGTERM leave the rest of them out.
+  private func findings(
+    _ entries: [StoreSearch.Entry], by check: StoreCheck
+  ) async -> [StoreCheck.Finding] {
+    let task = Task { await look(at: entries, by: check) }
+    let watcher = Task {
+      for await _ in ToolProcess.stopSignals() { task.cancel() }
+    }
+    defer { watcher.cancel() }
+    return await task.value
+  }
+
+  private func look(
+    at entries: [StoreSearch.Entry], by check: StoreCheck
+  ) async -> [StoreCheck.Finding] {
+    let line = ProgressLine()
+    defer { line.clear() }
+    var findings: [StoreCheck.Finding] = []
+    for (index, entry) in entries.enumerated() {
+      @Sendable func show(_ part: Double) {
+        line.show(
+          "store \(index + 1) of \(entries.count): \(entry.path)",
+          fraction: (Double(index) + part) / Double(entries.count))
+      }
+      show(0)
+      do {
+        try Task.checkCancellation()
+        findings.append(judged(try await check.run(entry, progress: show)))
+      } catch {
+        findings.append(.interrupted(entry))
+      }
+    }
+    return findings
+  }
+
+  private func show(_ report: CheckReport) throws {
+    let out = Terminal.standardOutput
+    if json { return out.line(json: try JSONOutput.text(value: report)) }
+    let table = CheckTable(report, settlesDefects: loss.settlesDefects)
+    for text in table.lines + report.passedOverLines + [report.verdict] { out.line(text: text) }
   }
 }

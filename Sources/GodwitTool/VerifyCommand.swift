@@ -1,5 +1,6 @@
 import ArgumentParser
 import Godwit
+import Synchronization
 import SystemPackage
 
 struct VerifyCommand: AsyncParsableCommand {
@@ -85,22 +86,25 @@ struct VerifyCommand: AsyncParsableCommand {
   }
 }
 
-/// One line on a terminal with the progress of a comparison; nothing anywhere else.
-final class ProgressLine {
+/// One line on a terminal with the progress of a comparison or a check; nothing anywhere else.
+final class ProgressLine: Sendable {
   private let terminal = Terminal.standardError
-  private var shown = ""
+  private let shown = Mutex("")
 
   func show(_ what: String, fraction: Double) {
     guard let width = terminal.width else { return }
     let percent = "\(Int(fraction * 100)) %"
     let text = String("\(percent)  \(what)".prefix(max(0, (width == 0 ? 80 : width) - 1)))
-    if text == shown { return }
-    terminal.replaceLine(text)
-    shown = text
+    shown.withLock { shown in
+      if text != shown { terminal.replaceLine(text) }
+      shown = text
+    }
   }
 
   func clear() {
-    if !shown.isEmpty { terminal.replaceLine("") }
-    shown = ""
+    shown.withLock { shown in
+      if !shown.isEmpty { terminal.replaceLine("") }
+      shown = ""
+    }
   }
 }

@@ -24,7 +24,8 @@ package struct StoreHeader: Hashable, Sendable {
   package var countsPages: Bool
   private var fileBytes: Int64
 
-  private static let magic = Array("SQLite format 3\0".utf8)
+  /// The first bytes of every SQLite database.
+  package static let magic = Array("SQLite format 3\0".utf8)
 
   /// Reads and checks the header.
   ///

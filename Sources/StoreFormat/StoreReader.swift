@@ -24,12 +24,26 @@ package struct StoreReader: Sendable {
   ///   `Z_PRIMARYKEY`.
   package init(_ connection: StoreConnection) throws(StoreError) {
     self.connection = connection
-    let tables = try connection.run { db in
-      try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
-    }
+    let tables = try Self.tables(connection)
     guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
       throw StoreError(problem: .notCoreData, store: connection.store)
     }
+  }
+
+  private static func tables(_ connection: StoreConnection) throws(StoreError) -> Set<String> {
+    try connection.run { db in
+      try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    }
+  }
+
+  /// Whether a database, which is not written meanwhile, has none of the tables that Core Data
+  /// makes in every store.
+  ///
+  /// - Throws: `StoreError`, where the database cannot be read.
+  package static func isOtherDatabase(_ path: FilePath) throws(StoreError) -> Bool {
+    _ = try StoreHeader(ofSource: path)
+    return try tables(StoreConnection.immutable(path))
+      .isDisjoint(with: ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"])
   }
 
   /// One row of `Z_PRIMARYKEY`.

@@ -52,6 +52,7 @@ class App:
     def __init__(self, tool, folder, bundle, names, mapping=None, valid=None):
         self.folder = folder
         os.makedirs(os.path.join(folder, "maps"))
+        os.makedirs(os.path.join(folder, "Fixtures"))
         model = os.path.join(folder, "Shop.xcdatamodeld")
         for old, new in names.items():
             shutil.copytree(os.path.join(bundle, old + ".xcdatamodel"),
@@ -68,6 +69,9 @@ class App:
                 db.execute(valid)
                 db.commit()
                 db.close()
+        for version in self.versions:
+            tool.run("generate", model, "--version", version, "--rows", 40, "--output",
+                     os.path.join(folder, "Fixtures", version + ".sqlite"))
         drinks(tool, folder)
         self._compile(tool, model)
         if mapping:

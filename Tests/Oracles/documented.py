@@ -4,8 +4,9 @@ these pages name are those of the tool.
 
 Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
 in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
-such a folder. A command ends with 0 unless a comment behind it says `ends with N`. The files are
-made from docs/sample, and where .xcmappingmodel files are named, from the corpus as well.
+such a folder. A command ends with 0 unless a comment behind it says `ends with N`. The lines of a
+```yaml block that call godwit, in a file for a server that runs tests, are run likewise. The files
+are made from docs/sample, and where .xcmappingmodel files are named, from the corpus as well.
 
 usage: documented.py --godwit P [--corpus D] [--scratch S]
 """
@@ -79,7 +80,8 @@ class Page:
     def prose(self):
         """(line number, line) outside of the blocks that are run."""
         def blank(match):
-            return re.sub(r"[^\n]", "", match[0]) if match[1].startswith("sh") else match[0]
+            runs = match[1].partition(" ")[0] in ("sh", "yaml")
+            return re.sub(r"[^\n]", "", match[0]) if runs else match[0]
         return enumerate(BLOCK.sub(blank, self.text).split("\n"), 1)
 
 
@@ -279,6 +281,22 @@ class Runner:
                 found.append(f"{page.name}:{line}: {(done.stdout + done.stderr).decode()[-400:]}")
         return found
 
+    def run_workflows(self, page):
+        """Files in YAML for servers that run tests: parsed, and their calls of godwit run."""
+        found = []
+        for _, line, text in page.blocks("yaml"):
+            found += [f"{page.name}:{line}: {fault}" for fault in yaml_faults(text)]
+            commands = [Command(match[1], line + number, 0)
+                        for number, whole in enumerate(text.split("\n"))
+                        for match in [re.match(r" *(?:- )?(?:run: )?(godwit .*)", whole)] if match]
+            if not commands:
+                found.append(f"{page.name}:{line}: no line calls godwit")
+            folder = self.apps[0].copy(tempfile.mkdtemp(dir=self.scratch) + "/scene")
+            ran = set()
+            found += self._scene(page, commands, folder, ran)
+            self.ran += len(ran)
+        return found
+
     def _killed(self, folder):
         """The work folder of a migration that was killed while its workers ran."""
         process = self.tool.start(
@@ -295,6 +313,21 @@ class Runner:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(60)
         return os.path.join(folder, "Old.sqlite.godwit")
+
+
+def yaml_faults(text):
+    """What a parser says of a text in YAML; without one, what no parser takes."""
+    try:
+        import yaml
+    except ImportError:
+        return [f"line {n} is indented by a tab or an odd number of spaces"
+                for n, line in enumerate(text.split("\n"), 1)
+                if re.match(r" *\t", line) or (len(line) - len(line.lstrip(" "))) % 2]
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        return [f"no YAML: {' '.join(str(error).split())}"]
+    return [] if isinstance(found, dict) else ["no mapping at its top"]
 
 
 # The judge of this judge
@@ -314,6 +347,15 @@ PLANTED = {
     "an exit status": ("```sh\ngodwit inspect Shop.sqlite  # ends with 78\n```", "ends with 0, no"),
     "a script": ("```sh\nscripts/tests\n```", "scripts/tests is no script"),
     "a script in a text": ("`scripts/benches` measures", "scripts/benches is not there"),
+    "YAML that is none": (
+        "```yaml\nstores:\n  script:\n    - godwit help\n   - more\n```", "YAML"
+        if importlib.util.find_spec("yaml") else "odd number"),
+    "a command in YAML": (
+        "```yaml\nstores:\n  script:\n    - godwit check Shop.sqlite --too Shop.momd\n```",
+        "no option --too"),
+    "a command in YAML that fails": (
+        "```yaml\nstores:\n  run: godwit check Gone --to Shop.momd\n```", "ends with 66, not"),
+    "YAML without a command": ("```yaml\nstores:\n  run: true\n```", "no line calls godwit"),
     "a line of alternatives": (
         "```sh alternatives\ngodwit migrate Shop.sqlite --to Shop.momd\n"
         "godwit verify Shop.sqlite.before-* Shop.sqlite\n```", "ends with 66, not with 0"),
@@ -327,7 +369,8 @@ def check_self(runner, vocabulary, pages):
     prose = BLOCK.sub("", base.text)
     for name, (text, sentence) in PLANTED.items():
         page = Page("copy.md", f"{prose}\n\n{text}\n")
-        told = check_names([page], vocabulary) + runner.run(page)
+        told = (check_names([page], vocabulary) + runner.run(page)
+                + runner.run_workflows(page))
         if len(told) != 1 or sentence not in told[0]:
             found.append(f"self-test: {name} gives {told}")
     without = [Page(p.name, p.text.replace("--no-record", "")) for p in pages]
@@ -358,7 +401,8 @@ def main():
             runner = Runner(tool, vocabulary, options.corpus, scratch)
             found = check_names(pages, vocabulary) + check_mentions(pages, vocabulary)
             for page in pages:
-                found += [*runner.run(page), *runner.run_python(page)]
+                found += [*runner.run(page), *runner.run_python(page),
+                          *runner.run_workflows(page)]
             ran, skipped = runner.ran, list(runner.skipped)
             found += check_self(runner, vocabulary, pages)
         except Failure as failure:

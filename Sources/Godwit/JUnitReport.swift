@@ -1,0 +1,142 @@
+public import SystemPackage
+
+/// A file in the XML of JUnit, which servers that run tests show: one test case for each store.
+///
+/// ```swift
+/// let file = try JUnitReportFile("check.xml", besides: search.entries.map(\.path))
+/// try file.write(report)
+/// ```
+public struct JUnitReportFile: Sendable {
+  private let file: OutputFile
+
+  /// Checks, before anything else is done, that the file can be written and replaces nothing but an
+  /// earlier one.
+  ///
+  /// - Parameter stores: beside which nothing of theirs is replaced.
+  /// - Throws: `MigrationFailure`, if it cannot.
+  public init(_ path: FilePath, besides stores: [FilePath]) throws {
+    file = try OutputFile(path, besides: stores) { bytes in
+      let head = String(decoding: bytes.prefix(200), as: UTF8.self)
+      return head.hasPrefix("<?xml") && head.contains(JUnitText.root)
+    }
+  }
+
+  /// Writes a report, atomically.
+  ///
+  /// - Throws: `MigrationFailure`, if it cannot be written.
+  public func write(_ report: CheckReport) throws {
+    do {
+      try file.write(Array(JUnitText(report).text.utf8))
+    } catch {
+      throw MigrationFailure(
+        .cannotWrite,
+        "the stores are checked, but the report of that cannot be written to \(file.path): "
+          + "\(OutputFile.reason(error)).")
+    }
+  }
+}
+
+/// The XML of a report.
+struct JUnitText {
+  let text: String
+
+  /// How every file begins that Godwit writes, after the declaration of XML.
+  static let root = "<testsuites name=\"godwit check\""
+
+  init(_ report: CheckReport) {
+    let findings = report.findings
+    let failures = findings.count { $0.problem == .failure }
+    let errors = findings.count { $0.problem == .error }
+    let counts =
+      "tests=\"\(findings.count)\" failures=\"\(failures)\" errors=\"\(errors)\" skipped=\"0\" "
+      + "time=\"\(Self.seconds(report.seconds))\""
+    let suite = "godwit check to \(report.target.map(\.string).joined(separator: ", "))"
+    var lines = [
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "\(Self.root) \(counts)>",
+      "  <testsuite name=\"\(Self.attribute(suite))\" \(counts)>",
+    ]
+    for finding in findings { lines += Self.lines(finding) }
+    lines += ["  </testsuite>", "</testsuites>", ""]
+    text = lines.joined(separator: "\n")
+  }
+
+  private static func lines(_ finding: StoreCheck.Finding) -> [String] {
+    let path = attribute(finding.store)
+    var lines = [
+      "    <testcase classname=\"godwit.check\" name=\"\(path)\" file=\"\(path)\" "
+        + "time=\"\(seconds(finding.seconds ?? 0))\">"
+    ]
+    if let problem = finding.problem {
+      let reasons = finding.reasons.isEmpty ? ["needs a migration"] : finding.reasons
+      lines.append(
+        "      <\(problem.rawValue) type=\"exit status \(finding.exitStatus)\" "
+          + "message=\"\(attribute(reasons[0]))\">"
+          + reasons.map(content).joined(separator: "\n") + "</\(problem.rawValue)>")
+    }
+    let said = finding.lines
+    if !said.isEmpty {
+      lines.append(
+        "      <system-out>" + said.map(content).joined(separator: "\n") + "</system-out>")
+    }
+    return lines + ["    </testcase>"]
+  }
+
+  private static func seconds(_ seconds: Double) -> String {
+    let thousandths = Int(min(max(seconds, 0), 1e9) * 1000)
+    let rest = "\(thousandths % 1000)"
+    return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
+  }
+
+  /// A text as the value of an attribute in double quotes.
+  static func attribute(_ text: String) -> String { content(text) }
+
+  /// A text on one line, as XML: a parser gives it back but for what XML 1.0 has no way to write,
+  /// even by number, and what would control a terminal, which are given as Swift does (`\u{1B}`).
+  static func content(_ text: String) -> String {
+    var result = ""
+    for scalar in TerminalText.escaped(text).unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\"": result += "&quot;"
+      case "'": result += "&apos;"
+      case "\u{FFFE}": result += "\\u{FFFE}"
+      case "\u{FFFF}": result += "\\u{FFFF}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}
+
+extension StoreCheck.Finding {
+  /// The elements in which JUnit tells that a test did not succeed.
+  fileprivate enum Problem: String {
+    /// What was tested is not as it should be.
+    case failure
+    /// It could not be tested.
+    case error
+  }
+
+  fileprivate var problem: Problem? {
+    guard exitStatus != 0 else { return nil }
+    return verdict == .failed ? .error : .failure
+  }
+
+  /// What is said of a store that succeeded, and of one that did not besides the reasons.
+  fileprivate var lines: [String] {
+    var lines: [String] = []
+    if isNeeded == false {
+      lines.append("has this model already")
+    } else if !from.isEmpty || !to.isEmpty {
+      lines.append("from \(from.joined(separator: ", ")) to \(to.joined(separator: ", "))")
+    }
+    if let trial {
+      lines.append(
+        "\(CountText(trial.rows, "row")) migrated"
+          + (trial.isCompared ? ", and compared with the store" : ""))
+    }
+    return lines + notes(settlesDefects: false)
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import MigrationStatus
+import SystemCalls
+import SystemPackage
+
+/// The file or the stream that a report goes to.
+///
+/// Before anything else is done it is certain that the report can be written, and that it replaces
+/// nothing but an earlier one.
+struct OutputFile: Sendable {
+  let path: FilePath
+  /// Stores beside which nothing of theirs may be replaced.
+  private let stores: [FilePath]
+  /// Whether bytes are those of an earlier report.
+  private let isEarlier: @Sendable ([UInt8]) -> Bool
+  /// Open from the beginning on: who reads a pipe takes a writer that goes for the end.
+  private let stream: StreamFile?
+
+  private static let sizeLimit = 64 << 20
+
+  /// Checks that a report can be written.
+  ///
+  /// - Throws: `MigrationFailure`, if it cannot.
+  init(
+    _ path: FilePath, besides stores: [FilePath],
+    isEarlier: @escaping @Sendable ([UInt8]) -> Bool
+  ) throws {
+    (self.path, self.stores, self.isEarlier) = (path, stores, isEarlier)
+    stream = try MigrationFailure.catching {
+      try Self.requireFree(path, besides: stores, isEarlier: isEarlier)
+      return try Self.isStream(path) ? Self.stream(path) : nil
+    }
+    if stream == nil { try MigrationFailure.catching { try Self.requireWritable(path) } }
+  }
+
+  /// Writes the report, to a file atomically.
+  ///
+  /// - Throws: any error, for `reason(_:)`.
+  func write(_ bytes: [UInt8]) throws {
+    if let stream { return try stream.write(bytes) }
+    // Something else may have taken the name since the beginning.
+    try Self.requireFree(path, besides: stores, isEarlier: isEarlier)
+    guard !Self.isStream(path) else {
+      throw SystemCallError(operation: .open, path: path, errno: .fileExists)
+    }
+    try Files.writeFileAtomically(bytes, to: try Self.resolved(path))
+  }
+
+  private static func stream(_ path: FilePath) throws -> StreamFile {
+    do {
+      return try StreamFile(path)
+    } catch {
+      throw MigrationFailure(
+        .cannotCreate,
+        "\(path) takes no report (\(reason(error))): name a file, or a pipe that somebody reads.")
+    }
+  }
+
+  private static func requireWritable(_ path: FilePath) throws {
+    let probe = FilePath("\(try resolved(path)).\(UUID().uuidString).tmp")
+    do {
+      try FileDescriptor.open(
+        probe, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+        permissions: .ownerReadWrite
+      ).close()
+    } catch {
+      throw MigrationFailure(
+        .cannotCreate,
+        "\(path) cannot be written (\(error)): name another file for the report, in a folder that "
+          + "is there and can be written.")
+    }
+    try Files.remove(probe)
+  }
+
+  /// Whether the path is that of a pipe, a terminal or the like.
+  private static func isStream(_ path: FilePath) -> Bool {
+    let kind = (try? Files.fileStatusIfPresent(path))?.kind
+    return kind == .other
+  }
+
+  /// Checks that the path is free, or that of an earlier report.
+  private static func requireFree(
+    _ path: FilePath, besides stores: [FilePath], isEarlier: ([UInt8]) -> Bool
+  ) throws {
+    let taken = MigrationFailure(
+      .cannotCreate,
+      "\(path) is not an earlier report, and a report would take its place: name another file.")
+    if try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .symbolicLink,
+      try Files.fileStatusIfPresent(path) == nil
+    {
+      throw MigrationFailure(
+        .cannotCreate, "\(path) is a link that leads nowhere: remove it, or name another file.")
+    }
+    if let status = try Files.fileStatusIfPresent(path) {
+      if status.isDirectory { throw taken }
+      guard status.kind == .file, status.size > 0 else { return }
+      guard status.size < sizeLimit, let bytes = try? Files.readFile(path, limit: sizeLimit),
+        isEarlier(bytes)
+      else { throw taken }
+      return
+    }
+    let own = try resolved(path)
+    for store in stores {
+      guard let store = try? Files.resolvedFolder(of: store) else { continue }
+      let suffixes = ["", "-wal", "-shm", "-journal", ".godwit", OutcomeFile.suffix]
+      if suffixes.contains(where: { own.string == store.string + $0 }) { throw taken }
+    }
+  }
+
+  /// The path of the file itself, to which a link may lead.
+  private static func resolved(_ path: FilePath) throws -> FilePath {
+    if try Files.fileStatusIfPresent(path) != nil { return try Files.resolved(path) }
+    do {
+      return try Files.resolvedFolder(of: path)
+    } catch {
+      throw MigrationFailure(
+        .cannotCreate,
+        "the folder of \(path) is not there: make it, or name another file.")
+    }
+  }
+
+  /// What keeps a report from being written, without the sentence around it.
+  static func reason(_ error: any Error) -> String {
+    switch error {
+    case let error as SystemCallError where error.errno == .noSuchAddressOrDevice:
+      "nobody reads the pipe"
+    case let error as SystemCallError where error.errno == .invalidArgument:
+      "it is no file, pipe or terminal"
+    case let error as SystemCallError: "\(error.errno)"
+    case let error as MigrationFailure: error.sentences.joined(separator: " ")
+    default: "\(error)"
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import SystemCalls
+import SystemPackage
+
+/// A check whether stores can be migrated to a model, on request by migrating each of them.
+///
+/// ```swift
+/// var check = try StoreCheck(of: StoreMigration(store: "Fixtures", to: "Shop.momd"))
+/// check.migratesCopies = true
+/// for entry in StoreSearch(["Fixtures"]).entries {
+///   print(try await check.run(entry).reasons)
+/// }
+/// ```
+///
+/// No store is written, nor is anything made beside it.
+public struct StoreCheck: Sendable {
+  /// The migration that is asked about, of whatever store; its output is not made.
+  public var migration: StoreMigration
+  /// Whether each store that needs it is migrated into a temporary folder, which goes again, and
+  /// the result read as a whole.
+  public var migratesCopies = false
+  /// Whether each result is compared with its store, as ``StoreVerification`` does.
+  ///
+  /// It is left out where the migration is allowed to change or to leave out what the models do not
+  /// say, which the comparison does not know.
+  public var comparesResults = true
+  private let target: MigrationTarget
+
+  /// Reads the model to migrate to, once for all stores, and its versions as they are needed.
+  ///
+  /// - Throws: `MigrationFailure`, if it cannot be read.
+  public init(of migration: StoreMigration) throws {
+    self.migration = migration
+    target = try MigrationTarget(migration.target, configuration: migration.configuration)
+  }
+
+  /// Finds out what becomes of a store.
+  ///
+  /// Whatever is wrong with the store is in the finding.
+  ///
+  /// - Parameter progress: is called with the completed share of a migration, 0...1, on any thread.
+  /// - Throws: `CancellationError`, if the task was cancelled.
+  public func run(
+    _ entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void = { _ in }
+  ) async throws -> Finding {
+    let clock = ContinuousClock()
+    let start = clock.now
+    var finding = Finding(store: entry.path)
+    do {
+      if let failure = entry.failure { throw failure }
+      try await look(at: entry.path, finding: &finding, progress: progress)
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      finding.note(MigrationFailure(error))
+    }
+    finding.seconds = (clock.now - start) / .seconds(1)
+    return finding
+  }
+
+  private func look(
+    at store: FilePath, finding: inout Finding, progress: @escaping @Sendable (Double) -> Void
+  ) async throws {
+    var migration = migration
+    migration.store = store
+    let found = try await migration.prepare(for: target)
+    finding.note(found)
+    if let refusal = found.refusal { throw refusal }
+    guard migratesCopies, found.isNeeded else {
+      finding.isPossible = true
+      return
+    }
+    try await tryOut(migration, finding: &finding, progress: progress)
+    finding.isPossible = true
+  }
+
+  /// Migrates a store into a folder of its own, and compares the result with it.
+  private func tryOut(
+    _ migration: StoreMigration, finding: inout Finding,
+    progress: @escaping @Sendable (Double) -> Void
+  ) async throws {
+    let folder = try MigrationFailure.catching { try TemporaryFolder() }
+    defer { withExtendedLifetime(folder) {} }
+    var trial = migration
+    trial.output = folder.path.appending("result.sqlite")
+    trial.verification = .full
+    trial.keepsRecord = false
+    trial.discardsOld = false
+    trial.restarts = false
+    let result = try await trial.run(for: target) { progress($0.fraction) }
+    finding.note(result)
+    if comparesResults, trial.makesWhatModelsSay, result.losses.allSatisfy(\.isKnownToVerify) {
+      try Task.checkCancellation()
+      let report = try await trial.verification(of: result.destination).run(for: target)
+      guard report.isAlike else {
+        throw MigrationFailure(
+          .damaged, kind: .storesDiffer, report.lines + [report.verdict])
+      }
+      finding.trial?.isCompared = true
+    }
+  }
+}
+
+extension StoreMigration {
+  /// Whether nothing is asked for that changes or leaves out what the models do not say.
+  fileprivate var makesWhatModelsSay: Bool {
+    duplicates == .fail && danglingReferences != .nullify && unfitValues == .fail
+      && history == .keep && extraTables == .refuse
+  }
+
+  /// The comparison of a result of this migration with its store.
+  fileprivate func verification(of result: FilePath) -> StoreVerification {
+    var verification = StoreVerification(of: result, madeFrom: store)
+    verification.target = target
+    verification.configuration = configuration
+    verification.models = models
+    verification.routing = routing
+    verification.policies = policies
+    verification.journalMode = journalMode
+    verification.salvagesDamaged = salvagesDamaged
+    verification.limit = 20
+    return verification
+  }
+}
+
+extension StoreMigration.Loss {
+  /// Whether the models say that this is lost, so that a comparison expects it.
+  fileprivate var isKnownToVerify: Bool {
+    switch cause {
+    case .removed, .filter, .policy, .unmappedEntity, .unmappedProperty, .conversion, .index,
+      .allObjects, .detour, .downgrade, .lastCopy:
+      true
+    case .unknownEntity, .unknownReference, .dangling, .duplicate, .missingKey, .history,
+      .cloudKit:
+      false
+    }
+  }
+}

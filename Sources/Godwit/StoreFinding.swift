@@ -1,0 +1,104 @@
+import SystemPackage
+
+extension StoreCheck {
+  /// What became known of one store.
+  public struct Finding: Sendable, Encodable {
+    /// What a migration of the store came to.
+    public struct Trial: Hashable, Sendable, Encodable {
+      /// Rows of the result, including those of join tables.
+      public var rows: Int64
+      /// Whether the result was compared with the store, beyond being read as a whole.
+      public var isCompared = false
+    }
+
+    /// The path of the store, or of the place where there should be one.
+    public var store: String
+    /// Whether the store's model differs from the target's; nil where that is not known.
+    public var isNeeded: Bool?
+    /// Whether nothing is known that would prevent the migration; if it was tried, whether it was
+    /// made and is right.
+    public var isPossible = false
+    /// The names of the store's version; empty where it has none, or none is known.
+    public var from: [String] = []
+    /// The names of the version that the store gets.
+    public var to: [String] = []
+    /// Later steps of the route, whose stores do not exist yet: their rows could not be checked.
+    public var stepsNotLookedAt = 0
+    /// Why the store cannot be migrated or read, one sentence each; empty where it can.
+    public var reasons: [String] = []
+    /// What is lost.
+    public var losses: [StoreMigration.Loss] = []
+    /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
+    public var salvage: StoreMigration.Salvage?
+    /// What is wrong with rows of the store, and what becomes of it.
+    public var defects: [StoreMigration.Defect] = []
+    /// What is carried over of CloudKit mirroring; nil where nothing is.
+    public var mirroring: String?
+    /// The exit status for this store by itself.
+    public var exitStatus: Int32 = 0
+    /// The code with which Core Data fails in the same case, nil if it has none.
+    public var coreDataCode: Int?
+    /// The duration of the check in seconds; nil where it is not told.
+    public var seconds: Double?
+    /// The migration of the store; nil where none was made.
+    public var trial: Trial?
+
+    init(store: FilePath) { self.store = "\(store)" }
+  }
+}
+
+extension StoreCheck.Finding {
+  /// The finding for a store that nobody looked at, since the check was interrupted.
+  public static func interrupted(_ entry: StoreSearch.Entry) -> Self {
+    var finding = Self(store: entry.path)
+    finding.note(
+      MigrationFailure(.interrupted, "\(entry.path): not checked, since the check was interrupted.")
+    )
+    finding.seconds = 0
+    return finding
+  }
+
+  mutating func note(_ found: StoreMigration.Preparation) {
+    isNeeded = found.isNeeded
+    (from, to, defects) = (found.from, found.to, found.defects)
+    salvage = found.salvage
+    guard found.isPossible else { return }
+    losses = found.losses
+    mirroring = found.mirroringNote
+    stepsNotLookedAt = found.stepsNotSurveyed
+  }
+
+  mutating func note(_ result: StoreMigration.Result) {
+    // What was lost is known better than what would be; and every step was looked at.
+    losses = result.losses
+    stepsNotLookedAt = 0
+    trial = Trial(rows: result.rows)
+  }
+
+  mutating func note(_ failure: MigrationFailure) {
+    reasons = failure.sentences
+    exitStatus = failure.exitStatus.rawValue
+    coreDataCode = failure.coreDataCode
+  }
+
+  /// What is to be said of the store besides whether it can be migrated, and why not.
+  ///
+  /// - Parameter settlesDefects: whether something is done about defects in every step.
+  public func notes(settlesDefects: Bool) -> [String] {
+    var notes = salvage?.notes ?? []
+    if isPossible, isNeeded != true { return notes }
+    if isPossible {
+      notes += [mirroring].compactMap(\.self)
+      notes += losses.map { "loses \($0)" }
+    }
+    notes += defects.map { "has \($0)" }
+    if isPossible, stepsNotLookedAt > 0 {
+      let begin = stepsNotLookedAt == 1 ? "step begins" : "steps begin"
+      notes.append(
+        "\(stepsNotLookedAt) later \(begin) with a store that is not there yet: what its rows "
+          + "demand shows when it is made"
+          + (settlesDefects ? ", and is settled by the same choices." : "."))
+    }
+    return notes
+  }
+}

@@ -1,0 +1,221 @@
+import StoreFormat
+import Survey
+import SystemCalls
+public import SystemPackage
+
+/// The stores among files and in folders, found without writing anything.
+///
+/// In folders, and in folders within them, files are stores that begin as SQLite databases do and
+/// have Core Data's tables. No link is followed there, and nothing but regular files is opened.
+/// What is not looked at is told in ``passedOver``; what should be a store and is none, or cannot
+/// be read, is among the ``entries``, as is a folder without any store.
+public struct StoreSearch: Sendable {
+  /// A store, or a place where none can be read.
+  public struct Entry: Hashable, Sendable {
+    /// The path of the store, or of the place.
+    public let path: FilePath
+    /// Why there is no store to read, nil for a store; not for one that is merely damaged.
+    public let failure: MigrationFailure?
+
+    /// Compares by path.
+    public static func == (one: Entry, other: Entry) -> Bool { one.path == other.path }
+
+    /// Hashes the path.
+    public func hash(into hasher: inout Hasher) { hasher.combine(path) }
+  }
+
+  /// Something in a folder that is not checked.
+  public struct PassedOver: Hashable, Sendable {
+    /// Why it is not.
+    public enum Reason: String, Hashable, Sendable, CaseIterable {
+      /// A file that is neither an SQLite database nor named like a store.
+      case noStore
+      /// An SQLite database without Core Data's tables.
+      case otherDatabase
+      /// A log or a journal without its store.
+      case looseLog
+      /// A symbolic link.
+      case link
+      /// A pipe, a socket or a device, which is not opened.
+      case special
+      /// A file or a folder whose name begins with a dot.
+      case hidden
+      /// What a migration by Godwit made for itself.
+      case workFile
+    }
+
+    /// The path.
+    public let path: FilePath
+    /// Why it is not checked.
+    public let reason: Reason
+  }
+
+  /// The stores, and the places where there should be one, none of them twice.
+  ///
+  /// They come in the order in which they were named, those in folders by name.
+  public private(set) var entries: [Entry] = []
+  /// What lies in the folders besides.
+  public private(set) var passedOver: [PassedOver] = []
+
+  /// Folders within folders, so that links of other kinds lead to no endless search.
+  private static let maximumDepth = 16
+  /// The entries of all folders together, so that the root of a file system is no answer for hours.
+  private static let maximumMembers = 50_000
+
+  /// The stores and folders that were met, by their paths without links.
+  private var seen: Set<FilePath> = []
+  private var members = 0
+  /// Stores and places that are told already, each as often as it was met.
+  private var met = 0
+
+  /// Looks at files and through folders; what was named itself may be a link.
+  public init(_ places: [FilePath]) {
+    for place in places {
+      do {
+        if try Files.fileStatusIfPresent(place)?.isDirectory == true {
+          try take(folder: place)
+        } else if isNew(place) {
+          // What it is instead of a store, the check says.
+          entries.append(Entry(path: place, failure: nil))
+        }
+      } catch {
+        fail(place, error)
+      }
+    }
+  }
+
+  private mutating func take(folder: FilePath) throws {
+    let (before, over) = (met, passedOver.count)
+    try walk(folder, depth: 0)
+    guard met == before else { return }
+    let count = CountText(passedOver.count - over, "entry was", "entries were")
+    fail(
+      folder,
+      MigrationFailure(
+        .notFound, "\(folder) has no store in it (\(count) passed over): name another folder."))
+  }
+
+  private mutating func walk(_ folder: FilePath, depth: Int) throws {
+    guard depth <= Self.maximumDepth else {
+      throw MigrationFailure(
+        .usage, "\(folder) lies deeper than \(Self.maximumDepth) folders: name it by itself.")
+    }
+    guard isNew(folder) else {
+      met += 1
+      return
+    }
+    let names = try Files.listDirectory(folder)
+    members += names.count
+    guard members <= Self.maximumMembers else {
+      throw MigrationFailure(
+        .usage,
+        "\(folder): more than \(Self.maximumMembers) files and folders: name folders with fewer.")
+    }
+    let beside = Set(names.map(\.string))
+    for name in names {
+      let path = folder.appending(name)
+      do {
+        let status = try Files.fileStatus(path, followLinks: false)
+        switch status.kind {
+        case .symbolicLink: passedOver.append(PassedOver(path: path, reason: .link))
+        case .other: passedOver.append(PassedOver(path: path, reason: .special))
+        case .directory, .file:
+          let isFolder = status.isDirectory
+          try take(
+            FolderMember(name: name.string, isFolder: isFolder, beside: beside), at: path,
+            depth: depth)
+        }
+      } catch {
+        fail(path, error)
+      }
+    }
+  }
+
+  private mutating func take(_ member: FolderMember, at path: FilePath, depth: Int) throws {
+    switch member {
+    case .part: break
+    case .passedOver(let reason): passedOver.append(PassedOver(path: path, reason: reason))
+    case .folder: try walk(path, depth: depth + 1)
+    case .file(let isNamedLikeStore, let hasLog):
+      take(try Self.kind(of: path, isNamed: isNamedLikeStore, hasLog: hasLog), at: path)
+    }
+  }
+
+  private mutating func take(_ reason: PassedOver.Reason?, at path: FilePath) {
+    if let reason {
+      passedOver.append(PassedOver(path: path, reason: reason))
+    } else {
+      met += 1
+      if isNew(path) { entries.append(Entry(path: path, failure: nil)) }
+    }
+  }
+
+  /// Why a regular file is passed over, nil for a store and for what is meant to be one.
+  private static func kind(
+    of path: FilePath, isNamed: Bool, hasLog: Bool
+  ) throws -> PassedOver.Reason? {
+    let magic = StoreHeader.magic
+    guard try Files.readHead(path, count: magic.count) == magic else {
+      // A main file may be empty as long as all of it lies in its log.
+      return isNamed || hasLog ? nil : .noStore
+    }
+    // Of a damaged one it is not known; then the check says what is wrong.
+    let access = try? SourceAccess.open(path)
+    defer { access?.release() }
+    let isOther = access.map { try? StoreReader.isOtherDatabase($0.readable) } ?? nil
+    return isOther == true ? .otherDatabase : nil
+  }
+
+  private mutating func fail(_ path: FilePath, _ error: any Error) {
+    met += 1
+    entries.append(Entry(path: path, failure: MigrationFailure(error)))
+  }
+
+  private mutating func isNew(_ path: FilePath) -> Bool {
+    seen.insert((try? Files.resolved(path)) ?? path.lexicallyNormalized()).inserted
+  }
+}
+
+/// What is to be done with a file or a folder in a folder, as far as its name tells.
+enum FolderMember: Hashable {
+  /// It belongs to a store beside it.
+  case part
+  case passedOver(StoreSearch.PassedOver.Reason)
+  case folder
+  /// What a regular file is, its first bytes tell; with a `-wal` beside it, they may not be there.
+  case file(isNamedLikeStore: Bool, hasLog: Bool)
+
+  private static let logs = ["-wal", "-shm", "-journal"]
+  private static let extensions: Set<String> = [
+    "sqlite", "sqlite3", "sqlitedb", "store", "storedata",
+  ]
+
+  /// Decides by a name and the names beside it.
+  init(name: String, isFolder: Bool, beside: Set<String>) {
+    if Self.isExternalData(name) {
+      self = .part
+    } else if name.hasPrefix(".") {
+      self = .passedOver(.hidden)
+    } else if Self.isOfMigration(name) {
+      self = .passedOver(.workFile)
+    } else if isFolder {
+      self = .folder
+    } else if let log = Self.logs.first(where: name.hasSuffix) {
+      self = beside.contains(String(name.dropLast(log.count))) ? .part : .passedOver(.looseLog)
+    } else {
+      let ending = FilePath(name).extension?.lowercased() ?? ""
+      self = .file(
+        isNamedLikeStore: Self.extensions.contains(ending), hasLog: beside.contains(name + "-wal"))
+    }
+  }
+
+  /// `.Shop_SUPPORT`, where the external data of `Shop.sqlite` lie.
+  private static func isExternalData(_ name: String) -> Bool {
+    name.hasPrefix(".") && name.hasSuffix("_SUPPORT")
+  }
+
+  /// `Shop.sqlite.godwit`, `Shop.sqlite.godwit-1f2e3d4c` and the like.
+  private static func isOfMigration(_ name: String) -> Bool {
+    name.hasSuffix(".godwit") || name.contains(".godwit-")
+  }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import FoundationXML
+import SystemPackage
+import Testing
+
+@testable import Godwit
+
+@Suite struct StoreCheckTests {
+  private func report(
+    _ given: GivenStore, of places: [URL], to target: URL? = nil, migrating: Bool = true
+  ) async throws -> CheckReport {
+    var migration = given.migration(to: target)
+    migration.output = nil
+    var check = try StoreCheck(of: migration)
+    check.migratesCopies = migrating
+    let search = StoreSearch(places.map { FilePath($0.path) })
+    var findings: [StoreCheck.Finding] = []
+    for entry in search.entries { findings.append(try await check.run(entry)) }
+    return CheckReport(findings, by: check, in: search)
+  }
+
+  @Test func `every store of a folder is migrated, compared and left as it is`() async throws {
+    let given = try GivenStore(Model.note + Model.tag, Model.longNote)
+    let newest = given.folder.appending(path: "Newest.sqlite")
+    try given.makeStore(of: "2", objects: 9, at: newest)
+    try Data("SQLite format 3\0".utf8).write(to: given.folder.appending(path: "Cut.sqlite"))
+    let before = try (Data(contentsOf: given.store), given.names)
+    let report = try await report(given, of: [given.folder])
+    #expect(report.findings.map(\.exitStatus) == [65, 0, 0])
+    #expect(report.exitStatus == 65)
+    let summary = report.summary
+    #expect((summary.current, summary.migratable) == (1, 1))
+    #expect((summary.failed, summary.impossible, summary.withLosses) == (1, 0, 1))
+    let migrated = report.findings[2]
+    #expect(migrated.trial == .init(rows: 30, isCompared: true))
+    #expect(migrated.losses.map(\.name) == ["Tag"])
+    let after = try (Data(contentsOf: given.store), given.names)
+    #expect(before == after)
+  }
+
+  @Test func `a store that cannot be migrated has all its reasons, and hides no other`()
+    async throws
+  {
+    let mandatory = Model.entity(
+      "Note",
+      Model.attribute("title", "String") + Model.attribute("one", "String", "")
+        + Model.attribute("two", "String", ""))
+    let given = try GivenStore(Model.note, mandatory)
+    let other = given.folder.appending(path: "Zero.sqlite")
+    try given.makeStore(of: "2", objects: 0, at: other)
+    let report = try await report(given, of: [given.folder])
+    #expect(report.findings.map(\.exitStatus) == [78, 0])
+    #expect(report.findings[0].reasons.count == 3)
+    #expect(report.findings[0].trial == nil)
+    #expect(report.verdict.contains("1 cannot be migrated"))
+  }
+
+  @Test func `a loss that a policy of losses refuses is told for its store`() async throws {
+    let given = try GivenStore(Model.note + Model.tag, Model.note)
+    var migration = given.migration()
+    migration.failsOnLoss = true
+    let check = try StoreCheck(of: migration)
+    let finding = try await check.run(
+      StoreSearch([FilePath(given.store.path)]).entries[0])
+    #expect(finding.exitStatus == 78 && !finding.isPossible && finding.isNeeded == true)
+    #expect(finding.reasons.contains { $0.contains("Tag") })
+  }
+
+  @Test(arguments: [
+    ("a<b>&\"'c", "a&lt;b&gt;&amp;&quot;&apos;c"),
+    ("]]>", "]]&gt;"),
+    ("\u{1B}[31m\n\t\u{0}", "\\u{1B}[31m\\n\\t\\u{0}"),
+    ("\u{FFFE}\u{FFFF}\u{85}\u{2028}\u{202E}", "\\u{FFFE}\\u{FFFF}\\u{85}\\u{2028}\\u{202E}"),
+    ("größer 🜚", "größer 🜚"),
+  ])
+  func `a text stands in XML as it is, but for what XML cannot hold`(text: String, xml: String) {
+    #expect(JUnitText.content(text) == xml)
+  }
+
+  @Test func `every text in the file of JUnit is read back by a parser`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let name = "we<i>rd & \"quoted\" 'name' ]]> \u{1}\u{FFFF}.sqlite"
+    try FileManager.default.moveItem(
+      at: given.store, to: given.folder.appending(path: name))
+    let report = try await report(given, of: [given.folder], migrating: false)
+    let reader = AttributeReader()
+    let parser = XMLParser(data: Data(JUnitText(report).text.utf8))
+    parser.delegate = reader
+    #expect(parser.parse())
+    let read = try #require(reader.cases.first?["name"])
+    #expect(read.hasSuffix("we<i>rd & \"quoted\" 'name' ]]> \\u{1}\\u{FFFF}.sqlite"))
+    #expect(reader.cases.count == 1)
+  }
+
+  @Test func `a file of JUnit replaces an earlier one and nothing else`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let report = try await report(given, of: [given.store], migrating: false)
+    let path = FilePath(given.folder.appending(path: "check.xml").path)
+    let store = FilePath(given.store.path)
+    for _ in 0..<2 { try JUnitReportFile(path, besides: [store]).write(report) }
+    #expect(throws: MigrationFailure.self) { try JUnitReportFile(store, besides: [store]) }
+    #expect(throws: MigrationFailure.self) {
+      try JUnitReportFile(FilePath("\(store)-wal"), besides: [store])
+    }
+    #expect(throws: MigrationFailure.self) {
+      try JUnitReportFile(FilePath(given.folder.path), besides: [store])
+    }
+    try Data("<?xml version=\"1.0\"?><other/>".utf8)
+      .write(to: given.folder.appending(path: "other.xml"))
+    #expect(throws: MigrationFailure.self) {
+      try JUnitReportFile(
+        FilePath(given.folder.appending(path: "other.xml").path), besides: [store])
+    }
+    #expect(
+      try given.names.filter { $0.hasSuffix(".tmp") }.isEmpty)
+  }
+}
+
+/// Collects the attributes of test cases.
+private final class AttributeReader: NSObject, XMLParserDelegate {
+  private(set) var cases: [[String: String]] = []
+
+  func parser(
+    _ parser: XMLParser, didStartElement element: String, namespaceURI: String?,
+    qualifiedName: String?, attributes: [String: String]
+  ) {
+    if element == "testcase" { cases.append(attributes) }
+  }
+}
