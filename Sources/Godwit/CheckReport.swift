@@ -17,7 +17,7 @@ public struct CheckReport: Sendable {
     public var impossible = 0
     /// Those that could not be read, or not be checked for another reason.
     public var failed = 0
-    /// Those whose migration loses something.
+    /// Those that can be migrated, or were, with something lost.
     public var withLosses = 0
   }
 
@@ -57,7 +57,7 @@ public struct CheckReport: Sendable {
       case .impossible: summary.impossible += 1
       case .failed: summary.failed += 1
       }
-      if !finding.losses.isEmpty { summary.withLosses += 1 }
+      if finding.isPossible, !finding.losses.isEmpty { summary.withLosses += 1 }
     }
     return summary
   }

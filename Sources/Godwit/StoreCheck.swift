@@ -73,12 +73,23 @@ public struct StoreCheck: Sendable {
     finding.isPossible = true
   }
 
+  private static func folder() throws -> TemporaryFolder {
+    do {
+      return try TemporaryFolder()
+    } catch {
+      throw MigrationFailure(
+        .cannotCreate,
+        "no folder for the migration can be made among the system's temporary files "
+          + "(\(error.errno)): name another place for them with TMPDIR.")
+    }
+  }
+
   /// Migrates a store into a folder of its own, and compares the result with it.
   private func tryOut(
     _ migration: StoreMigration, finding: inout Finding,
     progress: @escaping @Sendable (Double) -> Void
   ) async throws {
-    let folder = try MigrationFailure.catching { try TemporaryFolder() }
+    let folder = try Self.folder()
     defer { withExtendedLifetime(folder) {} }
     var trial = migration
     trial.output = folder.path.appending("result.sqlite")

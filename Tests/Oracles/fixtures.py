@@ -171,6 +171,11 @@ def statuses(tool, folder):
             if done.returncode != status:
                 out.append(f"{arguments} {more}: exit {done.returncode}, expected {status}: "
                            f"{(done.stderr or done.stdout)[-300:]}")
+    lab.temporary = gone
+    for status, options in ((TAKEN, ("--migrate",)), (OK, ())):
+        done = lab.call(p("good"), *options)
+        if done.returncode != status:
+            out.append(f"without a temporary folder, {options}: exit {done.returncode}")
     out += [] if state(lab.stores) == before else ["the folder of stores is not as it was"]
     with open(foreign) as file:
         out += [] if "mine" in file.read() else ["a file that is none of JUnit was replaced"]
