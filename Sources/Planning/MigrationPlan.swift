@@ -26,8 +26,8 @@ package struct Piece: Hashable, Codable, Sendable {
   }
 }
 
-/// A group of tables that no relationship connects with any other, or that one group of mappings
-/// fills.
+/// Tables that no relationship connects with any other, or that one group of mappings fills; groups
+/// that are each too small for a worker are one partition.
 package struct Partition: Hashable, Codable, Sendable {
   /// From 1 up: of tables largest first, of groups of mappings in their order.
   package var number: Int

@@ -39,16 +39,13 @@ package struct PartitionPlanner {
     var nextPiece = 1
     var partitions: [Partition] = []
     var orders: [(order: WorkOrder, work: Int64)] = []
-    let groups = connectedTables().map { tables in
-      (tables: tables, work: tables.reduce(0) { $0 + (statistics[$1]?.work ?? 0) })
-    }.sorted { ($0.work, $1.tables[0]) > ($1.work, $0.tables[0]) }
+    let groups = groups()
     var left = groups.reduce(0) { $0 + $1.work }
     for group in groups {
       let shares =
         granularity.keepsSlices
         ? dealt(group.tables, next: &nextPiece) : cut(group.tables, left: &left, next: &nextPiece)
       let pieces = shares.flatMap(\.pieces)
-      guard !pieces.isEmpty else { continue }
       let number = partitions.count + 1
       partitions.append(
         Partition(
@@ -133,7 +130,46 @@ package struct PartitionPlanner {
     return dealt.map { pieces in (pieces, pieces.reduce(0) { $0 + $1.bytes }) }
   }
 
-  /// The destination tables with rows, grouped by the references between them.
+  /// Tables of one partition, and what all their rows cost.
+  private typealias Group = (tables: [String], work: Int64)
+
+  /// The tables of each partition, those that cost most first.
+  private func groups() -> [Group] {
+    let connected = connectedTables().compactMap { tables -> Group? in
+      guard tables.contains(where: { statistics[$0]?.slices.isEmpty == false }) else { return nil }
+      return (tables, tables.reduce(0) { $0 + (statistics[$1]?.work ?? 0) })
+    }
+    let sorted = Self.sorted(connected)
+    // What rows call for may take any time, which no statistics tell.
+    let isPlain = !program.tables.contains(where: \.hasCalls)
+    return isPlain && !granularity.keepsSlices ? Self.sorted(Self.joined(sorted)) : sorted
+  }
+
+  private static func sorted(_ groups: [Group]) -> [Group] {
+    groups.sorted { ($0.work, $1.tables[0]) > ($1.work, $0.tables[0]) }
+  }
+
+  /// Puts groups together that are each too small to start a worker for.
+  private static func joined(_ groups: [Group]) -> [Group] {
+    var result: [Group] = []
+    var small: Group?
+    for group in groups {
+      guard group.work < leastWork else {
+        result.append(group)
+        continue
+      }
+      let sum: Group = ((small?.tables ?? []) + group.tables, (small?.work ?? 0) + group.work)
+      if sum.work < leastWork {
+        small = sum
+      } else {
+        result.append(sum)
+        small = nil
+      }
+    }
+    return small.map { result + [$0] } ?? result
+  }
+
+  /// The destination tables, grouped by the references between them.
   private func connectedTables() -> [[String]] {
     let names = program.tables.map(\.destinationTable) + program.joins.map(\.destinationTable)
     var groups = DisjointSets(names)

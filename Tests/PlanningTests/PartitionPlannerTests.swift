@@ -66,12 +66,16 @@ struct PartitionPlannerTests {
   }
 
   @Test func `tables that refer to each other are one partition, largest first`() {
+    let million: Int64 = 1_000_000
     let plan = plan(
       program(5, references: [(0, 2), (2, 3)]),
-      ["T0": slices([1]), "T1": slices([500]), "T2": slices([2]), "T3": slices([3])])
+      [
+        "T0": slices([million]), "T1": slices([500 * million]), "T2": slices([2 * million]),
+        "T3": slices([3 * million]),
+      ])
     #expect(plan.partitions.map(\.tables) == [["T1"], ["T0", "T2", "T3"]])
     #expect(plan.partitions.map(\.number) == [1, 2])
-    #expect(plan.partitions.map(\.rows) == [500, 6])
+    #expect(plan.partitions.map(\.rows) == [500 * million, 6 * million])
     // A table without rows belongs to no work order.
     #expect(!plan.partitions.flatMap(\.tables).contains("T4"))
   }
@@ -122,6 +126,31 @@ struct PartitionPlannerTests {
       tables: names, references: zip(names, names.dropFirst()).map { ($0, $1) })
     let statistics = Dictionary(uniqueKeysWithValues: names.map { ($0, slices([10])) })
     #expect(plan(program, statistics).workOrders.count == 1)
+  }
+
+  @Test func `partitions that are too small for a worker are one`() {
+    let large = slices([1_000_000])
+    let plan = plan(
+      program(6, references: [(0, 1)]),
+      ["T0": slices([2]), "T1": slices([3]), "T2": large, "T3": slices([7]), "T4": slices([1])])
+    #expect(plan.partitions.map(\.tables) == [["T2"], ["T3", "T0", "T1", "T4"]])
+    #expect(plan.workOrders.map(\.partition) == [1, 2])
+    #expect(plan.workOrders.map(\.rows) == [1_000_000, 13])
+    // Five hundred tables that nothing connects have one worker, and not five hundred.
+    let many = self.plan(
+      program(500),
+      Dictionary(uniqueKeysWithValues: (0..<500).map { ("T\($0)", slices([2])) }))
+    #expect(many.workOrders.count == 1)
+    #expect(many.workOrders[0].pieces.count == 500)
+  }
+
+  @Test func `small partitions are put together until a worker pays`() {
+    let names = (0..<10).map { "T\($0)" }
+    let plan = plan(
+      program(10),
+      Dictionary(uniqueKeysWithValues: names.map { ($0, slices([100_000])) }))
+    #expect(plan.partitions.map(\.tables.count) == [4, 4, 2])
+    #expect(plan.partitions.flatMap(\.tables).sorted() == names)
   }
 
   @Test func `slices that were asked for stay as they are`() {
