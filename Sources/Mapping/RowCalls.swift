@@ -245,14 +245,11 @@ private struct RowCheck {
 
   /// Numbers that may have no place in the type that they are to have.
   private func narrowings(_ mapping: EntityMapping, old: Entity, new: Entity) -> [Condition] {
-    let before = source.allLeafAttributes(of: old)
-    return mapping.attributeMappings.compactMap { property in
+    mapping.attributeMappings.compactMap { property in
       guard case .attribute(let name, _) = property.origin,
-        let type = before.first(where: { $0.name == name })?.type,
-        let wanted = destination.allLeafAttributes(of: new).first(where: {
-          $0.name == property.name
-        })?
-        .type, type != wanted, type.canOverflow(as: wanted)
+        let type = source.leafAttribute(named: name, of: old)?.type,
+        let wanted = destination.leafAttribute(named: property.name, of: new)?.type, type != wanted,
+        type.canOverflow(as: wanted)
       else { return nil }
       return Condition(
         demand: .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,
@@ -302,11 +299,9 @@ private struct RowCheck {
   private func fallback(
     property: PropertyMapping, entityMapping: EntityMapping, old: Entity, new: Entity
   ) -> RowFallback.Reason? {
-    guard
-      let attribute = destination.allLeafAttributes(of: new).first(where: {
-        $0.name == property.name
-      })
-    else { return .expression }
+    guard let attribute = destination.leafAttribute(named: property.name, of: new) else {
+      return .expression
+    }
     switch property.origin {
     case .standard, .constant: return nil
     case .relationship: return .expression
@@ -315,7 +310,7 @@ private struct RowCheck {
       if entityMapping.ownPolicyClassName != nil { allowed.insert("entityPolicy") }
       return expression.freeVariables.isSubset(of: allowed) ? nil : .expression
     case .attribute(let name, _):
-      guard let before = source.allLeafAttributes(of: old).first(where: { $0.name == name }) else {
+      guard let before = source.leafAttribute(named: name, of: old) else {
         return .expression
       }
       let isAlike =

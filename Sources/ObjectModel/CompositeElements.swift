@@ -26,7 +26,10 @@ extension Attribute {
   package var isElement: Bool { Self.isElement(name: name) }
 
   /// The name of the composite whose element it is, or its own.
-  package var compositeOrOwnName: String { String(name.prefix { $0 != "." }) }
+  package var compositeOrOwnName: String { Self.compositeOrOwnName(of: name) }
+
+  /// The name of the composite whose element has this name, or the name itself.
+  static func compositeOrOwnName(of name: String) -> String { String(name.prefix { $0 != "." }) }
 
   /// Whether an attribute of that name is an element of a composite one: no other has a dot.
   package static func isElement(name: String) -> Bool { name.utf8.contains(UInt8(ascii: ".")) }
@@ -42,5 +45,18 @@ extension ManagedObjectModel {
   package func allLeafAttributes(of entity: Entity) -> [Attribute] {
     var seen: Set<String> = []
     return allAttributes(of: entity).flatMap(\.leaves).filter { seen.insert($0.name).inserted }
+  }
+
+  /// The attribute of that name among `allLeafAttributes`, found without making the others.
+  package func leafAttribute(named name: String, of entity: Entity) -> Attribute? {
+    let declared = Attribute.compositeOrOwnName(of: name)
+    var level: Entity? = entity
+    while let current = level {
+      if let attribute = current.attributes.first(where: { $0.name == declared }) {
+        return attribute.leaves.first { $0.name == name }
+      }
+      level = current.superentityName.flatMap { self.entity(name: $0) }
+    }
+    return nil
   }
 }

@@ -40,7 +40,7 @@ struct ColumnCompiler {
     name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> ColumnOperation {
     guard
-      let new = destination.model.allLeafAttributes(of: pair.new).first(where: { $0.name == name })
+      let new = destination.model.leafAttribute(named: name, of: pair.new)
     else { return .constant(.null) }
     let origin =
       pair.mapping.attributeMappings.first { $0.name == name }.map(\.origin) ?? .standard
@@ -64,7 +64,7 @@ struct ColumnCompiler {
     case .constant(let value): return .constant(StoredValue(value: value, of: new))
     case .attribute(let oldName, let replacement):
       guard
-        let old = source.model.allLeafAttributes(of: pair.old).first(where: { $0.name == oldName }),
+        let old = source.model.leafAttribute(named: oldName, of: pair.old),
         let column = attributeColumn(name: oldName, of: pair.old)
       else { return .constant(StoredValue(value: replacement, of: new)) }
       let replacement = StoredValue(value: replacement, of: new)

@@ -26,6 +26,8 @@ package struct StoreSchema: Sendable {
   package var spatialIndexes: [SpatialIndex]
   /// What the model asks for and the store will not have, in words.
   package var omissions: [Omission]
+  /// Where `tables` had the table of each root entity at first.
+  private let places: [String: Int]
 
   /// An index that cannot be made, and why.
   package struct Omission: Hashable, Codable, Sendable {
@@ -47,7 +49,10 @@ package struct StoreSchema: Sendable {
     numbers = EntityNumbers(model)
     try Self.checkSupported(model)
     let layout = TableLayout(model: model, numbers: numbers, naming: naming)
-    tables = model.roots.map { layout.table(root: $0) }
+    let tables = model.roots.map { layout.table(root: $0) }
+    self.tables = tables
+    places = Dictionary(
+      tables.enumerated().map { ($1.rootName, $0) }, uniquingKeysWith: { first, _ in first })
     joinTables = layout.joinTables()
     (indexes, omissions) = IndexLayout(
       model: model, tables: tables, joinTables: joinTables
@@ -69,6 +74,9 @@ package struct StoreSchema: Sendable {
   /// The table that holds the rows of an entity.
   package func table(of entity: Entity) -> EntityTable? {
     let root = model.root(of: entity).name
+    if let place = places[root], place < tables.count, tables[place].rootName == root {
+      return tables[place]
+    }
     return tables.first { $0.rootName == root }
   }
 

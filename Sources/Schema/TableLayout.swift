@@ -5,6 +5,23 @@ struct TableLayout {
   let model: ManagedObjectModel
   let numbers: EntityNumbers
   let naming: JoinNaming
+  /// The to-many relationships without inverse that lead to each entity, and who has them, in the
+  /// order of columns.
+  private let owned: [String: [(owner: Entity, relationship: Relationship)]]
+
+  init(model: ManagedObjectModel, numbers: EntityNumbers, naming: JoinNaming) {
+    self.model = model
+    self.numbers = numbers
+    self.naming = naming
+    var owned: [String: [(owner: Entity, relationship: Relationship)]] = [:]
+    for owner in numbers.names.compactMap({ model.entity(name: $0) }) {
+      for relationship in owner.relationships.sorted(by: { $0.name < $1.name })
+      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil {
+        owned[relationship.destinationEntityName, default: []].append((owner, relationship))
+      }
+    }
+    self.owned = owned
+  }
 
   /// The runs in which a table lists its columns, in this order.
   private enum Run: Int, CaseIterable {
@@ -67,23 +84,18 @@ struct TableLayout {
   private func appendOwners(
     of destination: Entity, named names: inout UniqueNames, to runs: inout [Run: [Column]]
   ) {
-    for owner in numbers.names.compactMap({ model.entity(name: $0) }) {
-      for relationship in owner.relationships.sorted(by: { $0.name < $1.name })
-      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
-        && relationship.destinationEntityName == destination.name
-      {
-        guard let number = numbers[owner.name] else { continue }
-        let base = names.unique("\(number.rawValue)\(relationship.name.uppercased())")
-        runs[.integer, default: []].append(
+    for (owner, relationship) in owned[destination.name] ?? [] {
+      guard let number = numbers[owner.name] else { continue }
+      let base = names.unique("\(number.rawValue)\(relationship.name.uppercased())")
+      runs[.integer, default: []].append(
+        Column(
+          name: "Z" + base, type: .integer,
+          role: .owner(entity: owner.name, name: relationship.name)))
+      if relationship.isOrdered {
+        runs[.order, default: []].append(
           Column(
-            name: "Z" + base, type: .integer,
-            role: .owner(entity: owner.name, name: relationship.name)))
-        if relationship.isOrdered {
-          runs[.order, default: []].append(
-            Column(
-              name: "Z_FOK_" + base, type: .integer,
-              role: .ownerOrder(entity: owner.name, name: relationship.name)))
-        }
+            name: "Z_FOK_" + base, type: .integer,
+            role: .ownerOrder(entity: owner.name, name: relationship.name)))
       }
     }
   }

@@ -184,12 +184,12 @@ private struct RuleBuilder {
     name: String, column: Column, old: Entity, new: Entity
   ) throws -> CellRule {
     guard
-      let attribute = destination.model.allLeafAttributes(of: new).first(where: { $0.name == name })
+      let attribute = destination.model.leafAttribute(named: name, of: new)
     else { return .constant(.null) }
     let standard = try affinity.applied(
       Self.stored(attribute.defaultValue, attribute: attribute), type: column.type)
     guard let origin = reading.match.origin(of: name, in: new.name),
-      let before = source.model.allLeafAttributes(of: old).first(where: { $0.name == origin }),
+      let before = source.model.leafAttribute(named: origin, of: old),
       let place = attributePlace(name: origin, of: old)
     else { return .constant(standard) }
     let ifNull = before.isOptional && !attribute.isOptional ? standard : .null

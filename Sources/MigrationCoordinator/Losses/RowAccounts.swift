@@ -242,14 +242,15 @@ struct RowAccounts {
   // MARK: Entities
 
   private mutating func addEntities() {
+    var takenNumbers: [String: Set<Int64>] = [:]
+    for table in program.tables {
+      takenNumbers[table.sourceTable, default: []].formUnion(table.entities.map(\.source))
+    }
     for entity in survey.model.entities where !entity.isAbstract {
       let rows = rowCounts.count(of: entity.name)
-      let taken = program.tables.contains { table in
-        table.sourceTable == survey.schema.table(of: entity)?.name
-          && table.entities.contains {
-            $0.source == survey.schema.numbers[entity.name]?.rawValue
-          }
-      }
+      let number = survey.schema.numbers[entity.name]?.rawValue
+      let numbers = survey.schema.table(of: entity).flatMap { takenNumbers[$0.name] }
+      let taken = number.flatMap { numbers?.contains($0) } ?? false
       var account = StageAccounts.OfEntity(
         entity: entity.name, rowsIn: rows, rowsOut: taken ? rows : 0, dropped: [])
       if taken, let loss = untaken(of: entity.name) {

@@ -157,7 +157,7 @@ struct ConditionChecker {
         columns.append(
           future(
             column,
-            of: view.model.allLeafAttributes(of: place.entity).first { $0.name == name }?.type,
+            of: view.model.leafAttribute(named: name, of: place.entity)?.type,
             property: property, replacement: replacement, condition: condition))
       } else if origin == .standard || origin == .constant(.null) {
         return nil
@@ -178,8 +178,7 @@ struct ConditionChecker {
     condition: Condition
   ) -> String {
     guard let entity = destination.model.entity(name: condition.destinationEntity),
-      let new = destination.model.allLeafAttributes(of: entity).first(where: { $0.name == property }
-      )
+      let new = destination.model.leafAttribute(named: property, of: entity)
     else { return column }
     let value = type == new.type ? "(\(column))" : "(\(new.type.converting("(\(column))")))"
     let other = StoredValue(value: replacement, of: new)

@@ -93,7 +93,7 @@ struct Detours {
     guard !entities.contains(item.entity), let entity = model.entity(name: item.entity) else {
       return nil
     }
-    let isAttribute = model.allLeafAttributes(of: entity).contains { $0.name == name }
+    let isAttribute = model.leafAttribute(named: name, of: entity) != nil
     return PossibleLoss(
       entity: item.entity, kind: isAttribute ? .attribute(name) : .relationship(name))
   }
