@@ -105,7 +105,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     try connection.run { db in try db.execute(sql: "DETACH src") }
     try connection.queue.close()
     let path = FilePath(document.shard)
-    try Files.syncFile(path)
+    if document.syncs { try Files.syncFile(path) }
     return try Files.fileStatus(path).size
   }
 }

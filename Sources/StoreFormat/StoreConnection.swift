@@ -52,12 +52,13 @@ package struct StoreConnection: Sendable {
         let limit = Int32(clamping: LongRow.limit(memory: memory))
         sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
       }
-      // Incremental vacuum must be chosen before the first table; the others trade safety, which
-      // a file without a manifest does not need, for speed.
+      // The first trade safety, which a file without a manifest does not need, for speed. Incremental
+      // vacuum must be chosen before the first table, and writes the first page: with a journal and
+      // synced, if that were not said before.
       for pragma in [
+        "journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE",
         "encoding = '\(encodingName(number: textEncoding))'", "page_size = \(pageSize)",
-        "auto_vacuum = \(vacuum)", "journal_mode = OFF", "synchronous = OFF",
-        "locking_mode = EXCLUSIVE", "secure_delete = OFF", "temp_store = FILE",
+        "auto_vacuum = \(vacuum)", "secure_delete = OFF", "temp_store = FILE",
         "cache_size = -\(max(512, cacheBytes / 1024))",
       ] {
         try db.execute(sql: "PRAGMA \(pragma)")
