@@ -21,9 +21,8 @@ package enum EngineList {
     all.first { $0.name == name }
   }
 
-  /// The size of a store from which pages are worth it; below, starting processes takes longer than
-  /// pages save.
-  private static let worthwhileBytes: Int64 = 8 << 20
+  /// The size of a store from which pages are worth it; below, SQL takes no longer.
+  private static let worthwhileBytes: Int64 = 1 << 20
 
   /// The engine for a stage, and why.
   package struct Choice: Sendable {
@@ -53,9 +52,9 @@ package enum EngineList {
     let refusal = PageEngine.refusal(of: stage)
     let isLarge = stage.survey.access.fingerprint.bytes >= worthwhileBytes
     guard isLarge, refusal == nil else {
-      return Choice(engine: standard, reason: refusal ?? "the store is small")
+      return Choice(engine: standard, reason: refusal ?? "the store has less than 1 MiB")
     }
-    return Choice(engine: PageEngine.self, reason: "the store is large")
+    return Choice(engine: PageEngine.self, reason: "the store has 1 MiB or more")
   }
 
   /// The engine that is asked for by name to make rows; nil leaves the choice to the size.

@@ -52,6 +52,7 @@ package struct PageEngine: MigrationEngine {
     plan.program = plan.program.placing()
     let layout = PageLayout(
       schema: schema, moves: moves, source: stage.survey.access.readable,
+      sourceBytes: stage.survey.access.fingerprint.bytes,
       metadataBytes: stage.survey.metadata.encoded.count)
     return (PageEngine(layout: layout), plan)
   }
@@ -115,9 +116,10 @@ package struct PageEngine: MigrationEngine {
   /// pass unnoticed.
   package var syncsShards: Bool { layout.boot == nil }
 
-  /// Has the system write the growing result to the disk, unless workers write past its cache.
+  /// Has the system write the growing result to the disk, unless workers write past its cache or
+  /// there is little to write.
   package func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)? {
-    layout.isDirect ? nil : try Writeback(paths.result)
+    layout.isDirect || layout.isTight ? nil : try Writeback(paths.result)
   }
 
   /// Puts the pages under the roots of an empty store.

@@ -12,10 +12,11 @@ import Testing
     #expect((found.from, found.to) == (["1"], ["2"]))
     #expect(found.steps.map(\.stage) == [1] && found.stageCount == 1)
     #expect(found.steps.first?.mappings == [] && found.stepsNotSurveyed == 0)
-    #expect(found.engine == .sql && found.engineReason == "the store is small")
+    #expect(found.engine == .sql && found.engineReason == "the store has less than 1 MiB")
     #expect(found.rows == 60 && found.bytes > 0 && found.diskNeeded > found.bytes)
     #expect(try #require(found.expectedDuration) > .zero)
-    #expect(found.partitions.map(\.tables) == [["ZNOTE"], ["ZTAG"]])
+    // Two that nothing connects, and that are too small for a worker each.
+    #expect(found.partitions.map(\.tables) == [["ZNOTE", "ZTAG"]])
     let tables = found.workOrders.flatMap(\.pieces).map(\.table)
     #expect(Set(tables) == ["ZNOTE", "ZTAG"])
     #expect(try given.names == before)

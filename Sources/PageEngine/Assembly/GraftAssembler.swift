@@ -32,6 +32,8 @@ import SystemPackage
 // page 1, then SQLite: `REINDEX` may use any free page. Where retired pages are among them, the
 //   manifests are removed first; from them, a later assembly would link leaves that SQLite has
 //   overwritten.
+// SQLite, then its vacuum: it takes out what is free of a small store, and moves pages for that. So
+//   the manifests are removed first here too.
 // all, then the sync: until then the result may be in the system's cache alone. The swap relies on
 //   it.
 
@@ -49,7 +51,7 @@ struct GraftAssembler {
     var report = AssemblyReport()
     var left: [IndexJob] = []
     var suspects: Set<String> = []
-    var isRepeatable = true
+    var (isRepeatable, hasFree) = (true, false)
     try result.closeAfter {
       let file = PageFile(result)
       let pool = try pool(placed: placed, result: result)
@@ -67,12 +69,12 @@ struct GraftAssembler {
       left = try index(
         order: order, placed: placed, roots: roots, file: file, pool: pool, pointers: pointers,
         progress: progress, report: &report)
-      try close(skeleton, file: file, pool: pool, pointers: pointers)
+      hasFree = try close(skeleton, file: file, pool: pool, pointers: pointers) > 0
       isRepeatable = !pool.hasRetired
     }
     try complete(
       order, placed: placed, left: left, suspects: suspects, isRepeatable: isRepeatable,
-      progress: progress, report: &report)
+      isVacuumed: layout.isTight && hasFree, progress: progress, report: &report)
     let found = report.danglingReferences
     report.danglingReferences = order.plan.program.references.compactMap { check in
       found.first { $0.table == check.table && $0.column == check.column }
@@ -213,11 +215,11 @@ struct GraftAssembler {
     return jobs.filter { !$0.isComplete }
   }
 
-  /// Lists the free pages, and writes the first page last.
+  /// Lists the free pages, and writes the first page last; how many pages are free.
   private func close(
     _ skeleton: (Skeleton, FileDescriptor), file: PageFile, pool: PagePool,
     pointers: PointerMap
-  ) throws {
+  ) throws -> Int {
     let free = pool.freePages()
     let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
     let trunk = try stitcher.setFree(free)
@@ -228,14 +230,15 @@ struct GraftAssembler {
     try skeleton.1.close()
     try file.descriptor.resize(
       to: Int64(free.pageCount) * Int64(PageGeometry.pageSize))
+    return free.count
   }
 
   // MARK: What is left to SQLite
 
   private func complete(
     _ order: AssemblyOrder, placed: borrowing PlacedPages, left: [IndexJob],
-    suspects: Set<String>, isRepeatable: Bool, progress: (AssemblyStep) throws -> Void,
-    report: inout AssemblyReport
+    suspects: Set<String>, isRepeatable: Bool, isVacuumed: Bool,
+    progress: (AssemblyStep) throws -> Void, report: inout AssemblyReport
   ) throws {
     let built = Set(
       placed.tables.flatMap { PageIndex.all(of: $0.name, schema: order.schema).map(\.name) }
@@ -250,10 +253,10 @@ struct GraftAssembler {
         && !isChecked(check, order: order, built: built.subtracting(suspects))
     }
     try progress(.verifying)
-    guard !names.isEmpty || !references.isEmpty || order.verifiesFully || order.isFurnished
-    else { return }
-    if !names.isEmpty || order.isFurnished, !isRepeatable {
-      // SQLite may take free pages that manifests list: the next run has to begin anew.
+    let isChanged = !names.isEmpty || order.isFurnished
+    guard isChanged || isVacuumed || !references.isEmpty || order.verifiesFully else { return }
+    if isVacuumed || (isChanged && !isRepeatable) {
+      // SQLite may take or move pages that manifests list: the next run has to begin anew.
       for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
     }
     let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)
@@ -269,8 +272,16 @@ struct GraftAssembler {
       }
       if order.verifiesFully { try verify(placed, order: order, db: db) }
       try order.furnish(db)
+      if isVacuumed { try Self.vacuum(db) }
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+  }
+
+  /// Takes the free pages out, and looks over the pages, of which some have moved.
+  private static func vacuum(_ db: Database) throws {
+    try db.execute(sql: "PRAGMA incremental_vacuum")
+    let answers = try String.fetchAll(db, sql: "PRAGMA quick_check(5)")
+    guard answers == ["ok"] else { throw AssemblyError.damaged(answers) }
   }
 
   private func isChecked(

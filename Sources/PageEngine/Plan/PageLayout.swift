@@ -14,13 +14,23 @@ struct PageLayout: Hashable, Codable, Sendable {
   var boot: [UInt8]?
   /// Whether workers write past the page cache.
   private(set) var isDirect = false
+  /// Whether the pages that nobody uses are taken out of the result in the end: what reserves and
+  /// extents leave over is much for a small store.
+  let isTight: Bool
   /// The b-trees of the source that are moved.
   var moves: TreeMoves?
   /// Where they are.
   var source: String
 
+  /// The bytes of a store from which free pages do not matter.
+  private static let smallBytes: Int64 = 8 << 20
+
   /// Leaves room for the schema, and for metadata of so many bytes with the archive of the model.
-  init(schema: StoreSchema, moves: TreeMoves?, source: FilePath, metadataBytes: Int) {
+  init(
+    schema: StoreSchema, moves: TreeMoves?, source: FilePath, sourceBytes: Int64,
+    metadataBytes: Int
+  ) {
+    isTight = sourceBytes < Self.smallBytes
     self.moves = moves
     self.source = source.string
     let statements =
@@ -44,7 +54,8 @@ struct PageLayout: Hashable, Codable, Sendable {
         path, mode: .readWrite, options: [.create], permissions: .ownerReadWrite)
       try file.close()
     }
-    guard let file = try Files.openDirect(paths.result) else { return }
+    // A few pages are with the disk sooner by one sync than one after the other.
+    guard !isTight, let file = try Files.openDirect(paths.result) else { return }
     try file.closeAfter {
       isDirect = Self.takesPages(PageFile(file))
       // Writers that do not lengthen a file need not wait for each other. It is a hint: where there
