@@ -46,8 +46,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var task: EnginePayload?
   /// Whether every row is digested, for a comparison with the finished store.
   package var digestsRows = false
-  /// Whether the shard and its manifest are synced: they are to outlast a restart of the system that
-  /// nobody would notice, and cannot be made again as fast.
+  /// Whether the shard and its manifest are synced: they are to outlast a restart of the system
+  /// that nobody would notice, and cannot be made again as fast.
   package var syncs = true
 
   /// Makes a document for an engine that needs nothing besides, and calls that compute nothing.

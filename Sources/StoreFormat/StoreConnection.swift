@@ -52,9 +52,9 @@ package struct StoreConnection: Sendable {
         let limit = Int32(clamping: LongRow.limit(memory: memory))
         sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
       }
-      // The first trade safety, which a file without a manifest does not need, for speed. Incremental
-      // vacuum must be chosen before the first table, and writes the first page: with a journal and
-      // synced, if that were not said before.
+      // The first trade safety, which a file without a manifest does not need, for speed.
+      // Incremental vacuum must be chosen before the first table, and writes the first page: with a
+      // journal and synced, if that were not said before.
       for pragma in [
         "journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE",
         "encoding = '\(encodingName(number: textEncoding))'", "page_size = \(pageSize)",
