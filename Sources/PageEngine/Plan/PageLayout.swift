@@ -46,12 +46,18 @@ struct PageLayout: Hashable, Codable, Sendable {
     while PageGeometry.isReserved(firstPage) { firstPage += 1 }
   }
 
-  /// Makes the files that workers write to, unless they are there, for a result of about so many
-  /// bytes.
+  /// Makes the files that workers write to, for a result of about so many bytes; a result that is
+  /// there stays.
+  ///
+  /// Nobody works yet, so the log of claims begins anew, however long an earlier run or some damage
+  /// has made it: the manifests that are taken up say which extents are no longer to be had.
   mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
-    for path in [paths.result, paths.claims] {
+    let files: [(FilePath, FileDescriptor.OpenOptions)] = [
+      (paths.result, [.create]), (paths.claims, [.create, .truncate]),
+    ]
+    for (path, options) in files {
       let file = try Files.open(
-        path, mode: .readWrite, options: [.create], permissions: .ownerReadWrite)
+        path, mode: .readWrite, options: options, permissions: .ownerReadWrite)
       try file.close()
     }
     // A few pages are with the disk sooner by one sync than one after the other.
