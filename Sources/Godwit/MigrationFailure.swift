@@ -70,6 +70,8 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case storesDiffer
     /// The migration was interrupted; the next run resumes it (134120).
     case interrupted
+    /// No migration runs that could be paused, changed or cancelled.
+    case notRunning
     /// An interrupted run has left work that was made for something else.
     case otherRun
     /// The program is not prepared to be its own worker.
@@ -231,7 +233,7 @@ extension MigrationFailure.Kind {
     case .policyFailed: 134170
     case .objectsInvalid: 1560
     case .invalidRequest, .systemResources, .storeUnsupported, .notMigratable, .lossRefused,
-      .storesDiffer, .otherRun, .workerForgotten, .fault:
+      .storesDiffer, .notRunning, .otherRun, .workerForgotten, .fault:
       134110
     }
   }

@@ -27,8 +27,10 @@ public struct MigrationMonitor: Sendable {
   public enum State: String, Hashable, Sendable, CaseIterable {
     /// It is running.
     case running
-    /// Its process exists, and is stopped or has been silent for 3 s.
+    /// Somebody paused it, or its process exists, and is stopped or has been silent for 3 s.
     case paused
+    /// The result is made and verified, and ``StoreMigration/swapFile`` holds back the swap.
+    case ready
     /// It was asked to stop; the next run resumes it.
     case interrupted
     /// Its process is gone and recorded no end; the next run resumes it.
@@ -41,13 +43,17 @@ public struct MigrationMonitor: Sendable {
     case done
 
     /// Whether the state may still change by itself.
-    public var isOpen: Bool { self == .running || self == .paused }
+    public var isOpen: Bool { self == .running || self == .paused || self == .ready }
   }
 
   /// The state of a migration, with everything known about it.
   public struct Status: Sendable, Encodable {
     /// Why a migration is paused or dead.
     public enum Reason: Hashable, Sendable {
+      /// Somebody asked for it: who, and when, as text.
+      case asked(String)
+      /// This file holds the migration, or its swap.
+      case file(FilePath)
       /// A signal or a debugger has stopped the process.
       case stopped
       /// A signal or a debugger has stopped this worker process of it.
@@ -64,9 +70,11 @@ public struct MigrationMonitor: Sendable {
 
     /// The state.
     public var state: State { State(rawValue: core.decision.state.rawValue) ?? .failed }
-    /// Why it is paused or dead, nil in any other state.
+    /// Why it is paused, ready or dead; of a running one, why it will pause at the next safe point.
     public var reason: Reason? {
       switch core.decision.reason {
+      case .asked(let asker): .asked(asker)
+      case .file(let file): .file(FilePath(file))
       case .stopped: .stopped
       case .workerStopped(let worker): .workerStopped(worker)
       case .silent(let seconds): .silent(.seconds(seconds))

@@ -65,6 +65,8 @@ public struct MigrationProgress: Hashable, Sendable {
     public var bytesTotal: UInt64
     /// Source bytes that are migrated.
     public var bytesDone: UInt64
+    /// Whether its worker stands still because the migration is paused.
+    public var isPaused: Bool
     /// Whether it claims to be running, yet its process is gone.
     public var isStale: Bool
   }
@@ -87,6 +89,10 @@ public struct MigrationProgress: Hashable, Sendable {
   public var coordinator: Int32
   /// The peak private memory of the coordinator so far, in bytes.
   public var peakMemory: UInt64
+  /// How many workers may run at once.
+  public var workers: Int
+  /// Source bytes per second that all workers together may read, 0 for no limit.
+  public var rate: UInt64
   /// The number of work orders.
   public var workOrderCount: Int
   /// The work orders by number; empty before the plan is made.
@@ -98,6 +104,7 @@ public struct MigrationProgress: Hashable, Sendable {
     (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
     (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
     (coordinator, peakMemory) = (core.coordinator, core.peakMemoryBytes)
+    (workers, rate) = (Int(core.workersWanted), core.rate)
     workOrderCount = Int(core.workOrders)
     workOrders = core.parts.map { WorkOrder($0) }
   }
@@ -116,7 +123,7 @@ extension MigrationProgress.WorkOrder {
     (attempt, process, table) = (Int(core.attempt), core.process, core.table)
     (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
     (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
-    isStale = core.isStale
+    (isPaused, isStale) = (core.isPaused, core.isStale)
   }
 }
 

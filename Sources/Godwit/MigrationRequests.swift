@@ -29,6 +29,9 @@ extension StoreMigration {
     request.defectChoices = choices
     request.discardsOld = discardsOld && !salvagesDamaged
     request.restarts = restarts
+    request.controls.rate = rate
+    request.controls.pauseFile = pauseFile
+    request.controls.swapFile = swapFile
     request.keepsRecord = keepsRecord
     request.copiesIfCurrent = copiesIfCurrent
     request.namesVersions = namesVersions

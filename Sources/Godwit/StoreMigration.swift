@@ -76,6 +76,13 @@ public struct StoreMigration: Sendable {
   public var discardsOld = false
   /// Whether what an interrupted run has done is removed instead of taken up.
   public var restarts = false
+  /// Source bytes per second that all workers together may read, 0 for no limit.
+  public var rate: UInt64 = 0
+  /// While there is a file of this name, the migration is paused.
+  public var pauseFile: FilePath?
+  /// While there is a file of this name, the finished result waits for its swap; it is created
+  /// empty at the start if it is not there.
+  public var swapFile: FilePath?
   /// Whether a record of the outcome stays beside the store and the output, where
   /// ``MigrationMonitor`` finds it.
   public var keepsRecord = false

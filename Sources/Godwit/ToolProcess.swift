@@ -14,8 +14,18 @@ package enum ToolProcess {
     _ = try Processes.raiseDescriptorLimit()
   }
 
-  /// The signals that ask the process to stop, SIGINT and SIGTERM.
-  package static func stopSignals() -> AsyncStream<Int32> { Processes.stopSignals() }
+  /// Calls a block, on a thread of its own, when a signal asks the process to stop.
+  ///
+  /// These are SIGINT, SIGTERM, SIGQUIT, and SIGHUP, which comes when its terminal is closed.
+  /// They have no other effect from now on. What the process was started to ignore stays ignored.
+  ///
+  /// - Returns: a function after which they have no effect at all.
+  public static func whenAskedToStop(
+    _ body: @escaping @Sendable () -> Void
+  ) -> @Sendable () -> Void {
+    let signals = Processes.whenAskedToStop(body)
+    return { signals.forget() }
+  }
 
   /// The columns of a terminal, nil if the descriptor is not one.
   package static func terminalWidth(of descriptor: FileDescriptor) -> Int? {

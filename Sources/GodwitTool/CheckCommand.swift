@@ -126,10 +126,8 @@ struct CheckCommand: AsyncParsableCommand {
     _ entries: [StoreSearch.Entry], by check: StoreCheck
   ) async -> [StoreCheck.Finding] {
     let task = Task { await look(at: entries, by: check) }
-    let watcher = Task {
-      for await _ in ToolProcess.stopSignals() { task.cancel() }
-    }
-    defer { watcher.cancel() }
+    let forget = ToolProcess.whenAskedToStop { task.cancel() }
+    defer { forget() }
     return await task.value
   }
 

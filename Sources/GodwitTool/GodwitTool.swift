@@ -21,7 +21,8 @@ struct RootCommand: AsyncParsableCommand {
     abstract: "Migrates Core Data SQLite stores without Core Data.",
     version: ToolProcess.version,
     subcommands: [
-      MigrateCommand.self, PlanCommand.self, StatusCommand.self, InspectCommand.self,
+      MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
+      ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
       CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
       GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
       DiscardCommand.self,

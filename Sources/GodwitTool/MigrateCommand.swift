@@ -52,6 +52,8 @@ struct MigrateCommand: AsyncParsableCommand {
   @Flag(help: "Remove what an interrupted run has done, and begin anew.")
   var restart = false
 
+  @OptionGroup var hold: HoldOptions
+
   @Flag(help: "Print every SQL statement with its plan and its time on standard error.")
   var logSQL = false
 
@@ -91,6 +93,9 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.verification = verify
     migration.discardsOld = discardOld
     migration.restarts = restart
+    migration.rate = hold.rate?.bytes ?? 0
+    migration.pauseFile = hold.pauseFile
+    migration.swapFile = hold.postponeSwap
     migration.logsSQL = logSQL
     migration.engine = engine
     migration.keepsRecord = !noRecord
@@ -118,10 +123,8 @@ struct MigrateCommand: AsyncParsableCommand {
     let bar = ProgressBar()
     defer { bar.clear() }
     let task = Task { try await migration.run { bar.show($0) } }
-    let watcher = Task {
-      for await _ in ToolProcess.stopSignals() { task.cancel() }
-    }
-    defer { watcher.cancel() }
+    let forget = ToolProcess.whenAskedToStop { task.cancel() }
+    defer { forget() }
     return try await task.value
   }
 

@@ -37,6 +37,21 @@ struct ByteSize: ExpressibleByArgument {
   var defaultValueDescription: String { "\(bytes >> 20)M" }
 }
 
+/// A number of bytes in a second such as `50M`; 0 has no limit.
+struct ByteRate: ExpressibleByArgument {
+  let bytes: UInt64
+
+  init?(argument: String) {
+    if argument == "0" {
+      bytes = 0
+    } else if let size = ByteSize(argument: argument) {
+      bytes = UInt64(size.bytes)
+    } else {
+      return nil
+    }
+  }
+}
+
 /// The model to migrate to, and where to find the store's own.
 struct ModelOptions: ParsableArguments {
   @Option(
@@ -237,6 +252,25 @@ struct WorkOptions: ParsableArguments {
     guard memory.bytes >= 64 << 20 else { throw ValidationError("--memory takes at least 64M.") }
     if let rangeRows, rangeRows < 1 { throw ValidationError("--range-rows takes at least 1.") }
   }
+}
+
+/// What holds a migration or slows it down.
+struct HoldOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "What all workers together may read of the store in a second, such as 50M.",
+      valueName: "bytes"))
+  var rate: ByteRate?
+
+  @Option(
+    help: ArgumentHelp("Stand still while there is a file of this name.", valueName: "file"))
+  var pauseFile: FilePath?
+
+  @Option(
+    help: ArgumentHelp(
+      "Make and verify the new store, and swap only once this file is gone; it is created at the "
+        + "start.", valueName: "file"))
+  var postponeSwap: FilePath?
 }
 
 extension RouteOptions {

@@ -18,10 +18,13 @@ struct StatusText {
     return lines
   }
 
-  private var headline: String {
+  /// The state in one line.
+  var headline: String {
     let goesOn = "start the same command again to go on"
     return switch status.state {
+    case .running where status.reason != nil: "running, and about to pause: \(reason)"
     case .running: "running"
+    case .ready: "ready to swap: \(reason)"
     case .paused: "paused: \(reason)"
     case .interrupted: "interrupted\(ended): \(goesOn)."
     case .dead: "dead: \(reason); \(goesOn)."
@@ -37,6 +40,8 @@ struct StatusText {
   private var reason: String {
     let process = status.process ?? 0
     return switch status.reason {
+    case .asked(let asker): "asked by \(asker); `godwit resume` lets it go on."
+    case .file(let file): "it waits until \(file) is removed."
     case .stopped: "process \(process) is stopped; continue it with `kill -CONT \(process)`."
     case .workerStopped(let worker):
       "worker process \(worker) is stopped; continue it with `kill -CONT \(worker)`."
@@ -60,7 +65,8 @@ struct StatusText {
     let orders = status.progress?.workOrders ?? []
     return orders.filter { $0.state == .running || $0.state == .failed }.map {
       let share = $0.bytesTotal == 0 ? 0 : Int(Double($0.bytesDone) / Double($0.bytesTotal) * 100)
-      return "  work order \($0.number), partition \($0.partition): \($0.state.rawValue), "
+      let state = $0.isPaused ? "paused" : $0.state.rawValue
+      return "  work order \($0.number), partition \($0.partition): \(state), "
         + "\($0.table), \(share) %, attempt \($0.attempt), process \($0.process)"
     }
   }

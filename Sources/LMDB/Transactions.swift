@@ -26,6 +26,19 @@ package struct WriteTransaction: ~Copyable {
     try check(code, operation: .put, path: path)
   }
 
+  /// The value of a key, nil if it is not there.
+  ///
+  /// The corresponding C function is `mdb_get`.
+  package borrowing func value(
+    at key: [UInt8], in table: LMDBTable
+  ) throws(LMDBError) -> [UInt8]? {
+    var found = MDB_val()
+    let code = withValue(key) { mdb_get(handle, table.handle, &$0, &found) }
+    if code == MDB_NOTFOUND { return nil }
+    try check(code, operation: .get, path: path)
+    return Array(UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size))
+  }
+
   /// Removes a key; returns false if it was not there.
   ///
   /// The corresponding C function is `mdb_del`.

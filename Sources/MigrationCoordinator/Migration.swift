@@ -45,15 +45,23 @@ package struct Migration: Sendable {
   ) async throws -> MigrationReport {
     let migration = try Migration(
       request: request.resolved(), launcher: launcher, logger: logger, words: words)
-    return try await migration.runResolved(progress: progress)
+    let desk = ControlDesk(
+      controls: request.controls, workers: request.workers, logger: logger)
+    let task = Task { try await migration.runResolved(desk, progress: progress) }
+    desk.whenCancelled { task.cancel() }
+    return try await withTaskCancellationHandler {
+      try await task.value
+    } onCancel: {
+      task.cancel()
+    }
   }
 
   private func runResolved(
-    progress: @escaping @Sendable (StatusSnapshot) -> Void
+    _ desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let keeper = OutcomeKeeper(request: request, words: words, logger: logger)
     do {
-      let report = try await run(keeper, progress: progress)
+      let report = try await run(keeper, desk: desk, progress: progress)
       keeper.end(report)
       return report
     } catch {
@@ -63,7 +71,8 @@ package struct Migration: Sendable {
   }
 
   private func run(
-    _ keeper: OutcomeKeeper, progress: @escaping @Sendable (StatusSnapshot) -> Void
+    _ keeper: OutcomeKeeper, desk: ControlDesk,
+    progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let paths = request.paths
     if let output = request.output,
@@ -87,8 +96,9 @@ package struct Migration: Sendable {
         _ = try KeptStores(of: request.store).entries()
         workspace.keepsByCopy = try workspace.findsNoLinks()
       }
+      try desk.prepareSwap()
       var report = try await run(
-        target, workspace: workspace, keeper: keeper, work: &work, progress: progress)
+        target, workspace: workspace, keeper: keeper, work: &work, desk: desk, progress: progress)
       if work.isOwn { report.handoverNotes += remove(workspace) }
       return report
     } catch is CancellationError {
@@ -153,10 +163,11 @@ package struct Migration: Sendable {
 
   private func run(
     _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work,
-    progress: @escaping @Sendable (StatusSnapshot) -> Void
+    desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let reporter = ProgressReporter(
-      paths: workspace.paths, run: keeper.run, logger: logger, progress: progress)
+      paths: workspace.paths, run: keeper.run, desk: desk, isOuter: true, logger: logger,
+      progress: progress)
     defer { reporter.end() }
     do {
       let prepared = try prepare(target: target, paths: workspace.paths)
@@ -291,6 +302,7 @@ package struct Migration: Sendable {
       // Which ones they are is looked up only where there are any, and once.
       report.defects += try DefectSearch(survey: survey).danglingReferences()
     }
+    try reporter.desk.waitToSwap()
     reporter.enter(.swapping)
     let files = ExternalFiles(
       schema: try StoreSchema(stages[stages.count - 1].destination.model),

@@ -90,6 +90,8 @@ package struct MigrationRequest: Sendable {
   /// The engine to prefer wherever it covers a stage; nil leaves the choice to the size of the
   /// store.
   package var engine: EngineName?
+  /// What holds the migration or slows it down from its start.
+  package var controls = MigrationControls()
   /// Whether the outcome is recorded beside the store, see docs/status-file.md.
   package var keepsRecord = false
 

@@ -16,6 +16,9 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Source bytes per second and worker, measured on two cores and a fast disk.
   static var bytesPerSecond: Double { get }
 
+  /// What the phases of a stage cost.
+  static var costs: PhaseCosts { get }
+
   /// Why the engine does not cover a stage, as the end of a sentence; nil if it does.
   static func refusal(of stage: StageInput) -> String?
 
@@ -88,6 +91,12 @@ package protocol Accompaniment: Sendable {
 extension MigrationEngine {
   /// By default as fast as SQL.
   package static var bytesPerSecond: Double { 40e6 }
+  /// By default those of SQL, of which each row is read twice and written twice.
+  package static var costs: PhaseCosts {
+    PhaseCosts(
+      row: 6e-6, byte: 8e-9, mergedByte: 8e-9, relinkedRow: 1e-6, indexEntry: 0.6e-6,
+      verifiedByte: 3e-9)
+  }
   /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   /// By default there are no files besides shards and manifests.

@@ -4,8 +4,10 @@ import SystemCalls
 package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
   /// Its process runs and writes heartbeats.
   case running
-  /// Its process exists, and is stopped or has written no heartbeat for 3 s.
+  /// Somebody paused it, or its process exists, and is stopped or has written no heartbeat for 3 s.
   case paused
+  /// The result is made and verified, and a file holds back the swap.
+  case ready
   /// It was asked to stop; the same command resumes it.
   case interrupted
   /// Its process is gone and recorded no end; the same command resumes it.
@@ -27,13 +29,17 @@ package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
   package static let refusedStatus: Int32 = 78
 
   /// Whether the state may still change by itself, so that `--watch` goes on.
-  package var isOpen: Bool { self == .running || self == .paused }
+  package var isOpen: Bool { self == .running || self == .paused || self == .ready }
 }
 
 /// The state of a migration with the facts behind it.
 package struct StateDecision: Hashable, Sendable {
-  /// Why a migration counts as paused or dead.
+  /// Why a migration counts as paused or dead, or will soon.
   package enum Reason: Hashable, Sendable {
+    /// Somebody asked for it: who, and when.
+    case asked(String)
+    /// This file holds the run, or its swap.
+    case file(String)
     /// A signal or a debugger has stopped the process.
     case stopped
     /// A signal or a debugger has stopped one of its workers.
@@ -50,7 +56,8 @@ package struct StateDecision: Hashable, Sendable {
   package var state: MigrationState
   /// The exit status with which `godwit status` reports the state.
   package var exitStatus: Int32
-  /// Why the migration is paused or dead, nil in any other state.
+  /// Why the migration is paused, ready or dead; of a running one, why it will pause at the next
+  /// safe point; otherwise nil.
   package var reason: Reason?
   /// Whether the process is invisible but may run in another container: ask again in a second.
   package var isUncertain = false
@@ -94,7 +101,21 @@ extension StateDecision {
       self.init(
         process: status.coordinator, start: status.coordinatorStart, boot: status.boot,
         heartbeatAt: status.heartbeatAt, surroundings: surroundings)
+      if state == .running { hold(status) }
     }
+  }
+
+  /// Takes over what holds a run that is alive.
+  private mutating func hold(_ status: RunRecord) {
+    let held: MigrationState
+    switch status.hold {
+    case .none: return
+    case .asked: (held, reason) = (.paused, .asked(status.holdReason))
+    case .pauseFile: (held, reason) = (.paused, .file(status.holdReason))
+    case .swap: (held, reason) = (.ready, .file(status.holdReason))
+    }
+    if status.isStanding { state = held }
+    if state == .paused { exitStatus = MigrationState.pausedStatus }
   }
 
   private init(record: OutcomeRecord, surroundings: Surroundings) {

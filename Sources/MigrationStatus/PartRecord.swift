@@ -3,13 +3,13 @@
 /// The worker that executes the order writes it; while there is none, the coordinator does.
 package struct PartRecord: Hashable, Sendable {
   /// The first field of every record, by which a reader rejects layouts that it does not know.
-  package static let version: UInt32 = 2
+  package static let version: UInt32 = 3
   /// Bytes of an encoded record.
   package static let size = 384
   /// Bytes of the field `table`, which cuts longer names between two characters.
   package static let tableSize = 48
   /// Bytes of the field `error`, which cuts longer texts between two characters.
-  package static let errorSize = 208
+  package static let errorSize = 204
 
   /// The states of a work order, with the numbers that the file stores.
   package enum State: UInt32, CaseIterable, Sendable {
@@ -60,6 +60,8 @@ package struct PartRecord: Hashable, Sendable {
   package var exitSignal: Int32 = 0
   /// Status updates that the worker could not write; migrating rows goes on without them.
   package var droppedUpdates: UInt32 = 0
+  /// Whether the worker stands still because the run is held.
+  package var isPaused = false
   /// The destination table whose rows are being migrated.
   package var table = ""
   /// Why the attempt failed, empty unless it has.
@@ -122,7 +124,8 @@ extension PartRecord {
     static let droppedUpdates = 120
     static let checksum = 124
     static let table = 128
-    static let error = 176
+    static let error = 176  // ...380
+    static let isPaused = 380
   }
 
   /// The record's key: big-endian, because LMDB sorts keys by their bytes.
@@ -155,6 +158,7 @@ extension PartRecord {
     writer.put(droppedUpdates, at: Offset.droppedUpdates)
     writer.put(text: table, at: Offset.table, size: Self.tableSize)
     writer.put(text: error, at: Offset.error, size: Self.errorSize)
+    writer.put(UInt32(isPaused ? 1 : 0), at: Offset.isPaused)
     return writer.sealed(at: Offset.checksum)
   }
 
@@ -186,5 +190,6 @@ extension PartRecord {
     droppedUpdates = reader.integer(at: Offset.droppedUpdates)
     table = reader.text(at: Offset.table, size: Self.tableSize)
     error = reader.text(at: Offset.error, size: Self.errorSize)
+    isPaused = reader.integer(at: Offset.isPaused, as: UInt32.self) != 0
   }
 }

@@ -5,10 +5,10 @@
 /// bytes of any attempt.
 struct Progress {
   /// The phase of the run, or the one in which it failed.
-  private let phase: Phase
+  let phase: Phase
   private let run: RunRecord
   /// The completed share of the phase, 0...1.
-  private let inner: Double
+  let inner: Double
   /// Source bytes migrated, at most the run's total.
   let bytesDone: UInt64
 
@@ -56,5 +56,25 @@ struct Progress {
 
   private static func share(done: UInt64, of total: UInt64) -> Double {
     total == 0 ? 0 : Double(min(done, total)) / Double(total)
+  }
+}
+
+/// How far a run is within its phase, for the coordinator's own estimate.
+package struct RunAdvance: Hashable, Sendable {
+  /// The phase at work.
+  package var phase: Phase
+  /// The completed share of the phase, 0...1.
+  package var inner: Double
+  /// The units of the phase, 0 where it has none.
+  package var units: Int
+  /// Whether all workers at work stand still, nil unless workers migrate rows for this file.
+  package var workersStand: Bool?
+
+  init(_ contents: StatusContents) {
+    let progress = Progress(contents)
+    (phase, inner) = (progress.phase, progress.inner)
+    units = Int(clamping: contents.run.unitsTotal)
+    guard phase == .migrating, !contents.parts.isEmpty else { return }
+    workersStand = contents.parts.allSatisfy { $0.state != .running || $0.isPaused }
   }
 }

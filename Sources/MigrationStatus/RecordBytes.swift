@@ -59,6 +59,12 @@ struct RecordReader {
     }
   }
 
+  /// A floating-point number, nil where it lies outside the range.
+  func number(at offset: Int, in range: ClosedRange<Double>) -> Double? {
+    let value = Double(bitPattern: integer(at: offset))
+    return range.contains(value) ? value : nil
+  }
+
   func text(at offset: Int, size: Int) -> String {
     String(decoding: bytes[offset..<(offset + size)].prefix { $0 != 0 }, as: UTF8.self)
   }

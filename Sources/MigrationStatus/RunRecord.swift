@@ -1,13 +1,25 @@
 /// The progress of the whole run, stored in table `run` under the key `run` by the coordinator.
 package struct RunRecord: Hashable, Sendable {
   /// The first field of every record, by which a reader rejects layouts that it does not know.
-  package static let version: UInt32 = 2
+  package static let version: UInt32 = 3
   /// Bytes of an encoded record.
   package static let size = 512
   /// Bytes of the field `fingerprint`.
   package static let fingerprintSize = 32
-  /// Bytes of the field `error`, which cuts longer texts between two characters.
-  package static let errorSize = 256
+  /// Bytes of the field for `error` or `holdReason`, which cuts longer texts.
+  package static let textSize = 256
+
+  /// Why a run is held, with the numbers that the file stores.
+  package enum Hold: UInt16, CaseIterable, Sendable {
+    /// It is not.
+    case none = 0
+    /// Somebody asked for it.
+    case asked
+    /// A file is there that holds it, see docs/control.md.
+    case pauseFile
+    /// It is ready, and a file holds back the swap.
+    case swap
+  }
 
   /// Identifies the run; the record beside the store has the same.
   package var run: Identifier
@@ -64,7 +76,26 @@ package struct RunRecord: Hashable, Sendable {
   /// Identifies the source: 32 bytes that only the coordinator interprets.
   package var fingerprint: [UInt8] = [UInt8](repeating: 0, count: fingerprintSize)
   /// Why the run failed, empty if it has not.
-  package var error = ""
+  package private(set) var error = ""
+
+  /// Why the run is held; workers wait wherever it is not `none`.
+  package var hold = Hold.none
+  /// Who holds the run, or which file.
+  package var holdReason = ""
+  /// Whether the coordinator itself stands still because the run is held.
+  package var isStanding = false
+  /// The completed share of the run, 0...1, as the coordinator computes it; nil before it does.
+  package var fraction: Double?
+  /// The estimated seconds remaining, nil while nothing can be said.
+  package var secondsRemaining: Double?
+  /// Source bytes per second that each worker may read, 0 for no limit.
+  package var workerRate: UInt64 = 0
+  /// Source bytes per second that all workers together may read, 0 for no limit.
+  package var rate: UInt64 = 0
+  /// The number of the last request that the run obeys, see `ControlRecord.number`.
+  package var controlNumber: UInt64 = 0
+  /// When the run began to obey it, in nanoseconds since 1970; 0 before the first.
+  package var controlAt: Int64 = 0
 
   /// Creates the record of a run that starts now, in the phase `surveying`.
   package init(
@@ -101,6 +132,7 @@ package struct RunRecord: Hashable, Sendable {
     self.error = error
     self.exitStatus = exitStatus
     heartbeatAt = now
+    (hold, holdReason, isStanding, secondsRemaining) = (.none, "", false, nil)
   }
 }
 
@@ -132,8 +164,16 @@ extension RunRecord {
     static let droppedUpdates = 160
     static let exitStatus = 164
     static let fingerprint = 168
-    static let error = 200  // ...456
-    static let checksum = 456  // ...460, then zeros
+    static let text = 200  // ...456
+    static let checksum = 456
+    static let hold = 460
+    static let isStanding = 462
+    static let fraction = 464
+    static let secondsRemaining = 472
+    static let workerRate = 480
+    static let rate = 488
+    static let controlNumber = 496
+    static let controlAt = 504
   }
 
   /// The record in the layout of docs/status-file.md, "Run".
@@ -164,7 +204,15 @@ extension RunRecord {
     writer.put(droppedUpdates, at: Offset.droppedUpdates)
     writer.put(exitStatus, at: Offset.exitStatus)
     writer.put(fingerprint, at: Offset.fingerprint)
-    writer.put(text: error, at: Offset.error, size: Self.errorSize)
+    writer.put(text: phase == .failed ? error : holdReason, at: Offset.text, size: Self.textSize)
+    writer.put(hold.rawValue, at: Offset.hold)
+    writer.put(UInt16(isStanding ? 1 : 0), at: Offset.isStanding)
+    writer.put((fraction ?? -1).bitPattern, at: Offset.fraction)
+    writer.put((secondsRemaining ?? -1).bitPattern, at: Offset.secondsRemaining)
+    writer.put(workerRate, at: Offset.workerRate)
+    writer.put(rate, at: Offset.rate)
+    writer.put(controlNumber, at: Offset.controlNumber)
+    writer.put(controlAt, at: Offset.controlAt)
     return writer.sealed(at: Offset.checksum)
   }
 
@@ -176,6 +224,7 @@ extension RunRecord {
       bytes: bytes, version: Self.version, size: Self.size, checksumAt: Offset.checksum)
     let failed: UInt32 = reader.integer(at: Offset.failedPhase)
     guard let phase = Phase(rawValue: reader.integer(at: Offset.phase)),
+      let hold = Hold(rawValue: reader.integer(at: Offset.hold)),
       let run = Identifier(bytes[Offset.run..<(Offset.run + Identifier.size)]),
       let boot = Identifier(bytes[Offset.boot..<(Offset.boot + Identifier.size)]),
       // A failure, and nothing else, names the phase where it happened.
@@ -204,6 +253,15 @@ extension RunRecord {
     droppedUpdates = reader.integer(at: Offset.droppedUpdates)
     exitStatus = reader.integer(at: Offset.exitStatus)
     fingerprint = Array(bytes[Offset.fingerprint..<(Offset.fingerprint + Self.fingerprintSize)])
-    error = reader.text(at: Offset.error, size: Self.errorSize)
+    let text = reader.text(at: Offset.text, size: Self.textSize)
+    (error, holdReason) = phase == .failed ? (text, "") : ("", text)
+    self.hold = hold
+    isStanding = reader.integer(at: Offset.isStanding, as: UInt16.self) != 0
+    fraction = reader.number(at: Offset.fraction, in: 0...1)
+    secondsRemaining = reader.number(at: Offset.secondsRemaining, in: 0...1e10)
+    workerRate = reader.integer(at: Offset.workerRate)
+    rate = reader.integer(at: Offset.rate)
+    controlNumber = reader.integer(at: Offset.controlNumber)
+    controlAt = reader.integer(at: Offset.controlAt)
   }
 }

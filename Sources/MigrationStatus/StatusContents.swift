@@ -33,6 +33,17 @@ struct StatusContents {
     return try decode(bytes, path: reader.path)
   }
 
+  /// What is asked of the run, nil before the record is first written.
+  static func control(in reader: LMDBReader) throws(StatusError) -> ControlRecord? {
+    guard let bytes = try value(at: StatusFile.controlKey, of: StatusFile.controlTable, in: reader)
+    else { return nil }
+    do throws(RecordError) {
+      return try ControlRecord(decoding: bytes)
+    } catch {
+      throw StatusError(error: error, record: .control, path: reader.path)
+    }
+  }
+
   /// The record of a work order, nil before the plan is written.
   static func part(workOrder: UInt32, in reader: LMDBReader) throws(StatusError) -> PartRecord? {
     let key = PartRecord.key(workOrder: workOrder)

@@ -4,7 +4,8 @@ package import SystemCalls
 package import SystemPackage
 
 // (1) Each key has one writer: the coordinator writes `run`, and the part of a work order while no
-//     worker runs it; a worker writes its own part.
+//     worker runs it; a worker writes its own part. What is asked of a run, `control`, is written
+//     by whoever asks, each in a transaction that reads it first.
 // (2) No decision of a migration rests on the file. After a power cut it may be old or damaged;
 //     whether a work order is done follows from its manifest.
 // (3) No fault of the file reaches the migration: an update that fails is dropped and counted.
@@ -18,7 +19,9 @@ package final class StatusFile: Sendable {
   /// It takes only the space that it uses.
   package static let mapSize = 64 << 20
   static let tables = ["run", "part"]
+  static let controlTable = "control"
   static let runKey = Array("run".utf8)
+  static let controlKey = Array("control".utf8)
 
   /// The path of the file; its lock file has the suffix `-lock`.
   package let path: FilePath
@@ -75,7 +78,8 @@ package final class StatusFile: Sendable {
     let opened = Mutex<Result<LMDBEnvironment, LMDBError>?>(nil)
     let isInTime = writer.run(within: patience) {
       let result = Result { () throws(LMDBError) in
-        let environment = try LMDBEnvironment(path: path, tables: tables, access: access)
+        let environment = try LMDBEnvironment(
+          path: path, tables: tables + [controlTable], access: access)
         // Slots of killed readers; `put` clears them again when the map is full.
         _ = try? environment.clearDeadReaders()
         return environment
@@ -117,6 +121,40 @@ extension StatusFile {
     put(
       parts.map { (PartRecord.key(workOrder: $0.workOrder), $0.encoded()) },
       in: environment.table(name: "part"))
+  }
+
+  /// Replaces what is asked of the run, before anybody asks for anything.
+  package func write(control: ControlRecord) {
+    put([(Self.controlKey, control.encoded())], in: environment.table(name: Self.controlTable))
+  }
+
+  /// Changes what is asked of the run, and counts the request.
+  ///
+  /// - Returns: the record as it is now, nil if the run takes no requests.
+  /// - Throws: `StatusError`, also where others hold the file up.
+  package func change(
+    _ body: @escaping @Sendable (inout ControlRecord) -> Void
+  ) throws(StatusError) -> ControlRecord? {
+    let changed = Mutex<Result<ControlRecord?, LMDBError>?>(nil)
+    let table = environment.table(name: Self.controlTable)
+    let isDone = writer.run(within: Self.patience) { [environment] in
+      let result = Result { () throws(LMDBError) in
+        try environment.write { transaction throws(LMDBError) -> ControlRecord? in
+          guard let bytes = try transaction.value(at: Self.controlKey, in: table),
+            var record = try? ControlRecord(decoding: bytes)
+          else { return nil }
+          body(&record)
+          record.number &+= 1
+          try transaction.put(record.encoded(), at: Self.controlKey, in: table)
+          return record
+        }
+      }
+      changed.withLock { $0 = result }
+    }
+    guard isDone, let result = changed.withLock({ $0 }) else {
+      throw StatusError(problem: .database(.busy, during: .put), path: path)
+    }
+    return try StatusError.converting { () throws(LMDBError) in try result.get() }
   }
 
   /// Writes the file through to the disk, where a power cut spares it; a failure is counted.
@@ -179,11 +217,25 @@ extension StatusFile {
     try StatusContents.run(in: reader)
   }
 
+  /// What is asked of the run, nil before the record is first written.
+  ///
+  /// - Throws: `StatusError`.
+  package func control() throws(StatusError) -> ControlRecord? {
+    try StatusContents.control(in: reader)
+  }
+
   /// The record of a work order, nil if none was planned.
   ///
   /// - Throws: `StatusError`.
   package func part(workOrder: UInt32) throws(StatusError) -> PartRecord? {
     try StatusContents.part(workOrder: workOrder, in: reader)
+  }
+
+  /// How far the phase at work is, as the records say now.
+  ///
+  /// - Throws: `StatusError`.
+  package func advance() throws(StatusError) -> RunAdvance {
+    RunAdvance(try StatusContents(reader))
   }
 
   /// The state that a reader in another process would see now.

@@ -43,12 +43,16 @@ package final class PartFlusher: Sendable {
   private let thread: FlushThread
 
   /// Starts to publish a part that `PartRecord.start` has begun, at most ten times a second.
+  ///
+  /// - Parameter beat: is called on the thread before each update.
   package init(
-    file: StatusFile, record: PartRecord, every interval: Duration = .milliseconds(200)
+    file: StatusFile, record: PartRecord, every interval: Duration = .milliseconds(200),
+    beat: @escaping @Sendable () -> Void = {}
   ) {
     let state = State(record)
     self.state = state
     thread = FlushThread(every: interval) {
+      beat()
       file.write(part: state.current(dropped: file.droppedUpdates))
     }
     thread.wake()
@@ -70,6 +74,9 @@ package final class PartFlusher: Sendable {
   package func change(_ body: (inout PartRecord) -> Void) {
     state.record.withLock { body(&$0) }
   }
+
+  /// Publishes what has changed at once.
+  package func publish() { thread.wake() }
 
   /// Publishes the final state and ends the thread; false if it is still blocked after the timeout.
   @discardableResult
@@ -104,12 +111,18 @@ package final class RunFlusher: Sendable {
   private let thread: FlushThread
 
   /// Starts to publish the record, at most ten times a second.
+  ///
+  /// - Parameter beat: is called on the thread before each update, and returns what changes in the
+  ///   record; it may take its time, the change may not.
   package init(
-    file: StatusFile, record: RunRecord, every interval: Duration = .milliseconds(200)
+    file: StatusFile, record: RunRecord, every interval: Duration = .milliseconds(200),
+    beat: @escaping @Sendable () -> (inout RunRecord) -> Void = { { _ in } }
   ) {
     let state = State(record)
     self.state = state
     thread = FlushThread(every: interval) {
+      let change = beat()
+      state.record.withLock { change(&$0) }
       file.write(run: state.current(dropped: file.droppedUpdates))
     }
     thread.wake()

@@ -48,6 +48,8 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
     package var table: String
     /// Why the last attempt failed.
     package var error: String?
+    /// Whether its worker stands still because the run is held.
+    package var isPaused: Bool
     /// Whether it claims to be running, yet its worker is silent and gone.
     package var isStale: Bool
   }
@@ -92,6 +94,12 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var workersWanted: UInt32
   /// How many workers run, without those that are stale.
   package var workersRunning: Int
+  /// Source bytes per second that all workers together may read, 0 for no limit.
+  package var rate: UInt64
+  /// The number of the last request that the run obeys, 0 before the first.
+  package var controlNumber: UInt64
+  /// When it began to obey it.
+  package var controlAt: Double
   /// The peak private memory of the coordinator.
   package var peakMemoryBytes: UInt64
   /// Status updates that the coordinator and all workers could not write.
@@ -157,13 +165,17 @@ extension StatusSnapshot {
     self.run = run.run
     phase = run.phase
     failedPhase = run.failedPhase
-    fraction = progress.fraction
+    // The coordinator knows what the phases of this run cost; what it has not said is computed.
+    fraction = run.phase == .done ? 1 : run.fraction ?? progress.fraction
     isStale =
       run.phase.isWorking
       && surroundings.isLost(
         run.coordinator, start: run.coordinatorStart, heartbeatAt: run.heartbeatAt, boot: run.boot)
     // A stale run has no time remaining.
-    secondsRemaining = isStale ? nil : progress.secondsRemaining(at: surroundings.time)
+    let remaining =
+      run.fraction == nil || run.phase == .done
+      ? progress.secondsRemaining(at: surroundings.time) : run.secondsRemaining
+    secondsRemaining = isStale ? nil : remaining
     coordinator = run.coordinator
     startedAt = seconds(run.startedAt)
     phaseStartedAt = seconds(run.phaseStartedAt)
@@ -178,6 +190,9 @@ extension StatusSnapshot {
     workOrders = run.workOrders
     workersWanted = run.workersWanted
     workersRunning = parts.count { $0.state == .running && !$0.isStale }
+    rate = run.rate
+    controlNumber = run.controlNumber
+    controlAt = seconds(run.controlAt)
     peakMemoryBytes = run.peakMemory
     droppedUpdates = sum(
       numbers: contents.parts.map { UInt64($0.droppedUpdates) } + [UInt64(run.droppedUpdates)])
@@ -212,6 +227,7 @@ extension StatusSnapshot.Part {
     exitSignal = part.exitSignal
     table = part.table
     error = part.error.isEmpty ? nil : part.error
+    isPaused = part.isPaused && part.state == .running
     isStale =
       part.state == .running
       && surroundings.isLost(

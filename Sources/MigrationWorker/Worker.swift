@@ -55,7 +55,8 @@ package struct Worker {
     let started = ContinuousClock.now
     let order = document.order
     let memory = PeakMemory()
-    let flusher = startReporting()
+    let gate = WorkerGate()
+    let flusher = startReporting(gate)
     defer { flusher?.stop() }
     do {
       guard let engine = EngineList.engine(named: document.engine) else {
@@ -64,7 +65,8 @@ package struct Worker {
       let shard = try engine.makeShard(
         ShardWork(
           document: document, policies: policies,
-          progress: FlushedProgress(flusher: flusher, memory: memory, of: document)))
+          progress: FlushedProgress(
+            flusher: flusher, gate: gate, memory: memory, of: document)))
       try requireSameSource()
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
@@ -129,8 +131,10 @@ package struct Worker {
     }
   }
 
-  private func startReporting() -> PartFlusher? {
+  private func startReporting(_ gate: WorkerGate) -> PartFlusher? {
     guard let status else { return nil }
+    // Before the first row: a run that is held starts nothing.
+    gate.look(at: status)
     let order = document.order
     var record =
       (try? status.part(workOrder: UInt32(order.number)))
@@ -142,28 +146,47 @@ package struct Worker {
     record.start(
       process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
     record.table = order.pieces.first?.destinationTable ?? ""
-    return PartFlusher(file: status, record: record, every: .milliseconds(100))
+    return PartFlusher(file: status, record: record, every: .milliseconds(100)) {
+      gate.look(at: status)
+    }
   }
 }
 
 /// Publishes the progress of a shard to the status file, and samples the memory from time to time.
 private final class FlushedProgress: ShardProgress {
   private let flusher: PartFlusher?
+  private let gate: WorkerGate
   private let memory: PeakMemory
   private let document: WorkOrderDocument
   private var flushes = 0
 
-  init(flusher: PartFlusher?, memory: PeakMemory, of document: WorkOrderDocument) {
+  init(
+    flusher: PartFlusher?, gate: WorkerGate, memory: PeakMemory, of document: WorkOrderDocument
+  ) {
     self.flusher = flusher
+    self.gate = gate
     self.memory = memory
     self.document = document
   }
 
-  func begin(_ name: String) { flusher?.change { $0.table = name } }
+  func begin(_ name: String) {
+    flusher?.change { $0.table = name }
+    pass(0)
+  }
+
+  /// Waits while the run is held, or as long as it is too fast.
+  private func pass(_ bytes: UInt64) {
+    guard let flusher else { return }
+    gate.pass(bytes) { isWaiting in
+      flusher.change { $0.isPaused = isWaiting }
+      flusher.publish()
+    }
+  }
 
   func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) {
     flushes += 1
     flusher?.advance(rows: rows, bytes: bytes, lastKey: lastKey)
+    pass(bytes)
     // Asking the kernel costs more than many of the rows between two of these calls.
     if flushes.isMultiple(of: 16) { _ = memory.sample() }
     FaultPoint.afterFlush(

@@ -166,6 +166,16 @@ package enum Processes {
   }
 }
 
+/// A clock that never goes back, for spans of time.
+package enum MonotonicClock {
+  /// Nanoseconds since some moment before the process began.
+  package static func now() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}
+
 /// The clock of the system, which can be set.
 package enum WallClock {
   /// Nanoseconds since 1970.

@@ -66,6 +66,26 @@ private let second: Int64 = 1_000_000_000
         == StateDecision(state: .paused, exitStatus: 69, reason: .stopped))
   }
 
+  @Test func `one that is held is paused once it stands still, and about to be before`() {
+    let held = run { ($0.hold, $0.holdReason) = (.asked, "who (process 7)") }
+    let asked = StateDecision.Reason.asked("who (process 7)")
+    #expect(
+      decision(held) == StateDecision(state: .running, exitStatus: 0, reason: asked))
+    let still = run { ($0.hold, $0.holdReason, $0.isStanding) = (.asked, "who (process 7)", true) }
+    #expect(decision(still) == StateDecision(state: .paused, exitStatus: 69, reason: asked))
+    // Whose process is gone is dead, whatever it was asked for; a stopped one cannot go on.
+    #expect(decision(still, nil, .gone, at: 1_000 * second)?.state == .dead)
+    #expect(decision(still, nil, .stopped)?.reason == .stopped)
+  }
+
+  @Test func `files hold a run, or its swap`() {
+    let file = StateDecision.Reason.file("/hold")
+    let paused = run { ($0.hold, $0.holdReason, $0.isStanding) = (.pauseFile, "/hold", true) }
+    #expect(decision(paused) == StateDecision(state: .paused, exitStatus: 69, reason: file))
+    let ready = run { ($0.hold, $0.holdReason, $0.isStanding) = (.swap, "/hold", true) }
+    #expect(decision(ready) == StateDecision(state: .ready, exitStatus: 0, reason: file))
+  }
+
   @Test func `one that lives and is silent is paused after 3 s`() {
     #expect(decision(run(), at: 103 * second)?.state == .running)
     #expect(

@@ -22,6 +22,9 @@ import Testing
     (run.bytesTotal, run.bytesDone, run.bytesFound) = (1 << 40, 1 << 39, 77)
     run.peakMemory = 123_456_789
     run.fingerprint = (0..<32).map { $0 }
+    run.fraction = 0.75
+    (run.workerRate, run.rate) = (1 << 20, 1 << 21)
+    (run.controlNumber, run.controlAt) = (9, 1_700_000_000_000_000_000)
     return run
   }
 
@@ -35,6 +38,7 @@ import Testing
     (part.startedAt, part.heartbeatAt, part.progressAt) = (11, 12, 13)
     part.peakMemory = 1 << 28
     (part.exitCode, part.exitSignal, part.droppedUpdates) = (75, -1, 6)
+    part.isPaused = true
     part.table = "ZNOTE"
     part.error = "½ lost"
     return part
@@ -44,6 +48,31 @@ import Testing
     let run = try sampleRun()
     #expect(run.encoded() == encodedRun)
     #expect(try RunRecord(decoding: encodedRun) == run)
+  }
+
+  @Test func `a run that is held is the bytes of the document, and back`() throws {
+    let run = try RunRecord(decoding: encodedHeldRun)
+    #expect(run.encoded() == encodedHeldRun)
+    #expect(run.hold == .asked && run.isStanding && run.phase == .migrating)
+    #expect(run.holdReason == "größer (process 7)" && run.error.isEmpty)
+    #expect(run.fraction == 0.75 && run.secondsRemaining == 12.5)
+  }
+
+  @Test func `a request is the bytes of the document, and back`() throws {
+    var control = ControlRecord(
+      run: try #require(Identifier("00112233-4455-4677-8899-AABBCCDDEEFF")), workers: 3,
+      rate: 50 << 20)
+    (control.number, control.wish, control.process) = (7, .pause, 4713)
+    (control.user, control.askedAt) = ("jürgen", 1_700_000_000_000_000_000)
+    #expect(control.encoded() == encodedControl)
+    #expect(try ControlRecord(decoding: encodedControl) == control)
+    for index in 4..<ControlRecord.size {
+      var bytes = encodedControl
+      bytes[index] ^= 1 << UInt8(index % 8)
+      #expect(throws: RecordError.damaged, "byte \(index)") {
+        try ControlRecord(decoding: bytes)
+      }
+    }
   }
 
   @Test func `a part is the bytes of the document, and back`() throws {
@@ -74,13 +103,13 @@ import Testing
     var bytes = encodedRun
     bytes[0] = 1
     #expect(throws: RecordError.unsupportedVersion(1)) { try RunRecord(decoding: bytes) }
-    for bytes in [[], [2], [2, 0, 0, 0], encodedRun + [0], Array(encodedRun.dropLast())]
+    for bytes in [[], [3], [3, 0, 0, 0], encodedRun + [0], Array(encodedRun.dropLast())]
       as [[UInt8]]
     {
       #expect(throws: RecordError.damaged) { try RunRecord(decoding: bytes) }
       #expect(throws: RecordError.damaged) { try PartRecord(decoding: bytes) }
     }
-    for (offset, value) in [(4, 12), (4, 5), (156, 0), (156, 10)] as [(Int, UInt8)] {
+    for (offset, value) in [(4, 12), (4, 5), (156, 0), (156, 10), (460, 4)] as [(Int, UInt8)] {
       var bytes = encodedRun
       bytes[offset] = value
       #expect(throws: RecordError.damaged, "byte \(offset)") {

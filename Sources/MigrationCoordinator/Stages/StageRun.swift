@@ -64,6 +64,7 @@ struct StageRun {
   ) async throws -> Outcome {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
+    reporter.expect(expectedCosts(of: saved.plan, input: input, costs: type.costs))
     try checkSpace(type)
     try input.dropped?.write(to: paths.dropped)
     try engine.prepare(
@@ -106,6 +107,19 @@ struct StageRun {
         sourceBytes: survey.sourceBytes, shardTenths: type.shardTenths, externalBytes: copies))
   }
 
+  /// What the phases from `migrating` on should take, in seconds of a machine that may be another.
+  private func expectedCosts(
+    of plan: MigrationPlan, input: StageInput, costs: PhaseCosts
+  ) -> [Phase: Double] {
+    [
+      .migrating: costs.migrating(plan, workers: request.workers),
+      .merging: costs.merging(plan),
+      .relinking: costs.relinking(plan),
+      .indexing: costs.indexing(plan, schema: input.destination),
+      .verifying: costs.verifying(plan, fully: request.verifiesFully),
+    ]
+  }
+
   // MARK: Workers
 
   private func migrate(
@@ -123,7 +137,8 @@ struct StageRun {
       return document
     }
     let pool = WorkerPool(
-      launcher: launcher, workers: request.workers, status: reporter.status, logger: logger)
+      launcher: launcher, desk: reporter.desk, memory: request.memory, status: reporter.status,
+      logger: logger)
     let beside = try engine.accompany(paths)
     defer { beside?.stop() }
     return try await pool.run(resuming: documents, of: saved.plan, reporter: reporter) {
@@ -151,7 +166,10 @@ struct StageRun {
     let order = try assemblyOrder(
       input, assessment: assessment, saved: saved, manifests: manifests, summary: summary,
       report: &report)
-    let assembled = try engine.assemble(order, in: paths) { reporter.enter($0) }
+    let assembled = try engine.assemble(order, in: paths) { step in
+      try reporter.desk.pass()
+      reporter.enter(step)
+    }
     if summary == nil {
       try settle(
         &report, assessment: assessment, plan: saved.plan, manifests: manifests, summary: nil,

@@ -166,7 +166,7 @@ struct StageSequence {
     var workspace = try Workspace.open(paths.stage(number: number), store: request.store)
     if number == stages.count { workspace.paths.result = paths.result }
     reporter.reach(0, ofStage: number - 1)
-    let inner = ProgressReporter(paths: workspace.paths, logger: logger) {
+    let inner = ProgressReporter(paths: workspace.paths, desk: reporter.desk, logger: logger) {
       reporter.reach($0.fraction, ofStage: number - 1)
     }
     defer { inner.end() }

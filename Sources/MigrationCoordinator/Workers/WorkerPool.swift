@@ -9,7 +9,9 @@ import SystemPackage
 /// Runs the work orders of a plan, a limited number at a time, each in up to three attempts.
 struct WorkerPool {
   let launcher: any WorkerLauncher
-  let workers: Int
+  let desk: ControlDesk
+  /// What all processes may occupy, in bytes.
+  let memory: Int64
   let status: StatusFile?
   let logger: Logger
 
@@ -19,27 +21,48 @@ struct WorkerPool {
     var attempts: Int
   }
 
+  private enum Event: Sendable {
+    case done(WorkOrderDocument)
+    case limit(Int?)
+  }
+
   /// Runs all orders in their order, and throws as soon as one has failed for good.
   func run(
     _ documents: [WorkOrderDocument], finished: @Sendable (Result) -> Void
   ) async throws -> [Result] {
-    try await withThrowingTaskGroup(of: WorkOrderDocument.self) { group in
-      var waiting = documents.makeIterator()
+    let limits = desk.limits
+    return try await withThrowingTaskGroup(of: Event.self) { group in
+      defer { group.cancelAll() }
+      var waiting = WaitingOrders(documents, memory: memory)
       var results: [Result] = []
-      for _ in 0..<max(1, workers) {
-        guard let next = waiting.next() else { break }
-        group.addTask { try await run(next) }
-      }
-      while let document = try await group.next() {
-        // The next worker starts while the manifest of this one is read.
-        if let next = waiting.next() { group.addTask { try await run(next) } }
-        let result = Result(
-          manifest: try Self.manifest(of: document), attempts: document.attempt)
-        results.append(result)
-        finished(result)
+      var limit = desk.workers
+      group.addTask { await Self.next(of: limits) }
+      while results.count < documents.count {
+        // The next worker starts while the manifest of the last one is read.
+        while let next = waiting.next(atMost: limit) {
+          group.addTask { .done(try await run(next)) }
+        }
+        desk.note(workersRunning: waiting.running)
+        switch try await group.next() {
+        case nil, .limit(nil): break
+        case .limit(let changed?):
+          limit = changed
+          group.addTask { await Self.next(of: limits) }
+        case .done(let document):
+          waiting.end(document)
+          let result = Result(
+            manifest: try Self.manifest(of: document), attempts: document.attempt)
+          results.append(result)
+          finished(result)
+        }
       }
       return results
     }
+  }
+
+  private static func next(of limits: AsyncStream<Int>) async -> Event {
+    for await limit in limits { return .limit(limit) }
+    return .limit(nil)
   }
 
   /// Executes a work order, and returns the document of the attempt that succeeded.
@@ -48,7 +71,7 @@ struct WorkerPool {
     var document = document
     document.attempt = lifecycle.begin()
     while true {
-      try Task.checkCancellation()
+      try await desk.passPatiently()
       // A worker waits for nobody, and believes no file that is damaged.
       if status?.isLost != false { document.status = nil }
       let ending = try await ended(document)
@@ -133,7 +156,7 @@ extension WorkerPool {
         missing.append(document)
       }
     }
-    reporter.begin(plan, finished: found.map(\.manifest.order), workers: workers)
+    reporter.begin(plan, finished: found.map(\.manifest.order))
     let made = try await run(missing) { _ in FaultPoint.coordinatorMigrating.reached() }
     return found + made
   }

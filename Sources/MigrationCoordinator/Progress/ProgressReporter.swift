@@ -6,19 +6,35 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 
+/// An estimate that threads share.
+private final class Estimate: Sendable {
+  private let state = Mutex(RunEstimate())
+  func withLock<Result: Sendable>(_ body: (inout RunEstimate) -> Result) -> Result {
+    state.withLock { body(&$0) }
+  }
+}
+
 /// Publishes the progress of the coordinator to the status file and to the caller.
 ///
 /// Without a status file nothing is published and nothing else changes.
 final class ProgressReporter: Sendable {
   let status: StatusFile?
+  /// What holds the migration.
+  let desk: ControlDesk
   private let flusher: RunFlusher?
+  private let estimate = Estimate()
   private let phases = Mutex<[(phase: Phase, since: ContinuousClock.Instant)]>([])
   private let poller: Task<Void, Never>?
 
+  /// Starts to publish.
+  ///
+  /// - Parameter isOuter: whether this is the status file of the migration, where requests are
+  ///   made; a stage has one of its own.
   init(
-    paths: MigrationPaths, run: Identifier = .random(), logger: Logger,
-    progress: @escaping @Sendable (StatusSnapshot) -> Void
+    paths: MigrationPaths, run: Identifier = .random(), desk: ControlDesk, isOuter: Bool = false,
+    logger: Logger, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
+    self.desk = desk
     do {
       let file = try StatusFile.create(paths.status)
       let own = Processes.own
@@ -26,7 +42,27 @@ final class ProgressReporter: Sendable {
         run: run, boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
         coordinator: own, coordinatorStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
       status = file
-      flusher = RunFlusher(file: file, record: record, every: .milliseconds(100))
+      if isOuter { file.write(control: desk.record(of: run)) }
+      let estimate = estimate
+      flusher = RunFlusher(file: file, record: record, every: .milliseconds(100)) {
+        if isOuter { desk.look(at: (try? file.control()) ?? nil, of: run) }
+        if isOuter, file.isLost { desk.loseRequests() }
+        let seen = try? file.advance()
+        if let standing = seen?.workersStand { desk.note(workersStand: standing) }
+        let reached = estimate.withLock { estimate in
+          if let seen {
+            estimate.observe(
+              .init(
+                phase: seen.phase, inner: seen.inner, units: seen.units, isHeld: desk.isHeld),
+              at: MonotonicClock.now())
+          }
+          return (estimate.fraction, estimate.secondsRemaining)
+        }
+        return { record in
+          desk.apply(to: &record)
+          (record.fraction, record.secondsRemaining) = reached
+        }
+      }
       poller = Task.detached {
         var isTold = false
         while !Task.isCancelled {
@@ -48,13 +84,16 @@ final class ProgressReporter: Sendable {
   }
 
   /// Publishes nothing.
-  private init() { (status, flusher, poller) = (nil, nil, nil) }
+  private init(desk: ControlDesk) {
+    self.desk = desk
+    (status, flusher, poller) = (nil, nil, nil)
+  }
 
   /// The reporter for a second attempt at a stage: phases only go forward, so after `migrating` it
   /// publishes nothing.
   func again() -> ProgressReporter {
     let last = phases.withLock { $0.last?.phase } ?? .surveying
-    return last > .migrating ? ProgressReporter() : self
+    return last > .migrating ? ProgressReporter(desk: desk) : self
   }
 
   func enter(_ phase: Phase, units: Int = 0) {
@@ -62,8 +101,11 @@ final class ProgressReporter: Sendable {
     flusher?.enter(phase, units: UInt64(units))
   }
 
+  /// Takes what the phases of a stage are expected to cost, before its first row.
+  func expect(_ costs: [Phase: Double]) { estimate.withLock { $0.expect(costs) } }
+
   /// Publishes all work orders of a plan, and enters `migrating`.
-  func begin(_ plan: MigrationPlan, finished: [Int], workers: Int) {
+  func begin(_ plan: MigrationPlan, finished: [Int]) {
     let done = Set(finished)
     status?.write(
       parts: plan.workOrders.map { order in
@@ -82,7 +124,6 @@ final class ProgressReporter: Sendable {
       record.bytesTotal = UInt64(plan.bytes)
       record.bytesFound = UInt64(found)
       record.workOrders = UInt32(plan.workOrders.count)
-      record.workersWanted = UInt32(workers)
     }
     // Work that begins anew with another plan is in that phase already.
     if phases.withLock({ $0.last?.phase }) != .migrating { enter(.migrating) }
@@ -91,6 +132,7 @@ final class ProgressReporter: Sendable {
   /// Starts a migration of several stages, which counts fractions of stages instead of bytes.
   func beginStages(_ count: Int) {
     flusher?.change { $0.bytesTotal = UInt64(count) * Self.stageShares }
+    expect([.migrating: 1])
     enter(.migrating)
   }
 

@@ -1,0 +1,152 @@
+public import Foundation
+import MigrationStatus
+public import SystemPackage
+
+/// Pauses, resumes, changes and cancels a migration that runs in another process.
+///
+/// ```swift
+/// let control = MigrationControl("Shop.sqlite")
+/// try await control.pause()
+/// defer { Task { try await control.resume() } }
+/// ```
+///
+/// Requests go through the migration's status file, so whoever may write that file may make them:
+/// the user who runs the migration, and root. The one that runs in the calling process is cancelled
+/// by ``RunningMigration/cancel()`` and cannot be asked for anything else.
+public struct MigrationControl: Sendable {
+  /// The store being migrated, its output, or the work folder.
+  public let path: FilePath
+
+  /// Names the migration of a store, by the path of the store, its output or the work folder.
+  public init(_ path: FilePath) { self.path = path }
+
+  /// Names the migration of a store, by the URL of the store, its output or the work folder.
+  public init(_ file: URL) { self.init(FilePath(file)) }
+
+  /// What came of a request.
+  public struct Answer: Sendable {
+    /// Whether the migration does as it was asked; false if it has not within the time given, and
+    /// may do so later.
+    public var isDone: Bool
+    /// The state of the migration.
+    public var status: MigrationMonitor.Status
+  }
+
+  /// Lets the migration stand still at the next safe point, until ``resume(within:)``.
+  ///
+  /// Workers stop between two batches of rows, the coordinator between two steps, or within a
+  /// statement of SQLite's. All processes stay, and so do the locks on the store.
+  ///
+  /// - Parameter time: how long to wait until it stands still.
+  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  @discardableResult
+  public func pause(within time: Duration = .seconds(10)) async throws -> Answer {
+    try await ask(within: time, until: .standing) { $0.wish = .pause }
+  }
+
+  /// Lets a paused migration go on.
+  ///
+  /// - Parameter time: how long to wait until it goes on.
+  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  @discardableResult
+  public func resume(within time: Duration = .seconds(10)) async throws -> Answer {
+    try await ask(within: time) { $0.wish = .run }
+  }
+
+  /// Stops the migration; what it has done stays, and the same command goes on from there.
+  ///
+  /// - Parameter time: how long to wait until it has stopped.
+  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  @discardableResult
+  public func cancel(within time: Duration = .seconds(10)) async throws -> Answer {
+    try await ask(within: time, until: .ended) { $0.wish = .cancel }
+  }
+
+  /// Changes how many workers run, or how fast they read.
+  ///
+  /// Workers beyond the limit end with their present work order; more of them start as soon as the
+  /// memory of the migration has room for them.
+  ///
+  /// - Parameters:
+  ///   - workers: how many workers may run at once, 1 to 256; nil for as many as before.
+  ///   - rate: source bytes per second that all of them together may read, 0 for no limit; nil for
+  ///     as many as before.
+  ///   - time: how long to wait until the migration has taken the request.
+  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  @discardableResult
+  public func set(
+    workers: Int? = nil, rate: UInt64? = nil, within time: Duration = .seconds(10)
+  ) async throws -> Answer {
+    if let workers, !(1...256).contains(workers) {
+      throw MigrationFailure(.usage, "a migration runs 1 to 256 workers, not \(workers).")
+    }
+    return try await ask(within: time) { record in
+      if let workers { record.workers = UInt32(workers) }
+      if let rate { record.rate = rate }
+    }
+  }
+
+  /// What a request waits for.
+  private enum Goal {
+    case answered, standing, ended
+
+    func isReached(_ state: MigrationState) -> Bool {
+      switch self {
+      case .answered: true
+      case .standing: state == .paused
+      case .ended: !state.isOpen
+      }
+    }
+  }
+
+  private func ask(
+    within time: Duration, until goal: Goal = .answered,
+    _ change: @escaping @Sendable (inout ControlRecord) -> Void
+  ) async throws -> Answer {
+    do {
+      let control = StatusControl(path)
+      let number = try control.ask(change)
+      let end = ContinuousClock.now + time
+      while true {
+        // A run that has ended may have removed its files, and its record is written last.
+        let report = try? control.look()
+        if let report {
+          let isAnswered = report.snapshot.map { $0.controlNumber >= number } ?? false
+          let hasEnded = !report.decision.state.isOpen
+          let isReached = isAnswered && goal.isReached(report.decision.state)
+          if isReached || hasEnded || .now > end {
+            return Answer(
+              isDone: isReached || hasEnded && goal == .ended,
+              status: MigrationMonitor.Status(core: report))
+          }
+        } else if .now > end {
+          throw StatusControl.Failure.nothingKnown
+        }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+    } catch let failure as StatusControl.Failure {
+      throw MigrationFailure(failure, path: path)
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      throw MigrationFailure(error)
+    }
+  }
+}
+
+extension MigrationFailure {
+  fileprivate init(_ failure: StatusControl.Failure, path: FilePath) {
+    switch failure {
+    case .nothingKnown: self = MigrationMonitor.nothingKnown(of: path)
+    case .notRunning(let decision):
+      self.init(
+        .inUse, kind: .notRunning,
+        "no migration of \(path) is running: the last one is \(decision.state.rawValue).")
+    case .takesNone:
+      self.init(
+        .inUse, kind: .notRunning,
+        "the migration of \(path) takes no requests: it began just now, or with an older version "
+          + "of Godwit.")
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import ArgumentParser
+import Godwit
+import SystemPackage
+
+/// The migration that is asked for something.
+struct ControlOptions: ParsableArguments {
+  @Argument(help: "The store being migrated, its output, or the work folder.")
+  var path: FilePath
+
+  @Option(
+    help: ArgumentHelp("How long to wait for the migration.", valueName: "seconds"))
+  var wait = 10.0
+
+  @Flag(help: "Print the state of the migration as JSON, as `status` does.")
+  var json = false
+
+  func validate() throws {
+    guard (0...31_536_000).contains(wait) else {
+      throw ValidationError("--wait takes a number of seconds, a year at most.")
+    }
+  }
+
+  var control: MigrationControl { MigrationControl(path) }
+  var time: Duration { .seconds(wait) }
+
+  /// Shows what came of a request, and ends with 69 where nothing has yet.
+  func show(_ answer: MigrationControl.Answer, done: String) throws {
+    if json {
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: answer.status))
+    } else if answer.isDone {
+      let end = done.hasSuffix(".") ? "" : "."
+      Terminal.standardOutput.line(text: "\(path): \(done)\(end)")
+    }
+    if answer.isDone { return }
+    let text = StatusText(path: path, status: answer.status)
+    Terminal.standardError.line(
+      text: answer.status.state.isOpen
+        ? "godwit: asked, and not there yet: \(text.headline)"
+        : "godwit: too late: \(text.headline)")
+    throw ExitCode(69)
+  }
+
+  static let statuses = """
+    Ends with 0 once the migration has done so, with 69 where it has not in time or none is \
+    running, with 66 where nothing is known of one, and with 73 where another user runs it.
+    """
+}
+
+struct PauseCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pause",
+    abstract: "Lets a running migration stand still until `resume`.",
+    discussion: """
+      Its processes stay, write nothing and keep the store locked. \(ControlOptions.statuses)
+      """)
+
+  @OptionGroup var options: ControlOptions
+
+  func run() async throws {
+    let answer = try await options.control.pause(within: options.time)
+    try options.show(answer, done: "paused; `godwit resume` lets it go on")
+  }
+}
+
+struct ResumeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "resume",
+    abstract: "Lets a paused migration go on.",
+    discussion: """
+      An interrupted one goes on when its command is started again. \(ControlOptions.statuses)
+      """)
+
+  @OptionGroup var options: ControlOptions
+
+  func run() async throws {
+    let answer = try await options.control.resume(within: options.time)
+    try options.show(answer, done: "goes on")
+  }
+}
+
+struct CancelCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cancel",
+    abstract: "Stops a running migration, as SIGTERM does.",
+    discussion: """
+      The store stays as it is. What is done so far stays in the work folder: the same command goes \
+      on from there, and `discard` removes it. \(ControlOptions.statuses)
+      """)
+
+  @OptionGroup var options: ControlOptions
+
+  func run() async throws {
+    let answer = try await options.control.cancel(within: options.time)
+    try options.show(answer, done: StatusText(path: options.path, status: answer.status).headline)
+  }
+}
+
+struct SetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set",
+    abstract: "Changes the workers or the speed of a running migration.",
+    discussion: """
+      Workers above the number end with the work order that they have; more of them start as soon \
+      as --memory has room. \(ControlOptions.statuses)
+      """)
+
+  @OptionGroup var options: ControlOptions
+
+  @Option(parsing: .unconditional, help: "How many workers run at a time: 1 to 256.")
+  var workers: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "What all workers together may read of the store in a second, such as 50M; 0 has no limit.",
+      valueName: "bytes"))
+  var rate: ByteRate?
+
+  func validate() throws {
+    if workers == nil && rate == nil {
+      throw ValidationError("Say what to change with --workers or --rate.")
+    }
+    if let workers, !(1...256).contains(workers) {
+      throw ValidationError("--workers takes a number from 1 to 256.")
+    }
+  }
+
+  func run() async throws {
+    let answer = try await options.control.set(
+      workers: workers, rate: rate?.bytes, within: options.time)
+    let done = [
+      workers.map { CountText($0, "worker").description },
+      rate.map { $0.bytes == 0 ? "no limit of speed" : "\($0.bytes) bytes a second" },
+    ]
+    try options.show(answer, done: done.compactMap(\.self).joined(separator: ", "))
+  }
+}

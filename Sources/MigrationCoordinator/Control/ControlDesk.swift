@@ -1,0 +1,247 @@
+import Foundation
+import Logging
+import MigrationStatus
+import SystemCalls
+import SystemPackage
+
+// (1) Only the coordinator obeys requests; workers follow the run's record.
+// (2) A request that cannot be read changes nothing. Once the status file is lost, through which
+//     alone a pause can be taken back, nobody pauses the run any more.
+// (3) Requests are looked for on the thread that publishes the status, so that a coordinator that
+//     stands still goes on when it is asked to.
+
+/// Takes what others ask of a running migration, and holds the coordinator while they want it.
+///
+/// All stages of a migration share one desk.
+final class ControlDesk: @unchecked Sendable {
+  // @unchecked: `condition` guards all that changes.
+  private let condition = NSCondition()
+  private let controls: MigrationControls
+  private let logger: Logger
+
+  private var asked: ControlRecord?
+  private var answeredAt: Int64 = 0
+  private var cancel: (@Sendable () -> Void)?
+  private var hasPauseFile = false
+  private var swapWaits = false
+  private var coordinatorWaits = false
+  private var workersStand = false
+  private var workersRunning = 0
+  private var limit: Int
+  private var limitChanged: (@Sendable (Int) -> Void)?
+
+  init(controls: MigrationControls, workers: Int, logger: Logger) {
+    self.controls = controls
+    self.logger = logger
+    limit = max(1, workers)
+  }
+
+  /// How long the coordinator sleeps between two looks at what only it can see.
+  private static let pause = 0.1
+
+  private func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
+    condition.lock()
+    defer { condition.unlock() }
+    return try body()
+  }
+}
+
+// MARK: - Requests
+
+extension ControlDesk {
+  /// The record with which a run begins.
+  func record(of run: Identifier) -> ControlRecord { locked { firstRecord(of: run) } }
+
+  private func firstRecord(of run: Identifier) -> ControlRecord {
+    ControlRecord(run: run, workers: UInt32(clamping: limit), rate: controls.rate)
+  }
+
+  /// Sets what a request to cancel does, on any thread; it happens at once if there was one.
+  func whenCancelled(_ body: @escaping @Sendable () -> Void) {
+    let isAsked = locked {
+      cancel = body
+      return asked?.wish == .cancel
+    }
+    if isAsked { body() }
+  }
+
+  /// Ends a pause that nobody can take back.
+  func loseRequests() {
+    locked {
+      if asked?.wish == .pause { asked?.wish = .run }
+      condition.broadcast()
+    }
+  }
+
+  /// Takes the present request of a run, and looks for the files that hold it.
+  func look(at found: ControlRecord?, of run: Identifier) {
+    let hasFile = controls.pauseFile.map { Self.isThere($0) } ?? false
+    var told: [(Logger.Message, Logger.Metadata)] = []
+    var deeds: [@Sendable () -> Void] = []
+    locked {
+      if hasFile != hasPauseFile {
+        hasPauseFile = hasFile
+        let words: Logger.Message = hasFile ? "paused by a file" : "the file that paused is gone"
+        told.append((words, ["file": "\(controls.pauseFile ?? "")"]))
+      }
+      if let found, found.run == run, found.number > asked?.number ?? 0 {
+        told += changes(to: found)
+        asked = found
+        answeredAt = WallClock.now()
+        if found.wish == .cancel, let cancel { deeds.append(cancel) }
+        let wanted = min(256, max(1, Int(found.workers)))
+        if wanted != limit {
+          limit = wanted
+          if let limitChanged { deeds.append { limitChanged(wanted) } }
+        }
+      }
+      condition.broadcast()
+    }
+    for (words, facts) in told { logger.notice(words, metadata: facts) }
+    for deed in deeds { deed() }
+  }
+
+  /// What a request changes, as it is logged.
+  private func changes(to next: ControlRecord) -> [(Logger.Message, Logger.Metadata)] {
+    let before = asked ?? firstRecord(of: next.run)
+    let by: Logger.Metadata = ["by": "\(next.asker)"]
+    var told: [(Logger.Message, Logger.Metadata)] = []
+    if next.wish != before.wish {
+      switch next.wish {
+      case .run: told.append(("resumed", by))
+      case .pause: told.append(("paused", by))
+      case .cancel: told.append(("cancelled", by))
+      }
+    }
+    if next.workers != before.workers {
+      told.append(("another number of workers", by.merging(["workers": "\(next.workers)"]) { $1 }))
+    }
+    if next.rate != before.rate {
+      let rate = next.rate == 0 ? "no limit" : "\(next.rate) bytes a second"
+      told.append(("another rate", by.merging(["rate": "\(rate)"]) { $1 }))
+    }
+    return told
+  }
+
+  private static func isThere(_ path: FilePath) -> Bool {
+    // A folder that cannot be read any more holds nothing.
+    (try? Files.fileStatusIfPresent(path, followLinks: false)) != nil
+  }
+}
+
+extension ControlRecord {
+  /// Who made the request, and when.
+  var asker: String {
+    let format = Date.ISO8601FormatStyle(dateTimeSeparator: .space, timeZone: .gmt)
+    let time = Date(timeIntervalSince1970: Double(askedAt) / 1e9).formatted(format)
+    return "\(user) (process \(process)) at \(time)"
+  }
+}
+
+// MARK: - What the run's record says
+
+extension ControlDesk {
+  /// Writes what holds the run into its record.
+  func apply(to record: inout RunRecord) {
+    locked {
+      (record.hold, record.holdReason) = hold
+      record.isStanding = record.hold != .none && (coordinatorWaits || workersStand)
+      record.rate = asked?.rate ?? controls.rate
+      let share = record.rate / UInt64(max(1, workersRunning))
+      record.workerRate = record.rate == 0 ? 0 : max(1, share)
+      record.workersWanted = UInt32(clamping: limit)
+      (record.controlNumber, record.controlAt) = (asked?.number ?? 0, answeredAt)
+    }
+  }
+
+  /// Why the run is held, and by whom.
+  private var hold: (RunRecord.Hold, String) {
+    if let asked, asked.wish == .pause { return (.asked, asked.asker) }
+    if hasPauseFile, let file = controls.pauseFile { return (.pauseFile, file.string) }
+    if swapWaits, let file = controls.swapFile { return (.swap, file.string) }
+    return (.none, "")
+  }
+
+  /// Whether anything holds the run, even if not all stands still yet.
+  var isHeld: Bool { locked { hold.0 != .none } }
+
+  /// Takes what the parts of the present stage say: whether all workers stand still.
+  func note(workersStand: Bool) { locked { self.workersStand = workersStand } }
+}
+
+// MARK: - Workers
+
+extension ControlDesk {
+  /// How many workers may run at once.
+  var workers: Int { locked { limit } }
+
+  /// The limits of workers from now on, as they change.
+  var limits: AsyncStream<Int> {
+    AsyncStream { continuation in
+      locked { limitChanged = { continuation.yield($0) } }
+      continuation.onTermination = { [weak self] _ in self?.forgetLimits() }
+    }
+  }
+
+  private func forgetLimits() { locked { limitChanged = nil } }
+
+  /// Takes how many workers run, among which the rate is divided.
+  func note(workersRunning count: Int) { locked { workersRunning = count } }
+}
+
+// MARK: - Waiting
+
+extension ControlDesk {
+  /// Waits while the run is paused.
+  ///
+  /// - Throws: `CancellationError`, if the migration is cancelled, also during the wait.
+  func pass() throws {
+    try Task.checkCancellation()
+    try wait { [.asked, .pauseFile].contains(hold.0) }
+  }
+
+  /// Waits while the run is paused, without holding the thread.
+  ///
+  /// - Throws: `CancellationError`, if the migration is cancelled, also during the wait.
+  func passPatiently() async throws {
+    try Task.checkCancellation()
+    while locked({ [.asked, .pauseFile].contains(hold.0) }) {
+      try await Task.sleep(for: .milliseconds(100))
+    }
+  }
+
+  /// Creates the file that holds back the swap, unless it is there.
+  ///
+  /// - Throws: `SystemCallError`, if it cannot be created.
+  func prepareSwap() throws {
+    guard let file = controls.swapFile, !Self.isThere(file) else { return }
+    try Files.open(
+      file, mode: .writeOnly, options: [.create, .noFollow], permissions: .ownerReadWrite
+    ).close()
+  }
+
+  /// Waits until the file that holds back the swap is gone.
+  ///
+  /// - Throws: `CancellationError`, if the migration is cancelled, also during the wait.
+  func waitToSwap() throws {
+    try pass()
+    guard let file = controls.swapFile, Self.isThere(file) else { return }
+    logger.notice("ready; remove the file to swap", metadata: ["file": "\(file)"])
+    locked { swapWaits = true }
+    defer { locked { swapWaits = false } }
+    try wait { Self.isThere(file) || [.asked, .pauseFile].contains(hold.0) }
+  }
+
+  private func wait(while isHeld: () -> Bool) throws {
+    condition.lock()
+    defer {
+      coordinatorWaits = false
+      condition.unlock()
+    }
+    while isHeld() {
+      coordinatorWaits = true
+      _ = condition.wait(until: Date(timeIntervalSinceNow: Self.pause))
+      try Task.checkCancellation()
+    }
+  }
+}

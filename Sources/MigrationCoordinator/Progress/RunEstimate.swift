@@ -1,0 +1,128 @@
+import MigrationStatus
+
+// (1) The fraction never falls and never passes 1: costs are fixed once, phases go forward, and the
+//     highest one counts.
+// (2) Time during which the run is held is no time: nothing is learnt from it.
+// (3) A phase whose present unit takes long goes on slowly, up to nine tenths of the unit, so that
+//     nobody takes it for dead; nothing is learnt from that either.
+
+/// Works out which share of a run is done, and how long the rest will take, from what it observes.
+///
+/// It has no clock of its own, so tests give it the times of runs that never were.
+struct RunEstimate {
+  /// What is observed at one moment.
+  struct Observation {
+    /// The phase at work.
+    var phase: Phase
+    /// The completed share of the phase, 0...1.
+    var inner: Double
+    /// The units of the phase, 0 where it has none.
+    var units = 0
+    /// Whether the run stands still on request.
+    var isHeld = false
+  }
+
+  private var costs: [Phase: Double] = [:]
+  private var isExpected = false
+  /// The share of the run that was done when its costs became known.
+  private var before = 0.0
+  private var highest = 0.0
+  private var samples: [(time: Double, work: Double)] = []
+  private var active = 0.0
+  private var last: (time: Int64, observation: Observation)?
+  private var unitSince = 0.0
+
+  /// The completed share, 0...1.
+  var fraction: Double { highest }
+  /// The time remaining, nil before anything can be said.
+  private(set) var secondsRemaining: Double?
+
+  /// The most samples that are kept, of two a second.
+  private static let mostSamples = 1200
+  /// Seconds of work before anything is said.
+  private static let leastActive = 0.5
+
+  /// Takes the expected seconds of each phase from `migrating` on; only their ratios matter.
+  ///
+  /// What is done at the first observation after that costs no time any more.
+  mutating func expect(_ costs: [Phase: Double]) {
+    guard !isExpected else { return }
+    // A phase of which nobody knows anything takes a little.
+    let least = max(1e-9, costs.values.reduce(0, +)) / 200
+    self.costs = Dictionary(
+      uniqueKeysWithValues: Self.phases.map { ($0, max(least, costs[$0] ?? 0)) })
+    (isExpected, before) = (true, highest)
+    (samples, active) = ([], 0)
+    secondsRemaining = nil
+  }
+
+  /// Takes an observation at a moment of a clock that never goes back, in nanoseconds.
+  mutating func observe(_ observation: Observation, at now: Int64) {
+    let elapsed = last.map { max(0, Double(now - $0.time) / 1e9) } ?? 0
+    let wasHeld = last?.observation.isHeld ?? false
+    let hasMoved =
+      last?.observation.phase != observation.phase
+      || last.map { $0.observation.inner < observation.inner } ?? true
+    last = (now, observation)
+    if observation.isHeld || wasHeld {
+      secondsRemaining = nil
+      if observation.isHeld { return }
+    } else {
+      active += elapsed
+    }
+    if hasMoved { unitSince = active }
+    guard isExpected, observation.phase >= .migrating else {
+      let share = Double(observation.phase.weightBefore) + observation.inner * 10
+      highest = max(highest, min(Self.surveyed, share / 1000))
+      return
+    }
+    let measured = work(observation)
+    sample(measured)
+    let rate = rate(in: observation.phase)
+    let assumed = measured + assumedWork(observation, rate: rate)
+    highest = max(highest, before + (1 - before) * min(1, assumed / total))
+    guard let rate, active >= Self.leastActive else { return }
+    secondsRemaining = max(0, total - assumed) / rate
+  }
+
+  /// The share of the run before its costs are known: `surveying`, `planning` and `reading`.
+  private static let surveyed = 0.09
+  private static let phases: [Phase] = [
+    .migrating, .merging, .relinking, .indexing, .verifying, .swapping,
+  ]
+
+  private var total: Double { costs.values.reduce(0, +) }
+
+  /// The work that is done, in the unit of the costs.
+  private func work(_ observation: Observation) -> Double {
+    let done = Self.phases.prefix { $0 < observation.phase }.reduce(0) { $0 + (costs[$1] ?? 0) }
+    return done + (costs[observation.phase] ?? 0) * min(1, max(0, observation.inner))
+  }
+
+  /// What of the present unit may be done.
+  private func assumedWork(_ observation: Observation, rate: Double?) -> Double {
+    guard observation.phase != .migrating, let cost = costs[observation.phase], let rate else {
+      return 0
+    }
+    let left = cost * max(0, 1 - observation.inner)
+    let unit = observation.units > 0 ? min(left, cost / Double(observation.units)) : left
+    return min(0.9 * unit, (active - unitSince) * rate)
+  }
+
+  private mutating func sample(_ work: Double) {
+    if let previous = samples.last, active - previous.time < 0.5, samples.count > 1 { return }
+    samples.append((active, work))
+    if samples.count > Self.mostSamples { samples.removeFirst(Self.mostSamples / 2) }
+  }
+
+  /// Work per second: of late while rows are migrated, of all since then.
+  private func rate(in phase: Phase) -> Double? {
+    guard let last = samples.last, let first = samples.first else { return nil }
+    let span = phase == .migrating ? max(5, active * 0.4) : .infinity
+    let since = samples.first { active - $0.time <= span } ?? first
+    let (time, work) = (last.time - since.time, last.work - since.work)
+    if time > 0.2, work > 0 { return work / time }
+    let (all, done) = (last.time - first.time, last.work - first.work)
+    return all > 0.2 && done > 0 ? done / all : nil
+  }
+}
