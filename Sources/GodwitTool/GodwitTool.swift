@@ -22,7 +22,7 @@ struct RootCommand: AsyncParsableCommand {
     version: ToolProcess.version,
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, InspectCommand.self,
-      CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
+      DiffCommand.self, CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
       GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
       DiscardCommand.self,
     ])
