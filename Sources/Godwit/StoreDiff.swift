@@ -7,8 +7,9 @@ public import SystemPackage
 /// What two stores of one model hold differently, object by object.
 ///
 /// Objects are compared by their keys: attributes by value, wherever the bytes of a value are,
-/// references by key and entity, orders as orders. How often an object was saved (`Z_OPT`), metadata,
-/// history and tables of no model are left out; `StoreVerification` compares those of a migration.
+/// references by key and entity, orders as orders. How often an object was saved (`Z_OPT`),
+/// metadata, history and tables of no model are left out; `StoreVerification` compares those of a
+/// migration.
 ///
 /// ```swift
 /// let report = try StoreDiff(of: "Shop.sqlite", and: "Backup.sqlite").run()

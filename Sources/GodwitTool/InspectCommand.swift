@@ -65,10 +65,12 @@ struct InspectCommand: ParsableCommand {
   func run() throws {
     let isModel = ModelInspection.isModel(path)
     if !isModel, version != nil {
-      throw ValidationError("--version names a version of a bundle, and \(path) is none.")
+      throw MigrationFailure(
+        .usage, "--version names a version of a bundle, and \(path) is none: leave it out.")
     }
     if isModel, entity != nil {
-      throw ValidationError("--entity shows objects of a store, and \(path) is a model.")
+      throw MigrationFailure(
+        .usage, "--entity shows objects of a store, and \(path) is a model: name a store.")
     }
     if schema {
       let found = try SchemaInspection(of: path, version: version, models: models)

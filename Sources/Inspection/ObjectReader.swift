@@ -13,8 +13,8 @@ package final class ObjectReader {
   private var facts: [String: EntityFacts] = [:]
   private var readers: [String: CellReader] = [:]
 
-  /// Takes a connection to a store, the schema with the names that the store uses, and the folder of
-  /// its external files.
+  /// Takes a connection to a store, the schema with the names that the store uses, and the folder
+  /// of its external files.
   package init(db: Database, schema: StoreSchema, support: FilePath) {
     statements = PreparedStatements(db)
     isUTF16 =

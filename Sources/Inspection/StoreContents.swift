@@ -161,7 +161,13 @@ package struct StoreContents: Sendable {
       return try other.reader.connection.perform { otherDB in
         let second = ObjectReader(db: otherDB, schema: other.schema, support: other.support)
         defer { second.close() }
-        return try ObjectComparison(first, second).run(limit: limit, progress: progress)
+        do {
+          return try ObjectComparison(first, second).run(limit: limit, progress: progress)
+        } catch let error as DatabaseError {
+          // The connection that failed last knows of it; the other one had a row, or its end.
+          let isOther = otherDB.lastErrorCode.primaryResultCode == error.resultCode
+          throw (isOther ? other : self).reader.connection.failure(error: error)
+        }
       }
     }
   }

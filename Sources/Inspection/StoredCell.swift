@@ -48,7 +48,7 @@ struct TextHead {
     for back in 1...4 where back <= bytes.count {
       let byte = bytes[bytes.count - back]
       if byte & 0xC0 == 0x80 { continue }
-      let length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
+      let length = byte < 0x80 || byte >= 0xF8 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
       return length > back ? Array(bytes.dropLast(back)) : bytes
     }
     return bytes

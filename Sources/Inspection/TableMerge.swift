@@ -112,7 +112,7 @@ struct TableMerge {
   ) throws -> Bool {
     for column in property.columns {
       let place = TableCursor.firstColumn + column
-      let isLong = (first.hasLong || second.hasLong) && table.columns[column].type == .blob
+      let isLong = (first.hasLong || second.hasLong) && table.columns[column].mayBeLong
       let isInFile =
         property.isExternal
         && [first.row, second.row].contains { $0.firstByte(column: place) == ExternalTag.file }
@@ -180,6 +180,12 @@ struct TableMerge {
   }
 }
 
+extension Column {
+  /// Whether its blobs are compared in parts where they are long: those of numbers are not meant
+  /// to be there.
+  fileprivate var mayBeLong: Bool { type == .blob || type == .varchar }
+}
+
 /// The rows of a table in the order of their keys.
 final class TableCursor {
   /// The column of the entity number in `row`.
@@ -203,7 +209,7 @@ final class TableCursor {
       isUTF16: reader.isUTF16)
     let long = table.columns.map { column in
       let name = SQL.identifier(name: column.name)
-      return column.type == .blob
+      return column.mayBeLong
         ? "(typeof(\(name)) = 'blob' AND length(\(name)) > \(Self.longBytes))" : nil
     }
     let values = zip(table.columns, long).map { column, long in

@@ -26,7 +26,7 @@ struct ValueBytes {
     var words: String
   }
 
-  /// The bytes of a blob, with what its first byte says of where they are if values may lie in files.
+  /// The bytes of a blob, or of the file that it names if values may lie in files.
   ///
   /// - Parameters:
   ///   - handle: the blob, which has to stay where it is as long as this is used.

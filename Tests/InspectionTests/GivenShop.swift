@@ -114,7 +114,7 @@ struct GivenShop {
     let files = folder.appending(".\(store.stem ?? "")_SUPPORT/_EXTERNAL_DATA")
     try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
     try Data(bytes).write(to: URL(filePath: files.appending(name).string))
-    let digits = Array(name.utf8).map { String($0 + 256, radix: 16).dropFirst() }.joined()
+    let digits = Array(name.utf8).map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined()
     try change("UPDATE ZITEM SET ZCOVER = X'02\(digits)00' WHERE Z_PK = 1", in: store)
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Godwit
 import ObjectModel
 import SystemPackage
@@ -171,6 +172,24 @@ import Testing
     let models = try #require(report.models)
     #expect(models.entities.map(\.name).contains("Note") && models.needsMigration == true)
     #expect(report.lines[0].contains("are of different models"))
+  }
+
+  @Test(arguments: [true, false])
+  func `damage is told with the name of the store that has it`(isFirst: Bool) throws {
+    let shop = try GivenShop()
+    let damaged = isFirst ? shop.first : shop.second
+    try shop.change(
+      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZPAGES, ZTITLE) VALUES (50, 2, 1, 1, 'unlike all')",
+      in: damaged)
+    // The page of the row's table: its last cell claims to be elsewhere.
+    var bytes = [UInt8](try Data(contentsOf: URL(filePath: damaged.string)))
+    let text = try #require(bytes.firstRange(of: Array("unlike all".utf8)))
+    let page = text.lowerBound / 4096 * 4096
+    for place in page..<page + 8 { bytes[place] = 0xFF }
+    try Data(bytes).write(to: URL(filePath: damaged.string))
+    let failure = #expect(throws: MigrationFailure.self) { try shop.diff() }
+    #expect(failure?.exitStatus == .damaged)
+    #expect(failure?.description.contains("\(damaged.lastComponent?.string ?? "") is") == true)
   }
 
   @Test func `a store without its model or its tables is a failure with its name`() throws {
