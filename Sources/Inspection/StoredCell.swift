@@ -48,7 +48,13 @@ struct TextHead {
     for back in 1...4 where back <= bytes.count {
       let byte = bytes[bytes.count - back]
       if byte & 0xC0 == 0x80 { continue }
-      let length = byte < 0x80 || byte >= 0xF8 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
+      let length =
+        switch byte {
+        case 0xC0..<0xE0: 2
+        case 0xE0..<0xF0: 3
+        case 0xF0..<0xF8: 4
+        default: 1
+        }
       return length > back ? Array(bytes.dropLast(back)) : bytes
     }
     return bytes
