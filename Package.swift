@@ -118,6 +118,12 @@ let package = Package(
         "Schema", "StoreFormat", "SystemCalls", .grdbSQLite, .systemPackage,
       ]),
     .module(
+      "Inspection",
+      [
+        "Expressions", "KeyedArchives", "ObjectMigration", "ObjectModel", "Schema", "StoreFormat",
+        "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+      ]),
+    .module(
       "MigrationWorker",
       [
         "EngineList", "MigrationEngine", "MigrationStatus", "Planning", "StoreFormat",
@@ -134,11 +140,11 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "EngineList", "Expressions", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
-        "MigrationCoordinator", "MigrationEngine", "MigrationStatus", "MigrationWorker",
-        "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Planning", "RowPrograms",
-        "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls", "Verification",
-        .logging, .systemPackage,
+        "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB", "Mapping",
+        "MappingFiles", "MigrationCoordinator", "MigrationEngine", "MigrationStatus",
+        "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Planning",
+        "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
+        "Verification", .logging, .systemPackage,
       ]),
     .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
     .executableTarget(
@@ -237,6 +243,12 @@ let package = Package(
       of: "Verification",
       [
         "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
+        "Expressions", .grdb, .systemPackage,
+      ]),
+    .tests(
+      of: "Inspection",
+      [
+        "Godwit", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
         "Expressions", .grdb, .systemPackage,
       ]),
     .tests(

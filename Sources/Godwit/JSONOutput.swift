@@ -25,3 +25,29 @@ package struct JSONText {
   /// Escapes characters that would control a terminal.
   package init(_ json: String) { text = TerminalText.escaped(json: json) }
 }
+
+/// A JSON object with a list that is written member by member, however long it is.
+package struct JSONList {
+  private let name: String
+  private var isEmpty = true
+
+  /// Takes the name of the list.
+  package init(_ name: String) { self.name = name }
+
+  /// The beginning of the object: all members of a value, and the beginning of the list.
+  package func opening(_ value: some Encodable) throws -> JSONText {
+    let text = try JSONOutput.text(value: value).text
+    return JSONText("\(text.dropLast(2)),\n  \"\(name)\" : [")
+  }
+
+  /// The next member of the list.
+  package mutating func member(_ value: some Encodable) throws -> JSONText {
+    defer { isEmpty = false }
+    return JSONText("\(isEmpty ? "" : ", ")\(try JSONOutput.text(value: value).text)")
+  }
+
+  /// The end of the list, all members of a value, and the end of the object.
+  package func closing(_ value: some Encodable) throws -> JSONText {
+    JSONText("],\n\(try JSONOutput.text(value: value).text.dropFirst(2))")
+  }
+}

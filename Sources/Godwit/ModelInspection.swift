@@ -5,27 +5,14 @@ import SystemCalls
 public import SystemPackage
 
 /// The contents of a model bundle or a single version.
+///
+/// ```swift
+/// let model = try ModelInspection(of: "Shop.xcdatamodeld", version: "Shop 2")
+/// let names = model.versions[0].entities.map(\.name)
+/// ```
 public struct ModelInspection: Hashable, Sendable, Encodable {
   /// A version of the model.
   public struct Version: Hashable, Sendable, Encodable {
-    /// An entity of the version.
-    public struct Entity: Hashable, Sendable, Encodable {
-      /// The name of the entity.
-      public var name: String
-      /// The superentity, nil for a root entity.
-      public var superentity: String?
-      /// Whether it has no objects of its own.
-      public var isAbstract: Bool
-      /// The types of the attributes that it declares, by name; of a composite with its elements.
-      public var attributes: [String: String]
-      /// The destinations of the relationships that it declares, in words, by name.
-      public var relationships: [String: String]
-      /// Its version hash in hexadecimal digits; nil if it is not known how Core Data computes it.
-      public var versionHash: String?
-      /// Why the hash is not known, nil if it is.
-      public var versionHashUnknown: String?
-    }
-
     /// The name of the version.
     public var name: String
     /// Whether it is the bundle's current version.
@@ -35,6 +22,8 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
     /// Its checksum, by which Core Data's staged migrations refer to versions; nil if it is not
     /// known.
     public var checksum: String?
+    /// The entities of each configuration, by its name.
+    public var configurations: [String: [String]] = [:]
     /// Its entities.
     public var entities: [Entity] = []
     /// Parts of the file that could not be read, one sentence each.
@@ -43,6 +32,7 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
     public var unreadable: String?
   }
 
+  private var version = 1
   private var kind = "model"
   /// The path of the bundle or the version.
   public private(set) var path: String
@@ -51,15 +41,19 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
 
   /// Reads a model bundle, a single version, or a folder or application that contains one.
   ///
+  /// - Parameter version: the only version of the bundle to read; nil reads all.
   /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
-  public init(of path: FilePath) throws {
-    self = try MigrationFailure.catching { try ModelInspection(reading: path) }
+  public init(of path: FilePath, version: String? = nil) throws {
+    self = try MigrationFailure.catching { try ModelInspection(reading: path, version: version) }
   }
 
   /// Reads a model bundle, a single version, or a folder or application that contains one.
   ///
+  /// - Parameter version: the only version of the bundle to read; nil reads all.
   /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
-  public init(of model: URL) throws { try self.init(of: FilePath(model)) }
+  public init(of model: URL, version: String? = nil) throws {
+    try self.init(of: FilePath(model), version: version)
+  }
 
   /// Whether a path is that of a model, by its name or because it is a folder.
   public static func isModel(_ path: FilePath) -> Bool {
@@ -67,29 +61,30 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
       || (try? Files.fileStatusIfPresent(path)?.isDirectory) == true
   }
 
-  private init(reading path: FilePath) throws {
+  private init(reading path: FilePath, version name: String?) throws {
     let bundle = try ModelBundle(path)
     let current = try? bundle.current()
+    let named = try name.map { [try bundle.version(named: $0)] } ?? bundle.versions
     self.path = "\(bundle.path)"
-    versions = bundle.versions.map { Version(version: $0, isCurrent: $0 == current) }
+    versions = named.map { Version(version: $0, isCurrent: $0 == current) }
     // One unreadable version of several is listed with the others; a single one is an error.
-    if versions.count == 1, versions[0].unreadable != nil { _ = try bundle.versions[0].model() }
+    if versions.count == 1, versions[0].unreadable != nil { _ = try named[0].model() }
   }
 
-  /// The output of `godwit inspect`.
+  /// The output of `godwit inspect`: of several versions an overview, of one all of it.
   public var summary: String {
     versions.map { version in
       let mark = version.isCurrent ? " (current)" : ""
-      let entities = version.entities.map { entity in
-        let parent = entity.superentity.map { ": \($0)" } ?? ""
-        let hash = entity.versionHash.map { String($0.prefix(16)) } ?? "hash unknown"
-        let attributes = CountText(entity.attributes.count, "attribute")
-        let relationships = CountText(entity.relationships.count, "relationship")
-        return "  \(entity.name)\(parent)  \(hash)  \(attributes), \(relationships)"
+      let entities = version.entities.flatMap { entity in
+        ["  \(entity.heading)"] + (versions.count == 1 ? entity.lines.map { "    \($0)" } : [])
+      }
+      let configurations = version.configurations.sorted { $0.key < $1.key }.map {
+        "  configuration \($0.key): \($0.value.joined(separator: ", "))"
       }
       let unreadable = version.unreadable.map { ["  \($0)"] } ?? []
-      return (["\(version.name)\(mark)"] + entities + unreadable + version.unread.map { "  \($0)" })
-        .joined(separator: "\n")
+      return
+        (["\(version.name)\(mark)"] + entities + (versions.count == 1 ? configurations : [])
+        + unreadable + version.unread.map { "  \($0)" }).joined(separator: "\n")
     }.joined(separator: "\n")
   }
 }
@@ -101,61 +96,11 @@ extension ModelInspection.Version {
       let model = try version.model()
       identifiers = model.versionIdentifiers
       checksum = (try? model.versionHashes())?.checksum
+      configurations = model.configurations.mapValues { $0.sorted() }
       entities = model.entities.map { .init(entity: $0, in: model) }
       unread = model.unreadSentences(of: "\(version.path)")
     } catch {
       unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
     }
-  }
-}
-
-extension ModelInspection.Version.Entity {
-  fileprivate init(entity: ObjectModel.Entity, in model: ManagedObjectModel) {
-    name = entity.name
-    superentity = entity.superentityName
-    isAbstract = entity.isAbstract
-    attributes = Dictionary(
-      uniqueKeysWithValues: entity.attributes.map {
-        ($0.name, $0.typeWords + ($0.isTransient ? ", transient" : ""))
-      })
-    relationships = Dictionary(
-      uniqueKeysWithValues: entity.relationships.map {
-        (
-          $0.name,
-          ($0.isToMany ? ($0.isOrdered ? "ordered " : "") + "to many " : "to one ")
-            + $0.destinationEntityName
-        )
-      })
-    do {
-      versionHash = try model.versionHash(of: entity).hexadecimal
-    } catch {
-      versionHashUnknown =
-        "\([error.entity, error.property].compactMap(\.self).joined(separator: ".")): \(error.reason)"
-    }
-  }
-}
-
-extension ObjectModel.Attribute {
-  /// The name of its type, with the elements of a composite in their order.
-  fileprivate var typeWords: String {
-    elements.isEmpty ? type.name : "\(type.name) (\(elementWords))"
-  }
-
-  /// The elements of a composite with their types, in declared order.
-  fileprivate var elementWords: String {
-    elements.map { "\($0.name) \($0.type.name)" }.joined(separator: ", ")
-  }
-}
-
-extension ManagedObjectModel {
-  /// What each composite attribute consists of, as `Entity.attribute`.
-  var compositeWords: [String: String] {
-    var result: [String: String] = [:]
-    for entity in entities {
-      for attribute in entity.attributes where attribute.type == .composite {
-        result["\(entity.name).\(attribute.name)"] = attribute.elementWords
-      }
-    }
-    return result
   }
 }

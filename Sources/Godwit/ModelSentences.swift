@@ -61,10 +61,11 @@ extension MigrationFailure {
   /// Describes a store without a model that matches its hashes, and models that could not be read.
   init(sourceModelOf store: FilePath, searched: [FilePath], unreadable: [ModelFileError]) {
     let places = searched.map { "\($0)" }.joined(separator: ", ")
+    let found = places.isEmpty ? "not in the store" : "neither in \(places) nor in the store"
     self.init(
       .impossible,
       [
-        "\(store) was made with a model that is neither in \(places) nor in the store: "
+        "\(store) was made with a model that is \(found): "
           + "name the folder that holds it with --models."
       ] + unreadable.flatMap { MigrationFailure($0).sentences },
       code: CoreDataCode.migrationMissingSourceModel.rawValue)

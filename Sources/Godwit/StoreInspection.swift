@@ -1,7 +1,9 @@
 public import Foundation
+import Inspection
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import Planning
 import Schema
 import StoreFormat
 import Survey
@@ -53,6 +55,27 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     public var composites: [String: String]
   }
 
+  /// The files of external values beside a store.
+  public struct ExternalFiles: Hashable, Sendable, Encodable {
+    /// How many regular files there are.
+    public var files: Int64 = 0
+    /// Their bytes.
+    public var bytes: Int64 = 0
+    /// What lies there besides, such as links: nothing of it is read.
+    public var others: Int64 = 0
+  }
+
+  /// Rows of a table that are of no entity of the model.
+  public struct Strays: Hashable, Sendable, Encodable {
+    /// The table.
+    public var table: String
+    /// How many rows there are.
+    public var rows: Int64
+    /// Some of the lowest primary keys (`Z_PK`).
+    public var keys: [Int64]
+  }
+
+  private var version = 1
   private var kind = "store"
   /// The path of the store.
   public private(set) var path: String
@@ -62,6 +85,10 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   public private(set) var frameworkVersion: Int64?
   /// The journal mode, `wal` or `delete`.
   public private(set) var journalMode: String
+  /// The size of the store's main file in bytes.
+  public private(set) var bytes: Int64
+  /// The files of its external values; nil if there is no folder of them.
+  public private(set) var externalFiles: ExternalFiles?
   /// The size of the `-wal` file in bytes.
   public private(set) var wal: Int64
   /// The keys of its metadata, sorted.
@@ -72,6 +99,8 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   public private(set) var joinTables: [TableRows]
   /// Tables that do not belong to its model.
   public private(set) var extraTables: [String]
+  /// Rows that are of no entity of its model; empty too if the model was not found.
+  public private(set) var strays: [Strays]
   /// Its persistent history; nil if it keeps none, or there never was a transaction.
   public private(set) var history: History?
   /// Whether it has persistent history.
@@ -129,11 +158,20 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     frameworkVersion = metadata.frameworkVersion
     journalMode = try StoreHeader(of: path).usesWAL ? "wal" : "delete"
     wal = access.fingerprint.walBytes
+    bytes = access.fingerprint.bytes
+    let support = MigrationPaths.support(of: try Files.resolved(path))
+    externalFiles = try ExternalFiles(in: ExternalDataFolder.files(support: support))
     metadataKeys = metadata.plist.keys.sorted()
     entities = try Self.entities(
       reader: reader, catalog: catalog, schema: resolved?.schema, metadata: metadata)
     joinTables = try Self.joinTables(reader: reader, catalog: catalog)
     extraTables = resolved?.1.extraTables ?? []
+    strays =
+      try resolved.map { resolved in
+        try StoreContents(reader, schema: resolved.schema, support: support).strays().map {
+          Strays($0)
+        }
+      } ?? []
     history = try HistoryOverview(reader: reader, catalog: catalog).map {
       History($0, numbers: resolved?.schema.numbers)
     }
@@ -211,6 +249,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       path,
       "  UUID \(uuid), framework \(frameworkVersion.map { "\($0)" } ?? "unknown"), "
         + "journal mode \(journalMode)\(wal > 0 ? ", \(wal) bytes in its -wal" : "")",
+      "  \(bytes) bytes" + (externalFiles.map { ", \($0.words)" } ?? ""),
       "  model: \(model.found ? "found" : "not found"), identifiers \(model.identifiers)",
     ]
     lines += ([model.unreadable].compactMap(\.self) + model.unread).map { "  \($0)" }
@@ -222,6 +261,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       lines.append("  \(name) consists of \(words)")
     }
     for table in joinTables { lines.append("  \(table.name)  \(CountText(table.rows, "row"))") }
+    lines += strays.map { "  \($0.words)" }
     for table in extraTables { lines.append("  \(table)  (not of the model)") }
     lines += history?.lines ?? (hasHistory ? ["  has persistent history of an unknown form"] : [])
     for name in derivedAttributes { lines.append("  \(name) is kept by triggers") }

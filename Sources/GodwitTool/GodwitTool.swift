@@ -23,7 +23,7 @@ struct RootCommand: AsyncParsableCommand {
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
       ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
-      CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
+      DiffCommand.self, CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
       GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
       DiscardCommand.self,
     ])

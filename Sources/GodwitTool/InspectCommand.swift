@@ -4,23 +4,82 @@ import SystemPackage
 
 struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "inspect", abstract: "Shows what a store, a model bundle or a model contains.")
+    commandName: "inspect",
+    abstract: "Shows what a store, a model bundle or a model contains.",
+    discussion: """
+      Of a bundle, its versions; of one version (--version) entities with attributes, relationships, \
+      indexes and constraints. Of a store, its version, sizes, objects, history; with --entity the \
+      objects themselves, in the order of their keys. Nothing is changed.
+
+      godwit inspect Shop.xcdatamodeld --version 'Shop 2'
+      godwit inspect Shop.sqlite --entity Book --limit 5
+      godwit inspect Shop.sqlite --entity Book --where 'pages > 100 AND title BEGINSWITH "A"'
+      godwit inspect Shop.xcdatamodeld --schema
+
+      Ends with 0; with 64 if there is no such entity, or --where cannot be read or names what there \
+      is not; with 65 if the store or the model is damaged, with 66 if it is not there. What is wrong \
+      with single values is shown in their place. Forms of --json: docs/inspecting.md.
+      """)
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var path: FilePath
+
+  @Option(help: "The version of the bundle to show, if not all.")
+  var version: String?
 
   @Option(
     help: ArgumentHelp(
       "Where the store's own model may be found. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
+  @Option(help: "Show objects of this entity of a store, and of its subentities.")
+  var entity: String?
+
+  @Option(
+    name: .customLong("where"),
+    help: ArgumentHelp(
+      "Which objects to show, in the syntax of NSPredicate (docs/expressions.md).",
+      valueName: "predicate"))
+  var predicate: String?
+
+  @Option(
+    parsing: .unconditional, help: "How many objects to show at most; 20 if not given.")
+  var limit: Int64?
+
+  @Flag(help: "Show the tables and indexes that the model needs, in SQL.")
+  var schema = false
+
   @Flag(help: "Print JSON.")
   var json = false
 
+  func validate() throws {
+    if let limit, limit < 0 { throw ValidationError("--limit takes 0 or more.") }
+    if entity == nil, predicate != nil || limit != nil {
+      throw ValidationError("--where and --limit choose among the objects that --entity names.")
+    }
+    if entity != nil, schema || version != nil {
+      throw ValidationError("--entity shows objects of a store: leave --schema and --version out.")
+    }
+  }
+
   func run() throws {
-    if ModelInspection.isModel(path) {
-      let model = try ModelInspection(of: path)
+    let isModel = ModelInspection.isModel(path)
+    if !isModel, version != nil {
+      throw MigrationFailure(
+        .usage, "--version names a version of a bundle, and \(path) is none: leave it out.")
+    }
+    if isModel, entity != nil {
+      throw MigrationFailure(
+        .usage, "--entity shows objects of a store, and \(path) is a model: name a store.")
+    }
+    if schema {
+      let found = try SchemaInspection(of: path, version: version, models: models)
+      try show(found, summary: found.summary)
+    } else if isModel {
+      let model = try ModelInspection(of: path, version: version)
       try show(model, summary: model.summary)
+    } else if let entity {
+      try showObjects(of: entity)
     } else {
       let store = try StoreInspection(of: path, models: models)
       try show(store, summary: store.summary)
@@ -33,5 +92,45 @@ struct InspectCommand: ParsableCommand {
     } else {
       Terminal.standardOutput.lines(text: summary)
     }
+  }
+
+  // MARK: Objects
+
+  private struct Heading: Encodable {
+    var version = 1
+    var kind = "objects"
+    var path: String
+    var entity: String
+    var `where`: String?
+  }
+
+  private func showObjects(of entity: String) throws {
+    var objects = StoreObjects(of: entity, in: path)
+    objects.predicate = predicate
+    objects.limit = limit ?? objects.limit
+    objects.models = models
+    let out = Terminal.standardOutput
+    guard json else {
+      let outcome = try objects.read { object in
+        object.lines.allSatisfy { out.line(fitting: $0) }
+      }
+      for line in outcome.lines { out.line(text: line) }
+      return
+    }
+    var list = JSONList("objects")
+    let heading = Heading(path: "\(path)", entity: entity, where: predicate)
+    var isOpen = false
+    func open() throws {
+      if isOpen { return }
+      isOpen = true
+      out.line(json: try list.opening(heading))
+    }
+    // Nothing is printed before the first object is read: most failures come sooner.
+    let outcome = try objects.read { object in
+      try open()
+      return out.part(json: try list.member(object))
+    }
+    try open()
+    out.line(json: try list.closing(outcome))
   }
 }

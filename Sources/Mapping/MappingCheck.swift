@@ -119,42 +119,10 @@ package struct MappingCheck {
   private mutating func note(
     _ path: String, of entity: Entity, mapping: String, property: String?
   ) {
-    guard let (owner, name) = missing(path: path, of: entity) else { return }
+    guard let (owner, name) = source.missingKey(path: path, of: entity) else { return }
     problems.append(
       MappingProblem(
         mapping: mapping, property: property,
         reason: .sourcePropertyMissing(entity: owner, property: name)))
-  }
-
-  /// Keys that every object has.
-  private static let ofAnyObject: Set<String> = ["self", "SELF", "objectID", "entity"]
-
-  /// The first key of a path that no object can have, with its entity.
-  private func missing(path: String, of entity: Entity) -> (entity: String, key: String)? {
-    // An object of a relationship may be of a subentity.
-    var family = [entity]
-    let keys = path.split(separator: ".").map(String.init)
-    for (place, key) in keys.enumerated() {
-      if key.hasPrefix("@") || Self.ofAnyObject.contains(key) { return nil }
-      let found = family.flatMap { source.allRelationships(of: $0) }.filter { $0.name == key }
-      if let relationship = found.first {
-        family = source.family(of: relationship.destinationEntityName)
-        continue
-      }
-      if let element = keys.dropFirst(place + 1).first, !element.hasPrefix("@"),
-        let composite = family.flatMap({ source.allAttributes(of: $0) }).first(where: {
-          $0.name == key && $0.type == .composite
-        }), !composite.elements.contains(where: { $0.name == element })
-      {
-        return family.first.map { ($0.name, "\(key).\(element)") }
-      }
-      let known = family.contains { entity in
-        source.allAttributes(of: entity).contains { $0.name == key }
-          || source.lineage(of: entity).flatMap(\.fetchedProperties).contains { $0.name == key }
-      }
-      // What an attribute's value answers to is not known here.
-      return known ? nil : family.first.map { ($0.name, key) }
-    }
-    return nil
   }
 }

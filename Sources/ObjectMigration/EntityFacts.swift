@@ -1,8 +1,8 @@
-import ObjectModel
-import Schema
+package import ObjectModel
+package import Schema
 
 /// Where a store keeps the objects of a relationship.
-enum RelationshipStorage {
+package enum RelationshipStorage {
   /// The owner's row has the key of the object.
   case toOne(column: String, entityColumn: String?, orderColumn: String?)
   /// The rows of the objects have the owner's key.
@@ -15,16 +15,18 @@ enum RelationshipStorage {
 }
 
 /// One relationship of an entity, with where its objects are.
-final class RelationshipFacts {
-  let relationship: Relationship
-  fileprivate(set) var storage = RelationshipStorage.none
+package final class RelationshipFacts {
+  /// What the model says of it.
+  package let relationship: Relationship
+  /// Where the store keeps its objects.
+  package fileprivate(set) var storage = RelationshipStorage.none
   /// The table of the entity itself.
   let ownerTable: String
   /// The table of the destination entity, and its place among the tables.
-  let targetTable: String
+  package let targetTable: String
   let targetTableIndex: Int
   /// The entities whose objects it may hold.
-  let targetNames: Set<String>
+  package let targetNames: Set<String>
   /// The column of the other end, if it is a to-one relationship.
   fileprivate(set) var inverseColumn: String?
   fileprivate(set) var inverseEntityColumn: String?
@@ -56,23 +58,29 @@ final class RelationshipFacts {
 }
 
 /// One stored attribute of an entity and its column.
-struct AttributeFacts {
-  var attribute: Attribute
+package struct AttributeFacts {
+  /// What the model says of it.
+  package var attribute: Attribute
   /// The place among the columns of the entity's rows.
-  var index: Int
+  package var index: Int
 }
 
 /// What it takes to read and write the objects of one entity.
-final class EntityFacts {
-  let entity: Entity
-  let number: Int64
-  let tableName: String
+package final class EntityFacts {
+  /// What the model says of it.
+  package let entity: Entity
+  /// Its number in the store.
+  package let number: Int64
+  /// The table of its rows.
+  package let tableName: String
   /// The place of the table among those of the schema.
   let tableIndex: Int
   /// The columns that rows are read with: attributes first, then the keys of to-one relationships.
-  let columns: [String]
-  let attributes: [String: AttributeFacts]
-  let relationships: [String: RelationshipFacts]
+  package let columns: [String]
+  /// The stored attributes, by name.
+  package let attributes: [String: AttributeFacts]
+  /// The relationships, by name.
+  package let relationships: [String: RelationshipFacts]
   let columnIndexes: [String: Int]
   /// The names of the elements of each composite attribute, in declared order.
   let composites: [String: [String]]
@@ -96,7 +104,8 @@ final class EntityFacts {
   /// Notes that an object was asked for the attribute at that place.
   func noteRead(at index: Int) { isRead[index] = true }
 
-  init?(entity: Entity, schema: StoreSchema) {
+  /// Finds the columns of an entity; nil where the schema has no table of it.
+  package init?(entity: Entity, schema: StoreSchema) {
     guard let table = schema.table(of: entity), let number = schema.numbers[entity.name],
       let index = schema.tables.firstIndex(where: { $0.name == table.name })
     else { return nil }

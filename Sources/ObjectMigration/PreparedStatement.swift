@@ -1,12 +1,12 @@
-import GRDB
+package import GRDB
 import GRDBSQLite
-import Schema
+package import Schema
 import StoreFormat
 
 /// One SQL statement for loops over millions of objects: values go in and out without boxes.
 ///
 /// It is reset after every use, so none may be used while it is being used.
-final class PreparedStatement {
+package final class PreparedStatement {
   private var handle: OpaquePointer?
   private let db: Database
   private let sql: String
@@ -24,7 +24,8 @@ final class PreparedStatement {
 
   deinit { close() }
 
-  func close() {
+  /// Ends it; a connection closes only without any.
+  package func close() {
     sqlite3_finalize(handle)
     handle = nil
   }
@@ -35,11 +36,13 @@ final class PreparedStatement {
 
   // MARK: Values in; places count from 1
 
-  func bind(_ number: Int64, at place: Int) {
+  /// Sets a parameter to a whole number.
+  package func bind(_ number: Int64, at place: Int) {
     sqlite3_bind_int64(handle, Int32(place), number)
   }
 
-  func bind(all numbers: [Int64]) {
+  /// Sets the parameters from the first on.
+  package func bind(all numbers: [Int64]) {
     for (index, number) in numbers.enumerated() { bind(number, at: index + 1) }
   }
 
@@ -83,7 +86,7 @@ final class PreparedStatement {
   // MARK: Running
 
   /// Goes to the next row; resets itself where there is none.
-  func step() throws -> Bool {
+  package func step() throws -> Bool {
     guard let handle else { preconditionFailure("a statement is used until it is closed") }
     let rows = RawStatement(handle, sql: sql)
     do {
@@ -99,19 +102,22 @@ final class PreparedStatement {
   /// Runs a statement without rows.
   func execute() throws { while try step() {} }
 
-  func reset() { sqlite3_reset(handle) }
+  /// Begins again.
+  package func reset() { sqlite3_reset(handle) }
 
   // MARK: Values out; columns count from 0
 
-  func integer(column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
+  /// The whole number in a column; 0 where it holds something else.
+  package func integer(column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
 
   /// The number in a column; nil where it holds something else.
-  func key(column: Int) -> Int64? {
+  package func key(column: Int) -> Int64? {
     guard sqlite3_column_type(handle, Int32(column)) == SQLITE_INTEGER else { return nil }
     return sqlite3_column_int64(handle, Int32(column))
   }
 
-  func value(column: Int) -> StoredValue {
+  /// The value in a column, as a copy.
+  package func value(column: Int) -> StoredValue {
     let column = Int32(column)
     switch sqlite3_column_type(handle, column) {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
@@ -135,6 +141,54 @@ final class PreparedStatement {
     }
   }
 
+  /// The first byte of a blob; nil where the column holds something else, or nothing is in it.
+  package func firstByte(column: Int) -> UInt8? {
+    let column = Int32(column)
+    guard sqlite3_column_type(handle, column) == SQLITE_BLOB,
+      sqlite3_column_bytes(handle, column) > 0
+    else { return nil }
+    return sqlite3_column_blob(handle, column)?.load(as: UInt8.self)
+  }
+
+  /// Whether a column of this row and one of another's hold the same: numbers by value, texts in
+  /// UTF-8 whatever the encoding of their database, the rest by their bytes.
+  package func isSame(column: Int, as other: PreparedStatement) -> Bool {
+    let column = Int32(column)
+    let (one, two) = (handle, other.handle)
+    let type = sqlite3_column_type(one, column)
+    let otherType = sqlite3_column_type(two, column)
+    switch (type, otherType) {
+    case (SQLITE_NULL, SQLITE_NULL): return true
+    case (SQLITE_INTEGER, SQLITE_INTEGER):
+      return sqlite3_column_int64(one, column) == sqlite3_column_int64(two, column)
+    case (SQLITE_INTEGER, SQLITE_FLOAT):
+      return Int64(exactly: sqlite3_column_double(two, column))
+        == sqlite3_column_int64(one, column)
+    case (SQLITE_FLOAT, SQLITE_INTEGER):
+      return Int64(exactly: sqlite3_column_double(one, column))
+        == sqlite3_column_int64(two, column)
+    case (SQLITE_FLOAT, SQLITE_FLOAT):
+      return sqlite3_column_double(one, column) == sqlite3_column_double(two, column)
+    case (SQLITE_TEXT, SQLITE_TEXT):
+      return Self.isSame(
+        sqlite3_column_text(one, column), sqlite3_column_bytes(one, column),
+        sqlite3_column_text(two, column), sqlite3_column_bytes(two, column))
+    case (SQLITE_BLOB, SQLITE_BLOB):
+      return Self.isSame(
+        sqlite3_column_blob(one, column), sqlite3_column_bytes(one, column),
+        sqlite3_column_blob(two, column), sqlite3_column_bytes(two, column))
+    default: return false
+    }
+  }
+
+  private static func isSame(
+    _ one: UnsafeRawPointer?, _ count: Int32, _ other: UnsafeRawPointer?, _ otherCount: Int32
+  ) -> Bool {
+    guard count == otherCount, count > 0 else { return count == otherCount }
+    return UnsafeRawBufferPointer(start: one, count: Int(count))
+      .elementsEqual(UnsafeRawBufferPointer(start: other, count: Int(count)))
+  }
+
   /// The values of the columns from one on.
   func values(from first: Int, count: Int) -> [StoredValue] {
     // Safe: all of the `count` elements are initialized, and nothing in between throws.
@@ -148,18 +202,21 @@ final class PreparedStatement {
 }
 
 /// The statements of a run, each prepared once.
-final class PreparedStatements {
-  let db: Database
+package final class PreparedStatements {
+  /// The connection.
+  package let db: Database
   private var known: [String: PreparedStatement] = [:]
   private let isUTF16: Bool
 
-  init(_ db: Database) {
+  /// Takes the connection on which all of them run.
+  package init(_ db: Database) {
     self.db = db
     let encoding = try? String.fetchOne(db, sql: "PRAGMA encoding")
     isUTF16 = encoding?.hasPrefix("UTF-16") ?? false
   }
 
-  func statement(sql: String) throws -> PreparedStatement {
+  /// The statement of a text, made once.
+  package func statement(sql: String) throws -> PreparedStatement {
     if let statement = known[sql] { return statement }
     let made = try PreparedStatement(sql: sql, db: db, isUTF16: isUTF16)
     known[sql] = made
@@ -167,7 +224,7 @@ final class PreparedStatements {
   }
 
   /// Ends them all; a connection closes only without any.
-  func close() {
+  package func close() {
     for statement in known.values { statement.close() }
     known = [:]
   }

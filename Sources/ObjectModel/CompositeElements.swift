@@ -29,7 +29,9 @@ extension Attribute {
   package var compositeOrOwnName: String { Self.compositeOrOwnName(of: name) }
 
   /// The name of the composite whose element has this name, or the name itself.
-  static func compositeOrOwnName(of name: String) -> String { String(name.prefix { $0 != "." }) }
+  package static func compositeOrOwnName(of name: String) -> String {
+    String(name.prefix { $0 != "." })
+  }
 
   /// Whether an attribute of that name is an element of a composite one: no other has a dot.
   package static func isElement(name: String) -> Bool { name.utf8.contains(UInt8(ascii: ".")) }

@@ -106,7 +106,7 @@ import Testing
     let shown = try await BuiltTool.run(["inspect", destination.string, "--json"])
     #expect(
       shown.standardOutput.contains(
-        "\"writer\" : \"Composite (id String, who String, year Integer 64, note String)\""),
+        "\"type\" : \"Composite (id String, who String, year Integer 64, note String)\""),
       "\(shown.standardOutput)")
   }
 }

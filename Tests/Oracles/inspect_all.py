@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares `godwit inspect --json` of every store with plain SQL, and reads every model.
+"""Compares `godwit inspect --json` of every store with plain SQL, with all its objects, compares it
+with changed and migrated copies by `diff`, and reads and compares every model.
 
 usage: inspect_all.py --godwit P --corpus D [--scratch S]
 """
@@ -8,6 +9,7 @@ import os
 import shutil
 
 from coredata import bundles
+from inspected import check_inside, check_versions, shaped
 from run import Failure, Tool, fingerprint, parser, run_cases, unchanged
 from store import Store, copy_store
 
@@ -20,7 +22,11 @@ def check_store(tool, known, path, folder):
     store = Store(copy_store(path, os.path.join(folder, "read")))
     model = next((b.models[v] for b in known.values() for v in b.matching(store.hashes)), None)
     expected = facts(store, copy, model)
-    return compare(expected, said) + compare_entities(store, model, said)
+    found = compare(expected, said) + compare_entities(store, model, said)
+    found += shaped(said, "inspect")
+    found += check_inside(tool, known, path, copy, store, model, folder)
+    unchanged(before, os.path.dirname(copy))
+    return found
 
 
 def facts(store, path, model):
@@ -99,7 +105,7 @@ def check_model(tool, path, versions, folder):
         raise Failure(f"no list `versions`, but the keys {sorted(said)}")
     if versions is not None and len(said["versions"]) != versions:
         return [f"{len(said['versions'])} versions, expected {versions}"]
-    return []
+    return shaped(said, "inspect")
 
 
 def model_cases(tool, corpus):
@@ -123,7 +129,9 @@ def main():
         return (os.path.relpath(path, options.corpus),
                 lambda folder: check_store(tool, known, path, folder))
     stores = sorted(glob.glob(os.path.join(options.corpus, "**", "*.sqlite"), recursive=True))
-    run_cases(options, [*map(case, stores), *model_cases(tool, options.corpus)], "files")
+    pairs = [(f"versions of {name}", lambda folder, b=b: check_versions(tool, b))
+             for name, b in known.items()]
+    run_cases(options, [*map(case, stores), *model_cases(tool, options.corpus), *pairs], "files")
 
 
 if __name__ == "__main__":

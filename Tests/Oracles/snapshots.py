@@ -130,6 +130,13 @@ def documents(stage):
     for kind, more in (("text", ()), ("json", ("--json",))):
         stage.snap(f"inspect-store-{kind}", "inspect", "Old.sqlite", *more)
         stage.snap(f"inspect-bundle-{kind}", "inspect", LIBRARY, *more)
+        stage.snap(f"inspect-version-{kind}", "inspect", LIBRARY, "--version", "Library 3", *more)
+        stage.snap(f"inspect-schema-{kind}", "inspect", LIBRARY, "--schema", *more)
+        stage.snap(f"inspect-objects-{kind}", "inspect", "Old.sqlite", "--entity", "Book",
+                   "--where", "pageCount > 10000 AND shelf != nil", "--limit", 2, *more)
+        stage.snap(f"diff-models-{kind}", "diff", f"{LIBRARY}/Library 1.xcdatamodel", LIBRARY,
+                   *more)
+        stage.snap(f"diff-alike-{kind}", "diff", "Old.sqlite", "Old.sqlite", *more)
         stage.snap(f"check-{kind}", "check", "Old.sqlite", *TO, *more)
         stage.snap(f"check-progressive-{kind}", "check", "Old.sqlite", *TO, "--progressive", *more)
         stage.snap(f"plan-{kind}", "plan", "Old.sqlite", *TO, *more)
@@ -167,6 +174,17 @@ def documents(stage):
     db.close()
     for kind, more in (("text", ()), ("json", ("--json",))):
         stage.snap(f"verify-different-{kind}", "verify", "Old.sqlite", "Changed.sqlite", *more)
+        stage.snap(f"diff-stores-{kind}", "diff", "New.sqlite", "Changed.sqlite", *more)
+    stage.snap("diff-other-models", "diff", "Old.sqlite", "New.sqlite")
+    stage.snap("inspect-no-entity", "inspect", "Old.sqlite", "--entity", "Bok")
+    stage.snap("inspect-no-property", "inspect", "Old.sqlite", "--entity", "Book", "--where",
+               "titel == nil")
+    stage.snap("inspect-no-predicate", "inspect", "Old.sqlite", "--entity", "Book", "--where",
+               "title ==")
+    stage.snap("inspect-no-version", "inspect", LIBRARY, "--version", "Library 9")
+    stage.snap("usage-inspect-limit", "inspect", "Old.sqlite", "--entity", "Book", "--limit", -1)
+    stage.snap("usage-inspect-where", "inspect", "Old.sqlite", "--where", "title == nil")
+    stage.snap("usage-diff-limit", "diff", "Old.sqlite", "New.sqlite", "--limit", -1)
     stage.snap("map-inferred", "map", "--from", "Old.sqlite", *TO)
     stage.snap("map-file", "map", "Library2to3.json")
     stage.snap("map-check", "map", "Library2to3.json", "--check", "--from", "Old.sqlite", *TO)

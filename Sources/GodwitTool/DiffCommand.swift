@@ -1,0 +1,77 @@
+import ArgumentParser
+import Godwit
+import SystemPackage
+
+struct DiffCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Shows how two models or two stores differ.",
+    discussion: """
+      Of two models: entities, attributes, relationships, indexes and constraints that are new, lost, \
+      renamed or changed, and whether a mapping can be inferred, with all reasons against it. Of two \
+      stores of one model: objects, values, references and orders, by key. Of two stores of different \
+      models: how the models differ. A store and a model: their models. Nothing is changed.
+
+      godwit diff 'Shop.xcdatamodeld/Shop 1.xcdatamodel' Shop.xcdatamodeld
+      godwit diff Shop.sqlite Backup.sqlite --limit 10
+
+      Ends with 0 if the two are alike, with 1 if they differ, with 65 if a part could not be compared \
+      and nothing else differs, or one of them is damaged, with 66 if one is not there. `verify` \
+      compares a store with what a migration made of it.
+      """)
+
+  /// The exit status for two that differ.
+  static let differentStatus: Int32 = 1
+
+  @Argument(help: "A store, a bundle (its current version), a version, a folder or app.")
+  var first: FilePath
+
+  @Argument(help: "The model or the store with which it is compared.")
+  var second: FilePath
+
+  @Option(
+    help: ArgumentHelp(
+      "Where the models of stores may be found. May be repeated.", valueName: "path"))
+  var models: [FilePath] = []
+
+  @Option(
+    parsing: .unconditional, help: "How many differences of stores to print; all are counted.")
+  var limit = 100
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  func validate() throws {
+    guard limit >= 0 else { throw ValidationError("--limit takes 0 or more.") }
+  }
+
+  func run() throws {
+    if ModelInspection.isModel(first) || ModelInspection.isModel(second) {
+      let diff = try ModelDiff(from: first, to: second, models: models)
+      try show(diff, lines: diff.lines)
+      if !diff.isAlike { throw ExitCode(Self.differentStatus) }
+      return
+    }
+    var diff = StoreDiff(of: first, and: second)
+    diff.models = models
+    diff.limit = limit
+    let line = ProgressLine()
+    defer { line.clear() }
+    let report = try diff.run { line.show("comparing \($0)", fraction: 0) }
+    line.clear()
+    try show(report, lines: report.lines)
+    if !report.isAlike { throw ExitCode(Self.differentStatus) }
+    if !report.notCompared.isEmpty { throw ExitCode(ExitStatus.damaged.rawValue) }
+  }
+
+  private func show(_ value: some Encodable, lines: [String]) throws {
+    let out = Terminal.standardOutput
+    guard !json else {
+      out.line(json: try JSONOutput.text(value: value))
+      return
+    }
+    for line in lines {
+      guard out.line(fitting: line) else { return }
+    }
+  }
+}

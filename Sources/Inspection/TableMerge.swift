@@ -1,0 +1,264 @@
+import ObjectMigration
+import ObjectModel
+import Schema
+
+/// Compares the rows of one table in two stores, in the order of their keys.
+struct TableMerge {
+  /// A property and the columns that hold it.
+  struct Property {
+    /// The entity that declares it, or that has the relationship.
+    let entity: String
+    let name: String
+    /// Its columns by their places among those of the table.
+    var columns: [Int]
+    /// Whether values may lie in files.
+    var isExternal = false
+  }
+
+  let table: EntityTable
+  let first: TableCursor
+  let second: TableCursor
+  private let properties: [Property]
+  /// The columns of places in ordered relationships.
+  private let places: [Int]
+  /// The columns of places that differ in some row.
+  private(set) var moved: Set<Int> = []
+
+  init(_ table: EntityTable, first: ObjectReader, second: ObjectReader) throws {
+    self.table = table
+    self.first = try TableCursor(table, reader: first)
+    self.second = try TableCursor(table, reader: second)
+    properties = Self.properties(of: table, model: first.schema.model)
+    places = table.columns.indices.filter {
+      switch table.columns[$0].role {
+      case .toOneOrder, .ownerOrder: true
+      case .primaryKey, .entityNumber, .optimisticLock, .attribute, .toOne, .toOneEntity, .owner:
+        false
+      }
+    }
+  }
+
+  private static func properties(of table: EntityTable, model: ManagedObjectModel) -> [Property] {
+    var result: [Property] = []
+    for (place, column) in table.columns.enumerated() {
+      switch column.role {
+      case .attribute(let entity, let name):
+        let attribute = model.entity(name: entity)?.leafAttributes.first { $0.name == name }
+        result.append(
+          Property(
+            entity: entity, name: name, columns: [place],
+            isExternal: attribute?.storesBinaryDataExternally ?? false))
+      case .toOne(let entity, let name):
+        result.append(Property(entity: entity, name: name, columns: [place]))
+      case .owner(let entity, let name):
+        result.append(Property(entity: entity, name: "\(entity).\(name)", columns: [place]))
+      case .toOneEntity(let entity, let name):
+        let known = result.firstIndex { $0.entity == entity && $0.name == name }
+        if let known { result[known].columns.append(place) }
+      case .primaryKey, .entityNumber, .optimisticLock, .toOneOrder, .ownerOrder: break
+      }
+    }
+    return result
+  }
+
+  /// Compares all rows.
+  mutating func run(_ result: inout StoreDifferences) throws {
+    var (one, other) = (try first.next(), try second.next())
+    while one != nil || other != nil {
+      switch (one, other) {
+      case (let a?, let b?) where a == b:
+        try compare(a, &result)
+        (one, other) = (try first.next(), try second.next())
+      case (let a?, let b) where b.map({ a < $0 }) ?? true:
+        result.note(.onlyInFirst, of: first.entity, key: a)
+        one = try first.next()
+      default:
+        guard let b = other else { break }
+        result.note(.onlyInSecond, of: second.entity, key: b)
+        other = try second.next()
+      }
+    }
+  }
+
+  private mutating func compare(_ key: Int64, _ result: inout StoreDifferences) throws {
+    let entity = first.entity
+    result.entities[entity, default: .init()].compared += 1
+    var differs = false
+    if !first.row.isSame(column: TableCursor.entityColumn, as: second.row) {
+      let names: (String?, String?) = (first.entity, second.entity)
+      result.note(.entity, of: entity, key: key) { names }
+      differs = true
+    }
+    for property in properties {
+      if try isSame(property, key: key, entity: entity, &result) { continue }
+      differs = true
+      try result.note(
+        .value, of: entity, key: key, property: property.name,
+        values: { try values(of: property, key: key) })
+    }
+    for place in places
+    where !moved.contains(place)
+      && !first.row.isSame(column: TableCursor.firstColumn + place, as: second.row)
+    {
+      moved.insert(place)
+    }
+    if differs { result.entities[entity, default: .init()].differing += 1 }
+  }
+
+  // MARK: Values
+
+  private func isSame(
+    _ property: Property, key: Int64, entity: String, _ result: inout StoreDifferences
+  ) throws -> Bool {
+    for column in property.columns {
+      let place = TableCursor.firstColumn + column
+      let isLong = (first.hasLong || second.hasLong) && table.columns[column].mayBeLong
+      let isInFile =
+        property.isExternal
+        && [first.row, second.row].contains { $0.firstByte(column: place) == ExternalTag.file }
+      if isLong || isInFile {
+        do {
+          guard try isSameContent(column, key: key, isExternal: property.isExternal) else {
+            return false
+          }
+        } catch let fault as ValueBytes.Fault {
+          result.noteNotCompared("\(entity).\(property.name)", why: fault.words)
+        }
+      } else if !first.row.isSame(column: place, as: second.row) {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Compares two cells part by part, wherever their bytes are.
+  ///
+  /// - Throws: `ValueBytes.Fault` where the bytes of neither can be had.
+  private func isSameContent(_ column: Int, key: Int64, isExternal: Bool) throws -> Bool {
+    let cells = (
+      try first.cells.cell(column: column, key: key, head: 1),
+      try second.cells.cell(column: column, key: key, head: 1)
+    )
+    switch cells {
+    case (.text?, .text?): return try isSameBytes(column, key: key, isExternal: false)
+    case (.blob?, .blob?): return try isSameBytes(column, key: key, isExternal: isExternal)
+    default: return cells.0 == cells.1
+    }
+  }
+
+  private func isSameBytes(_ column: Int, key: Int64, isExternal: Bool) throws -> Bool {
+    let (one, fault) = try Self.bytes(
+      first.cells.handle(column: column, key: key), isExternal: isExternal, of: first.reader)
+    defer { one?.close() }
+    let (other, otherFault) = try Self.bytes(
+      second.cells.handle(column: column, key: key), isExternal: isExternal, of: second.reader)
+    defer { other?.close() }
+    guard let one, let other else {
+      if let fault, otherFault != nil { throw fault }
+      return false
+    }
+    return try one.isSame(as: other)
+  }
+
+  private static func bytes(
+    _ handle: BlobHandle, isExternal: Bool, of reader: ObjectReader
+  ) throws -> (ValueBytes?, ValueBytes.Fault?) {
+    do {
+      return (
+        try ValueBytes(of: handle, isExternal: isExternal, support: reader.support), nil
+      )
+    } catch let fault as ValueBytes.Fault {
+      return (nil, fault)
+    }
+  }
+
+  /// Both values as people read them.
+  private func values(of property: Property, key: Int64) throws -> (String?, String?) {
+    let one = try first.words(of: property, key: key)
+    let other = try second.words(of: property, key: key)
+    return (one, one == other ? "\(other), and differs behind what is shown" : other)
+  }
+}
+
+extension Column {
+  /// Whether its blobs are compared in parts where they are long: those of numbers are not meant
+  /// to be there.
+  fileprivate var mayBeLong: Bool { type == .blob || type == .varchar }
+}
+
+/// The rows of a table in the order of their keys.
+final class TableCursor {
+  /// The column of the entity number in `row`.
+  static let entityColumn = 1
+  /// The column of `row` with which those of the table begin.
+  static let firstColumn = 3
+  /// Blobs of more bytes are compared in parts.
+  private static let longBytes = 1 << 16
+
+  let row: PreparedStatement
+  let cells: CellReader
+  let reader: ObjectReader
+  private let table: EntityTable
+  private var hasEnded = false
+
+  init(_ table: EntityTable, reader: ObjectReader) throws {
+    self.table = table
+    self.reader = reader
+    cells = CellReader(
+      table: table.name, columns: table.columns.map(\.name), statements: reader.statements,
+      isUTF16: reader.isUTF16)
+    let long = table.columns.map { column in
+      let name = SQL.identifier(name: column.name)
+      return column.mayBeLong
+        ? "(typeof(\(name)) = 'blob' AND length(\(name)) > \(Self.longBytes))" : nil
+    }
+    let values = zip(table.columns, long).map { column, long in
+      let name = SQL.identifier(name: column.name)
+      return long.map { "CASE WHEN \($0) THEN NULL ELSE \(name) END" } ?? name
+    }
+    let flags = long.compactMap(\.self)
+    let flag = flags.isEmpty ? "0" : flags.joined(separator: " OR ")
+    row = try reader.statements.statement(
+      sql: """
+        SELECT Z_PK, Z_ENT, \(flag), \(values.joined(separator: ", ")) \
+        FROM main.\(SQL.identifier(name: table.name)) NOT INDEXED ORDER BY Z_PK
+        """)
+  }
+
+  /// The key of the next row; nil after the last.
+  func next() throws -> Int64? {
+    if hasEnded { return nil }
+    guard try row.step() else {
+      hasEnded = true
+      return nil
+    }
+    return row.integer(column: 0)
+  }
+
+  /// Whether some value of the row has to be compared in parts.
+  var hasLong: Bool { row.integer(column: 2) != 0 }
+
+  /// The entity of the row; the table with the number where the model has none.
+  var entity: String {
+    let number = row.key(column: Self.entityColumn)
+    if let number, let name = reader.schema.numbers[EntityNumber(rawValue: number)] { return name }
+    return "\(table.name) (Z_ENT \(number.map { "\($0)" } ?? "no number"))"
+  }
+
+  /// A value of the row as people read it.
+  func words(of property: TableMerge.Property, key: Int64) throws -> String {
+    if let found = try reader.property(named: property.name, of: entity, key: key) {
+      return found.words
+    }
+    // The keys of owners, and what is in columns of other entities.
+    return switch try cells.cell(column: property.columns[0], key: key, head: 64) {
+    case nil, .null?: "nil"
+    case .integer(let number)?: "\(number)"
+    case .real(let number)?: "\(number)"
+    case .text(let head, let bytes)?:
+      "\"\(TextHead(head, isUTF16: reader.isUTF16, isWhole: Int64(head.count) == bytes).text)\""
+    case .blob(let head, let bytes)?:
+      "\(BinaryForm.hexadecimal(head.prefix(BinaryForm.shown))) (\(bytes) bytes)"
+    }
+  }
+}

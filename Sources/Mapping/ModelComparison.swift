@@ -1,0 +1,160 @@
+package import ObjectModel
+
+/// What two models say differently, and which entities and properties of the one continue those of
+/// the other.
+///
+/// Entities and properties are paired as a mapping is inferred (docs/migration.md, "Renaming");
+/// what no mapping looks at, such as transient properties and indexes, is paired by name.
+package struct ModelComparison: Hashable, Sendable {
+  /// What became of an entity, a property or an index.
+  package enum Fate: String, Hashable, Sendable, CaseIterable {
+    /// It has its name, and something of it differs.
+    case changed
+    /// It continues one of another name.
+    case renamed
+    /// The second model has it alone.
+    case new
+    /// The first model has it alone.
+    case lost
+  }
+
+  /// By what two names were found to belong together.
+  package enum Pairing: String, Hashable, Sendable {
+    /// They are one name.
+    case name
+    /// The renaming identifier of one of the two names the other.
+    case renamingIdentifier
+  }
+
+  /// One aspect that differs; nil is nothing.
+  package struct Change: Hashable, Sendable {
+    /// The aspect in words, such as `type` or `delete rule`.
+    package var aspect: String
+    /// What the first model says.
+    package var old: String?
+    /// What the second model says.
+    package var new: String?
+  }
+
+  /// A property, an index or a constraint that differs.
+  package struct Part: Hashable, Sendable {
+    /// What an entity is made of.
+    package enum Kind: String, Hashable, Sendable {
+      case attribute, relationship, fetchedProperty, index, constraint
+    }
+
+    /// What it is.
+    package var kind: Kind
+    /// The name in the second model, in the first where the second has none.
+    package var name: String
+    /// The other name in the first model; nil where it is the same, or there is none.
+    package var oldName: String?
+    /// What became of it.
+    package var fate: Fate
+    /// By what it was paired; nil for what is new or lost.
+    package var pairing: Pairing?
+    /// What differs; of what is new or lost, what it is.
+    package var changes: [Change] = []
+  }
+
+  /// An entity that differs.
+  package struct EntityPart: Hashable, Sendable {
+    /// The name in the second model, in the first where the second has none.
+    package var name: String
+    /// The other name in the first model; nil where it is the same, or there is none.
+    package var oldName: String?
+    /// What became of it.
+    package var fate: Fate
+    /// By what it was paired; nil for what is new or lost.
+    package var pairing: Pairing?
+    /// What of the entity itself differs.
+    package var changes: [Change] = []
+    /// What of its own properties, indexes and constraints differs.
+    package var parts: [Part] = []
+  }
+
+  /// What belongs to no entity and differs: identifiers, configurations, templates.
+  package private(set) var changes: [Change] = []
+  /// The entities that differ, by name.
+  package private(set) var entities: [EntityPart] = []
+  /// The names of those that do not.
+  package private(set) var same: [String] = []
+
+  /// Whether nothing differs.
+  package var isAlike: Bool { changes.isEmpty && entities.isEmpty }
+
+  /// Compares two models.
+  package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
+    changes = ModelFact.changes(ModelFact.facts(of: old), ModelFact.facts(of: new))
+    let matched = RenamingMatch.entities(from: old, to: new)
+    for entity in new.entities {
+      guard let before = matched.sourceByDestination[entity.name].flatMap({ old.entity(name: $0) })
+      else {
+        entities.append(Self.alone(entity, fate: .new))
+        continue
+      }
+      let pair = EntityPair(
+        source: old, old: before, destination: new, new: entity, entities: matched)
+      if let part = pair.difference { entities.append(part) } else { same.append(entity.name) }
+    }
+    let continued = Set(matched.sourceByDestination.values)
+    for entity in old.entities where !continued.contains(entity.name) {
+      entities.append(Self.alone(entity, fate: .lost))
+    }
+    entities.sort { ($0.name, $0.fate.rawValue) < ($1.name, $1.fate.rawValue) }
+  }
+
+  /// An entity that one model has alone, with all that it declares.
+  private static func alone(_ entity: Entity, fate: Fate) -> EntityPart {
+    var part = EntityPart(name: entity.name, fate: fate)
+    let facts = ModelFact.facts(of: entity)
+    part.changes = ModelFact.changes(
+      fate == .lost ? facts : [], fate == .new ? facts : []
+    ).filter { ($0.old ?? $0.new) != ModelFact.no }
+    func parts<Element>(
+      _ kind: Part.Kind, _ elements: [Element], _ name: (Element) -> String,
+      _ facts: (Element) -> [ModelFact]
+    ) -> [Part] {
+      elements.map { Part.alone(kind, name($0), facts: facts($0), fate) }
+    }
+    part.parts += parts(.attribute, entity.attributes, \.name) { ModelFact.facts(of: $0) }
+    part.parts += parts(.relationship, entity.relationships, \.name) { ModelFact.facts(of: $0) }
+    part.parts += parts(.fetchedProperty, entity.fetchedProperties, \.name) {
+      ModelFact.facts(of: $0)
+    }
+    part.parts += parts(.index, entity.fetchIndexes, \.name) { ModelFact.facts(of: $0) }
+    part.parts += parts(.constraint, ModelFact.constraints(of: entity), \.self) { _ in [] }
+    part.parts.sort()
+    return part
+  }
+}
+
+extension ModelComparison.Part: Comparable {
+  /// A part that one model has alone.
+  static func alone(
+    _ kind: Kind, _ name: String, facts: [ModelFact], _ fate: ModelComparison.Fate
+  ) -> Self {
+    var part = Self(kind: kind, name: name, fate: fate)
+    part.changes = ModelFact.changes(fate == .lost ? facts : [], fate == .new ? facts : [])
+      .filter { ($0.old ?? $0.new) != ModelFact.no }
+    return part
+  }
+
+  /// Attributes before relationships, each by name.
+  package static func < (one: Self, other: Self) -> Bool {
+    (one.kind.place, one.name, one.fate.rawValue)
+      < (other.kind.place, other.name, other.fate.rawValue)
+  }
+}
+
+extension ModelComparison.Part.Kind {
+  fileprivate var place: Int {
+    switch self {
+    case .attribute: 0
+    case .relationship: 1
+    case .fetchedProperty: 2
+    case .index: 3
+    case .constraint: 4
+    }
+  }
+}
