@@ -82,8 +82,8 @@ struct ConditionChecker {
       entity: condition.destinationEntity, property: condition.property)
   }
 
-  /// Whether there may be a group of more than one row; as a rule there is none, and nothing has to be
-  /// sorted to tell so.
+  /// Whether there may be a group of more than one row; as a rule there is none, and nothing has to
+  /// be sorted to tell so.
   private func mayHaveGroups(_ groups: Groups) throws -> Bool {
     guard !groups.by.isEmpty else { return true }
     let rows = view.count(ofTable: groups.table)
