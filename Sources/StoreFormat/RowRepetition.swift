@@ -4,7 +4,8 @@ import GRDBSQLite
 /// Tells that no two rows of a query agree, in bounded memory and without sorting them.
 ///
 /// A first pass has a bit for the hash of each row in a table of bits. Of rows whose bit is taken
-/// the whole hash is kept, and a second pass counts those: where none is there twice, no rows agree.
+/// the whole hash is kept, and a second pass counts those: where none is there twice, no rows
+/// agree.
 package struct RowRepetition {
   /// The most bits of the table: 16 MiB.
   private static let mostBits = 1 << 27
