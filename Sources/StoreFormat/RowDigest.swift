@@ -39,9 +39,15 @@ package struct RowDigest: Hashable, Sendable {
   }
 
   private mutating func add(row: OpaquePointer, count: Int32) {
-    var hash = Self.firstHash
-    for column in 0..<count { Self.mix(&hash, value: Self.value(row: row, column: column)) }
-    add(hash: hash)
+    add(hash: Self.hash(row: row, count: count))
+  }
+
+  /// The hash of the first values of a statement's row; values that SQLite takes as equal, by the
+  /// collation BINARY, have the same.
+  static func hash(row: OpaquePointer, count: Int32) -> UInt64 {
+    var hash = firstHash
+    for column in 0..<count { mix(&hash, value: value(row: row, column: column)) }
+    return hash
   }
 
   // MARK: Rows that do not come from a statement

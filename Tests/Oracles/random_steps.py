@@ -16,13 +16,28 @@ def make_destination(source):
 def changed(source):
     m = Models(source.random)
     m.entities, m.relations = copy.deepcopy((source.entities, source.relations))
+    kept = list(kept_indexes(m))
     for e in m.entities.values():
         e.indexes, e.constraints = [], []
     for _ in range(m.random.choice((1, 2, 4, 8, 16))):
         m.random.choice(STEPS)(m)
+    for e, parts in kept:
+        if m.entities.get(e.name) is e and all(
+                any(a is b for b in m.attributes(e.name)) for a, _ in parts):
+            e.indexes.append(([(a.name, up) for a, up in parts], None))
     m.add_indexes()
     m.add_constraints()
     return m
+
+
+def kept_indexes(m):
+    """Most indexes without a predicate, as (entity, [(attribute, ascending)]): a destination has
+    those whose attributes it has, under whatever names."""
+    for e in m.entities.values():
+        known = {a.name: a for a in m.attributes(e.name)}
+        for elements, predicate in e.indexes:
+            if predicate is None and m.random.random() < 0.7:
+                yield e, [(known[name], up) for name, up in elements]
 
 
 # Steps; each changes something where it can

@@ -69,11 +69,10 @@ import Testing
     #expect(
       try IntegerMerge([IntegerRun(SectionReader(descriptor: list, sections: [section([])]))])
         .next() == nil)
-    var merge = try KeyMerge(
-      readers: [SectionReader(descriptor: list, sections: [section([])])], descending: [false])
-    var count = 0
-    try merge.forEach(isUnique: true) { (_) throws(PageError) in count += 1 }
-    #expect(count == 0)
+    let merge = try KeyMerge(
+      readers: [SectionReader(descriptor: list, sections: [section([])])], descending: [false],
+      isUnique: true)
+    #expect(try merge.next() == nil)
     try list.close()
   }
 
@@ -81,7 +80,7 @@ import Testing
 
   /// The keys of a few values, in the form in which runs hold them.
   private func run() throws -> [UInt8] {
-    var encoder = KeyEncoder()
+    let encoder = KeyEncoder()
     var bytes: [UInt8] = []
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 8)
     defer { scratch.deallocate() }
@@ -98,13 +97,11 @@ import Testing
   private func merged(_ bytes: [UInt8]) throws -> Int {
     let list = try file(bytes)
     defer { try? list.close() }
-    var merge = try KeyMerge(
+    let merge = try KeyMerge(
       readers: [SectionReader(descriptor: list, sections: [section(bytes)])],
-      descending: [false, true])
+      descending: [false, true], isUnique: true)
     var count = 0
-    try merge.forEach(isUnique: true) { (record) throws(PageError) in
-      count += record.isEmpty ? 0 : 1
-    }
+    while let record = try merge.next() { count += record.isEmpty ? 0 : 1 }
     return count
   }
 
@@ -145,12 +142,13 @@ import Testing
     var bytes = little(UInt32(key.count + 9)) + key + Array(repeating: 0, count: 9)
     bytes[4 + 1] |= 0x80
     let list = try file(bytes)
-    var merge = try KeyMerge(
-      readers: [SectionReader(descriptor: list, sections: [section(bytes)])], descending: [false])
+    let merge = try KeyMerge(
+      readers: [SectionReader(descriptor: list, sections: [section(bytes)])], descending: [false],
+      isUnique: false)
     let infinite = first[0] & 0x7f == 0x7f
     var count = 0
     do {
-      try merge.forEach(isUnique: false) { (_) throws(PageError) in count += 1 }
+      while try merge.next() != nil { count += 1 }
       #expect(!infinite)
     } catch {
       #expect(infinite && error.problem == .endOfFile)

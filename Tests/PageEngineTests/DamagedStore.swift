@@ -15,10 +15,32 @@ struct DamagedStore {
   private(set) var table: UInt32
   private(set) var index: UInt32
   let path: FilePath
+  let indexed: Indexed
+
+  /// What the index is of.
+  struct Indexed: Sendable {
+    /// The places of columns in the table's records.
+    var columns = [3]
+    var descending = [false]
+    var isUnique = false
+
+    static let names = ["Z_PK", "Z_ENT", "Z_OPT", "ZN", "ZR", "ZS", "ZB"]
+    private static let affinities: [Affinity] = [
+      .integer, .integer, .integer, .integer, .real, .text, .none,
+    ]
+
+    var affinities: [Affinity] { columns.map { Self.affinities[$0] } }
+
+    fileprivate var sql: String {
+      let parts = zip(columns, descending).map { "\(Self.names[$0])\($1 ? " DESC" : "")" }
+      return "INDEX ZI ON ZT (\(parts.joined(separator: ", ")))"
+    }
+  }
 
   /// Rows that fill two levels of pages, some of them with overflow chains.
-  init(pageSize: Int = 4096, rows: Int = 600) throws {
+  init(pageSize: Int = 4096, rows: Int = 600, indexed: Indexed = Indexed()) throws {
     self.pageSize = pageSize
+    self.indexed = indexed
     path = ScratchFolder.current.appending("damaged-\(pageSize).sqlite")
     if FileManager.default.fileExists(atPath: path.string) {
       try FileManager.default.removeItem(atPath: path.string)
@@ -30,7 +52,7 @@ struct DamagedStore {
         sql: """
           CREATE TABLE ZT ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZN INTEGER,
             ZR FLOAT, ZS VARCHAR, ZB BLOB );
-          CREATE INDEX ZI ON ZT (ZN);
+          CREATE \(indexed.sql);
           BEGIN
           """)
       for row in 1...rows {
@@ -78,6 +100,13 @@ struct DamagedStore {
     swap(&table, &index)
     defer { swap(&table, &index) }
     try damage(&self)
+  }
+
+  /// Has the index of another store stand in the place of this one's, without its pages.
+  mutating func take(_ other: DamagedStore) {
+    bytes = other.bytes
+    index = other.index
+    table = other.table
   }
 
   /// Leaves so many pages of the file.
@@ -175,7 +204,9 @@ struct DamagedStore {
 
   /// Moves the table and its index as they are; the rows and entries that went over, and whether
   /// they belong together.
-  func move(descending: Bool = false) throws -> (rows: Int64, entries: Int64, isWhole: Bool) {
+  func move(
+    descending: [Bool]? = nil, isUnique: Bool = false
+  ) throws -> (rows: Int64, entries: Int64, isWhole: Bool) {
     let folder = ScratchFolder.current
     func make(_ name: String) throws -> FileDescriptor {
       try FileDescriptor.open(
@@ -194,13 +225,18 @@ struct DamagedStore {
           let rows = try mover.moveTable(
             MovedTable(
               root: table, rule: RowRule(columns: 7, entities: [1]),
-              indexes: [SummedIndex(name: "ZI", columns: [3])]),
+              indexes: [
+                SummedIndex(
+                  name: "ZI", columns: indexed.columns, affinities: indexed.affinities)
+              ]),
             first: .min, last: .max,
             leaves: EntryCollector(file: list, entrySize: MemoryLayout<LeafEntry>.stride),
             spans: EntryCollector(file: list, entrySize: MemoryLayout<KeySpan>.stride), names: nil
           ) { _, _ in }
           let moved = try mover.moveIndex(
-            IndexMove(name: "ZI", root: index, isInteger: true, descending: [descending]),
+            IndexMove(
+              name: "ZI", root: index, affinities: indexed.affinities,
+              descending: descending ?? indexed.descending, isUnique: isUnique),
             file: list)
           _ = try writer.finish()
           return (rows.rows, moved.entries, rows.sums["ZI"] == moved.sum)

@@ -63,7 +63,7 @@ import Testing
 
   @Test func `entries that rise where they should fall are damage`() throws {
     let store = try DamagedStore()
-    #expect(throws: PageError.self) { try store.move(descending: true) }
+    #expect(throws: PageError.self) { try store.move(descending: [true]) }
   }
 
   @Test func `values are ordered as SQLite orders them`() throws {

@@ -42,7 +42,7 @@ final class PageBuilder {
 
   private struct Written {
     var leaves: [LeafEntry] = []
-    var keys: [String: [Section]] = [:]
+    var keys: [String: [KeyRun]] = [:]
     var integers: [String: [Section]] = [:]
     var nulls: [String: [Section]] = [:]
   }
@@ -100,15 +100,45 @@ final class PageBuilder {
             IntegerEntry.value(ordered: entry.high), row: IntegerEntry.value(ordered: entry.low)))
       }
     } else {
-      var merge = try KeyMerge(
-        readers: (part.keys[index.name] ?? []).map {
-          SectionReader(descriptor: runDescriptor, sections: [$0], bufferBytes: 128)
-        },
-        descending: index.descending)
-      try merge.forEach(isUnique: false) { (record) throws(PageError) in try target.add(record) }
+      let split = try KeySplit(
+        part.keys[index.name] ?? [], columns: index.columns.count, leastMarks: 4)
+      let parts = try split.parts(store.pieces)
+      guard parts.count == 1 else { return try build(index, parts, writer, pool) }
+      try merge(parts[0], index, into: target)
     }
     try target.finish()
     pool.giveBack(try writer.finish())
+  }
+
+  private func merge(
+    _ sections: [(FileDescriptor, Section)], _ index: TestIndex, into target: IndexWriter
+  ) throws {
+    let merge = try KeyMerge(
+      readers: sections.map { SectionReader([$0], bufferBytes: 128) },
+      descending: index.descending, isUnique: false)
+    while let record = try merge.next() { try target.add(record) }
+  }
+
+  /// Makes the leaves of each part by themselves, and puts them together.
+  private func build(
+    _ index: TestIndex, _ parts: [[(FileDescriptor, Section)]], _ writer: ExtentWriter,
+    _ pool: PagePool
+  ) throws {
+    var leaves: [Section] = []
+    for (number, part) in parts.enumerated() {
+      let list = LeafList(runs)
+      let target = IndexWriter(
+        list: list, isFirst: number == 0, isLast: number == parts.count - 1, writer: writer)
+      try merge(part, index, into: target)
+      try target.finish()
+      leaves += list.sections
+    }
+    pool.giveBack(try writer.finish())
+    let stitcher = TableStitcher(file: PageFile(result), pool: pool, pointers: pointers)
+    try stitcher.stitch(
+      index: roots[index.name] ?? 0,
+      moved: SectionReader(descriptor: runDescriptor, sections: leaves))
+    try stitcher.finish()
   }
 
   private func write(_ table: TestTable) throws -> Written {
@@ -132,7 +162,9 @@ final class PageBuilder {
         let name = collector.index.name
         written.integers[name, default: []] += collector.integers.runs
         written.nulls[name, default: []] += collector.nulls.sections
-        written.keys[name, default: []] += collector.keys.runs
+        written.keys[name, default: []] += zip(collector.keys.runs, collector.keys.marks).map {
+          KeyRun(file: runDescriptor, run: $0, marks: $1)
+        }
       }
     }
     return written
@@ -144,13 +176,14 @@ final class PageBuilder {
     let integers: IntegerSorter
     let nulls: EntryCollector
     let keys: KeySorter
-    private var encoder = KeyEncoder()
+    private let encoder = KeyEncoder()
 
     init(_ index: TestIndex, _ file: RunFile, _ bytes: Int) {
       self.index = index
       integers = IntegerSorter(file: file, capacity: bytes / 16, scratch: SortScratch())
       nulls = EntryCollector(file: file, entrySize: 8, bufferBytes: 64)
-      keys = KeySorter(file: file, capacity: bytes)
+      keys = KeySorter(
+        file: file, capacity: bytes, scratch: SortScratch(), chunkBytes: 512)
     }
 
     func add(_ fields: UnsafePointer<Field>, _ key: Int64) throws {

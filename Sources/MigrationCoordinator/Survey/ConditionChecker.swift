@@ -72,6 +72,7 @@ struct ConditionChecker {
       count = counter.answer(rows)
       keys = "SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1"
     case .groups(let groups):
+      guard try mayHaveGroups(groups) else { return nil }
       count = try reader.number(sql: "SELECT total(n) FROM (SELECT count(*) AS n \(groups.sql))")
       keys = "SELECT min(s.Z_PK) \(groups.sql) ORDER BY 1"
     }
@@ -79,6 +80,23 @@ struct ConditionChecker {
     return Refusal(
       reason: .condition(condition.demand, count: count, keys: try self.keys(keys)),
       entity: condition.destinationEntity, property: condition.property)
+  }
+
+  /// Whether there may be a group of more than one row; as a rule there is none, and nothing has to
+  /// be sorted to tell so.
+  private func mayHaveGroups(_ groups: Groups) throws -> Bool {
+    guard !groups.by.isEmpty else { return true }
+    let rows = view.count(ofTable: groups.table)
+    return try reader.connection.run { db in
+      // Texts that another collation takes as equal have hashes of their own.
+      let collations = """
+        SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%collate%'
+        """
+      if try Int64.fetchOne(db, sql: collations) != 0 { return true }
+      let columns = groups.by.joined(separator: ", ")
+      return try RowRepetition.isPossible(
+        in: "SELECT \(columns) FROM \(groups.from) WHERE \(groups.test)", rows: rows, db: db)
+    }
   }
 
   /// The rows of one entity.

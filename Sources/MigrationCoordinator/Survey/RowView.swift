@@ -83,6 +83,9 @@ struct RowView {
     return counts[rows.sourceTable]?[EntityNumber(rawValue: own)] ?? 0
   }
 
+  /// How many rows a table of the store has.
+  func count(ofTable name: String) -> Int64 { counts[name]?.values.reduce(0, +) ?? 0 }
+
   /// A query that counts the rows of a join table, nil if it would be empty.
   ///
   /// - Parameters:

@@ -194,25 +194,58 @@ struct GraftAssembler {
       }
     }
     try progress(.relinking(steps: 0))
-    try progress(.indexing(indexes: jobs.count))
     let complete = jobs.filter(\.isComplete)
-    let bytes = Int(max(1 << 20, min(16 << 20, order.memory / 16)))
-    let indexPool = IndexPool(
-      jobs: complete, file: file, pool: pool, pointers: pointers, bytes: bytes)
-    let outcomes = try indexPool.run(complete.count) { try progress(.stepDone) }
+    let outcomes = try build(
+      complete, file: file, pool: pool, pointers: pointers, memory: order.memory,
+      progress: progress)
     let found = outcomes.compactMap(\.dangling)
     for reference in order.plan.program.references {
       report.danglingReferences += found.filter {
         $0.table == reference.table && $0.column == reference.column
       }
     }
-    for (outcome, job) in outcomes.compactMap({ outcome in
-      complete.first { $0.index.name == outcome.index }.map { (outcome, $0) }
-    }) where outcome.entries != job.size {
-      throw AssemblyError.rowsDiffer(
-        table: job.index.name, expected: job.size, found: outcome.entries)
+    for job in complete {
+      let entries = outcomes.reduce(0) { $0 + ($1.index == job.index.name ? $1.entries : 0) }
+      guard entries == job.size else {
+        throw AssemblyError.rowsDiffer(
+          table: job.index.name, expected: job.size, found: entries)
+      }
     }
     return jobs.filter { !$0.isComplete }
+  }
+
+  /// Merges the keys of indexes, parts of large ones beside each other, and makes their trees.
+  private func build(
+    _ jobs: [IndexJob], file: PageFile, pool: PagePool, pointers: PointerMap, memory: Int64,
+    progress: (AssemblyStep) throws -> Void
+  ) throws -> [IndexJob.Outcome] {
+    let bytes = Int(max(1 << 20, min(16 << 20, memory / 16)))
+    var lists: [FileDescriptor] = []
+    defer { for list in lists { try? list.close() } }
+    let parts = try jobs.map { job in
+      try job.parts(IndexPool.mostThreads) {
+        // Its name goes at once, and the file with the last who has it open.
+        let list = try Files.open(
+          paths.renumbered, mode: .readWrite, options: [.create, .truncate],
+          permissions: .ownerReadWrite)
+        lists.append(list)
+        try Files.remove(paths.renumbered)
+        return list
+      }
+    }
+    let all = parts.flatMap(\.self)
+    let indexPool = IndexPool(jobs: all, file: file, pool: pool, pointers: pointers, bytes: bytes)
+    try progress(.indexing(indexes: all.count))
+    let outcomes = try indexPool.run(all.count) { try progress(.stepDone) }
+    let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
+    for jobs in parts {
+      guard let job = jobs.first, jobs.count > 1 else { continue }
+      let made = outcomes.filter { $0.index == job.index.name }.sorted { $0.part < $1.part }
+      try stitcher.stitch(
+        index: job.root, moved: SectionReader(made.flatMap(\.leaves), bufferBytes: 1 << 18))
+    }
+    try stitcher.finish()
+    return outcomes
   }
 
   /// Lists the free pages, and writes the first page last; how many pages are free.
@@ -317,7 +350,7 @@ struct GraftAssembler {
         throw AssemblyError.rowsDiffer(table: name, expected: rows, found: found.rows)
       }
     }
-    let answers = try String.fetchAll(db, sql: "PRAGMA integrity_check(5)")
+    let answers = try String.fetchAll(db, sql: "PRAGMA main.integrity_check(5)")
     guard answers == ["ok"] else { throw AssemblyError.damaged(answers) }
   }
 }

@@ -11,11 +11,60 @@ struct IndexJob: Sendable {
   /// The reference that the index's first column is, with the table that it leads to.
   let reference: ReferenceCheck?
   let targets: [PlacedPagePiece]
+  /// The part of the index that is merged; nil for all of it.
+  private(set) var part: Part?
+
+  /// The keys between two values, which are merged beside those of other parts.
+  struct Part: Sendable {
+    /// Where they are in each run.
+    var runs: [(FileDescriptor, Section)]
+    var number: Int
+    var isLast: Bool
+    /// The file in which their leaves are listed.
+    var list: FileDescriptor
+  }
 
   struct Outcome: Sendable {
     var index: String
     var entries: Int64
     var dangling: DanglingReference?
+    /// The number of the part, and where its leaves are listed.
+    var part = 0
+    var leaves: [(FileDescriptor, Section)] = []
+  }
+
+  /// Fewer entries are merged before threads have shared them.
+  private static let leastToSplit: Int64 = 1 << 17
+
+  init(
+    index: PageIndex, root: UInt32, pieces: [PlacedPagePiece], reference: ReferenceCheck?,
+    targets: [PlacedPagePiece]
+  ) {
+    self.index = index
+    self.root = root
+    self.pieces = pieces
+    self.reference = reference
+    self.targets = targets
+  }
+
+  /// The parts of a large index, at most as many as are asked for; each lists its leaves in a file
+  /// that is made for it.
+  func parts(_ wanted: Int, list: () throws -> FileDescriptor) throws -> [IndexJob] {
+    guard index.form == .keys, size >= Self.leastToSplit, wanted > 1 else { return [self] }
+    let runs = pieces.flatMap { piece in
+      let runs = piece.pages.indexes[index.name]
+      return zip(runs?.runs ?? [], runs?.marks ?? []).map {
+        KeyRun(file: piece.shard, run: $0, marks: $1)
+      }
+    }
+    let parts = try KeySplit(runs, columns: index.columns.count).parts(wanted)
+    guard parts.count > 1 else { return [self] }
+    return try parts.enumerated().map { number, runs in
+      var job = self
+      job.part = Part(
+        runs: runs, number: number, isLast: number == parts.count - 1, list: try list())
+      return job
+    }
   }
 
   /// Entries to merge, for putting the largest job first.
@@ -35,12 +84,26 @@ struct IndexJob: Sendable {
     _ file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int
   ) throws -> Outcome {
     let writer = ExtentWriter(file: file, source: pool, pointers: pointers)
-    let target = IndexWriter(root: root, writer: writer)
     var outcome = Outcome(index: index.name, entries: 0)
+    if let part {
+      let list = LeafList(RunFile(part.list))
+      let target = IndexWriter(
+        list: list, isFirst: part.number == 0, isLast: part.isLast, writer: writer)
+      try mergeKeys(part.runs, target, bytes: bytes)
+      try target.finish()
+      pool.giveBack(try writer.finish())
+      outcome.part = part.number
+      outcome.leaves = list.sections.map { (part.list, $0) }
+      outcome.entries = target.entries
+      return outcome
+    }
+    let target = IndexWriter(root: root, writer: writer)
     switch index.form {
     case .integer: outcome.dangling = try mergeIntegers(target, bytes: bytes)
     case .integerPair: outcome.dangling = try mergePairs(target, bytes: bytes)
-    case .keys: try mergeKeys(target, bytes: bytes)
+    case .keys:
+      let runs = pieces.sections { [index] in $0.indexes[index.name]?.runs ?? [] }
+      try mergeKeys(runs, target, bytes: bytes)
     }
     try target.finish()
     pool.giveBack(try writer.finish())
@@ -118,16 +181,13 @@ struct IndexJob: Sendable {
     return dangling(missing)
   }
 
-  private func mergeKeys(_ target: IndexWriter, bytes: Int) throws {
-    let sections = pieces.flatMap { piece in
-      (piece.pages.indexes[index.name]?.runs ?? []).map { (piece.shard, $0) }
-    }
+  private func mergeKeys(
+    _ sections: [(FileDescriptor, Section)], _ target: IndexWriter, bytes: Int
+  ) throws {
     let size = bufferBytes(sections.count, bytes: bytes)
-    var merge = try KeyMerge(
-      readers: sections.map { SectionReader([$0], bufferBytes: size) }, descending: index.descending
-    )
-    try merge.forEach(isUnique: index.isUnique) { (record) throws(PageError) in
-      try target.add(record)
-    }
+    let merge = try KeyMerge(
+      readers: sections.map { SectionReader([$0], bufferBytes: size) },
+      descending: index.descending, isUnique: index.isUnique)
+    while let record = try merge.next() { try target.add(record) }
   }
 }

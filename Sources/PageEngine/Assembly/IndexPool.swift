@@ -16,6 +16,9 @@ final class IndexPool: Sendable {
   private let state: Mutex<State>
   private let ended = DispatchSemaphore(value: 0)
 
+  /// The most jobs at a time.
+  static var mostThreads: Int { min(ProcessInfo.processInfo.activeProcessorCount, 4) }
+
   /// Takes the bytes that the reading of all jobs may keep in memory.
   init(
     jobs: [IndexJob], file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int
@@ -29,7 +32,7 @@ final class IndexPool: Sendable {
 
   /// Runs all jobs, and calls `each` once for every one, on the calling thread.
   func run(_ count: Int, each: () throws -> Void) throws -> [IndexJob.Outcome] {
-    let threads = max(1, min(ProcessInfo.processInfo.activeProcessorCount, 4, count))
+    let threads = max(1, min(Self.mostThreads, count))
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }
     var failure: (any Error)?
     for _ in 0..<count {

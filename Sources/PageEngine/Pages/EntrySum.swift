@@ -18,17 +18,12 @@ package enum EntrySum {
     return mix(part, kind: integer, value: UInt64(bitPattern: value))
   }
 
-  /// Takes one more value into the part of an entry; values that compare as equal count as one.
+  /// Takes one more value into the part of an entry.
   @inline(__always)
   static func adding(_ field: Field, to part: UInt64) -> UInt64 {
     if field.isInteger { return adding(field.integer, to: part) }
     if field.isNull { return adding(nil, to: part) }
-    if field.isReal {
-      let real = field.real
-      // A table keeps whole reals as integers, an index of it may have them as they are.
-      if let whole = Affinity.whole(real) { return adding(whole, to: part) }
-      return mix(part, kind: Self.real, value: real.bitPattern)
-    }
+    if field.isReal { return mix(part, kind: real, value: field.real.bitPattern) }
     return mix(part, kind: field.isText ? text : blob, value: hash(field))
   }
 

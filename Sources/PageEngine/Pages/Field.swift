@@ -102,7 +102,7 @@ package struct Field {
 }
 
 /// What a column makes of a value that it is given (docs/store-pages.md, "Affinity").
-package enum Affinity: Sendable {
+package enum Affinity: String, Hashable, Codable, Sendable {
   /// By declared type: `INTEGER`, `FLOAT`, `TIMESTAMP` or `DECIMAL`, `VARCHAR`, `BLOB`.
   case integer, real, numeric, text, none
 
@@ -134,6 +134,26 @@ package enum Affinity: Sendable {
           ? Field(real: Double(value), scratch: scratch) : Field(value: value, scratch: scratch)
       }
       return field.isText && field.size > 0 ? nil : field
+    }
+  }
+
+  /// Whether the column keeps a value that is stored in it already as it is, so that writing the
+  /// row again changes nothing; false as well where SQLite would have to say so.
+  @inlinable @inline(__always)
+  package func holds(_ field: Field) -> Bool {
+    switch self {
+    case .none:
+      if field.isInteger { return Field.type(of: field.integer) == field.type }
+      return !field.isReal || !field.real.isNaN
+    case .text: return field.type >= 12 || field.isNull
+    case .integer, .numeric, .real:
+      if field.isInteger {
+        return (self != .real || field.type != 6) && Field.type(of: field.integer) == field.type
+      }
+      guard field.isReal else { return !field.isText }
+      let real = field.real
+      guard let whole = Self.whole(real) else { return !real.isNaN }
+      return self == .real && Field.type(of: whole) == 6
     }
   }
 

@@ -7,8 +7,13 @@ struct IndexEntries: ~Copyable {
   private(set) var sum: UInt64 = 0
   private let move: IndexMove
   private let columns: Int
-  /// The columns whose values fall, a bit each.
+  private let affinities: UnsafeMutablePointer<Affinity>
+  /// Of each column whether it falls.
+  private let falls: UnsafeMutablePointer<Bool>
+  /// The columns whose values fall, and those of reals, a bit each.
   private let descending: UInt64
+  private let reals: UInt64
+  private let hasTexts: Bool
   private let values: EntryCollector
   private let payloads: PayloadReader
   private var span: KeySpan?
@@ -64,9 +69,17 @@ struct IndexEntries: ~Copyable {
   init(move: IndexMove, values: EntryCollector, payloads: PayloadReader) {
     self.move = move
     columns = move.descending.count
-    descending = move.descending.prefix(Self.mostNumbers).enumerated().reduce(0) {
-      $0 | ($1.element ? 1 << UInt64($1.offset) : 0)
+    affinities = .allocate(capacity: max(1, columns))
+    affinities.initialize(repeating: .none, count: max(1, columns))
+    falls = .allocate(capacity: max(1, columns))
+    falls.initialize(repeating: false, count: max(1, columns))
+    for index in 0..<columns {
+      falls[index] = move.descending[index]
+      if index < move.affinities.count { affinities[index] = move.affinities[index] }
     }
+    descending = Self.bits(move.descending)
+    reals = Self.bits(move.affinities.map { $0 == .real })
+    hasTexts = move.affinities.contains(.text)
     self.values = values
     self.payloads = payloads
     last = Numbers(width: columns + 1)
@@ -74,7 +87,15 @@ struct IndexEntries: ~Copyable {
     now = Record(width: columns + 1)
   }
 
+  private static func bits(_ columns: [Bool]) -> UInt64 {
+    columns.prefix(mostNumbers).enumerated().reduce(0) {
+      $0 | ($1.element ? 1 << UInt64($1.offset) : 0)
+    }
+  }
+
   deinit {
+    affinities.deallocate()
+    falls.deallocate()
     last.values.deallocate()
     before.deallocate()
     now.deallocate()
@@ -85,8 +106,8 @@ struct IndexEntries: ~Copyable {
   mutating func add(
     _ page: UnsafeRawPointer, start: Int, number: UInt32
   ) throws(PageError) -> Int {
-    // As a rule an entry has integers alone: a byte of payload size, and a byte a type.
-    if isLastNumbers, start + 2 <= PageGeometry.pageSize {
+    // Many entries have integers alone: a byte of payload size, and a byte a type.
+    if isLastNumbers, !hasTexts, start + 2 <= PageGeometry.pageSize {
       let total = Int(page.load(fromByteOffset: start, as: UInt8.self))
       let header = Int(page.load(fromByteOffset: start + 1, as: UInt8.self))
       if total < 128, header == columns + 2, total >= header, columns <= Self.mostNumbers,
@@ -119,6 +140,8 @@ struct IndexEntries: ~Copyable {
       let bit: UInt64 = 1 << UInt64(index)
       if type == 0 { nulls |= bit }
       let value = try integer(type, body: body, at: &at, size: size, number: number)
+      // Of this length a column of reals has no integers.
+      if type == 6 && reals & bit != 0 { throw PageError(.unmovable) }
       if !isAfter, (type == 0) != (last.nulls & bit != 0) || value != last.values[index] {
         // NULL comes before every integer.
         let isRising = last.nulls & bit != 0 || (type != 0 && last.values[index] < value)
@@ -149,11 +172,13 @@ struct IndexEntries: ~Copyable {
   ) throws(PageError) -> Int64 {
     // Eight bytes can be read behind every page.
     guard at <= size else { throw PageError(.damaged(page: number)) }
-    // What SQLite spells out in places, it would write otherwise.
-    if type == 1 && Field.isOutspelled(body + at) { throw PageError(.unmovable) }
     if type == 0 { return 0 }
-    defer { at += Field.size(type: UInt64(type)) }
-    return Field(type: UInt64(type), body: body + at).integer
+    let field = Field(type: UInt64(type), body: body + at)
+    let value = field.integer
+    // What is spelled out in places, SQLite would write otherwise.
+    if Field.type(of: value) != field.type { throw PageError(.unmovable) }
+    at += field.size
+    return value
   }
 
   /// Takes an entry of any types, which may have a chain; the bytes of its cell.
@@ -167,6 +192,11 @@ struct IndexEntries: ~Copyable {
     let local = PageGeometry.localSize(total, limit: PageGeometry.indexLocalLimit)
     let end = payload.end + local + (local < total ? 4 : 0)
     guard end <= PageGeometry.pageSize else { throw PageError(.damaged(page: number)) }
+    if total <= Self.mostInPlace, local == total,
+      try addShort(page + payload.end, total: total, number: number)
+    {
+      return max(4, end - start)
+    }
     if now.bytes.count < total + 8 {
       now.bytes.deallocate()
       now.bytes = .allocate(byteCount: total + total / 4 + 8, alignment: 16)
@@ -175,7 +205,42 @@ struct IndexEntries: ~Copyable {
       page + payload.end, local: local, of: total, page: number, into: now.bytes)
     try parse(total, number: number)
     try take(number)
+    swap(&now, &before)
+    keepNumbers()
     return max(4, end - start)
+  }
+
+  /// The most bytes of a payload that is looked at where it lies.
+  private static let mostInPlace = 512
+
+  /// Takes the record at an address, if all of its types have a byte each; else does nothing.
+  @inline(__always)
+  private mutating func addShort(
+    _ record: UnsafeRawPointer, total: Int, number: UInt32
+  ) throws(PageError) -> Bool {
+    let header = columns + 2
+    guard Int(record.load(as: UInt8.self)) == header, total >= header else { return false }
+    var body = header
+    for index in 0...columns {
+      let type = UInt64(record.load(fromByteOffset: 1 + index, as: UInt8.self))
+      if type >= 128 { return false }
+      guard Field.isValid(type) else { throw PageError(.damaged(page: number)) }
+      now.fields[index] = Field(type: type, body: record + body)
+      body += Field.size(type: type)
+    }
+    // Eight bytes can be read behind every page.
+    guard body == total else { throw PageError(.damaged(page: number)) }
+    try take(number)
+    guard let copy = before.bytes.baseAddress else { return false }
+    copy.copyMemory(from: record, byteCount: total)
+    body = header
+    for index in 0...columns {
+      let type = now.fields[index].type
+      before.fields[index] = Field(type: type, body: UnsafeRawPointer(copy) + body)
+      body += Field.size(type: type)
+    }
+    keepNumbers()
+    return true
   }
 
   /// Finds the fields of the record that is in the buffer.
@@ -193,8 +258,6 @@ struct IndexEntries: ~Copyable {
       at = type.end
       let size = Field.size(type: type.value)
       guard body + size <= total else { throw PageError(.damaged(page: number)) }
-      // What SQLite spells out in places, it would write otherwise.
-      if type.value == 1 && Field.isOutspelled(base + body) { throw PageError(.unmovable) }
       now.fields[index] = Field(type: type.value, body: base + body)
       body += size
     }
@@ -205,6 +268,7 @@ struct IndexEntries: ~Copyable {
     let fields = now.fields
     guard fields[columns].isInteger else { throw PageError(.damaged(page: number)) }
     let row = fields[columns].integer
+    guard Field.type(of: row) == fields[columns].type else { throw PageError(.unmovable) }
     if count > 0 {
       if isLastNumbers { before.take(last, width: columns + 1) }
       try requireOrder(row: row, number: number)
@@ -212,24 +276,25 @@ struct IndexEntries: ~Copyable {
     count += 1
     var part: UInt64 = 0
     for index in 0..<columns {
-      if move.isInteger && !fields[index].isNull && !fields[index].isInteger {
-        throw PageError(.unmovable)
-      }
+      // What the column would keep otherwise, SQLite makes.
+      guard affinities[index].holds(fields[index]),
+        !move.isInteger || fields[index].isNull || fields[index].isInteger
+      else { throw PageError(.unmovable) }
       part = EntrySum.adding(fields[index], to: part)
     }
     sum &+= EntrySum.finish(part, row: row)
     // Of falling values nobody asks where they lead.
     if move.isInteger && descending & 1 == 0 && !fields[0].isNull { try note(fields[0].integer) }
-    keep(fields)
   }
 
-  /// Keeps the entry, to be compared with the next one.
-  private mutating func keep(_ fields: UnsafeMutablePointer<Field>) {
-    swap(&now, &before)
-    isLastNumbers =
-      columns <= Self.mostNumbers
-      && (0..<columns).allSatisfy { fields[$0].isInteger || fields[$0].isNull }
-    guard isLastNumbers else { return }
+  /// Keeps the entry in `before` as numbers, if they are all that it has.
+  @inline(__always)
+  private mutating func keepNumbers() {
+    isLastNumbers = false
+    guard !hasTexts, columns <= Self.mostNumbers else { return }
+    let fields = before.fields
+    for index in 0..<columns where !fields[index].isInteger && !fields[index].isNull { return }
+    isLastNumbers = true
     last.nulls = 0
     for index in 0...columns {
       if fields[index].isNull { last.nulls |= 1 << UInt64(index) }
@@ -243,7 +308,7 @@ struct IndexEntries: ~Copyable {
     for index in 0..<columns {
       let order = FieldOrder.compare(before.fields[index], now.fields[index])
       if order != 0 {
-        guard (order < 0) != move.descending[index] else {
+        guard (order < 0) != falls[index] else {
           throw PageError(.damaged(page: number))
         }
         return
@@ -271,51 +336,5 @@ struct IndexEntries: ~Copyable {
   func finish() throws(PageError) {
     if let span { try values.add(span) }
     try values.flush()
-  }
-}
-
-/// Reads payloads that may go on in overflow chains.
-final class PayloadReader {
-  private let chains: PageWindow
-  private let pageCount: UInt32
-
-  init(chains: PageWindow, pageCount: UInt32) {
-    self.chains = chains
-    self.pageCount = pageCount
-  }
-
-  /// Puts a payload together, of which so many bytes are in its cell, in front of its chain.
-  @inline(__always)
-  func read(
-    _ start: UnsafeRawPointer, local: Int, of total: Int, page: UInt32,
-    into buffer: UnsafeMutableRawBufferPointer
-  ) throws(PageError) {
-    guard let base = buffer.baseAddress, buffer.count >= total else {
-      throw PageError(.damaged(page: page))
-    }
-    base.copyMemory(from: start, byteCount: local)
-    if local < total {
-      try follow(
-        Bytes.get32(start + local), into: base + local, count: total - local, page: page)
-    }
-  }
-
-  private func follow(
-    _ first: UInt32, into target: UnsafeMutableRawPointer, count: Int, page: UInt32
-  ) throws(PageError) {
-    guard count / PageGeometry.overflowCapacity <= Int(pageCount) else {
-      throw PageError(.damaged(page: page))
-    }
-    var next = first
-    var done = 0
-    while done < count {
-      let bytes = try chains.page(next)
-      let size = min(PageGeometry.overflowCapacity, count - done)
-      (target + done).copyMemory(from: bytes + 4, byteCount: size)
-      done += size
-      next = Bytes.get32(bytes)
-    }
-    // A chain that goes on was longer, or leads back into itself.
-    guard next == 0 else { throw PageError(.damaged(page: page)) }
   }
 }

@@ -2,9 +2,18 @@ import StoreFormat
 
 /// Streams the records of an index, in its order, into a b-tree.
 package final class IndexWriter {
+  /// Where leaves go, each with the cell that follows it.
+  private enum Target {
+    /// Under a root page that exists already, and is empty.
+    case tree(TreeBuilder, root: UInt32)
+    /// To a list, and whether no other list follows.
+    case list(LeafList, isLast: Bool)
+  }
+
   private let writer: ExtentWriter
-  private let root: UInt32
-  private let upper: TreeBuilder
+  private let target: Target
+  /// Whether the next record is the cell before the first leaf.
+  private var isLeading = false
   private let memory: UnsafeMutableRawPointer
   private let pending: UnsafeMutableRawPointer
   private var pendingCount = 0
@@ -19,8 +28,18 @@ package final class IndexWriter {
   /// Makes a tree under a root page that exists already, and is empty.
   package init(root: UInt32, writer: ExtentWriter) {
     self.writer = writer
-    self.root = root
-    upper = TreeBuilder(kind: .index, root: root, writer: writer)
+    target = .tree(TreeBuilder(kind: .index, root: root, writer: writer), root: root)
+    memory = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    pending = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
+    clear()
+  }
+
+  /// Makes the leaves of one part of a tree, whose lists follow one after the other: the first
+  /// record of any but the first part stands between its leaves and those before.
+  package init(list: LeafList, isFirst: Bool, isLast: Bool, writer: ExtentWriter) {
+    self.writer = writer
+    target = .list(list, isLast: isLast)
+    isLeading = !isFirst
     memory = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
     pending = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
     clear()
@@ -36,13 +55,22 @@ package final class IndexWriter {
     entryCount += 1
     if pendingCount > 0 {
       let page = try completeLeaf()
-      try upper.add(
-        child: page, key: UnsafeRawBufferPointer(start: pending, count: pendingCount))
+      try add(page, cell: UnsafeRawBufferPointer(start: pending, count: pendingCount))
       pendingCount = 0
     }
     let local = PageGeometry.localSize(record.count, limit: PageGeometry.indexLocalLimit)
     let prefix = Bytes.varintSize(UInt64(record.count))
     let size = max(4, prefix + local + (local < record.count ? 4 : 0))
+    if isLeading {
+      isLeading = false
+      try write(record, local: local, to: pending)
+      // The interior page that the cell goes to is the parent of its chain.
+      hasOverflow = false
+      if case .list(let list, _) = target {
+        try list.add(cell: UnsafeRawBufferPointer(start: pending, count: size))
+      }
+      return
+    }
     if content - size >= PageField.leafPointer(cells + 1) {
       content -= size
       try write(record, local: local, to: memory + content)
@@ -69,19 +97,33 @@ package final class IndexWriter {
       cells -= 1
       Bytes.put16(0, at: memory + PageField.leafPointer(cells))
       let page = try completeLeaf()
-      try upper.add(child: page, key: UnsafeRawBufferPointer(start: key, count: size))
+      try add(page, cell: UnsafeRawBufferPointer(start: key, count: size))
       content -= pendingCount
       (memory + content).copyMemory(from: pending, byteCount: pendingCount)
       Bytes.put16(content, at: memory + 8)
       cells = 1
       pendingCount = 0
     }
-    if upper.isEmpty {
+    switch target {
+    case .tree(let upper, let root) where upper.isEmpty:
       close()
       try writer.write(root, bytes: memory)
       try adopt(root)
-    } else {
-      try upper.finish(lastChild: try completeLeaf())
+    case .tree(let upper, _): try upper.finish(lastChild: try completeLeaf())
+    case .list(let list, let isLast):
+      // Every part has entries enough for a leaf.
+      guard cells > 0 else { throw PageError(.endOfFile) }
+      list.add(leaf: try completeLeaf())
+      if isLast { try list.add(cell: UnsafeRawBufferPointer(start: nil, count: 0)) }
+      try list.flush()
+    }
+  }
+
+  /// Adds a leaf and the cell that follows it.
+  private func add(_ page: UInt32, cell: UnsafeRawBufferPointer) throws(PageError) {
+    switch target {
+    case .tree(let upper, _): try upper.add(child: page, key: cell)
+    case .list(let list, _): try list.add(page, cell: cell)
     }
   }
 
@@ -101,10 +143,10 @@ package final class IndexWriter {
   private func completeLeaf() throws(PageError) -> UInt32 {
     close()
     guard PageCheck.isIndexLeaf(memory, cells: cells) else {
-      throw PageError(.miswritten(page: root))
+      throw PageError(.miswritten(page: 0))
     }
-    let (page, target) = try writer.reserve()
-    target.copyMemory(from: memory, byteCount: PageGeometry.pageSize)
+    let (page, copy) = try writer.reserve()
+    copy.copyMemory(from: memory, byteCount: PageGeometry.pageSize)
     try adopt(page)
     clear()
     return page

@@ -84,32 +84,11 @@ package final class IntegerSorter {
     }
     if isSorted { return entries }
     var (from, to) = (entries, scratch.entries(count: used))
-    if !isLowSorted { sort(&from, to: &to, range: lows) { $0.low } }
-    sort(&from, to: &to, range: highs) { $0.high }
-    return from
-  }
-
-  @inline(__always)
-  private func sort(
-    _ from: inout UnsafeMutableBufferPointer<IntegerEntry>,
-    to: inout UnsafeMutableBufferPointer<IntegerEntry>, range: (low: UInt64, high: UInt64),
-    key: (IntegerEntry) -> UInt64
-  ) {
-    var shift: UInt64 = 0
-    while shift < 64, (range.high - range.low) >> shift != 0 {
-      scratch.clear()
-      let counts = scratch.counts
-      for index in 0..<used { counts[Int((key(from[index]) - range.low) >> shift & 2047)] += 1 }
-      var sum = 0
-      for digit in 0..<2048 { (counts[digit], sum) = (sum, sum + counts[digit]) }
-      for index in 0..<used {
-        let digit = Int((key(from[index]) - range.low) >> shift & 2047)
-        to[counts[digit]] = from[index]
-        counts[digit] += 1
-      }
-      swap(&from, &to)
-      shift += 11
+    if !isLowSorted {
+      scratch.sort(&from, to: &to, count: used, most: lows.1 - lows.0) { $0.low - lows.0 }
     }
+    scratch.sort(&from, to: &to, count: used, most: highs.1 - highs.0) { $0.high - highs.0 }
+    return from
   }
 }
 
@@ -134,7 +113,42 @@ package final class SortScratch {
     return buffer
   }
 
-  func clear() { counts.update(repeating: 0) }
+  /// Sorts entries by radix over the digits of a part of them, which is not above `most`; those
+  /// that agree in it stay as they stand.
+  @inline(__always)
+  func sort(
+    _ from: inout UnsafeMutableBufferPointer<IntegerEntry>,
+    to: inout UnsafeMutableBufferPointer<IntegerEntry>, count: Int, most: UInt64,
+    part: (IntegerEntry) -> UInt64
+  ) {
+    var shift: UInt64 = 0
+    while shift < 64, most >> shift != 0 {
+      counts.update(repeating: 0)
+      for index in 0..<count { counts[Int(part(from[index]) >> shift & 2047)] += 1 }
+      var sum = 0
+      for digit in 0..<2048 { (counts[digit], sum) = (sum, sum + counts[digit]) }
+      for index in 0..<count {
+        let digit = Int(part(from[index]) >> shift & 2047)
+        to[counts[digit]] = from[index]
+        counts[digit] += 1
+      }
+      swap(&from, &to)
+      shift += 11
+    }
+  }
+
+  /// The same in place.
+  @inline(__always)
+  func sort(
+    _ entries: UnsafeMutableBufferPointer<IntegerEntry>, most: UInt64,
+    part: (IntegerEntry) -> UInt64
+  ) {
+    var (from, to) = (entries, self.entries(count: entries.count))
+    sort(&from, to: &to, count: entries.count, most: most, part: part)
+    if from.baseAddress != entries.baseAddress {
+      _ = entries.update(fromContentsOf: from[..<entries.count])
+    }
+  }
 }
 
 /// One run of integer entries, and what to add to their row numbers.

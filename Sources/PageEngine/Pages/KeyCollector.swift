@@ -4,19 +4,20 @@ package final class KeyCollector {
   package enum Form: Sendable {
     /// One integer; two integers of a join table's key; any values.
     case integer, integerPair, keys
-    /// One integer, in an index that is moved from the source: only the sum of the entries.
-    case movedInteger
+    /// Of an index that is moved from the source only the sum of the entries: one integer, or any
+    /// values.
+    case movedInteger, moved
   }
 
   private let form: Form
-  private let columns: [Int]
-  private let descending: [Bool]
+  /// The places of the columns in the record, and which of them fall.
+  private let columns: UnsafeMutableBufferPointer<(place: Int, isDescending: Bool)>
   private let first: Int
   private let second: Int
   private let integers: IntegerSorter
   private let nulls: EntryCollector
   private let keys: KeySorter
-  private var encoder = KeyEncoder()
+  private let encoder = KeyEncoder()
   /// Whether every row is in; otherwise SQLite has to make the index.
   package var isComplete: Bool { isWhole }
   /// The sum of the entries of an index that is moved.
@@ -30,8 +31,9 @@ package final class KeyCollector {
     scratch: SortScratch
   ) {
     self.form = form
-    self.columns = columns
-    self.descending = descending
+    self.columns = .allocate(capacity: columns.count)
+    _ = self.columns.initialize(
+      from: zip(columns, descending).map { (place: $0, isDescending: $1) })
     first = columns[0]
     second = columns.count > 1 ? columns[1] : 0
     let isInteger = form == .integer || form == .integerPair
@@ -39,8 +41,10 @@ package final class KeyCollector {
       file: file, capacity: isInteger ? bytes / MemoryLayout<IntegerEntry>.size : 0,
       scratch: scratch)
     nulls = EntryCollector(file: file, entrySize: 8, bufferBytes: isInteger ? 1 << 16 : 8)
-    keys = KeySorter(file: file, capacity: form == .keys ? bytes : 0)
+    keys = KeySorter(file: file, capacity: form == .keys ? bytes : 0, scratch: scratch)
   }
+
+  deinit { columns.deallocate() }
 
   @inline(__always)
   func add(_ row: UnsafePointer<Field>, key: Int64) throws(PageError) {
@@ -49,6 +53,10 @@ package final class KeyCollector {
       let field = row[first]
       if !field.isNull && !field.isInteger { isWhole = false }
       entrySum &+= EntrySum.of(value: field.isNull ? nil : field.integer, row: key)
+    case .moved:
+      var part: UInt64 = 0
+      for column in columns { part = EntrySum.adding(row[column.place], to: part) }
+      entrySum &+= EntrySum.finish(part, row: key)
     case .integer:
       let field = row[first]
       if field.isNull {
@@ -76,28 +84,31 @@ package final class KeyCollector {
 
   private func addKey(_ row: UnsafePointer<Field>, key: Int64) throws(PageError) {
     var size = 0
-    for column in columns { size += row[column].size }
-    guard size <= KeySorter.keyLimit else {
+    encoder.begin()
+    for column in columns {
+      let field = row[column.place]
+      size += field.size
+      guard size <= KeySorter.keyLimit else { break }
+      encoder.add(field, descending: column.isDescending)
+    }
+    guard size <= KeySorter.keyLimit, encoder.isExact else {
       isWhole = false
       return
-    }
-    encoder.begin()
-    for (column, isDescending) in zip(columns, descending) {
-      encoder.add(row[column], descending: isDescending)
     }
     encoder.end(row: key)
-    guard encoder.isExact else {
-      isWhole = false
-      return
-    }
     try keys.add(encoder.bytes)
   }
 
   /// Writes what is left: the rows without a value, and the sorted runs.
-  package func finish() throws(PageError) -> (nulls: [Section], runs: [Section]) {
+  package func finish() throws(PageError) -> IndexRuns {
     try integers.flush()
     try nulls.flush()
     try keys.flush()
-    return (nulls.sections, form == .keys ? keys.runs : integers.runs)
+    var runs = IndexRuns(
+      nulls: nulls.sections, runs: form == .keys ? keys.runs : integers.runs,
+      isComplete: isComplete)
+    runs.marks = keys.marks
+    if form == .moved || form == .movedInteger { runs.sum = sum }
+    return runs
   }
 }

@@ -117,7 +117,7 @@ package final class LeafMover {
         }
         if let sums {
           if check.isCut { try read(leaf, found, page: walk.page, into: sums) }
-          sums.add(key: found.key)
+          guard sums.add(key: found.key) else { throw PageError(.unmovable) }
         }
         lastKey = found.key
         self.found[cells] = found
@@ -187,7 +187,7 @@ package final class LeafMover {
   ) throws(PageError) -> MovedIndex {
     let walk = LeafWalk(
       file: self.file, kind: .index, pageSize: PageGeometry.pageSize, pageCount: pageCount)
-    let list = ByteCollector(file)
+    let list = LeafList(file)
     let values = EntryCollector(file: file, entrySize: MemoryLayout<KeySpan>.stride)
     var entries = IndexEntries(move: move, values: values, payloads: payloads)
     try walk.seek(move.root, first: nil)
@@ -323,31 +323,5 @@ package final class LeafMover {
     // A chain that goes on was longer, or leads back into itself.
     guard from == 0 else { throw PageError(.damaged(page: from)) }
     return true
-  }
-}
-
-/// Collects leaves of an index, each with the cell that follows it.
-private final class ByteCollector {
-  private let file: RunFile
-  private var bytes: [UInt8] = []
-  private(set) var sections: [Section] = []
-
-  init(_ file: RunFile) { self.file = file }
-
-  func add(_ page: UInt32, cell: UnsafeRawBufferPointer) throws(PageError) {
-    withUnsafeBytes(of: (page, UInt32(cell.count))) { bytes += $0 }
-    bytes += cell
-    if bytes.count >= 1 << 16 { try flush() }
-  }
-
-  func flush() throws(PageError) {
-    guard !bytes.isEmpty else { return }
-    let written = Result { () throws(PageError) in
-      try bytes.withUnsafeBytes { raw in
-        Result { () throws(PageError) in try file.append(raw, count: 1) }
-      }.get()
-    }
-    sections.append(try written.get())
-    bytes.removeAll(keepingCapacity: true)
   }
 }

@@ -4,11 +4,14 @@ package struct SummedIndex: Hashable, Codable, Sendable {
   package var name: String
   /// The places of its columns in the table's records.
   package var columns: [Int]
+  /// What each of them makes of values.
+  package var affinities: [Affinity]
 
   /// Takes the places of the columns, the first one of the record being 0.
-  package init(name: String, columns: [Int]) {
+  package init(name: String, columns: [Int], affinities: [Affinity]) {
     self.name = name
     self.columns = columns
+    self.affinities = affinities
   }
 }
 
@@ -18,6 +21,8 @@ final class RowSums {
   let columns: [Int]
   /// The values of the row in those columns.
   let fields: UnsafeMutablePointer<Field>
+  /// What those columns make of values.
+  private let affinities: UnsafeMutablePointer<Affinity>
   private let names: [String]
   /// For each index, the number of its columns and where in `fields` each of them is.
   private let places: UnsafeMutableBufferPointer<Int>
@@ -30,6 +35,13 @@ final class RowSums {
     if summed.isEmpty { return nil }
     let columns = Set(summed.flatMap(\.columns)).sorted()
     self.columns = columns
+    affinities = .allocate(capacity: max(1, columns.count))
+    for index in summed {
+      for (column, affinity) in zip(index.columns, index.affinities) {
+        guard let place = columns.firstIndex(of: column) else { continue }
+        (affinities + place).initialize(to: affinity)
+      }
+    }
     names = summed.map(\.name)
     let all = summed.flatMap { index in
       [index.columns.count] + index.columns.compactMap { columns.firstIndex(of: $0) }
@@ -38,24 +50,27 @@ final class RowSums {
     _ = places.initialize(from: all)
     parts = .allocate(capacity: summed.count)
     parts.initialize(repeating: 0)
-    isSingle = summed.count == 1 && columns.count == 1
+    isSingle =
+      summed.count == 1 && columns.count == 1 && [.integer, .numeric].contains(affinities[0])
     fields = .allocate(capacity: max(1, columns.count))
     fields.initialize(repeating: .null, count: max(1, columns.count))
   }
 
   deinit {
+    affinities.deallocate()
     fields.deallocate()
     places.deallocate()
     parts.deallocate()
   }
 
-  /// Takes the row whose values are in `fields`.
+  /// Takes the row whose values are in `fields`; false where a value would not stay as it is.
   @inline(__always)
-  func add(key: Int64) {
+  func add(key: Int64) -> Bool {
     if isSingle, fields[0].isInteger {
       parts[0] &+= EntrySum.of(value: fields[0].integer, row: key)
-      return
+      return true
     }
+    for place in 0..<columns.count where !affinities[place].holds(fields[place]) { return false }
     var at = 0
     for index in 0..<parts.count {
       let end = at + 1 + places[at]
@@ -67,6 +82,7 @@ final class RowSums {
       }
       parts[index] &+= EntrySum.finish(part, row: key)
     }
+    return true
   }
 
   /// Finds the values in a record that lies in memory as a whole, and was looked at before.

@@ -75,6 +75,8 @@ package struct IndexMove: Hashable, Codable, Sendable {
   package var root: UInt32
   /// Whether all its columns are integers.
   package var isInteger: Bool
+  /// What each of its columns makes of values.
+  package var affinities: [Affinity]
   /// Of each column whether it falls.
   package var descending: [Bool]
   /// Whether no two entries without NULL agree in all columns.
@@ -82,11 +84,12 @@ package struct IndexMove: Hashable, Codable, Sendable {
 
   /// Takes the root page that the source's schema lists, under the destination's name.
   package init(
-    name: String, root: UInt32, isInteger: Bool, descending: [Bool], isUnique: Bool = false
+    name: String, root: UInt32, affinities: [Affinity], descending: [Bool], isUnique: Bool = false
   ) {
     self.name = name
     self.root = root
-    self.isInteger = isInteger
+    self.affinities = affinities
+    isInteger = affinities.allSatisfy { $0 == .integer } && affinities.count < 4
     self.descending = descending
     self.isUnique = isUnique
   }
@@ -194,6 +197,8 @@ package struct IndexRuns: Hashable, Codable, Sendable {
   package var nulls: [Section]
   /// Sorted runs.
   package var runs: [Section]
+  /// Where in each of them some of the keys begin, in the form of any values.
+  package var marks: [Section] = []
   /// Whether every row is in; otherwise SQLite has to make the index.
   package var isComplete: Bool
   /// The sum of the entries that the rows ask for, where the index is moved and not collected.

@@ -52,7 +52,7 @@ struct TreeMoves: Hashable, Codable, Sendable {
     let moved = table.columns.map { MovedColumn($0, of: table) }
     let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + moved.map { $0?.source }
     let unchanged =
-      ["Z_PK", nil, "Z_OPT"]
+      ["Z_PK", table.keepsEntityNumbers ? "Z_ENT" : nil, "Z_OPT"]
       + moved.map { column in column.flatMap { $0.change == .none ? $0.source : nil } }
     var moves: [String: IndexMove] = [:]
     var summed: [SummedIndex] = []
@@ -68,11 +68,13 @@ struct TreeMoves: Hashable, Codable, Sendable {
       else { continue }
       let types = columns.compactMap(\.self).map { entityTable.columns[$0].type }
       guard zip(names, types).allSatisfy({ found.affinity(of: $0) == $1 }) else { continue }
+      let affinities = types.map(\.affinity)
       moves[index.name] = IndexMove(
-        name: index.name, root: source.root,
-        isInteger: types.allSatisfy { $0 == .integer } && types.count < 4,
+        name: index.name, root: source.root, affinities: affinities,
         descending: index.parts.map { !$0.isAscending }, isUnique: index.isUnique)
-      summed.append(SummedIndex(name: index.name, columns: columns.compactMap(\.self)))
+      summed.append(
+        SummedIndex(
+          name: index.name, columns: columns.compactMap(\.self), affinities: affinities))
     }
     let isMovable =
       found.columns.map(\.name) == sources
@@ -89,10 +91,6 @@ struct TreeMoves: Hashable, Codable, Sendable {
             entityColumn: entityColumn),
           indexes: summed,
           patch: RowPatch(table, changes: moved.map { $0?.change }, entityColumn: entityColumn)))
-    } else {
-      // Rows that are made anew are summed up, which only pays for single integers.
-      let single = Set(indexes.filter { $0.parts.count == 1 && !$0.isUnique }.map(\.name))
-      moves = moves.filter { $0.value.isInteger && single.contains($0.key) }
     }
     self.indexes.merge(moves) { $1 }
   }
@@ -107,9 +105,10 @@ struct TreeMoves: Hashable, Codable, Sendable {
     let own = "sqlite_autoindex_\(join.destinationTable)_1"
     var moves = [
       own: IndexMove(
-        name: own, root: key.root, isInteger: true, descending: [false, false], isUnique: true)
+        name: own, root: key.root, affinities: [.integer, .integer],
+        descending: [false, false], isUnique: true)
     ]
-    var summed = [SummedIndex(name: own, columns: [0, 1])]
+    var summed = [SummedIndex(name: own, columns: [0, 1], affinities: [.integer, .integer])]
     let indexes = schema.indexes.filter { $0.table == join.destinationTable }
     for index in indexes {
       let places = index.parts.compactMap { join.columns.firstIndex(of: $0.column) }
@@ -118,9 +117,11 @@ struct TreeMoves: Hashable, Codable, Sendable {
         let source = found.index(names: names, descending: index.parts.map { !$0.isAscending })
       else { return }
       moves[index.name] = IndexMove(
-        name: index.name, root: source.root, isInteger: true,
+        name: index.name, root: source.root, affinities: names.map { _ in .integer },
         descending: index.parts.map { !$0.isAscending })
-      summed.append(SummedIndex(name: index.name, columns: places))
+      summed.append(
+        SummedIndex(
+          name: index.name, columns: places, affinities: names.map { _ in .integer }))
     }
     tables[join.destinationTable] = Table(
       sourceTable: join.sourceTable,
@@ -128,6 +129,13 @@ struct TreeMoves: Hashable, Codable, Sendable {
         root: found.root, rule: RowRule(columns: join.columns.count, entities: nil),
         indexes: summed))
     self.indexes.merge(moves) { $1 }
+  }
+}
+
+extension TableProgram {
+  /// Whether every row has the entity number that it had.
+  fileprivate var keepsEntityNumbers: Bool {
+    !isOfChanges && entityColumn == "Z_ENT" && entities.allSatisfy { $0.source == $0.destination }
   }
 }
 

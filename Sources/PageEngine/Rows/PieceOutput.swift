@@ -18,8 +18,7 @@ struct PieceOutput: ~Copyable {
     self.names = names
     collectors = indexes.map { index in
       let keys = KeyCollector(
-        form: index.root == nil ? index.form.collected : .movedInteger, columns: index.columns,
-        descending: index.descending, file: runs,
+        form: index.collected, columns: index.columns, descending: index.descending, file: runs,
         bytes: bytes, scratch: scratch)
       return (index, keys)
     }
@@ -91,11 +90,7 @@ struct PieceOutput: ~Copyable {
     let written = try writer.finish()
     var indexes: [String: IndexRuns] = [:]
     for (index, keys) in collectors {
-      let sections = try keys.finish()
-      var runs = IndexRuns(
-        nulls: sections.nulls, runs: sections.runs, isComplete: keys.isComplete)
-      if index.root != nil { runs.sum = keys.sum }
-      indexes[index.name] = runs
+      indexes[index.name] = try keys.finish()
     }
     let result = PagePiece(
       piece: piece, leaves: written.leaves, spans: written.spans, rowsBefore: rowsBefore,
@@ -104,12 +99,12 @@ struct PieceOutput: ~Copyable {
   }
 }
 
-extension PageIndex.Form {
+extension PageIndex {
   fileprivate var collected: KeyCollector.Form {
-    switch self {
-    case .integer: .integer
-    case .integerPair: .integerPair
-    case .keys: .keys
+    switch form {
+    case .integer: root == nil ? .integer : .movedInteger
+    case .integerPair: root == nil ? .integerPair : .moved
+    case .keys: root == nil ? .keys : .moved
     }
   }
 }
