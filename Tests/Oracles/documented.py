@@ -30,8 +30,8 @@ from run import Failure, Tool
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
-COMMANDS = ("check", "plan", "migrate", "status", "verify", "inspect", "diff", "map", "model",
-            "generate", "list", "rollback", "finish", "discard")
+COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "set", "verify",
+            "inspect", "diff", "map", "model", "generate", "list", "rollback", "finish", "discard")
 # Commands whose options are those of a command within.
 WITHIN = {"model": "export"}
 # Options of other programs that the pages name.
