@@ -1,4 +1,5 @@
 import MigrationCoordinator
+import SystemCalls
 
 extension StoreMigration {
   /// Migrates the store, and resumes an interrupted run of the same migration.
@@ -18,6 +19,7 @@ extension StoreMigration {
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> Result {
     try WorkerDispatch.requireCoordinator(workers: workerExecutable)
+    try requireHoldsOfTheirOwn()
     do {
       let migration = Migration(
         request: request(for: target), launcher: ProcessLauncher(executable: workerExecutable),
@@ -30,6 +32,23 @@ extension StoreMigration {
       throw CancellationError()
     } catch {
       throw MigrationFailure(error)
+    }
+  }
+
+  /// Checks that nobody is told to remove a store so that the migration goes on.
+  ///
+  /// - Throws: `MigrationFailure`.
+  private func requireHoldsOfTheirOwn() throws {
+    for hold in [pauseFile, swapFile].compactMap(\.self) {
+      for path in [store, output].compactMap(\.self) {
+        let (one, other) = try MigrationFailure.catching {
+          (try Files.fileStatusIfPresent(hold), try Files.fileStatusIfPresent(path))
+        }
+        let isSame = one.flatMap { one in other.map { one.isSameFile(as: $0) } } ?? false
+        guard hold == path || isSame else { continue }
+        throw MigrationFailure(
+          .usage, "\(hold) is the store itself: hold the migration by a file of its own.")
+      }
     }
   }
 

@@ -235,6 +235,20 @@ def postponed_swap(ground, folder):
     ground.judge(run, "pages")
 
 
+def held_by_the_store(ground, folder):
+    """Nobody is told to remove the store."""
+    out, source = [], ground.copy(folder)
+    link = os.path.join(folder, "link")
+    os.symlink(source, link)
+    output = os.path.join(folder, "result.sqlite")
+    for option in ("--postpone-swap", "--pause-file"):
+        for file in (source, link, output):
+            done = ground.tool.call(*ground.command(source, output, "pages", option, file))
+            if done.returncode != 64 or os.path.exists(output):
+                out.append(f"{option} {file} ends with {done.returncode}: {done.stderr}")
+    return out
+
+
 def rated(ground, folder):
     """With a tenth of its bytes a second it takes some ten seconds, not less."""
     size = os.path.getsize(ground.source)
@@ -283,7 +297,8 @@ def cases(ground):
               for body in (paused, stopped_coordinator, more_workers, cancelled,
                            cancelled_in_a_pause)]
     return result + [(body.__name__.replace("_", " "), partial(body, ground))
-                     for body in (pause_file, postponed_swap, rated, nobody, damaged_status)]
+                     for body in (pause_file, postponed_swap, held_by_the_store, rated, nobody,
+                                  damaged_status)]
 
 
 def main():
