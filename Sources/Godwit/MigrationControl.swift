@@ -34,8 +34,8 @@ public struct MigrationControl: Sendable {
 
   /// Lets the migration stand still at the next safe point, until ``resume(within:)``.
   ///
-  /// Workers stop between two batches of rows, the coordinator between two steps, or within a
-  /// statement of SQLite's. All processes stay, and so do the locks on the store.
+  /// Workers stop between two batches of rows, the coordinator between two steps. All processes
+  /// stay, and so do the locks on the store.
   ///
   /// - Parameter time: how long to wait until it stands still.
   /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
@@ -77,7 +77,7 @@ public struct MigrationControl: Sendable {
   public func set(
     workers: Int? = nil, rate: UInt64? = nil, within time: Duration = .seconds(10)
   ) async throws -> Answer {
-    if let workers, !(1...256).contains(workers) {
+    if let workers, !StoreMigration.workerRange.contains(workers) {
       throw MigrationFailure(.usage, "a migration runs 1 to 256 workers, not \(workers).")
     }
     return try await ask(within: time) { record in

@@ -1,6 +1,7 @@
 import EngineList
 public import Foundation
 public import Logging
+import MigrationCoordinator
 import Planning
 public import SystemPackage
 
@@ -37,6 +38,8 @@ public struct StoreMigration: Sendable {
   public var policies = MigrationPolicies()
   /// How a migration by mapping models treats objects that violate validation rules.
   public var validation = Validation.strict
+  /// How many workers may run at once: 1 to 256.
+  public static let workerRange = MigrationRequest.workerRange
   /// How many workers run at once, at least 1.
   public var workers = 2
   /// The memory for all processes together in bytes, at least 64 MiB.

@@ -14,11 +14,7 @@ struct ControlOptions: ParsableArguments {
   @Flag(help: "Print the state of the migration as JSON, as `status` does.")
   var json = false
 
-  func validate() throws {
-    guard (0...31_536_000).contains(wait) else {
-      throw ValidationError("--wait takes a number of seconds, a year at most.")
-    }
-  }
+  func validate() throws { try OptionLimits.check(wait: wait) }
 
   var control: MigrationControl { MigrationControl(path) }
   var time: Duration { .seconds(wait) }
@@ -119,9 +115,7 @@ struct SetCommand: AsyncParsableCommand {
     if workers == nil && rate == nil {
       throw ValidationError("Say what to change with --workers or --rate.")
     }
-    if let workers, !(1...256).contains(workers) {
-      throw ValidationError("--workers takes a number from 1 to 256.")
-    }
+    if let workers { try OptionLimits.check(workers: workers) }
   }
 
   func run() async throws {

@@ -246,11 +246,24 @@ struct WorkOptions: ParsableArguments {
   var rangeRows: Int64?
 
   func validate() throws {
-    guard (1...256).contains(workers) else {
-      throw ValidationError("--workers takes a number from 1 to 256.")
-    }
+    try OptionLimits.check(workers: workers)
     guard memory.bytes >= 64 << 20 else { throw ValidationError("--memory takes at least 64M.") }
     if let rangeRows, rangeRows < 1 { throw ValidationError("--range-rows takes at least 1.") }
+  }
+}
+
+/// What several commands ask of the same options.
+enum OptionLimits {
+  static func check(workers: Int) throws {
+    guard StoreMigration.workerRange.contains(workers) else {
+      throw ValidationError("--workers takes a number from 1 to 256.")
+    }
+  }
+
+  static func check(wait: Double) throws {
+    guard (0...31_536_000).contains(wait) else {
+      throw ValidationError("--wait takes a number of seconds, a year at most.")
+    }
   }
 }
 

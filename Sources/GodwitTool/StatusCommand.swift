@@ -27,11 +27,7 @@ struct StatusCommand: AsyncParsableCommand {
   @Flag(help: "Print JSON.")
   var json = false
 
-  func validate() throws {
-    guard (0...31_536_000).contains(wait) else {
-      throw ValidationError("--wait takes a number of seconds, a year at most.")
-    }
-  }
+  func validate() throws { try OptionLimits.check(wait: wait) }
 
   func run() async throws {
     let monitor = MigrationMonitor(path)

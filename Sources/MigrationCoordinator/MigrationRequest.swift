@@ -53,6 +53,8 @@ package struct MigrationRequest: Sendable {
   package var models: [FilePath] = []
   /// What has been read of models, which is not read again.
   package var library = ModelLibrary()
+  /// How many worker processes may run at once.
+  package static let workerRange = 1...256
   /// How many worker processes run at once, from 1.
   package var workers: Int
   /// The memory for all processes together, in bytes.

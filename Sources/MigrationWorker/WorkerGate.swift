@@ -18,12 +18,11 @@ final class WorkerGate: @unchecked Sendable {
 
   /// Looks at what the coordinator says, from the thread that publishes the progress.
   func look(at file: StatusFile) {
-    let now = WallClock.now()
     let run = try? file.run()
     condition.lock()
     defer { condition.unlock() }
-    isHeld = run.map { Self.holds($0, at: now) } ?? false
-    throttle.limit(to: run?.workerRate ?? 0, at: now)
+    isHeld = run.map { Self.holds($0, at: WallClock.now()) } ?? false
+    throttle.limit(to: run?.workerRate ?? 0, at: MonotonicClock.now())
     condition.broadcast()
   }
 
@@ -56,7 +55,7 @@ final class WorkerGate: @unchecked Sendable {
         condition.wait()
         continue
       }
-      let delay = throttle.delay(at: WallClock.now())
+      let delay = throttle.delay(at: MonotonicClock.now())
       guard delay > 0 else { return }
       // A new limit counts at once.
       _ = condition.wait(until: Date(timeIntervalSinceNow: min(0.2, Double(delay) / 1e9)))

@@ -89,7 +89,8 @@ extension ControlDesk {
         asked = found
         answeredAt = WallClock.now()
         if found.wish == .cancel, let cancel { deeds.append(cancel) }
-        let wanted = min(256, max(1, Int(found.workers)))
+        let range = MigrationRequest.workerRange
+        let wanted = min(range.upperBound, max(range.lowerBound, Int(found.workers)))
         if wanted != limit {
           limit = wanted
           if let limitChanged { deeds.append { limitChanged(wanted) } }
