@@ -1,5 +1,6 @@
 import ObjectMigration
 import Schema
+import StoreFormat
 
 /// Compares the order of an ordered relationship's objects in two stores, owner by owner.
 ///
@@ -56,18 +57,10 @@ struct OrderMerge {
       var set: [UInt64] { [UInt64(bitPattern: count), sum] }
 
       mutating func add(_ key: Int64) {
-        let mixed = Self.mix(UInt64(bitPattern: key))
+        let hash = RowDigest.integer(value: key)
         count += 1
-        sum &+= mixed
-        sequence = Self.mix(sequence &+ mixed)
-      }
-
-      /// The finalizer of SplitMix64.
-      private static func mix(_ number: UInt64) -> UInt64 {
-        var z = number &+ 0x9e37_79b9_7f4a_7c15
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
+        sum &+= hash
+        RowDigest.mix(&sequence, value: hash)
       }
     }
 

@@ -105,8 +105,8 @@ struct ValueBytes {
     while place < count {
       let one = try bytes(from: place, count: Self.chunk)
       guard try other.bytes(from: place, count: Self.chunk) == one else { return false }
-      // A file that has become shorter meanwhile ends here.
-      if one.isEmpty { return true }
+      // What could not be compared is not the same.
+      if one.isEmpty { throw Fault(file: file, words: "the file became shorter meanwhile") }
       place += Int64(one.count)
     }
     return true

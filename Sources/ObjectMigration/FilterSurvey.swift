@@ -22,19 +22,16 @@ package struct FilterSurvey {
   package static let reportedKeyLimit = 10
 
   private let context: ObjectContext
-  private let statements: PreparedStatements
   private let now: Double
 
   /// Takes a connection to the source store.
   package init(db: Database, schema: StoreSchema, support: FilePath?, now: Double) {
-    statements = PreparedStatements(db)
-    context = ObjectContext(
-      schema: schema, statements: statements, database: "main", isSource: true, support: support)
+    context = ObjectContext(of: db, schema: schema, support: support)
     self.now = now
   }
 
   /// Ends what would keep the connection from closing.
-  package func close() { statements.close() }
+  package func close() { context.statements.close() }
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
   ///
@@ -97,7 +94,7 @@ extension FilterSurvey {
     let flags = properties.map { "(\(SQL.identifier(name: facts.columns[$0.1])) IS NOT NULL)" }
     let list = ["Z_PK", statement.sql] + flags
     let isWanted = ["\(statement.sql) IS NOT 1"] + flags
-    let rows = try statements.statement(
+    let rows = try context.statements.statement(
       sql: """
         SELECT \(list.joined(separator: ", ")) FROM \(context.sqlTable(name: facts.tableName)) \
         NOT INDEXED WHERE Z_ENT = ?1 AND (\(isWanted.joined(separator: " OR "))) ORDER BY Z_PK

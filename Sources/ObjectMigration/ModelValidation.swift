@@ -10,10 +10,8 @@ extension ViolationList {
   package init(inStore path: FilePath, of schema: StoreSchema) throws {
     var found = ViolationList()
     try StoreConnection.immutable(path).perform { db in
-      let statements = PreparedStatements(db)
-      defer { statements.close() }
-      let context = ObjectContext(
-        schema: schema, statements: statements, database: "main", isSource: false, support: nil)
+      let context = ObjectContext(of: db, schema: schema, isSource: false, support: nil)
+      defer { context.statements.close() }
       try ModelValidation(context: context, entities: schema.model.entities) { found.add($0) }
         .run()
     }

@@ -41,6 +41,15 @@ package final class ObjectContext: EvaluatedContext {
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
 
+  /// The objects of the only store of a connection; whoever makes it closes `statements`.
+  convenience init(
+    of db: Database, schema: StoreSchema, isSource: Bool = true, support: FilePath?
+  ) {
+    self.init(
+      schema: schema, statements: PreparedStatements(db), database: "main", isSource: isSource,
+      support: support)
+  }
+
   init(
     schema: StoreSchema, statements: PreparedStatements, database: String, isSource: Bool,
     support: FilePath?

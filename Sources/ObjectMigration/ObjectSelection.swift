@@ -10,21 +10,18 @@ package import SystemPackage
 /// evaluator the rest; of a row it reads the columns that the predicate asks for.
 package final class ObjectSelection {
   private let context: ObjectContext
-  private let statements: PreparedStatements
   private let now: Double
 
   /// Takes a connection to a store, and the schema with the names that the store uses.
   ///
   /// - Parameter now: the moment that `now()` is, in seconds since 2001.
   package init(db: Database, schema: StoreSchema, support: FilePath?, now: Double) {
-    statements = PreparedStatements(db)
-    context = ObjectContext(
-      schema: schema, statements: statements, database: "main", isSource: true, support: support)
+    context = ObjectContext(of: db, schema: schema, support: support)
     self.now = now
   }
 
   /// Ends what would keep the connection from closing.
-  package func close() { statements.close() }
+  package func close() { context.statements.close() }
 
   /// Calls a block with each object of an entity and its subentities that satisfies the predicate,
   /// until it returns false.
@@ -41,7 +38,7 @@ package final class ObjectSelection {
     let filter = predicate ?? .always(true)
     let certain = FilterStatement(filter, facts: facts)?.sql ?? "NULL"
     let table = context.sqlTable(name: facts.tableName)
-    let rows = try statements.statement(
+    let rows = try context.statements.statement(
       sql: """
         SELECT Z_PK, Z_ENT, \(certain) FROM \(table) NOT INDEXED \
         WHERE typeof(Z_ENT) = 'integer' \
