@@ -8,7 +8,7 @@ package import SystemPackage
 package final class ObjectReader {
   let schema: StoreSchema
   let statements: PreparedStatements
-  let isUTF16: Bool
+  var isUTF16: Bool { statements.isUTF16 }
   let support: FilePath
   private var facts: [String: EntityFacts] = [:]
   private var readers: [String: CellReader] = [:]
@@ -17,8 +17,6 @@ package final class ObjectReader {
   /// of its external files.
   package init(db: Database, schema: StoreSchema, support: FilePath) {
     statements = PreparedStatements(db)
-    isUTF16 =
-      (try? String.fetchOne(db, sql: "PRAGMA encoding"))?.hasPrefix("UTF-16") ?? false
     self.schema = schema
     self.support = support
     for entity in schema.model.entities {

@@ -126,7 +126,7 @@ package struct StoreContents: Sendable {
         """
       let name = SQL.identifier(name: table.name)
       let rows = try reader.number(
-        sql: "SELECT count(*) FROM \(name) WHERE \(condition)")
+        sql: "SELECT count(*) FROM \(name) NOT INDEXED WHERE \(condition)")
       guard rows > 0 else { return nil }
       let first = try reader.connection.run { db in
         try Int64.fetchAll(

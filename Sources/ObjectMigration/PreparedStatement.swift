@@ -206,7 +206,8 @@ package final class PreparedStatements {
   /// The connection.
   package let db: Database
   private var known: [String: PreparedStatement] = [:]
-  private let isUTF16: Bool
+  /// Whether texts of the database are in UTF-16.
+  package let isUTF16: Bool
 
   /// Takes the connection on which all of them run.
   package init(_ db: Database) {
