@@ -23,6 +23,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
   targets: [
@@ -52,6 +53,13 @@ let package = Package(
         .treatAllWarnings(as: .error),
       ]),
     .module("SystemCalls", ["CSystemShims", .systemPackage]),
+    .module(
+      "Pages", ["SystemCalls", .mustache],
+      resources: [
+        .embedInCode("Templates/page.mustache"), .embedInCode("Templates/style.css"),
+        .embedInCode("Templates/timeline.mustache"), .embedInCode("Templates/curves.mustache"),
+        .embedInCode("Templates/graph.mustache"), .embedInCode("Templates/pairs.mustache"),
+      ]),
     .module(
       "StoreFormat",
       [
@@ -142,7 +150,8 @@ let package = Package(
       [
         "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB", "Mapping",
         "MappingFiles", "MigrationCoordinator", "MigrationEngine", "MigrationStatus",
-        "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Planning",
+        "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
+        "Planning",
         "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
         "Verification", .logging, .systemPackage,
       ]),
@@ -221,10 +230,11 @@ let package = Package(
       ], exclude: ["Scenarios"], swiftSettings: strict),
     // The public library, and nothing below it.
     .tests(of: "Godwit", ["ForgetfulTool", "GodwitExecutable", "PolicyTool", .systemPackage]),
-    .tests(of: "GodwitTool", ["Godwit"]),
+    .tests(of: "GodwitTool", ["Godwit", "MigrationStatus", "SystemCalls", .systemPackage]),
     .tests(
       of: "PageEngine",
       ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
+    .tests(of: "Pages"),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
@@ -234,7 +244,7 @@ let package = Package(
         "StoreGenerator", "Godwit", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
         "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",
-        "Planning", "Schema",
+        "Planning", "RowPrograms", "Schema",
         "StoreFormat",
         "Survey", "SystemCalls", "TestPolicies", "TestSupport", "Expressions", .grdb,
         .logging, .systemPackage,
@@ -265,12 +275,14 @@ let package = Package(
 extension Target {
   /// A library target under the strict settings; `faults` compiles the fault points in.
   static func module(
-    _ name: String, _ dependencies: [Dependency] = [], faults: Bool = false
+    _ name: String, _ dependencies: [Dependency] = [], faults: Bool = false,
+    resources: [Resource] = []
   ) -> Target {
     let injection: [SwiftSetting] =
       faults ? [.define("FAULT_INJECTION", .when(configuration: .debug))] : []
     return .target(
-      name: name, dependencies: dependencies, swiftSettings: strict + injection)
+      name: name, dependencies: dependencies, resources: resources,
+      swiftSettings: strict + injection)
   }
 
   static func tests(of name: String, _ more: [Dependency] = []) -> Target {
@@ -285,6 +297,7 @@ extension Target.Dependency {
   static let grdb = product(name: "GRDB", package: "GRDB.swift")
   static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
   static let logging = product(name: "Logging", package: "swift-log")
+  static let mustache = product(name: "Mustache", package: "swift-mustache")
   static let subprocess = product(name: "Subprocess", package: "swift-subprocess")
   static let systemPackage = product(name: "SystemPackage", package: "swift-system")
 }

@@ -361,11 +361,35 @@ int csystem_memory_file(void) {
 #endif
 }
 
-int csystem_terminal_width(int descriptor) {
+int csystem_terminal_size(int descriptor, int *columns, int *rows) {
+  *columns = *rows = 0;
   if (!isatty(descriptor)) return -ENOTTY;
   struct winsize size;
-  return ioctl(descriptor, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) {
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+  }
+  return 0;
 }
+
+int csystem_is_open(int descriptor) {
+  struct pollfd poll_ = {.fd = descriptor, .events = 0};
+  if (poll(&poll_, 1, 0) < 0) return 1;
+  return (poll_.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
+}
+
+int csystem_end_by_signal(int number) {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  if (signal(number, SIG_DFL) == SIG_ERR) return -errno;
+  // To this thread, where nobody else can take it.
+  int code = pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+  return code != 0 ? -code : result(raise(number));
+}
+
+// Sent to this thread: sent to the process, another one may take it while this one goes on.
+int csystem_stop_here(void) { return result(raise(SIGSTOP)); }
 
 int csystem_open_directory(const char *path, void **directory) {
   *directory = opendir(path);

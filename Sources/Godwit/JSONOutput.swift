@@ -11,6 +11,13 @@ package enum JSONOutput {
     return JSONText(String(decoding: try encoder.encode(value), as: UTF8.self))
   }
 
+  /// The value as JSON on one line, of which many make a stream.
+  package static func line(value: some Encodable) throws -> JSONText {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return JSONText(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+
   /// Writes the value as JSON to a file, atomically.
   package static func write(_ value: some Encodable, to path: FilePath) throws {
     try Files.writeFileAtomically(Array((try text(value: value).text + "\n").utf8), to: path)

@@ -25,14 +25,8 @@ public struct JUnitReportFile: Sendable {
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
   public func write(_ report: CheckReport) throws {
-    do {
-      try file.write(Array(JUnitText(report).text.utf8))
-    } catch {
-      throw MigrationFailure(
-        .cannotWrite,
-        "the stores are checked, but the report of that cannot be written to \(file.path): "
-          + "\(OutputFile.reason(error)).")
-    }
+    try file.write(
+      JUnitText(report).text, as: "the stores are checked, but the report of that")
   }
 }
 

@@ -146,10 +146,12 @@ extension AccountMismatch {
 extension StageAccounts.OfEntity {
   /// The objects of the entity, those migrated and those dropped, as a sentence.
   package var sentence: String {
-    let drops = dropped.map { "\($0.objects) \($0.cause.words)" }
-    return "\(entity): \(CountText(rowsIn, "object")) in, \(rowsOut) kept"
+    "\(entity): \(CountText(rowsIn, "object")) in, \(rowsOut) kept"
       + drops.map { ", \($0)" }.joined() + "."
   }
+
+  /// How many objects were dropped, and why, such as `10 taken by no filter`.
+  var drops: [String] { dropped.map { "\($0.objects) \($0.cause.words)" } }
 }
 
 extension LossCause {

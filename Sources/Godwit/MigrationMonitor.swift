@@ -5,7 +5,7 @@ public import SystemPackage
 /// Watches a migration that runs in another process, or shows the outcome of the last one.
 ///
 /// ```swift
-/// for try await status in MigrationMonitor("Shop.sqlite").updates() {
+/// for try await status in MigrationMonitor("Shop.sqlite") {
 ///   print(status.state, status.progress?.fraction ?? 0)
 /// }
 /// ```
@@ -105,7 +105,13 @@ public struct MigrationMonitor: Sendable {
       return Date(timeIntervalSince1970: ended)
     }
 
-    /// Encodes the output of `godwit status --json`.
+    /// Bytes that are free where the new store goes, nil once the migration has ended.
+    public var freeSpace: UInt64? { core.freeBytes }
+
+    /// Whether it tells anything that an earlier status did not, but that time has passed.
+    public func isNews(after earlier: Status) -> Bool { core.isNews(after: earlier.core) }
+
+    /// Encodes the output of `godwit status --json` (docs/schemas/status.schema.json).
     public func encode(to encoder: any Encoder) throws { try core.encode(to: encoder) }
   }
 
@@ -121,12 +127,16 @@ public struct MigrationMonitor: Sendable {
 
   /// The state at intervals, until the migration ends.
   ///
+  /// Its processes publish what they have done ten times a second, so with the default interval an
+  /// element is a fifth of a second old at most.
+  ///
   /// - Parameters:
   ///   - interval: the time between two elements.
   ///   - wait: how long to wait for a migration to begin if none is known; if none does, the
   ///     sequence is empty.
   public func updates(
-    every interval: Duration = .seconds(1), waitingToBegin wait: Duration = .seconds(3)
+    every interval: Duration = .milliseconds(100),
+    waitingToBegin wait: Duration = .seconds(3)
   ) -> Updates {
     Updates(path: path, interval: interval, wait: wait)
   }
@@ -218,4 +228,12 @@ public struct MigrationMonitor: Sendable {
     }
     return try watch.look()
   }
+}
+
+extension MigrationMonitor: AsyncSequence {
+  /// The state of a migration.
+  public typealias Element = Status
+
+  /// Starts to watch, as ``updates(every:waitingToBegin:)`` does.
+  public func makeAsyncIterator() -> Updates.AsyncIterator { updates().makeAsyncIterator() }
 }

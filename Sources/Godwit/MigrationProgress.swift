@@ -1,3 +1,4 @@
+public import Foundation
 import MigrationStatus
 
 /// The progress of a running migration.
@@ -65,6 +66,14 @@ public struct MigrationProgress: Hashable, Sendable {
     public var bytesTotal: UInt64
     /// Source bytes that are migrated.
     public var bytesDone: UInt64
+    /// The primary key of the row migrated last.
+    public var lastKey: Int64
+    /// The peak private memory of its worker, in bytes.
+    public var peakMemory: UInt64
+    /// The memory that its worker may use in bytes, 0 if it is not known.
+    public var memoryLimit: UInt64
+    /// When its worker last showed that it runs.
+    public var heartbeat: Date
     /// Whether its worker stands still because the migration is paused.
     public var isPaused: Bool
     /// Whether it claims to be running, yet its process is gone.
@@ -89,6 +98,16 @@ public struct MigrationProgress: Hashable, Sendable {
   public var coordinator: Int32
   /// The peak private memory of the coordinator so far, in bytes.
   public var peakMemory: UInt64
+  /// The memory that all processes together may use in bytes, 0 if it is not known.
+  public var memoryLimit: UInt64
+  /// The disk that the migration was expected to write in bytes, 0 if it is not known.
+  public var diskNeed: UInt64
+  /// When the migration started.
+  public var started: Date
+  /// When the process that coordinates it last showed that it runs.
+  public var heartbeat: Date
+  /// When it last got further.
+  public var lastProgress: Date
   /// How many workers may run at once.
   public var workers: Int
   /// Source bytes per second that all workers together may read, 0 for no limit.
@@ -104,9 +123,36 @@ public struct MigrationProgress: Hashable, Sendable {
     (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
     (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
     (coordinator, peakMemory) = (core.coordinator, core.peakMemoryBytes)
+    (memoryLimit, diskNeed) = (core.memoryLimitBytes, core.diskNeedBytes)
+    started = Date(timeIntervalSince1970: core.startedAt)
+    heartbeat = Date(timeIntervalSince1970: core.heartbeatAt)
+    lastProgress = Date(timeIntervalSince1970: core.progressAt)
     (workers, rate) = (Int(core.workersWanted), core.rate)
     workOrderCount = Int(core.workOrders)
     workOrders = core.parts.map { WorkOrder($0) }
+  }
+}
+
+extension MigrationProgress {
+  /// The work orders on which workers are at work.
+  public var workOrdersAtWork: [WorkOrder] {
+    workOrders.filter { $0.state == .running && !$0.isStale }
+  }
+
+  /// How many workers were started because an earlier one ended without its rows.
+  public var retries: Int {
+    workOrders.reduce(0) { sum, order in
+      let (more, overflow) = sum.addingReportingOverflow(max(0, order.attempt - 1))
+      return overflow ? .max : more
+    }
+  }
+
+  /// The peak private memory of the coordinator and the workers at work together, in bytes.
+  public var memory: UInt64 {
+    workOrdersAtWork.reduce(peakMemory) { sum, order in
+      let (more, overflow) = sum.addingReportingOverflow(order.peakMemory)
+      return overflow ? .max : more
+    }
   }
 }
 
@@ -123,6 +169,8 @@ extension MigrationProgress.WorkOrder {
     (attempt, process, table) = (Int(core.attempt), core.process, core.table)
     (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
     (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
+    (lastKey, heartbeat) = (core.lastKey, Date(timeIntervalSince1970: core.heartbeatAt))
+    (peakMemory, memoryLimit) = (core.peakMemoryBytes, core.memoryLimitBytes)
     (isPaused, isStale) = (core.isPaused, core.isStale)
   }
 }

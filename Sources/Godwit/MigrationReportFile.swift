@@ -1,8 +1,10 @@
 public import Foundation
 import MigrationCoordinator
+import Pages
 public import SystemPackage
 
-/// The file for a migration's report, in JSON.
+/// The file for a migration's report: a page for people if it ends in `.html`, JSON otherwise
+/// (docs/schemas/report.schema.json).
 ///
 /// ```swift
 /// let file = try MigrationReportFile("report.json", of: migration)
@@ -35,8 +37,9 @@ public struct MigrationReportFile: Sendable {
     try self.init(FilePath(file), of: migration)
   }
 
-  /// Whether bytes are JSON with the keys of a report.
-  private static func isReport(_ bytes: [UInt8]) -> Bool {
+  /// Whether bytes are a page of Godwit's, or JSON with the keys of a report.
+  static func isReport(_ bytes: [UInt8]) -> Bool {
+    if String(decoding: bytes.prefix(1024), as: UTF8.self).contains(Page.mark) { return true }
     guard let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
     else { return false }
     return ["outcome", "store", "destination"].allSatisfy { object[$0] is String }
@@ -54,16 +57,16 @@ public struct MigrationReportFile: Sendable {
     try write(.of(failure, request: request))
   }
 
+  /// Whether a file of this name is a page for people.
+  static func isPage(_ path: FilePath) -> Bool {
+    ["html", "htm"].contains(path.extension?.lowercased() ?? "")
+  }
+
   private func write(_ report: MigrationReport) throws {
-    do {
-      try file.write(Array((try JSONOutput.text(value: report).text + "\n").utf8))
-    } catch {
-      let what =
-        report.failure == nil
-        ? "the migration is done, but its report" : "the report of what failed"
-      throw MigrationFailure(
-        .cannotWrite, "\(what) cannot be written to \(file.path): \(OutputFile.reason(error)).")
-    }
+    try file.write(
+      Self.isPage(file.path) ? report.page : try JSONOutput.text(value: report).text + "\n",
+      as: report.failure == nil
+        ? "the migration is done, but its report" : "the report of what failed")
   }
 }
 

@@ -70,6 +70,9 @@ extension StoreMigration {
     /// The peak private memory of the coordinator, in bytes.
     public var peakMemory: Int64 { core.peakMemory }
 
+    /// What was done, in some lines: objects by entity, the time of phases, speed and memory.
+    public var summary: [String] { MigrationSummary(core).lines }
+
     /// Everything notable about the result, one sentence each: what was lost, left out, or assumed
     /// without proof.
     public var notes: [String] { core.notes }

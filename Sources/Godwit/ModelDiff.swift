@@ -136,7 +136,7 @@ extension ModelDiff.Part {
 }
 
 extension ModelDiff.Entity {
-  fileprivate init(_ part: ModelComparison.EntityPart) {
+  init(_ part: ModelComparison.EntityPart) {
     (name, oldName) = (part.name, part.oldName)
     (fate, pairing) = (part.fate.rawValue, part.pairing?.rawValue)
     changes = part.changes.map { .init($0) }

@@ -4,13 +4,7 @@ extension ModelDiff {
     guard !isAlike else { return ["\(first) and \(second) say the same."] }
     var lines = ["\(first) and \(second) differ:"]
     lines += changes.map { "  \($0.words)" }
-    lines += entities.flatMap { entity in
-      ["  \(entity.heading)"]
-        + entity.changes.map { "      \(entity.isAlone ? $0.value : $0.words)" }
-        + entity.parts.flatMap { part in
-          part.lines.map { "      \($0)" }
-        }
-    }
+    lines += entities.flatMap { $0.lines.map { "  \($0)" } }
     if !same.isEmpty { lines.append("  = \(same.joined(separator: ", "))") }
     return lines + verdict
   }
@@ -59,9 +53,15 @@ extension ModelDiff.Change {
 }
 
 extension ModelDiff.Entity {
-  fileprivate var isAlone: Bool { fate == "new" || fate == "lost" }
+  private var isAlone: Bool { fate == "new" || fate == "lost" }
 
-  fileprivate var heading: String {
+  /// What differs of the entity, its heading first.
+  var lines: [String] {
+    [heading] + changes.map { "    \(isAlone ? $0.value : $0.words)" }
+      + parts.flatMap { part in part.lines.map { "    \($0)" } }
+  }
+
+  private var heading: String {
     let names = oldName.map { "\($0) → \(name)" } ?? name
     let how = oldName == nil ? "" : ModelDiff.how(pairing)
     return "\(ModelDiff.mark(of: fate)) \(names)  \(fate)\(how)"

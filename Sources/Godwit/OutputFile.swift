@@ -11,6 +11,8 @@ struct OutputFile: Sendable {
   let path: FilePath
   /// Stores beside which nothing of theirs may be replaced.
   private let stores: [FilePath]
+  /// What is written.
+  private let noun: String
   /// Whether bytes are those of an earlier report.
   private let isEarlier: @Sendable ([UInt8]) -> Bool
   /// Open from the beginning on: who reads a pipe takes a writer that goes for the end.
@@ -22,41 +24,61 @@ struct OutputFile: Sendable {
   ///
   /// - Throws: `MigrationFailure`, if it cannot.
   init(
-    _ path: FilePath, besides stores: [FilePath],
+    _ path: FilePath, besides stores: [FilePath], noun: String = "report",
     isEarlier: @escaping @Sendable ([UInt8]) -> Bool
   ) throws {
-    (self.path, self.stores, self.isEarlier) = (path, stores, isEarlier)
+    (self.path, self.stores, self.noun, self.isEarlier) = (path, stores, noun, isEarlier)
     stream = try MigrationFailure.catching {
-      try Self.requireFree(path, besides: stores, isEarlier: isEarlier)
-      return try Self.isStream(path) ? Self.stream(path) : nil
+      try Self.requireFree(path, besides: stores, noun: noun, isEarlier: isEarlier)
+      return try Self.isStream(path) ? Self.stream(path, noun: noun) : nil
     }
-    if stream == nil { try MigrationFailure.catching { try Self.requireWritable(path) } }
+    if stream == nil {
+      try MigrationFailure.catching { try Self.requireWritable(path, noun: noun) }
+    }
   }
 
   /// Writes the report, to a file atomically.
   ///
+  /// - Parameter syncs: whether it is on the disk then.
   /// - Throws: any error, for `reason(_:)`.
-  func write(_ bytes: [UInt8]) throws {
+  func write(_ bytes: [UInt8], syncs: Bool = true) throws {
     if let stream { return try stream.write(bytes) }
     // Something else may have taken the name since the beginning.
-    try Self.requireFree(path, besides: stores, isEarlier: isEarlier)
+    try Self.requireFree(path, besides: stores, noun: noun, isEarlier: isEarlier)
     guard !Self.isStream(path) else {
       throw SystemCallError(operation: .open, path: path, errno: .fileExists)
     }
-    try Files.writeFileAtomically(bytes, to: try Self.resolved(path))
+    try Files.writeFileAtomically(bytes, to: try Self.resolved(path), syncs: syncs)
   }
 
-  private static func stream(_ path: FilePath) throws -> StreamFile {
+  /// Writes a text, to a file atomically.
+  ///
+  /// - Parameters:
+  ///   - what: the subject of the sentence that says that it cannot be written.
+  ///   - syncs: whether it is on the disk then.
+  /// - Throws: `MigrationFailure`, if it cannot be made or written.
+  func write(
+    _ text: @autoclosure () throws -> String, as what: String, syncs: Bool = true
+  ) throws {
+    do {
+      try write(Array(try text().utf8), syncs: syncs)
+    } catch {
+      throw MigrationFailure(
+        .cannotWrite, "\(what) cannot be written to \(path): \(Self.reason(error)).")
+    }
+  }
+
+  private static func stream(_ path: FilePath, noun: String) throws -> StreamFile {
     do {
       return try StreamFile(path)
     } catch {
       throw MigrationFailure(
         .cannotCreate,
-        "\(path) takes no report (\(reason(error))): name a file, or a pipe that somebody reads.")
+        "\(path) takes no \(noun) (\(reason(error))): name a file, or a pipe that somebody reads.")
     }
   }
 
-  private static func requireWritable(_ path: FilePath) throws {
+  private static func requireWritable(_ path: FilePath, noun: String) throws {
     let probe = FilePath("\(try resolved(path)).\(UUID().uuidString).tmp")
     do {
       try FileDescriptor.open(
@@ -66,8 +88,8 @@ struct OutputFile: Sendable {
     } catch {
       throw MigrationFailure(
         .cannotCreate,
-        "\(path) cannot be written (\(error)): name another file for the report, in a folder that "
-          + "is there and can be written.")
+        "\(path) cannot be written (\(error)): name another file for the \(noun), in a folder "
+          + "that is there and can be written.")
     }
     try Files.remove(probe)
   }
@@ -80,11 +102,11 @@ struct OutputFile: Sendable {
 
   /// Checks that the path is free, or that of an earlier report.
   private static func requireFree(
-    _ path: FilePath, besides stores: [FilePath], isEarlier: ([UInt8]) -> Bool
+    _ path: FilePath, besides stores: [FilePath], noun: String, isEarlier: ([UInt8]) -> Bool
   ) throws {
     let taken = MigrationFailure(
       .cannotCreate,
-      "\(path) is not an earlier report, and a report would take its place: name another file.")
+      "\(path) is not an earlier \(noun), and a \(noun) would take its place: name another file.")
     if try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .symbolicLink,
       try Files.fileStatusIfPresent(path) == nil
     {

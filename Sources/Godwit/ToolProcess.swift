@@ -27,8 +27,26 @@ package enum ToolProcess {
     return { signals.forget() }
   }
 
-  /// The columns of a terminal, nil if the descriptor is not one.
-  package static func terminalWidth(of descriptor: FileDescriptor) -> Int? {
-    Processes.terminalWidth(of: descriptor)
+  /// Calls a block before a signal ends or stops the process, as it would have without, and another
+  /// one when the process goes on after a stop (Ctrl-Z); both on threads of their own.
+  ///
+  /// - Returns: a function after which these signals have no effect at all.
+  package static func aroundSignals(
+    leaving: @escaping @Sendable () -> Void, returning: @escaping @Sendable () -> Void
+  ) -> @Sendable () -> Void {
+    let signals = Processes.aroundSignals(leaving: leaving, returning: returning)
+    return { signals.forget() }
+  }
+
+  /// Whether what is written to a descriptor can still be read by somebody.
+  package static func isOpen(_ descriptor: FileDescriptor) -> Bool {
+    Processes.isOpen(descriptor)
+  }
+
+  /// The columns and rows of a terminal, nil if the descriptor is not one.
+  package static func terminalSize(
+    of descriptor: FileDescriptor
+  ) -> (columns: Int, rows: Int)? {
+    Processes.terminalSize(of: descriptor)
   }
 }

@@ -12,7 +12,7 @@ struct CheckCommand: AsyncParsableCommand {
       cannot; all reasons are listed. With --exit-status it ends with 1 if one needs a migration \
       and all that do can be migrated.
 
-      Several stores, folders, --migrate and --junit give one table, and with --json one object \
+      Several stores, folders, --migrate, --junit and --report give one table, and with --json one object \
       (docs/ci.md). Then it ends with the highest status of all stores: 65 if one is damaged or a \
       result differs from what it should be, 66 if one is not there or a folder has none, 75 if \
       the check was interrupted.
@@ -41,6 +41,12 @@ struct CheckCommand: AsyncParsableCommand {
   @Option(help: "Write what was found to this file, in the XML of JUnit.")
   var junit: FilePath?
 
+  @Option(
+    help: ArgumentHelp(
+      "Write what was found to this file, as a page: a matrix of stores and versions.",
+      valueName: "file.html"))
+  var report: FilePath?
+
   @Flag(help: "End with 1 if a migration is needed and possible.")
   var exitStatus = false
 
@@ -60,15 +66,18 @@ struct CheckCommand: AsyncParsableCommand {
     check.comparesResults = !noCompare
     let search = StoreSearch(stores)
     // A folder may have one store too.
-    if !migrate, junit == nil, stores.count == 1, search.entries.map(\.path) == stores,
+    if !migrate, junit == nil, report == nil, stores.count == 1,
+      search.entries.map(\.path) == stores,
       search.entries[0].failure == nil
     {
       return try await tell(search.entries[0], by: check)
     }
     let file = try junit.map { try JUnitReportFile($0, besides: search.entries.map(\.path)) }
+    let page = try self.report.map { try CheckReportPage($0, besides: search.entries.map(\.path)) }
     let report = CheckReport(await findings(search.entries, by: check), by: check, in: search)
     try show(report)
     try file?.write(report)
+    try page?.write(report)
     if report.exitStatus != 0 { throw ExitCode(report.exitStatus) }
   }
 
@@ -134,14 +143,14 @@ struct CheckCommand: AsyncParsableCommand {
   private func look(
     at entries: [StoreSearch.Entry], by check: StoreCheck
   ) async -> [StoreCheck.Finding] {
-    let line = ProgressLine()
-    defer { line.clear() }
+    let bar = ProgressBar()
+    defer { bar.clear() }
     var findings: [StoreCheck.Finding] = []
     for (index, entry) in entries.enumerated() {
       @Sendable func show(_ part: Double) {
-        line.show(
-          "store \(index + 1) of \(entries.count): \(entry.path)",
-          fraction: (Double(index) + part) / Double(entries.count))
+        bar.show(
+          fraction: (Double(index) + part) / Double(entries.count),
+          "store \(index + 1) of \(entries.count): \(entry.path)")
       }
       show(0)
       do {

@@ -55,10 +55,10 @@ struct DiffCommand: ParsableCommand {
     var diff = StoreDiff(of: first, and: second)
     diff.models = models
     diff.limit = limit
-    let line = ProgressLine()
-    defer { line.clear() }
-    let report = try diff.run { line.show("comparing \($0)", fraction: 0) }
-    line.clear()
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let report = try diff.run { bar.show(fraction: nil, "comparing \($0)") }
+    bar.clear()
     try show(report, lines: report.lines)
     if !report.isAlike { throw ExitCode(Self.differentStatus) }
     if !report.notCompared.isEmpty { throw ExitCode(ExitStatus.damaged.rawValue) }

@@ -57,7 +57,16 @@ struct GenerateCommand: ParsableCommand {
     sample.seed = seed
     sample.isMirrored = isMirrored
     sample.journalMode = journalMode == .wal ? .wal : .delete
-    let report = try sample.write(to: output)
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let report = try sample.write(to: output) { done, total in
+      let isRest = done >= total
+      bar.show(
+        fraction: total > 0 ? Double(done) / Double(total) : 0,
+        isRest ? "relationships, history and indexes" : "\(done) of \(CountText(total, "object"))",
+        kind: isRest ? "rest" : "objects")
+    }
+    bar.clear()
     for note in report.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
     Terminal.standardOutput.line(
       text: "\(output): \(CountText(rows, "object")) of version \(report.version).")

@@ -62,24 +62,60 @@ struct MigrateCommand: AsyncParsableCommand {
       "Leave no record of the outcome beside the store and the output, where `status` finds it."))
   var noRecord = false
 
-  @Option(help: "Write a report in JSON to this file.")
-  var report: FilePath?
+  @Option(
+    help: ArgumentHelp(
+      "Write a report to this file: a page if it ends in .html, else JSON; may be given again.",
+      valueName: "file"))
+  var report: [FilePath] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "How standard error tells what happens: text, or json, an event a line.", valueName: "form"))
+  var logFormat = LogFormat.text
+
+  /// The forms in which standard error tells what happens.
+  enum LogFormat: String, ExpressibleByArgument, CaseIterable {
+    case text, json
+  }
 
   @Option(help: .hidden)
   var engine = StoreMigration.Engine.automatic
 
   func run() async throws {
-    let migration = migration
-    let file = try report.map { try MigrationReportFile($0, of: migration) }
+    guard logFormat == .json else { return try await migrate(tellingEvents: nil) }
+    let log = EventLog()
+    do {
+      try await migrate(tellingEvents: log)
+    } catch {
+      let failure = MigrationFailure(error)
+      log.show(MigrationEvent(failure))
+      throw ExitCode(failure.exitStatus.rawValue)
+    }
+  }
+
+  private func migrate(tellingEvents log: EventLog?) async throws {
+    var migration = migration
+    if let log { migration.logger = log.logger }
+    let files = try report.map { try MigrationReportFile($0, of: migration) }
+    log?.show(.begun(store: store, destination: output ?? store))
     let result: StoreMigration.Result
     do {
-      result = try await Self.run(migration)
+      result = try await Self.run(migration, tellingEvents: log)
     } catch {
-      try? file?.write(MigrationFailure(error))
+      let failure = MigrationFailure(error)
+      for file in files { try? file.write(failure) }
       throw error
     }
+    for note in result.notes {
+      if let log {
+        log.show(.message(note, level: .info, facts: [:]))
+      } else if [.migrated, .copied].contains(result.outcome) {
+        Terminal.standardError.line(text: "godwit: note: \(note)")
+      }
+    }
     show(result)
-    try file?.write(result)
+    for file in files { try file.write(result) }
+    log?.show(.done(outcome: result.outcome, rows: result.rows))
   }
 
   private var migration: StoreMigration {
@@ -99,7 +135,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.logsSQL = logSQL
     migration.engine = engine
     migration.keepsRecord = !noRecord
-    migration.namesVersions = report != nil
+    migration.namesVersions = !report.isEmpty
     migration.copiesIfCurrent = copyIfCurrent
     migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }
     return migration
@@ -119,10 +155,16 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   /// Migrates the store; SIGINT and SIGTERM cancel the migration.
-  private static func run(_ migration: StoreMigration) async throws -> StoreMigration.Result {
+  private static func run(
+    _ migration: StoreMigration, tellingEvents log: EventLog?
+  ) async throws -> StoreMigration.Result {
     let bar = ProgressBar()
     defer { bar.clear() }
-    let task = Task { try await migration.run { bar.show($0) } }
+    let task = Task {
+      try await migration.run { progress in
+        if let log { log.show(progress) } else { bar.show(progress) }
+      }
+    }
     let forget = ToolProcess.whenAskedToStop { task.cancel() }
     defer { forget() }
     return try await task.value
@@ -148,12 +190,12 @@ struct MigrateCommand: AsyncParsableCommand {
       return out.line(
         text: "\(result.destination) was finished by an earlier run: nothing left to do.")
     }
-    for note in result.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
     if result.outcome == .copied {
       return out.line(
         text: "\(result.store) has this model already: copied to \(result.destination).")
     }
     out.line(text: "\(result.destination): \(CountText(result.rows, "row")) migrated and verified.")
+    for line in result.summary { out.line(text: line) }
     if let old = result.oldStore { out.line(text: "The old store is kept as \(old).") }
   }
 }

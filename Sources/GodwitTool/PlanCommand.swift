@@ -15,6 +15,12 @@ struct PlanCommand: AsyncParsableCommand {
   @OptionGroup var loss: LossOptions
   @OptionGroup var source: SourceOptions
 
+  @Option(
+    help: ArgumentHelp(
+      "Draw the tables, their partitions and what joins them to this file, as .svg or .dot.",
+      valueName: "file"))
+  var graph: FilePath?
+
   @Flag(help: "Print JSON.")
   var json = false
 
@@ -34,8 +40,10 @@ struct PlanCommand: AsyncParsableCommand {
     var migration = StoreMigration(
       store: store, model: model, route: route, source: source, loss: loss)
     migration.take(work)
+    let file = try graph.map { try MigrationGraphFile($0, of: migration) }
     let preparation = try await migration.prepare()
     if let refusal = preparation.refusal { throw refusal }
+    try file?.write(preparation)
     if json {
       Terminal.standardOutput.line(json: try JSONOutput.text(value: preparation))
     } else {

@@ -15,31 +15,61 @@ struct StatusCommand: AsyncParsableCommand {
   @Argument(help: "The store being migrated, its output, or the work folder.")
   var path: FilePath
 
-  @Flag(help: "Show it again and again until the migration ends.")
+  @Flag(
+    help: """
+      Show it until the migration ends: in its place on a terminal; elsewhere in a line at each \
+      change of state or phase, and every ten seconds.
+      """)
   var watch = false
 
   @Option(
     help: ArgumentHelp(
-      "How long --watch waits for a migration to begin where none is known.",
+      "How long --watch and --follow wait for a migration to begin where none is known.",
       valueName: "seconds"))
   var wait = 3.0
 
   @Flag(help: "Print JSON.")
   var json = false
 
-  func validate() throws { try OptionLimits.check(wait: wait) }
+  @Flag(
+    help: """
+      Print JSON at each change until the migration ends, an object on each line; --watch --json is \
+      the same.
+      """)
+  var follow = false
+
+  @Flag(help: "Print metrics in the text format of Prometheus.")
+  var prometheus = false
+
+  @Option(
+    help: """
+      Write the metrics to this file, for the textfile folder of the node exporter; with --watch \
+      every second.
+      """)
+  var output: FilePath?
+
+  func validate() throws {
+    try OptionLimits.check(wait: wait)
+    if prometheus && (json || follow) {
+      throw ValidationError("--prometheus prints no JSON: leave --json and --follow out.")
+    }
+    if output != nil && !prometheus {
+      throw ValidationError("--output takes metrics: add --prometheus.")
+    }
+    if prometheus && watch && output == nil {
+      throw ValidationError("--watch writes metrics to a file: name it with --output.")
+    }
+  }
 
   func run() async throws {
+    let file = try output.map { try MetricsFile($0, of: path) }
     let monitor = MigrationMonitor(path)
-    var last: MigrationMonitor.Status?
-    if watch {
-      for try await status in monitor.updates(waitingToBegin: .seconds(wait)) {
-        try show(status)
-        last = status
-      }
+    let last: MigrationMonitor.Status?
+    if watch || follow {
+      last = try await show(monitor.updates(waitingToBegin: .seconds(wait)), in: view(file))
     } else {
       last = try await monitor.status()
-      if let last { try show(last) }
+      if let last { try show(last, file: file) }
     }
     guard let last else {
       throw MigrationMonitor.nothingKnown(of: path)
@@ -47,13 +77,40 @@ struct StatusCommand: AsyncParsableCommand {
     if last.exitStatus != 0 { throw ExitCode(last.exitStatus) }
   }
 
-  private func show(_ status: MigrationMonitor.Status) throws {
-    if json {
-      Terminal.standardOutput.line(json: try JSONOutput.text(value: status))
-    } else {
-      for line in StatusText(path: path, status: status).lines {
-        Terminal.standardOutput.line(text: line)
-      }
+  /// Shows a state once.
+  private func show(_ status: MigrationMonitor.Status, file: MetricsFile?) throws {
+    let out = Terminal.standardOutput
+    if json { return out.line(json: try JSONOutput.text(value: status)) }
+    guard prometheus else {
+      _ = out.show(status, of: path)
+      return
     }
+    let metrics = MigrationMetrics(status, of: path)
+    if let file { return try file.write(metrics) }
+    // Half of the metrics would be taken for all.
+    if !out.metrics(metrics) { throw ExitCode(ExitStatus.cannotWrite.rawValue) }
+  }
+
+  private func view(_ file: MetricsFile?) -> any StatusView {
+    if let file { return MetricsView(path: path, file: file) }
+    // Objects over several lines would have to be told apart by whoever reads them.
+    if follow || json { return ChangesView() }
+    return switch Terminal.standardOutput.display {
+    case .screen(let hasColor): ScreenView(path: path, hasColor: hasColor)
+    case .lines: LineView(path: path)
+    }
+  }
+
+  /// Shows states until the migration ends or nobody looks any more, and returns the last one.
+  private func show(
+    _ updates: MigrationMonitor.Updates, in view: any StatusView
+  ) async throws -> MigrationMonitor.Status? {
+    defer { view.close() }
+    var last: MigrationMonitor.Status?
+    for try await status in updates {
+      last = status
+      guard try view.show(status, at: .now) else { break }
+    }
+    return last
   }
 }

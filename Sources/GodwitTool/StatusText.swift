@@ -10,7 +10,10 @@ struct StatusText {
   var lines: [String] {
     var lines = ["\(path): \(headline)"]
     if status.state.isOpen, let progress = status.progress {
-      lines.append(ProgressBar.line(progress: progress, width: 78))
+      lines.append(
+        ProgressText.line(
+          fraction: progress.fraction, words: ProgressText.words(progress), columns: 77
+        ).text(hasColor: false))
     }
     lines += status.sentences.map { "  \($0)" }
     lines += status.losses.map { "  loses \($0)" }
@@ -37,7 +40,8 @@ struct StatusText {
   /// The end of the headline: a colon if sentences follow.
   private var colon: String { status.sentences.isEmpty ? "." : ":" }
 
-  private var reason: String {
+  /// Why it is in this state, a sentence or the middle of one.
+  var reason: String {
     let process = status.process ?? 0
     return switch status.reason {
     case .asked(let asker): "asked by \(asker); `godwit resume` lets it go on."

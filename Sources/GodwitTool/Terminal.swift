@@ -1,4 +1,6 @@
+import Foundation
 import Godwit
+import Synchronization
 import SystemPackage
 
 /// Where the tool writes to: results go to standard output, all else to standard error.
@@ -11,19 +13,38 @@ struct Terminal: Sendable {
   static let standardOutput = Terminal(descriptor: .standardOutput)
   static let standardError = Terminal(descriptor: .standardError)
 
-  /// The columns of the terminal, or nil where there is none.
-  var width: Int? { ToolProcess.terminalWidth(of: descriptor) }
+  /// Whether somebody can still read what is written, also where nothing is to be written yet.
+  var isOpen: Bool { ToolProcess.isOpen(descriptor) }
+
+  /// The columns and rows of the terminal, or nil where there is none.
+  var size: (columns: Int, rows: Int)? { ToolProcess.terminalSize(of: descriptor) }
+
+  /// What it can show.
+  var display: TerminalDisplay {
+    TerminalDisplay(
+      isTerminal: size != nil, environment: ProcessInfo.processInfo.environment)
+  }
+
+  /// Whether a bar stands where the next line of standard error goes.
+  private static let hasBar = Atomic(false)
 
   /// Writes a text on one line, whatever is in it.
-  func line(text: String) { write(TerminalText.escaped(text) + "\n") }
+  func line(text: String) {
+    let isOverBar =
+      descriptor == .standardError && Self.hasBar.exchange(false, ordering: .relaxed)
+    write((isOverBar ? "\r\u{1B}[K" : "") + TerminalText.escaped(text) + "\n")
+  }
+
+  /// Writes a text on one line; false where nobody reads any more.
+  func part(text: String) -> Bool { write(TerminalText.escaped(text) + "\n") }
 
   /// Writes a text on one line of the terminal, cut where it is wider; whole where there is none.
   ///
   /// False where nobody reads any more.
   func line(fitting text: String) -> Bool {
     let whole = TerminalText.escaped(text)
-    guard let width, width > 1, whole.count > width else { return write(whole + "\n") }
-    return write(whole.prefix(width - 1) + "…\n")
+    guard let size, size.columns > 1 else { return write(whole + "\n") }
+    return write(TextColumns.cut(whole, to: size.columns) + "\n")
   }
 
   /// Writes a text of several lines.
@@ -34,8 +55,19 @@ struct Terminal: Sendable {
   /// Writes a part of a document; false where nobody reads any more.
   func part(json: JSONText) -> Bool { write(json.text + "\n") }
 
-  /// Shows a text in the place of the one shown before.
-  func replaceLine(_ text: String) { write("\r\u{1B}[K" + TerminalText.escaped(text)) }
+  /// Writes metrics, which have nothing in them that a terminal obeys; false where nobody reads any
+  /// more.
+  func metrics(_ metrics: MigrationMetrics) -> Bool { write(metrics.text) }
+
+  /// Shows a bar, in which nothing is left to obey but colours, in the place of the one before.
+  func replaceBar(_ bar: String) {
+    if !bar.isEmpty || Self.hasBar.load(ordering: .relaxed) { write("\r\u{1B}[K" + bar) }
+    Self.hasBar.store(!bar.isEmpty, ordering: .relaxed)
+  }
+
+  /// Moves about on a screen; texts in it are escaped but for colours.
+  @discardableResult
+  func control(_ codes: String) -> Bool { write(codes) }
 
   /// Writes a text as it is; false where the reader has closed the stream, and wants no more.
   @discardableResult

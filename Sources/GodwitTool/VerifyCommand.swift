@@ -1,6 +1,5 @@
 import ArgumentParser
 import Godwit
-import Synchronization
 import SystemPackage
 
 struct VerifyCommand: AsyncParsableCommand {
@@ -57,10 +56,10 @@ struct VerifyCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let line = ProgressLine()
-    defer { line.clear() }
-    let report = try await verification.run { line.show($0.phase, fraction: $0.fraction) }
-    line.clear()
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let report = try await verification.run { bar.show(fraction: $0.fraction, $0.phase) }
+    bar.clear()
     let out = Terminal.standardOutput
     if json {
       out.line(json: try JSONOutput.text(value: report))
@@ -83,28 +82,5 @@ struct VerifyCommand: AsyncParsableCommand {
     verification.salvagesDamaged = salvage
     verification.limit = limit
     return verification
-  }
-}
-
-/// One line on a terminal with the progress of a comparison or a check; nothing anywhere else.
-final class ProgressLine: Sendable {
-  private let terminal = Terminal.standardError
-  private let shown = Mutex("")
-
-  func show(_ what: String, fraction: Double) {
-    guard let width = terminal.width else { return }
-    let percent = "\(Int(fraction * 100)) %"
-    let text = String("\(percent)  \(what)".prefix(max(0, (width == 0 ? 80 : width) - 1)))
-    shown.withLock { shown in
-      if text != shown { terminal.replaceLine(text) }
-      shown = text
-    }
-  }
-
-  func clear() {
-    shown.withLock { shown in
-      if !shown.isEmpty { terminal.replaceLine("") }
-      shown = ""
-    }
   }
 }

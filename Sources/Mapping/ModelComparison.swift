@@ -5,9 +5,9 @@ package import ObjectModel
 ///
 /// Entities and properties are paired as a mapping is inferred (docs/migration.md, "Renaming");
 /// what no mapping looks at, such as transient properties and indexes, is paired by name.
-package struct ModelComparison: Hashable, Sendable {
+package struct ModelComparison: Hashable, Codable, Sendable {
   /// What became of an entity, a property or an index.
-  package enum Fate: String, Hashable, Sendable, CaseIterable {
+  package enum Fate: String, Hashable, Codable, Sendable, CaseIterable {
     /// It has its name, and something of it differs.
     case changed
     /// It continues one of another name.
@@ -19,7 +19,7 @@ package struct ModelComparison: Hashable, Sendable {
   }
 
   /// By what two names were found to belong together.
-  package enum Pairing: String, Hashable, Sendable {
+  package enum Pairing: String, Hashable, Codable, Sendable {
     /// They are one name.
     case name
     /// The renaming identifier of one of the two names the other.
@@ -27,7 +27,7 @@ package struct ModelComparison: Hashable, Sendable {
   }
 
   /// One aspect that differs; nil is nothing.
-  package struct Change: Hashable, Sendable {
+  package struct Change: Hashable, Codable, Sendable {
     /// The aspect in words, such as `type` or `delete rule`.
     package var aspect: String
     /// What the first model says.
@@ -37,9 +37,9 @@ package struct ModelComparison: Hashable, Sendable {
   }
 
   /// A property, an index or a constraint that differs.
-  package struct Part: Hashable, Sendable {
+  package struct Part: Hashable, Codable, Sendable {
     /// What an entity is made of.
-    package enum Kind: String, Hashable, Sendable {
+    package enum Kind: String, Hashable, Codable, Sendable {
       case attribute, relationship, fetchedProperty, index, constraint
     }
 
@@ -58,7 +58,7 @@ package struct ModelComparison: Hashable, Sendable {
   }
 
   /// An entity that differs.
-  package struct EntityPart: Hashable, Sendable {
+  package struct EntityPart: Hashable, Codable, Sendable {
     /// The name in the second model, in the first where the second has none.
     package var name: String
     /// The other name in the first model; nil where it is the same, or there is none.

@@ -165,9 +165,10 @@ package struct Migration: Sendable {
     _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work,
     desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
+    let recorder = RunRecorder()
     let reporter = ProgressReporter(
-      paths: workspace.paths, run: keeper.run, desk: desk, isOuter: true, logger: logger,
-      progress: progress)
+      paths: workspace.paths, run: keeper.run, desk: desk, recorder: recorder, isOuter: true,
+      memory: request.memory, logger: logger, progress: progress)
     defer { reporter.end() }
     do {
       let prepared = try prepare(target: target, paths: workspace.paths)
@@ -194,8 +195,15 @@ package struct Migration: Sendable {
       report.note(found, stages: prepared.stages)
       report.note(defects + report.defects)
       report.salvage = prepared.salvage
-      report.seconds = reporter.seconds
+      let recording = recorder.recording
+      report.seconds = recording.secondsByPhase
+      report.timeline = recording
       report.peakMemory = reporter.peakMemory
+      report.models = prepared.stages.first.flatMap { first in
+        prepared.stages.last.map {
+          ModelComparison(from: first.source.model, to: $0.destination.model)
+        }
+      }
       reporter.enter(.done)
       return report
     } catch {

@@ -1,4 +1,4 @@
-import Mapping
+package import Mapping
 package import MigrationEngine
 package import ModelFiles
 package import ObjectModel
@@ -41,6 +41,8 @@ package struct MigrationReport: Codable, Sendable {
     package var peakMemory: Int64
     /// How long the successful attempt took.
     package var seconds: Double
+    /// Whether an interrupted run had done it.
+    package var wasResumed: Bool
   }
 
   /// One step of the route.
@@ -116,6 +118,10 @@ package struct MigrationReport: Codable, Sendable {
     }
   }
 
+  /// Rises when a key goes or changes its meaning; new keys do not raise it.
+  package var version = 1
+  /// The version of Godwit.
+  package var godwit = GodwitVersion.current
   /// How the migration ended.
   package var outcome: Outcome
   /// Why there is no result, nil if there is one.
@@ -130,12 +136,19 @@ package struct MigrationReport: Codable, Sendable {
   package var steps: [Step] = []
   /// Mapping models that no step used, including unreadable ones.
   package var unusedMappings: [UnusedMapping] = []
+  /// What the models of the first and the last version say differently; nil if there was nothing
+  /// to do.
+  package var models: ModelComparison?
   /// Rows of all entities and join tables in the result.
   package var rows: Int64 = 0
   /// The work orders of the last stage, by number.
   package var workOrders: [Order] = []
+  /// The tables of the last stage and what joins them; nil if there was nothing to do.
+  package var graph: PartitionGraph?
   /// The engine of the last stage, nil if there was nothing to do.
   package var engine: EngineName?
+  /// Whether the result was verified in full; nil if nothing was made.
+  package var wasVerifiedFully: Bool?
   /// Why another engine was used than the one asked for.
   package var engineDeclined: String?
   /// The losses of all stages, with their final causes.
@@ -170,7 +183,9 @@ package struct MigrationReport: Codable, Sendable {
   package var movedTables: [String] = []
   /// The peak private memory of the coordinator, in bytes; `workOrders` has that of the workers.
   package var peakMemory: Int64 = 0
-  /// Seconds spent in each phase, by its name.
+  /// What went on when, nil if there was nothing to do.
+  package var timeline: RunRecording?
+  /// Seconds spent in each phase, by its name, of all stages.
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted run was taken over.
   package var resumed = false

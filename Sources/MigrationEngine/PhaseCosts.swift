@@ -8,7 +8,8 @@ package struct PhaseCosts: Hashable, Sendable {
   /// A worker's time for a source row, and for each of its bytes.
   package var row: Double
   package var byte: Double
-  /// Appending one byte of a shard to the result.
+  /// Appending one row of a shard to the result, and each of its bytes.
+  package var mergedRow: Double
   package var mergedByte: Double
   /// Completing and checking the references of one row.
   package var relinkedRow: Double
@@ -19,11 +20,12 @@ package struct PhaseCosts: Hashable, Sendable {
 
   /// Takes the costs, all in seconds.
   package init(
-    row: Double, byte: Double, mergedByte: Double, relinkedRow: Double, indexEntry: Double,
-    verifiedByte: Double
+    row: Double, byte: Double, mergedRow: Double, mergedByte: Double, relinkedRow: Double,
+    indexEntry: Double, verifiedByte: Double
   ) {
     self.row = row
     self.byte = byte
+    self.mergedRow = mergedRow
     self.mergedByte = mergedByte
     self.relinkedRow = relinkedRow
     self.indexEntry = indexEntry
@@ -37,7 +39,9 @@ package struct PhaseCosts: Hashable, Sendable {
   }
 
   /// The time that it takes to append the rows of a plan to the result.
-  package func merging(_ plan: MigrationPlan) -> Double { mergedByte * Double(plan.bytes) }
+  package func merging(_ plan: MigrationPlan) -> Double {
+    mergedRow * Double(plan.rows) + mergedByte * Double(plan.bytes)
+  }
 
   /// The time for the references of all rows.
   package func relinking(_ plan: MigrationPlan) -> Double { relinkedRow * Double(plan.rows) }

@@ -9,7 +9,7 @@ package struct PartRecord: Hashable, Sendable {
   /// Bytes of the field `table`, which cuts longer names between two characters.
   package static let tableSize = 48
   /// Bytes of the field `error`, which cuts longer texts between two characters.
-  package static let errorSize = 204
+  package static let errorSize = 196
 
   /// The states of a work order, with the numbers that the file stores.
   package enum State: UInt32, CaseIterable, Sendable {
@@ -53,6 +53,8 @@ package struct PartRecord: Hashable, Sendable {
   package var progressAt: Int64 = 0
   /// The peak private memory of the worker, in bytes.
   package var peakMemory: UInt64 = 0
+  /// The memory that the worker may use, in bytes; 0 if unknown.
+  package var memoryLimit: UInt64 = 0
   /// The exit status of a worker that failed; a worker that reports its failure leaves 0 and sets
   /// `error`.
   package var exitCode: Int32 = 0
@@ -124,7 +126,8 @@ extension PartRecord {
     static let droppedUpdates = 120
     static let checksum = 124
     static let table = 128
-    static let error = 176  // ...380
+    static let error = 176  // ...372
+    static let memoryLimit = 372
     static let isPaused = 380
   }
 
@@ -158,6 +161,7 @@ extension PartRecord {
     writer.put(droppedUpdates, at: Offset.droppedUpdates)
     writer.put(text: table, at: Offset.table, size: Self.tableSize)
     writer.put(text: error, at: Offset.error, size: Self.errorSize)
+    writer.put(memoryLimit, at: Offset.memoryLimit)
     writer.put(UInt32(isPaused ? 1 : 0), at: Offset.isPaused)
     return writer.sealed(at: Offset.checksum)
   }
@@ -190,6 +194,7 @@ extension PartRecord {
     droppedUpdates = reader.integer(at: Offset.droppedUpdates)
     table = reader.text(at: Offset.table, size: Self.tableSize)
     error = reader.text(at: Offset.error, size: Self.errorSize)
+    memoryLimit = reader.integer(at: Offset.memoryLimit)
     isPaused = reader.integer(at: Offset.isPaused, as: UInt32.self) != 0
   }
 }

@@ -4,8 +4,6 @@ package struct RunRecord: Hashable, Sendable {
   package static let version: UInt32 = 3
   /// Bytes of an encoded record.
   package static let size = 512
-  /// Bytes of the field `fingerprint`.
-  package static let fingerprintSize = 32
   /// Bytes of the field for `error` or `holdReason`, which cuts longer texts.
   package static let textSize = 256
 
@@ -73,8 +71,10 @@ package struct RunRecord: Hashable, Sendable {
   package var unitsDone: UInt64 = 0
   /// The peak private memory of the coordinator, in bytes.
   package var peakMemory: UInt64 = 0
-  /// Identifies the source: 32 bytes that only the coordinator interprets.
-  package var fingerprint: [UInt8] = [UInt8](repeating: 0, count: fingerprintSize)
+  /// The memory that all processes together may use, in bytes; 0 if unknown.
+  package var memoryLimit: UInt64 = 0
+  /// The bytes of disk that the run was expected to write before it began to; 0 if unknown.
+  package var diskNeed: UInt64 = 0
   /// Why the run failed, empty if it has not.
   package private(set) var error = ""
 
@@ -163,7 +163,8 @@ extension RunRecord {
     static let failedPhase = 156
     static let droppedUpdates = 160
     static let exitStatus = 164
-    static let fingerprint = 168
+    static let memoryLimit = 168
+    static let diskNeed = 176  // zeros follow, 184..<200
     static let text = 200  // ...456
     static let checksum = 456
     static let hold = 460
@@ -178,7 +179,6 @@ extension RunRecord {
 
   /// The record in the layout of docs/status-file.md, "Run".
   package func encoded() -> [UInt8] {
-    precondition(fingerprint.count == Self.fingerprintSize)
     var writer = RecordWriter(size: Self.size)
     writer.put(Self.version, at: Offset.version)
     writer.put(phase.rawValue, at: Offset.phase)
@@ -203,7 +203,8 @@ extension RunRecord {
     writer.put(failedPhase?.rawValue ?? 0, at: Offset.failedPhase)
     writer.put(droppedUpdates, at: Offset.droppedUpdates)
     writer.put(exitStatus, at: Offset.exitStatus)
-    writer.put(fingerprint, at: Offset.fingerprint)
+    writer.put(memoryLimit, at: Offset.memoryLimit)
+    writer.put(diskNeed, at: Offset.diskNeed)
     writer.put(text: phase == .failed ? error : holdReason, at: Offset.text, size: Self.textSize)
     writer.put(hold.rawValue, at: Offset.hold)
     writer.put(UInt16(isStanding ? 1 : 0), at: Offset.isStanding)
@@ -252,7 +253,8 @@ extension RunRecord {
     workOrders = reader.integer(at: Offset.workOrders)
     droppedUpdates = reader.integer(at: Offset.droppedUpdates)
     exitStatus = reader.integer(at: Offset.exitStatus)
-    fingerprint = Array(bytes[Offset.fingerprint..<(Offset.fingerprint + Self.fingerprintSize)])
+    memoryLimit = reader.integer(at: Offset.memoryLimit)
+    diskNeed = reader.integer(at: Offset.diskNeed)
     let text = reader.text(at: Offset.text, size: Self.textSize)
     (error, holdReason) = phase == .failed ? (text, "") : ("", text)
     self.hold = hold

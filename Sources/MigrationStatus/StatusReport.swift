@@ -1,8 +1,12 @@
+import SystemCalls
 package import SystemPackage
 
 /// The state of a migration with everything known about it, as `godwit status` shows it and writes
 /// it as JSON.
-package struct StatusReport: Sendable {
+package struct StatusReport: Hashable, Sendable {
+  /// The version of the JSON, which rises when a field goes or changes its meaning.
+  package static let version = 1
+
   /// The state, its exit status and its reason.
   package var decision: StateDecision
   /// The progress in the status file, nil if there is none or it is of an older run.
@@ -11,6 +15,8 @@ package struct StatusReport: Sendable {
   package var record: OutcomeRecord?
   /// What the tool printed at the end, or the error in the status file.
   package var sentences: [String]
+  /// Bytes that are free where the new store goes, nil unless the migration may still write there.
+  package var freeBytes: UInt64?
 
   init?(live: (run: RunRecord, snapshot: StatusSnapshot)?, record: OutcomeRecord?) {
     self.init(live: live, record: record, surroundings: .now())
@@ -45,14 +51,19 @@ package struct StatusReport: Sendable {
 
 extension StatusReport: Encodable {
   private enum CodingKeys: CodingKey {
-    case state, exitStatus, sentences, source, destination, work, ended, rows, losses
+    case version, state, reason, detail, exitStatus, sentences, freeBytes
+    case source, destination, work, ended, rows, losses
   }
 
   /// Writes the fields of the snapshot, and those of the decision and the record beside them.
   package func encode(to encoder: any Encoder) throws {
     try snapshot?.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(Self.version, forKey: .version)
     try container.encode(decision.state, forKey: .state)
+    try container.encodeIfPresent(decision.reason?.name, forKey: .reason)
+    try container.encodeIfPresent(decision.reason?.detail, forKey: .detail)
+    try container.encodeIfPresent(freeBytes, forKey: .freeBytes)
     try container.encode(decision.exitStatus, forKey: .exitStatus)
     try container.encode(sentences, forKey: .sentences)
     guard let record else { return }
@@ -62,6 +73,46 @@ extension StatusReport: Encodable {
     try container.encodeIfPresent(record.ended, forKey: .ended)
     try container.encodeIfPresent(record.rows, forKey: .rows)
     try container.encode(record.losses, forKey: .losses)
+  }
+}
+
+extension StateDecision.Reason {
+  /// The reason in JSON.
+  fileprivate var name: String {
+    switch self {
+    case .asked: "asked"
+    case .file: "file"
+    case .stopped: "stopped"
+    case .workerStopped: "workerStopped"
+    case .silent: "silent"
+    case .gone: "gone"
+    case .machineRestarted: "machineRestarted"
+    }
+  }
+
+  /// Who asked, which file, which process or for how many seconds.
+  fileprivate var detail: String? {
+    switch self {
+    case .asked(let text), .file(let text): text
+    case .workerStopped(let process): "\(process)"
+    case .silent(let seconds): "\(seconds)"
+    case .stopped, .gone, .machineRestarted: nil
+    }
+  }
+}
+
+extension StatusReport {
+  /// Whether it tells anything that an earlier report did not, but that time has passed.
+  package func isNews(after earlier: StatusReport) -> Bool { timeless != earlier.timeless }
+
+  /// Without what changes while nothing happens.
+  private var timeless: StatusReport {
+    var report = self
+    report.freeBytes = nil
+    report.snapshot?.heartbeatAt = 0
+    for index in snapshot?.parts.indices ?? 0..<0 { report.snapshot?.parts[index].heartbeatAt = 0 }
+    if case .silent = decision.reason { report.decision.reason = .silent(seconds: 0) }
+    return report
   }
 }
 
@@ -83,10 +134,19 @@ package final class StatusWatch {
     do {
       let found = try StatusPlaces(path).find(open: reader)
       reader = found.reader
-      return StatusReport(live: try reader?.read() ?? last, record: found.record)
+      return located(StatusReport(live: try reader?.read() ?? last, record: found.record))
     } catch {
       guard let report = StatusReport(live: last, record: nil) else { throw error }
-      return report
+      return located(report)
     }
+  }
+
+  /// The report with the room that there is where the new store goes.
+  private func located(_ report: StatusReport?) -> StatusReport? {
+    guard var report, report.decision.state.isOpen else { return report }
+    let destination = report.record.map { FilePath($0.destination) }
+    let place = destination.flatMap { $0.isAbsolute ? $0 : nil } ?? reader?.path
+    report.freeBytes = place.flatMap { try? Files.freeSpace(at: Files.parent(of: $0)) }
+    return report
   }
 }

@@ -40,6 +40,8 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
     package var progressAt: Double
     /// The peak private memory of its worker.
     package var peakMemoryBytes: UInt64
+    /// The memory that its worker may use, 0 if unknown.
+    package var memoryLimitBytes: UInt64
     /// The exit status of a worker that failed.
     package var exitCode: Int32
     /// The signal that ended its worker, 0 if none did.
@@ -102,6 +104,10 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var controlAt: Double
   /// The peak private memory of the coordinator.
   package var peakMemoryBytes: UInt64
+  /// The memory that all processes together may use, 0 if unknown.
+  package var memoryLimitBytes: UInt64
+  /// The disk that the run was expected to write before it began to, 0 if unknown.
+  package var diskNeedBytes: UInt64
   /// Status updates that the coordinator and all workers could not write.
   package var droppedUpdates: UInt64
   /// Why the run failed.
@@ -194,6 +200,8 @@ extension StatusSnapshot {
     controlNumber = run.controlNumber
     controlAt = seconds(run.controlAt)
     peakMemoryBytes = run.peakMemory
+    memoryLimitBytes = run.memoryLimit
+    diskNeedBytes = run.diskNeed
     droppedUpdates = sum(
       numbers: contents.parts.map { UInt64($0.droppedUpdates) } + [UInt64(run.droppedUpdates)])
     error = run.error.isEmpty ? nil : run.error
@@ -223,6 +231,7 @@ extension StatusSnapshot.Part {
     heartbeatAt = seconds(part.heartbeatAt)
     progressAt = seconds(part.progressAt)
     peakMemoryBytes = part.peakMemory
+    memoryLimitBytes = part.memoryLimit
     exitCode = part.exitCode
     exitSignal = part.exitSignal
     table = part.table

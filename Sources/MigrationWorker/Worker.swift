@@ -146,6 +146,7 @@ package struct Worker {
     record.start(
       process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
     record.table = order.pieces.first?.destinationTable ?? ""
+    record.memoryLimit = UInt64(clamping: document.memory)
     return PartFlusher(file: status, record: record, every: .milliseconds(100)) {
       gate.look(at: status)
     }

@@ -358,14 +358,19 @@ extension ObjectContext {
 }
 
 extension ObjectContext {
-  /// How many objects an entity has, without those of its subentities.
-  func count(entityName: String) throws -> Int64 {
+  /// How many objects an entity has, without those of its subentities, and between which keys; nil
+  /// for no key.
+  func extent(entityName: String) throws -> (count: Int64, keys: ClosedRange<Int64>?) {
     let facts = try entityFacts(name: entityName)
-    guard schema.tables.contains(where: { $0.name == facts.tableName }) else { return 0 }
-    return try Int64.fetchOne(
+    guard schema.tables.contains(where: { $0.name == facts.tableName }) else { return (0, nil) }
+    let row = try Row.fetchOne(
       db,
-      sql: "SELECT count(*) FROM \(sqlTable(name: facts.tableName)) WHERE Z_ENT = \(facts.number)")
-      ?? 0
+      sql: "SELECT count(*), min(Z_PK), max(Z_PK) FROM \(sqlTable(name: facts.tableName)) "
+        + "WHERE Z_ENT = \(facts.number)")
+    let found = row.map { $0.databaseValues.map { Int64.fromDatabaseValue($0) } } ?? []
+    guard found.count == 3, let count = found[0] else { return (0, nil) }
+    guard let first = found[1], let last = found[2], first <= last else { return (count, nil) }
+    return (count, first...last)
   }
 }
 

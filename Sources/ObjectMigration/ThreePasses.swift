@@ -7,7 +7,14 @@ struct ThreePasses {
   private let tally: ObjectTally
   private let mappings: [(EntityMapping, any MigrationPolicy)]
   private let progress: (Double, EntityMapping) -> Void
-  private var total: Int64 = 1
+  /// How many objects each mapping takes, as far as is known by now.
+  private var expected: [Int64] = []
+  /// The mapping whose objects are created, nil while none are: its place, how many objects it
+  /// took, and among which keys it looks for them.
+  private var creating: (index: Int, taken: Int64, keys: ClosedRange<Int64>?)?
+  /// What all passes take, as far as is known by now, in the unit of `done`.
+  private var total = 1.0
+  private var steps: Int64 = 0
   private var done: Int64 = 0
   private var read: Int64 = 0
   /// How many objects may wait for the next flush.
@@ -27,19 +34,33 @@ struct ThreePasses {
 
   /// Runs the passes; how many source objects were read.
   mutating func run() throws -> Int64 {
-    let source = manager.sourceContext
-    for (mapping, policy) in mappings {
-      manager.enter(mapping, policy: policy)
-      // Creating and relating count alike, validation hardly at all.
-      if let name = mapping.sourceEntityName { total += 2 * (try source.count(entityName: name)) }
+    for (mapping, policy) in mappings { manager.enter(mapping, policy: policy) }
+    let extents = try extents()
+    expected = extents.map(\.count)
+    for (index, (mapping, policy)) in mappings.enumerated() {
+      creating = (index, 0, extents[index].keys)
+      try create(mapping, policy: policy)
+      expected[index] = creating?.taken ?? 0
     }
-    for (mapping, policy) in mappings { try create(mapping, policy: policy) }
+    creating = nil
     for (mapping, policy) in mappings { try relate(mapping, policy: policy) }
     for (mapping, policy) in mappings { try validate(mapping, policy: policy) }
     if let last = mappings.last { progress(1, last.0) }
     manager.leaveMapping()
     manager.progress = 1
     return read
+  }
+
+  /// How many objects each mapping may take, and among which keys its filter looks for them, nil
+  /// without one; filters that begin with one entity are taken to share its objects.
+  private func extents() throws -> [(count: Int64, keys: ClosedRange<Int64>?)] {
+    let filtered = mappings.map(\.0).filter { $0.filter != nil }.compactMap(\.sourceEntityName)
+    return try mappings.map { mapping, _ in
+      guard let name = mapping.sourceEntityName else { return (0, nil) }
+      let (count, keys) = try manager.sourceContext.extent(entityName: name)
+      guard mapping.filter != nil else { return (count, nil) }
+      return (count / Int64(max(1, filtered.count { $0 == name })), keys)
+    }
   }
 
   // MARK: Creation
@@ -59,7 +80,7 @@ struct ThreePasses {
         try run.manager.checkAssociations(mapping, of: object)
         run.read += 1
         if context.waitingCount >= Self.batch { try context.flush() }
-        run.step()
+        run.step(key: object.primaryKey)
       }
     }
     try hook("endCreation", mapping: mapping) { try policy.endCreation(mapping, core: manager) }
@@ -146,7 +167,7 @@ struct ThreePasses {
           let object = manager.destinationContext.object(at: place)
           try policy.createRelationships(of: object, mapping: mapping, core: manager)
         }
-        step()
+        step(key: source.key)
       }
       if manager.destinationContext.waitingCount >= Self.batch {
         try manager.destinationContext.flush()
@@ -219,10 +240,23 @@ struct ThreePasses {
     return result
   }
 
-  private mutating func step() {
-    done += 1
-    manager.progress = min(1, Double(done) / Double(total))
-    if done.isMultiple(of: 256), let mapping = manager.currentMapping {
+  private mutating func step(key: Int64) {
+    steps += 1
+    // Creating takes about twice as long as relating, validation hardly any time.
+    done += creating == nil ? 1 : 2
+    if let (index, taken, keys) = creating {
+      creating = (index, taken + 1, keys)
+      if let keys, steps.isMultiple(of: 256) {
+        // Objects come in the order of their keys.
+        let (first, last) = (Double(keys.lowerBound), Double(keys.upperBound))
+        let share = (Double(key) - first + 1) / (last - first + 1)
+        if share > 0.02 { expected[index] = Int64(Double(taken + 1) / min(1, share)) }
+      }
+      expected[index] = max(expected[index], taken + 1)
+    }
+    if steps % 256 == 1 { total = 3 * Double(expected.reduce(1, +)) }
+    manager.progress = min(1, max(manager.progress, Double(done) / total))
+    if steps.isMultiple(of: 256), let mapping = manager.currentMapping {
       progress(manager.progress, mapping)
     }
   }

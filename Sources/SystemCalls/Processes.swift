@@ -140,10 +140,19 @@ package enum Processes {
     return limit
   }
 
-  /// The columns of a terminal, 80 if unknown; nil if the descriptor is not a terminal.
-  package static func terminalWidth(of descriptor: FileDescriptor) -> Int? {
-    let width = csystem_terminal_width(descriptor.rawValue)
-    return width < 0 ? nil : width == 0 ? 80 : Int(width)
+  /// Whether somebody can still read what is written to a descriptor; true for files.
+  package static func isOpen(_ descriptor: FileDescriptor) -> Bool {
+    csystem_is_open(descriptor.rawValue) != 0
+  }
+
+  /// The columns and rows of a terminal, 80 and 24 if unknown; nil if the descriptor is not a
+  /// terminal.
+  package static func terminalSize(
+    of descriptor: FileDescriptor
+  ) -> (columns: Int, rows: Int)? {
+    var (columns, rows): (Int32, Int32) = (0, 0)
+    guard csystem_terminal_size(descriptor.rawValue, &columns, &rows) == 0 else { return nil }
+    return (columns == 0 ? 80 : Int(columns), rows == 0 ? 24 : Int(rows))
   }
 
   private struct Stat {

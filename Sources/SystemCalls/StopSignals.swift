@@ -14,11 +14,11 @@ package final class StopSignals: @unchecked Sendable {
   // @unchecked: Dispatch sources may be cancelled from any thread.
   private let sources: [any DispatchSourceSignal]
 
-  fileprivate init(_ numbers: [Int32], _ body: @escaping @Sendable () -> Void) {
+  fileprivate init(_ numbers: [Int32], _ body: @escaping @Sendable (Int32) -> Void) {
     sources = numbers.map { number in
       signal(number, SIG_IGN)  // or the default action ends the process first
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler(handler: body)
+      source.setEventHandler { @Sendable in body(number) }
       source.resume()
       return source
     }
@@ -36,7 +36,27 @@ extension Processes {
   /// has it, stays ignored.
   package static func whenAskedToStop(_ body: @escaping @Sendable () -> Void) -> StopSignals {
     let asked = [SIGHUP, SIGQUIT].filter { csystem_ignores_signal($0) != 1 }
-    return StopSignals([SIGINT, SIGTERM] + asked, body)
+    return StopSignals([SIGINT, SIGTERM] + asked) { _ in body() }
+  }
+
+  /// Calls a block before a signal ends or stops this process, as it would have without, and
+  /// another one when the process goes on after a stop.
+  ///
+  /// The signals are those of `whenAskedToStop` and SIGTSTP, which is Ctrl-Z.
+  package static func aroundSignals(
+    leaving: @escaping @Sendable () -> Void, returning: @escaping @Sendable () -> Void
+  ) -> StopSignals {
+    let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].filter { csystem_ignores_signal($0) != 1 }
+    let stops = csystem_ignores_signal(SIGTSTP) == 1 ? [] : [SIGTSTP]
+    return StopSignals(ends + stops) { number in
+      leaving()
+      if number == SIGTSTP {
+        _ = csystem_stop_here()
+        returning()
+      } else {
+        _ = csystem_end_by_signal(number)
+      }
+    }
   }
 
   /// Leaves it to the parent to end this process: a terminal tells all processes at once.

@@ -69,7 +69,9 @@ import Testing
     try queue.close()
   }
 
+  /// What was said, without the folder and without progress, which long runs tell.
   private func scrubbed(_ text: String) -> String {
     text.replacing(ScratchFolder.current.string + "/", with: "")
+      .replacing(/godwit: (?:\d+ % )?after [^\n]*\n/, with: "")
   }
 }

@@ -52,7 +52,7 @@ import Testing
     try #require(process.suspend())
     var states: [MigrationMonitor.State] = []
     var fractions: [Double] = []
-    for try await status in MigrationMonitor(given.store).updates(every: .milliseconds(50)) {
+    for try await status in MigrationMonitor(given.store) {
       // The system takes its time to stop all threads.
       if status.state == .paused, !states.contains(.paused) {
         #expect(status.reason == .stopped && status.exitStatus == 69)

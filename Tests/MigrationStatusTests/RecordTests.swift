@@ -21,7 +21,7 @@ import Testing
     (run.rowsTotal, run.rowsDone) = (1000, 900)
     (run.bytesTotal, run.bytesDone, run.bytesFound) = (1 << 40, 1 << 39, 77)
     run.peakMemory = 123_456_789
-    run.fingerprint = (0..<32).map { $0 }
+    (run.memoryLimit, run.diskNeed) = (256 << 20, 3 << 30)
     run.fraction = 0.75
     (run.workerRate, run.rate) = (1 << 20, 1 << 21)
     (run.controlNumber, run.controlAt) = (9, 1_700_000_000_000_000_000)
@@ -36,7 +36,7 @@ import Testing
     (part.rowsDone, part.bytesDone, part.bytesHighest) = (400, 1 << 32, (1 << 32) + 5)
     part.lastKey = -9
     (part.startedAt, part.heartbeatAt, part.progressAt) = (11, 12, 13)
-    part.peakMemory = 1 << 28
+    (part.peakMemory, part.memoryLimit) = (1 << 28, 85 << 20)
     (part.exitCode, part.exitSignal, part.droppedUpdates) = (75, -1, 6)
     part.isPaused = true
     part.table = "ZNOTE"

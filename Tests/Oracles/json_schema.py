@@ -79,7 +79,11 @@ class Schema:
                     yield from self._faults(value[name], schema, f"{place}.{name}")
 
     def _additionalProperties(self, value, told, place, schema):
-        if isinstance(value, dict) and told is False:
-            known = schema.get("properties", {})
-            yield from (f"{place} has {name}, which the schema does not know"
-                        for name in value if name not in known)
+        if not isinstance(value, dict):
+            return
+        others = [name for name in value if name not in schema.get("properties", {})]
+        for name in others:
+            if told is False:
+                yield f"{place} has {name}, which the schema does not know"
+            else:
+                yield from self._faults(value[name], told, f"{place}.{name}")

@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+from json_schema import Schema
 from store import uri_path
 
 
@@ -21,6 +23,10 @@ class Failure(Exception):
 
 def parser(description, needs_corpus=True):
     """The options of every oracle; one that makes all its stores itself takes no corpus."""
+    # What is started in the background may ignore these, and so would every tool that it starts.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--godwit", required=True, help="the executable")
     p.add_argument("--corpus", required=needs_corpus, help="the folder with real Core Data files"
@@ -40,6 +46,7 @@ class Tool:
 
     def call(self, *arguments, environment=None, prefix=()):
         command = [*prefix, self.path, *with_engine(arguments)]
+        reports = {path: made(path) for path in reports_of(command)}
         try:
             done = subprocess.run(
                 command, capture_output=True, timeout=self.timeout, stdin=subprocess.DEVNULL,
@@ -49,6 +56,9 @@ class Tool:
                           f"{self.timeout} s") from error
         done.stdout = done.stdout.decode("utf-8", "replace")
         done.stderr = done.stderr.decode("utf-8", "replace")
+        for path, before in reports.items():
+            if made(path) != before:
+                require_report(path)
         return done
 
     def run(self, *arguments, expect=0, **options):
@@ -97,6 +107,28 @@ class Tool:
             env={**os.environ, **(environment or {})}, start_new_session=True)
         process.errors = errors
         return process
+
+
+REPORT = Schema("report")
+
+
+def reports_of(command):
+    """The reports in JSON that a command writes."""
+    named = [b for a, b in zip(command, command[1:]) if a == "--report"]
+    return [path for path in named if not path.endswith((".html", ".htm"))]
+
+
+def made(path):
+    """When a regular file was made or changed, None where there is none."""
+    return os.stat(path).st_mtime_ns if os.path.isfile(path) else None
+
+
+def require_report(path):
+    """Every report, of whatever oracle, is as its schema says."""
+    with open(path, encoding="utf-8") as file:
+        faults = REPORT.faults(json.load(file))
+    if faults:
+        raise Failure(f"the report is not as its schema says: {'; '.join(faults[:5])}")
 
 
 KEEP_RECORD = object()  # among the arguments of a migration: it leaves its record beside the store
@@ -209,7 +241,8 @@ def run_cases(options, cases, noun):
             found = function(folder) or []
         except Failure as failure:
             found = [str(failure)]
-        except (sqlite3.Error, OSError, LookupError, ValueError) as error:
+        except (sqlite3.Error, OSError, LookupError, ValueError,
+                subprocess.SubprocessError) as error:
             found = [f"cannot check: {type(error).__name__}: {error}"]
         if not (found and options.keep):
             shutil.rmtree(folder, ignore_errors=True)

@@ -30,7 +30,10 @@ TO = ("--to", LIBRARY)
 VOLATILE = {
     "boot", "ended", "made", "peakMemory", "process", "processStart", "run", "seconds", "started",
 }
+# Those that have as many parts as one run had moments.
+PASSING = {"timeline"}
 MASKS = [
+    (re.compile(r"^  in [0-9.]+ (?:s|min|h)\b.* of memory$", re.M), "  in TIME"),
     (re.compile(r"\.(before|after)-\d{8}-\d{6}"), r".\1-TIME"),
     (re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z"), "TIME"),
     (re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z"), "TIME"),
@@ -42,7 +45,8 @@ MASKS = [
 def masked(value, name=None):
     """A document without what is of one run; lists and the names of fields stay."""
     if isinstance(value, dict):
-        return {k: masked(v, k if k in VOLATILE else name) for k, v in value.items()}
+        return {k: f"<{k}>" if k in PASSING else masked(v, k if k in VOLATILE else name)
+                for k, v in value.items()}
     if isinstance(value, list):
         return [masked(v, name) for v in value]
     return f"<{name}>" if name in VOLATILE else value

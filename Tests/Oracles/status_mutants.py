@@ -21,6 +21,7 @@ import time
 
 import lmdb_files
 from limits import Done
+from metrics_text import Metrics
 from run import Failure, Tool, judge_mutants, parser, said, same_bytes, seeds
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -113,6 +114,10 @@ def faults(done, what, state):
 
 def is_end(text):
     """Whether an answer says that the migration has made its result."""
+    if text[:1] == "#":
+        metrics = Metrics(text)
+        states = metrics.values("godwit_migration_state")
+        return bool(metrics.faults) or ("done", 1) in [(l["state"], v) for l, v in states]
     if text[:1] != "{":
         return bool(re.search(r"^[^\n]*: done\b", text))
     found = json.loads(text)
@@ -128,7 +133,8 @@ def at_rest(ground, r, folder):
         if content is not None:
             with open(name, "wb") as file:
                 file.write(content)
-    calls = [("status", os.path.dirname(path)), ("status", path, "--json")]
+    calls = [("status", os.path.dirname(path)), ("status", path, "--json"),
+             ("status", path, "--prometheus")]
     if state != "paused":
         calls.append(("status", os.path.dirname(path), "--watch", "--wait", "0.2"))
     found, ends = [], []

@@ -336,9 +336,6 @@ def stopped_worker(tool, folder):
 
 
 def main():
-    # A judge that is started in the background may ignore these, and its children would as well.
-    for number in (signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
     options = parser(__doc__, needs_corpus=False).parse_args()
     tool = Tool(options.godwit, timeout=60)
     cases = [(f"{kind}, {engine}, {places}",

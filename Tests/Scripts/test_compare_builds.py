@@ -148,6 +148,13 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(self.kinds(outcome(out=b"kept as A.before-20300102-030405."),
                                     outcome(out=b"kept as A.before-20300102-030406.")), [])
 
+    def test_how_far_a_long_call_is_is_masked_and_nothing_beside(self):
+        told = b"godwit: 5 % after 11 s: migrating\ngodwit: after 21 s: comparing A\n"
+        self.assertEqual(self.kinds(outcome(error=told + b"godwit: note: x\n"),
+                                    outcome(error=b"godwit: note: x\n")), [])
+        self.assertEqual(self.kinds(outcome(error=told), outcome(error=b"godwit: note: x\n")),
+                         ["standard error"])
+
     def test_a_word_stands_for_another_only_where_it_is_said(self):
         old, new = outcome(out=b"leg 1: legs"), outcome(out=b"stage 1: legs")
         self.assertEqual(self.kinds(old, new), ["standard output"])

@@ -84,7 +84,7 @@ import Testing
   @Test func `descriptors may be raised, and a file is no terminal`() throws {
     #expect(try Processes.raiseDescriptorLimit() >= 256)
     let file = try Files.anonymousFile(containing: [])
-    try file.closeAfter { #expect(Processes.terminalWidth(of: file) == nil) }
+    try file.closeAfter { #expect(Processes.terminalSize(of: file) == nil) }
   }
 
   @Test func `stop signals arrive instead of ending the process`() async {
@@ -95,5 +95,17 @@ import Testing
       try await Task.sleep(for: .seconds(60))
       signals.forget()
     }
+  }
+
+  @Test func `a pipe that nobody reads any more is noticed without a write`() throws {
+    let (input, output) = try FileDescriptor.pipe()
+    #expect(Processes.isOpen(output))
+    try input.close()
+    #expect(!Processes.isOpen(output))
+    try output.close()
+    let path = FilePath("/dev/null")
+    let file = try FileDescriptor.open(path, .writeOnly)
+    #expect(Processes.isOpen(file))
+    try file.close()
   }
 }

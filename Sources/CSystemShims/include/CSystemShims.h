@@ -30,6 +30,11 @@ int csystem_ignore_signal(int signal);
 /// 1 when the process was told to ignore the signal, such as by nohup; 0 when it was not.
 int csystem_ignores_signal(int signal);
 
+/// Lets a signal have its default effect, and sends it to this process.
+int csystem_end_by_signal(int signal);
+/// Stops this process, as Ctrl-Z does; returns once it goes on.
+int csystem_stop_here(void);
+
 int csystem_rename_no_replace(const char *from, const char *to);
 int csystem_rename(const char *from, const char *to);
 // Gives a file a second name; links are not followed.
@@ -96,8 +101,11 @@ int csystem_is_network_file_system(const char *path);
 
 /// A file without a name, or -ENOTSUP.
 int csystem_memory_file(void);
-/// The columns of the terminal, 0 when it does not tell, -ENOTTY when it is none.
-int csystem_terminal_width(int descriptor);
+/// The columns and rows of the terminal, 0 when it does not tell; -ENOTTY when it is none.
+int csystem_terminal_size(int descriptor, int *columns, int *rows);
+
+/// 0 when nobody can read any more what is written to a pipe or a terminal, 1 otherwise.
+int csystem_is_open(int descriptor);
 
 int csystem_open_directory(const char *path, void **directory);
 /// 1 and a name valid until the next call, 0 at the end.

@@ -2,14 +2,36 @@ import Logging
 import MigrationEngine
 import MigrationStatus
 import Planning
+import RowPrograms
 import Synchronization
 import SystemCalls
 import SystemPackage
 
 /// An estimate that threads share.
 private final class Estimate: Sendable {
-  private let state = Mutex(RunEstimate())
-  func withLock<Result: Sendable>(_ body: (inout RunEstimate) -> Result) -> Result {
+  struct State {
+    var run = RunEstimate()
+    var rowCosts: PhaseCosts?
+    var rows: WorkForecast?
+
+    /// Learns from how far the run is.
+    mutating func observe(_ seen: RunAdvance, isHeld: Bool, workers: Int) {
+      let now = MonotonicClock.now()
+      rows?.observe(seen.parts, at: now, isHeld: isHeld)
+      let forecast = rows.flatMap { rows in
+        rows.secondsLeft(workers: workers).flatMap { left in
+          rows.scale.map { RunEstimate.Forecast(secondsLeft: left, scale: $0) }
+        }
+      }
+      run.observe(
+        .init(
+          phase: seen.phase, inner: seen.inner, units: seen.units, isHeld: isHeld,
+          forecast: forecast), at: now)
+    }
+  }
+
+  private let state = Mutex(State())
+  func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
     state.withLock { body(&$0) }
   }
 }
@@ -21,9 +43,11 @@ final class ProgressReporter: Sendable {
   let status: StatusFile?
   /// What holds the migration.
   let desk: ControlDesk
+  /// Records what goes on, for the report.
+  let recorder: RunRecorder
   private let flusher: RunFlusher?
   private let estimate = Estimate()
-  private let phases = Mutex<[(phase: Phase, since: ContinuousClock.Instant)]>([])
+  private let phase = Mutex(Phase.surveying)
   private let poller: Task<Void, Never>?
 
   /// Starts to publish.
@@ -31,16 +55,18 @@ final class ProgressReporter: Sendable {
   /// - Parameter isOuter: whether this is the status file of the migration, where requests are
   ///   made; a stage has one of its own.
   init(
-    paths: MigrationPaths, run: Identifier = .random(), desk: ControlDesk, isOuter: Bool = false,
-    logger: Logger, progress: @escaping @Sendable (StatusSnapshot) -> Void
+    paths: MigrationPaths, run: Identifier = .random(), desk: ControlDesk, recorder: RunRecorder,
+    isOuter: Bool = false, memory: Int64 = 0, logger: Logger,
+    progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
-    self.desk = desk
+    (self.desk, self.recorder) = (desk, recorder)
     do {
       let file = try StatusFile.create(paths.status)
       let own = Processes.own
-      let record = RunRecord(
+      var record = RunRecord(
         run: run, boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
         coordinator: own, coordinatorStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
+      record.memoryLimit = UInt64(clamping: memory)
       status = file
       if isOuter { file.write(control: desk.record(of: run)) }
       let estimate = estimate
@@ -51,12 +77,14 @@ final class ProgressReporter: Sendable {
         if let standing = seen?.workersStand { desk.note(workersStand: standing) }
         let reached = estimate.withLock { estimate in
           if let seen {
-            estimate.observe(
-              .init(
-                phase: seen.phase, inner: seen.inner, units: seen.units, isHeld: desk.isHeld),
-              at: MonotonicClock.now())
+            estimate.observe(seen, isHeld: desk.isHeld, workers: desk.workers)
           }
-          return (estimate.fraction, estimate.secondsRemaining)
+          return (estimate.run.fraction, estimate.run.secondsRemaining)
+        }
+        if let seen { recorder.note(seen, ofStage: !isOuter) }
+        if isOuter {
+          recorder.note(
+            fraction: reached.0, secondsRemaining: reached.1, isHeld: desk.isHeld)
         }
         return { record in
           desk.apply(to: &record)
@@ -80,29 +108,45 @@ final class ProgressReporter: Sendable {
       logger.warning("no status file", metadata: ["error": "\(error)"])
       (status, flusher, poller) = (nil, nil, nil)
     }
-    phases.withLock { $0.append((.surveying, .now)) }
   }
 
-  /// Publishes nothing.
-  private init(desk: ControlDesk) {
-    self.desk = desk
+  /// Publishes nothing, and records all the same.
+  private init(desk: ControlDesk, recorder: RunRecorder) {
+    (self.desk, self.recorder) = (desk, recorder)
     (status, flusher, poller) = (nil, nil, nil)
   }
 
   /// The reporter for a second attempt at a stage: phases only go forward, so after `migrating` it
   /// publishes nothing.
   func again() -> ProgressReporter {
-    let last = phases.withLock { $0.last?.phase } ?? .surveying
-    return last > .migrating ? ProgressReporter(desk: desk) : self
+    phase.withLock { $0 } > .migrating ? ProgressReporter(desk: desk, recorder: recorder) : self
   }
 
   func enter(_ phase: Phase, units: Int = 0) {
-    phases.withLock { $0.append((phase, .now)) }
+    recorder.enter(phase)
+    publish(phase, units: units)
+  }
+
+  private func publish(_ phase: Phase, units: Int = 0) {
+    self.phase.withLock { $0 = phase }
     flusher?.enter(phase, units: UInt64(units))
   }
 
   /// Takes what the phases of a stage are expected to cost, before its first row.
-  func expect(_ costs: [Phase: Double]) { estimate.withLock { $0.expect(costs) } }
+  ///
+  /// - Parameter rows: the costs of the engine at work; nil where its rows are not followed.
+  func expect(_ costs: [Phase: Double], rows: PhaseCosts?) {
+    recorder.expect(costs)
+    estimate.withLock { estimate in
+      estimate.run.expect(costs)
+      estimate.rowCosts = rows
+    }
+  }
+
+  /// Publishes the disk that will be written at the peak.
+  func expect(_ need: DiskNeed) {
+    flusher?.change { $0.diskNeed = UInt64(clamping: need.bytes) }
+  }
 
   /// Publishes all work orders of a plan, and enters `migrating`.
   func begin(_ plan: MigrationPlan, finished: [Int]) {
@@ -118,6 +162,13 @@ final class ProgressReporter: Sendable {
         }
         return part
       })
+    estimate.withLock { estimate in
+      estimate.rows = estimate.rowCosts.map {
+        WorkForecast(
+          plan, finished: done, row: $0.row, byte: $0.byte,
+          isSequential: !plan.program.tables.isEmpty)
+      }
+    }
     let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
     flusher?.change { record in
       record.rowsTotal = UInt64(plan.rows)
@@ -126,14 +177,16 @@ final class ProgressReporter: Sendable {
       record.workOrders = UInt32(plan.workOrders.count)
     }
     // Work that begins anew with another plan is in that phase already.
-    if phases.withLock({ $0.last?.phase }) != .migrating { enter(.migrating) }
+    if phase.withLock({ $0 }) != .migrating { enter(.migrating) }
   }
 
   /// Starts a migration of several stages, which counts fractions of stages instead of bytes.
   func beginStages(_ count: Int) {
     flusher?.change { $0.bytesTotal = UInt64(count) * Self.stageShares }
-    expect([.migrating: 1])
-    enter(.migrating)
+    expect([.migrating: 1], rows: nil)
+    // What goes on is recorded by stages.
+    recorder.divide()
+    publish(.migrating)
   }
 
   /// Publishes the completed fraction of a stage; stages count from 0.
@@ -165,15 +218,5 @@ final class ProgressReporter: Sendable {
   func end() {
     poller?.cancel()
     flusher?.stop()
-  }
-
-  /// Seconds in each phase so far.
-  var seconds: [String: Double] {
-    phases.withLock { phases in
-      let ends = phases.dropFirst().map(\.since) + [.now]
-      return Dictionary(
-        zip(phases, ends).map { ("\($0.phase)", ($1 - $0.since) / .seconds(1)) },
-        uniquingKeysWith: +)
-    }
   }
 }

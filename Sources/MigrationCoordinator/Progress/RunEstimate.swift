@@ -3,7 +3,9 @@ import MigrationStatus
 // (1) The fraction never falls and never passes 1: costs are fixed once, phases go forward, and the
 //     highest one counts.
 // (2) Time during which the run is held is no time: nothing is learnt from it.
-// (3) A phase whose present unit takes long goes on slowly, up to nine tenths of the unit, so that
+// (3) While rows are migrated, and once some were, the time left is made of what was measured of
+//     the rows of each table; costs that are only expected are scaled by the machine's speed.
+// (4) A phase whose present unit takes long goes on slowly, up to nine tenths of the unit, so that
 //     nobody takes it for dead; nothing is learnt from that either.
 
 /// Works out which share of a run is done, and how long the rest will take, from what it observes.
@@ -20,6 +22,16 @@ struct RunEstimate {
     var units = 0
     /// Whether the run stands still on request.
     var isHeld = false
+    /// What was measured of rows; nil where nothing was.
+    var forecast: Forecast?
+  }
+
+  /// What was measured of the rows that workers migrated.
+  struct Forecast {
+    /// Seconds until the workers have done the rest.
+    var secondsLeft: Double
+    /// Seconds that one second of expected costs takes on this machine.
+    var scale: Double
   }
 
   private var costs: [Phase: Double] = [:]
@@ -31,6 +43,10 @@ struct RunEstimate {
   private var active = 0.0
   private var last: (time: Int64, observation: Observation)?
   private var unitSince = 0.0
+  /// The share that was done when rows began to be migrated, and the time that was active then.
+  private var rowsSince: (share: Double, active: Double)?
+  /// What was measured of rows last, and the time that was active when the last row was migrated.
+  private var measured: (forecast: Forecast, active: Double)?
 
   /// The completed share, 0...1.
   var fraction: Double { highest }
@@ -53,6 +69,7 @@ struct RunEstimate {
       uniqueKeysWithValues: Self.phases.map { ($0, max(least, costs[$0] ?? 0)) })
     (isExpected, before) = (true, highest)
     (samples, active) = ([], 0)
+    (rowsSince, measured) = (nil, nil)
     secondsRemaining = nil
   }
 
@@ -72,14 +89,24 @@ struct RunEstimate {
     }
     if hasMoved { unitSince = active }
     guard isExpected, observation.phase >= .migrating else {
-      let share = Double(observation.phase.weightBefore) + observation.inner * 10
-      highest = max(highest, min(Self.surveyed, share / 1000))
+      // Nobody knows how long this takes; it goes on, ever more slowly.
+      highest = max(highest, Self.surveyed * active / (active + 10))
       return
     }
-    let measured = work(observation)
-    sample(measured)
+    if rowsSince == nil {
+      let found = observation.phase == .migrating ? observation.inner : 1
+      let share = (costs[.migrating] ?? 0) * found / total
+      rowsSince = (before + (1 - before) * share, active)
+    }
+    if let left = measuredSecondsLeft(observation) {
+      advance(left: left, elapsed: elapsed)
+      secondsRemaining = active >= Self.leastActive ? left : nil
+      return
+    }
+    let work = work(observation)
+    sample(work)
     let rate = rate(in: observation.phase)
-    let assumed = measured + assumedWork(observation, rate: rate)
+    let assumed = work + assumedWork(observation, rate: rate)
     highest = max(highest, before + (1 - before) * min(1, assumed / total))
     guard let rate, active >= Self.leastActive else { return }
     secondsRemaining = max(0, total - assumed) / rate
@@ -92,6 +119,35 @@ struct RunEstimate {
   ]
 
   private var total: Double { costs.values.reduce(0, +) }
+
+  /// Seconds left of the run, by what was measured of rows; nil before anything was.
+  private mutating func measuredSecondsLeft(_ observation: Observation) -> Double? {
+    let later = total - (costs[.migrating] ?? 0)
+    if observation.phase == .migrating {
+      guard let forecast = observation.forecast else { return nil }
+      measured = (forecast, active)
+      return forecast.secondsLeft + later * forecast.scale
+    }
+    guard let measured, later > 0 else { return nil }
+    let done = work(observation) - (costs[.migrating] ?? 0)
+    let time = active - measured.active
+    var scale = measured.forecast.scale
+    // What these phases themselves took counts the more, the more of them is done.
+    if done > 0 { scale += min(1, 2 * done / later) * (time / done - scale) }
+    let rate = scale > 0 ? 1 / scale : nil
+    return max(0, later - done - assumedWork(observation, rate: rate)) * scale
+  }
+
+  /// Brings the fraction forward: to the share of the time that has passed, or, where more is left
+  /// than was thought, a tenth as fast.
+  private mutating func advance(left: Double, elapsed: Double) {
+    guard let (share, since) = rowsSince else { return }
+    let passed = active - since
+    guard passed + left > 0 else { return }
+    let reached = share + (1 - share) * passed / (passed + left)
+    let crept = highest + (1 - highest) * min(1, 0.1 * elapsed / (passed + left))
+    highest = min(1, max(reached, crept))
+  }
 
   /// The work that is done, in the unit of the costs.
   private func work(_ observation: Observation) -> Double {

@@ -64,8 +64,9 @@ struct StageRun {
   ) async throws -> Outcome {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
-    reporter.expect(expectedCosts(of: saved.plan, input: input, costs: type.costs))
-    try checkSpace(type)
+    reporter.expect(
+      expectedCosts(of: saved.plan, input: input, costs: type.costs), rows: type.costs)
+    try checkSpace(type, reporter: reporter)
     try input.dropped?.write(to: paths.dropped)
     try engine.prepare(
       input, plan: saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
@@ -100,11 +101,14 @@ struct StageRun {
     return saved
   }
 
-  private func checkSpace(_ type: any MigrationEngine.Type) throws {
+  private func checkSpace(
+    _ type: any MigrationEngine.Type, reporter: ProgressReporter
+  ) throws {
     let copies = request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store)
-    try workspace.requireSpace(
-      DiskNeed(
-        sourceBytes: survey.sourceBytes, shardTenths: type.shardTenths, externalBytes: copies))
+    let need = DiskNeed(
+      sourceBytes: survey.sourceBytes, shardTenths: type.shardTenths, externalBytes: copies)
+    reporter.expect(need)
+    try workspace.requireSpace(need)
   }
 
   /// What the phases from `migrating` on should take, in seconds of a machine that may be another.
@@ -137,8 +141,8 @@ struct StageRun {
       return document
     }
     let pool = WorkerPool(
-      launcher: launcher, desk: reporter.desk, memory: request.memory, status: reporter.status,
-      logger: logger)
+      launcher: launcher, desk: reporter.desk, recorder: reporter.recorder,
+      memory: request.memory, status: reporter.status, logger: logger)
     let beside = try engine.accompany(paths)
     defer { beside?.stop() }
     return try await pool.run(resuming: documents, of: saved.plan, reporter: reporter) {
@@ -181,6 +185,8 @@ struct StageRun {
       try judge(ViolationList(inStore: paths.result, of: assessment.destination), report: &report)
     }
     report.engine = saved.engineName
+    report.wasVerifiedFully = request.verifiesFully
+    report.graph = PartitionGraph(saved.plan)
     report.movedTables = assembled.movedTables
     report.rows = assembled.rows
     report.danglingReferences = assembled.danglingReferences

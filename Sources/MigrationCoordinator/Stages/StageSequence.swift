@@ -88,11 +88,12 @@ struct StageSequence {
   private func begin(_ reporter: ProgressReporter) throws -> [Marker] {
     // A single stage checks and resumes by itself.
     guard stages.count > 1 else { return [] }
-    try workspace.requireSpace(
-      DiskNeed(
-        sourceBytes: survey.sourceBytes, stages: stages.count,
-        shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0,
-        externalBytes: MigrationPaths.externalBytes(of: request.store)))
+    let need = DiskNeed(
+      sourceBytes: survey.sourceBytes, stages: stages.count,
+      shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0,
+      externalBytes: MigrationPaths.externalBytes(of: request.store))
+    reporter.expect(need)
+    try workspace.requireSpace(need)
     let done = try finishedStages()
     if done.isEmpty {
       // A stage that was interrupted knows by itself whether it can go on.
@@ -166,7 +167,10 @@ struct StageSequence {
     var workspace = try Workspace.open(paths.stage(number: number), store: request.store)
     if number == stages.count { workspace.paths.result = paths.result }
     reporter.reach(0, ofStage: number - 1)
-    let inner = ProgressReporter(paths: workspace.paths, desk: reporter.desk, logger: logger) {
+    reporter.recorder.begin(stage: number)
+    let inner = ProgressReporter(
+      paths: workspace.paths, desk: reporter.desk, recorder: reporter.recorder, logger: logger
+    ) {
       reporter.reach($0.fraction, ofStage: number - 1)
     }
     defer { inner.end() }

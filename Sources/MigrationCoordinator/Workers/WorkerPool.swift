@@ -10,6 +10,7 @@ import SystemPackage
 struct WorkerPool {
   let launcher: any WorkerLauncher
   let desk: ControlDesk
+  let recorder: RunRecorder
   /// What all processes may occupy, in bytes.
   let memory: Int64
   let status: StatusFile?
@@ -19,6 +20,8 @@ struct WorkerPool {
   struct Result: Sendable {
     var manifest: ShardManifest
     var attempts: Int
+    /// Whether an earlier run had done the order.
+    var wasFound = false
   }
 
   private enum Event: Sendable {
@@ -74,7 +77,9 @@ struct WorkerPool {
       try await desk.passPatiently()
       // A worker waits for nobody, and believes no file that is damaged.
       if status?.isLost != false { document.status = nil }
+      let span = recorder.begin(document.order, attempt: document.attempt)
       let ending = try await ended(document)
+      recorder.end(span, isDone: ending == .done)
       try Task.checkCancellation()
       switch lifecycle.workerEnded(ending) {
       case .finish: return document
@@ -151,7 +156,7 @@ extension WorkerPool {
     var missing: [WorkOrderDocument] = []
     for document in documents {
       if let manifest = try Self.finishedManifest(of: document), try isWhole(manifest) {
-        found.append(.init(manifest: manifest, attempts: manifest.attempt))
+        found.append(.init(manifest: manifest, attempts: manifest.attempt, wasFound: true))
       } else {
         missing.append(document)
       }

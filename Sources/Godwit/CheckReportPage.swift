@@ -1,0 +1,120 @@
+import Foundation
+import Pages
+public import SystemPackage
+
+/// A page of what a check of several stores found: which store can be brought from which version to
+/// the target's.
+///
+/// ```swift
+/// let file = try CheckReportPage("check.html", besides: search.entries.map(\.path))
+/// try file.write(report)
+/// ```
+public struct CheckReportPage: Sendable {
+  private let file: OutputFile
+
+  /// Checks, before anything else is done, that the page can be written and replaces nothing but an
+  /// earlier one.
+  ///
+  /// - Parameter stores: beside which nothing of theirs is replaced.
+  /// - Throws: `MigrationFailure`, if it cannot, or its name does not end in `.html`.
+  public init(_ path: FilePath, besides stores: [FilePath]) throws {
+    guard MigrationReportFile.isPage(path) else {
+      throw MigrationFailure(
+        .usage, "\(path) does not end in .html: name it so; --json prints the same for programs.")
+    }
+    file = try OutputFile(path, besides: stores, isEarlier: MigrationReportFile.isReport)
+  }
+
+  /// Writes the page, atomically.
+  ///
+  /// - Throws: `MigrationFailure`, if it cannot be written.
+  public func write(_ report: CheckReport) throws {
+    try file.write(report.page, as: "the stores are checked, but the page of that")
+  }
+}
+
+extension CheckReport {
+  /// The report as a page of HTML that needs no other file.
+  var page: String {
+    Page(
+      generator: ToolProcess.version,
+      title: "Stores for \(target.map(\.string).joined(separator: ", "))",
+      outcome: exitStatus == 0 ? "all is well" : "status \(exitStatus)", isGood: exitStatus == 0,
+      subtitle: verdict, sections: [matrix, remarks, left].compactMap(\.self)
+    ).html
+  }
+
+  /// Stores by versions: a mark where a store is, and one where it gets.
+  private var matrix: Page.Section {
+    var section = Page.Section("Stores and versions")
+    let versions = versions
+    let headings: [Page.Cell] =
+      [.init("store")] + versions.map { .init($0, .quiet) }
+      + [.init("losses", .number), .init("time", .number)]
+    section.table = Page.Table(
+      headings,
+      findings.map { finding in
+        [Page.Cell(finding.store)] + versions.map { finding.cell(of: $0, target: targetName) }
+          + [
+            .init(finding.losses.isEmpty ? "" : "\(finding.losses.count)", .number),
+            .init(SecondsText(finding.seconds ?? 0).description, .number),
+          ]
+      })
+    section.lines = [
+      Markup(
+        "● is the version of a store, → the one that it can be brought to\(migratesCopies ? ", as was tried on a copy" : ""); "
+          + "✓ it has already; ✗ it cannot be brought there, or could not be read.")
+    ]
+    return section
+  }
+
+  /// All versions that a store has or gets, in the order of their names.
+  private var versions: [String] {
+    var names = Set(findings.flatMap { [$0.fromText, $0.toText].compactMap(\.self) })
+    names.formUnion(findings.map { $0.place(target: targetName) })
+    return names.sorted { $0.compare($1, options: .numeric) == .orderedAscending }
+  }
+
+  /// The name of the version that stores get, as far as one needs it.
+  private var targetName: String { findings.lazy.compactMap(\.toText).first ?? "target" }
+
+  /// Obstacles and losses, store by store.
+  private var remarks: Page.Section? {
+    let told = findings.map { ($0.store, $0.reasons + $0.notes(settlesDefects: false)) }
+      .filter { !$0.1.isEmpty }
+    guard !told.isEmpty else { return nil }
+    var section = Page.Section("Obstacles, losses and notes")
+    section.table = Page.Table(
+      [.init("store"), .init("what is to be said")],
+      told.flatMap { store, lines in
+        lines.enumerated().map { [Page.Cell($0 == 0 ? store : ""), .init($1)] }
+      })
+    return section
+  }
+
+  private var left: Page.Section? {
+    guard !passedOverLines.isEmpty else { return nil }
+    var section = Page.Section("Passed over")
+    section.lines = passedOverLines.map { Markup($0) }
+    return section
+  }
+}
+
+extension StoreCheck.Finding {
+  fileprivate var fromText: String? { from.isEmpty ? nil : VersionText(from).description }
+  fileprivate var toText: String? { to.isEmpty ? nil : VersionText(to).description }
+
+  /// The version in whose column the store stands; of a store that has the target's model no name
+  /// was looked for.
+  fileprivate func place(target: String) -> String {
+    fromText ?? (isPossible && isNeeded != true ? target : "unknown")
+  }
+
+  fileprivate func cell(of version: String, target: String) -> Page.Cell {
+    if version == place(target: target) {
+      return isPossible && isNeeded != true
+        ? .init("✓", .good) : .init(isPossible ? "●" : "✗", isPossible ? .quiet : .bad)
+    }
+    return version == toText && isPossible ? .init("→", .good) : .init("")
+  }
+}

@@ -1,0 +1,178 @@
+public import Foundation
+public import SystemPackage
+
+/// What is known of a migration as gauges, in the text format of Prometheus, version 0.0.4.
+///
+/// ```swift
+/// if let status = try await MigrationMonitor("Shop.sqlite").status() {
+///   let metrics = MigrationMetrics(status, of: "Shop.sqlite")
+///   try MetricsFile("shop.prom", of: "Shop.sqlite").write(metrics)
+/// }
+/// ```
+public struct MigrationMetrics: Hashable, Sendable {
+  /// The lines of the format, with the end of the last one.
+  public let text: String
+
+  /// How every text begins.
+  static let head = "# HELP godwit_migration_state "
+  /// The most work orders that have gauges of their own.
+  static let mostWorkOrders = 64
+
+  /// Describes a migration, by the path under which it was asked for.
+  public init(_ status: MigrationMonitor.Status, of path: FilePath) {
+    var writer = MetricsWriter(store: (status.source ?? path).string)
+    writer.state(status)
+    if let progress = status.progress {
+      writer.progress(progress)
+      writer.processes(progress)
+      writer.workOrders(progress)
+    }
+    if let free = status.freeSpace {
+      writer.gauge("free_bytes", "Bytes that are free where the new store goes.", Double(free))
+    }
+    text = writer.text
+  }
+
+  /// Describes a migration, by the URL under which it was asked for.
+  public init(_ status: MigrationMonitor.Status, of file: URL) {
+    self.init(status, of: FilePath(file))
+  }
+}
+
+/// Writes gauges, each of which has the label `store`.
+private struct MetricsWriter {
+  private typealias Labels = [(name: String, value: String)]
+
+  private let store: String
+  private(set) var text = ""
+
+  init(store: String) { self.store = store }
+
+  mutating func state(_ status: MigrationMonitor.Status) {
+    choice(
+      "state", "1 for the state of the migration, 0 for the others.", label: "state",
+      of: MigrationMonitor.State.allCases.map(\.rawValue), chosen: status.state.rawValue)
+    gauge(
+      "exit_status", "The exit status of `godwit status`; 0 while it runs and when it is done.",
+      Double(status.exitStatus))
+    if let ended = status.ended {
+      gauge("end_time_seconds", "When it ended.", ended.timeIntervalSince1970)
+    }
+  }
+
+  mutating func progress(_ progress: MigrationProgress) {
+    choice(
+      "phase", "1 for the phase of the migration, 0 for the others.", label: "phase",
+      of: MigrationProgress.Phase.allCases.map(\.rawValue), chosen: progress.phase.rawValue)
+    gauge("fraction", "The completed share, 0 to 1; it never falls.", progress.fraction)
+    if let seconds = progress.secondsRemaining {
+      gauge("seconds_remaining", "The estimated time remaining.", seconds)
+    }
+    // Stages count fractions of themselves instead.
+    guard progress.workOrderCount > 0 else { return }
+    gauge("rows_done", "Source rows that are migrated.", Double(progress.rowsDone))
+    gauge("rows_total", "Source rows.", Double(progress.rowsTotal))
+    gauge("bytes_done", "Source bytes that are migrated.", Double(progress.bytesDone))
+    gauge("bytes_total", "Source bytes.", Double(progress.bytesTotal))
+  }
+
+  mutating func processes(_ progress: MigrationProgress) {
+    let times = [
+      ("start_time_seconds", "When it started.", progress.started),
+      ("heartbeat_time_seconds", "When its process last showed that it runs.", progress.heartbeat),
+      ("progress_time_seconds", "When it last got further.", progress.lastProgress),
+    ]
+    for (name, help, time) in times { gauge(name, help, time.timeIntervalSince1970) }
+    gauge("memory_bytes", "Peak private memory of all processes.", Double(progress.memory))
+    if progress.memoryLimit > 0 {
+      gauge("memory_limit_bytes", "What --memory allows them.", Double(progress.memoryLimit))
+    }
+    if progress.diskNeed > 0 {
+      gauge(
+        "disk_need_bytes", "The disk that it was expected to write at its peak.",
+        Double(progress.diskNeed))
+    }
+    if progress.workOrderCount > 0 {
+      gauge("workers", "Workers at work.", Double(progress.workOrdersAtWork.count))
+      gauge("retries", "Workers that ended without their rows.", Double(progress.retries))
+    }
+    gauge("workers_wanted", "Workers that may run at once.", Double(progress.workers))
+    gauge(
+      "rate_limit_bytes", "Source bytes a second at most; 0 for no limit.", Double(progress.rate))
+  }
+
+  mutating func workOrders(_ progress: MigrationProgress) {
+    typealias WorkOrder = MigrationProgress.WorkOrder
+    describe("work_orders", "Work orders by state.")
+    for state in WorkOrder.State.allCases {
+      let count = progress.workOrders.count { $0.state == state }
+      sample("work_orders", [("state", state.rawValue)], Double(count))
+    }
+    let shown = progress.workOrders.filter { $0.state == .running || $0.state == .failed }
+      .prefix(MigrationMetrics.mostWorkOrders)
+    let gauges: [(String, String, (WorkOrder) -> Double)] = [
+      ("rows_done", "Source rows of a work order that are migrated.", { Double($0.rowsDone) }),
+      ("rows_total", "Source rows of a work order.", { Double($0.rowsTotal) }),
+      ("bytes_done", "Source bytes of a work order that are migrated.", { Double($0.bytesDone) }),
+      ("bytes_total", "Source bytes of a work order.", { Double($0.bytesTotal) }),
+      ("memory_bytes", "Peak private memory of its worker.", { Double($0.peakMemory) }),
+      ("attempt", "How many workers have started on it.", { Double($0.attempt) }),
+      (
+        "heartbeat_time_seconds", "When its worker last showed that it runs.",
+        { $0.heartbeat.timeIntervalSince1970 }
+      ),
+    ]
+    for (name, help, value) in gauges where !shown.isEmpty {
+      describe("work_order_\(name)", help)
+      for order in shown {
+        let labels = [("work_order", "\(order.number)"), ("table", order.table)]
+        sample("work_order_\(name)", labels, value(order))
+      }
+    }
+  }
+
+  // MARK: The format
+
+  /// A gauge with one sample.
+  mutating func gauge(_ name: String, _ help: String, _ value: Double) {
+    describe(name, help)
+    sample(name, [], value)
+  }
+
+  /// A gauge with a sample for each of some words, of which one is 1.
+  private mutating func choice(
+    _ name: String, _ help: String, label: String, of words: [String], chosen: String
+  ) {
+    describe(name, help)
+    for word in words { sample(name, [(label, word)], word == chosen ? 1 : 0) }
+  }
+
+  private mutating func describe(_ name: String, _ help: String) {
+    text += "# HELP godwit_migration_\(name) \(help)\n# TYPE godwit_migration_\(name) gauge\n"
+  }
+
+  private mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
+    let all = ([("store", store)] + labels).map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
+    text += "godwit_migration_\(name){\(all.joined(separator: ","))} \(Self.number(value))\n"
+  }
+
+  /// A value of a label: the format escapes three characters, and what a terminal obeys is shown as
+  /// its number first.
+  private static func escaped(_ value: String) -> String {
+    TerminalText.escaped(value, keeping: "\n").unicodeScalars.reduce(into: "") { text, scalar in
+      switch scalar {
+      case "\\": text += "\\\\"
+      case "\"": text += "\\\""
+      case "\n": text += "\\n"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+  }
+
+  /// A number as Go parses it; whole ones without a point.
+  private static func number(_ value: Double) -> String {
+    if value.isNaN { return "NaN" }
+    if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+    return Int64(exactly: value).map { "\($0)" } ?? "\(value)"
+  }
+}

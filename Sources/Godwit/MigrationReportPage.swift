@@ -1,0 +1,208 @@
+import Foundation
+import Mapping
+import MigrationCoordinator
+import Pages
+import Planning
+
+extension MigrationReport {
+  /// The report as a page of HTML that needs no other file.
+  var page: String {
+    let isGood = failure == nil
+    return Page(
+      generator: godwit, title: "\(store)", outcome: outcome.words, isGood: isGood,
+      subtitle: subtitle,
+      sections: [
+        resultSection, timeSection, objectSection, lossSection, noteSection, modelSection,
+        tableSection,
+      ].compactMap(\.self)
+    ).html
+  }
+
+  private var subtitle: String {
+    let ends = [steps.first?.from, steps.last?.to].compactMap(\.self).filter { !$0.isEmpty }
+    let route = ends.count == 2 ? "\(VersionText(ends[0])) to \(VersionText(ends[1]))" : nil
+    let time = timeline.map { timeline in
+      let start = Date(timeIntervalSince1970: timeline.startedAt)
+      return start.formatted(Date.ISO8601FormatStyle(dateTimeSeparator: .space, timeZone: .gmt))
+    }
+    return [route, time, "Godwit \(godwit)"].compactMap(\.self).joined(separator: " · ")
+  }
+
+  private var resultSection: Page.Section {
+    var section = Page.Section(failure == nil ? "Result" : "Why there is none")
+    section.lines = (failure?.sentences ?? []).map { Markup($0) }
+    if let failure {
+      section.facts.append(.init("exit status", "\(failure.exitStatus)"))
+      if let code = failure.coreDataCode {
+        section.facts.append(.init("Core Data's code", "\(code)"))
+      }
+      return section
+    }
+    section.facts = MigrationSummary(self).facts.map { .init($0.name, $0.value) }
+    section.facts.append(.init("new store", destination))
+    if let oldStore { section.facts.append(.init("old store", oldStore)) }
+    if let engineDeclined { section.lines.append(Markup("Another engine: \(engineDeclined).")) }
+    if let verification { section.lines.append(Markup(verification)) }
+    return section
+  }
+
+  /// What was looked at before the result took its place, nil if nothing was made.
+  private var verification: String? {
+    let accounts = "Rows in are rows out and what is accounted for below."
+    return switch (wasVerifiedFully, engine?.rawValue) {
+    case (nil, _): nil
+    case (true?, _):
+      "\(accounts) The finished store was read again through SQLite: the digests of all rows are those "
+        + "of what the workers read, and integrity_check found nothing."
+    case (false?, "pages"?):
+      "\(accounts) Each leaf was read again as it was written, keys rise over the whole of each table, "
+        + "and rows and index entries agree in number."
+    case (false?, _):
+      "\(accounts) What the workers wrote and what the result holds have the same digests, and SQLite's "
+        + "quick_check found nothing."
+    }
+  }
+
+  private var objectSection: Page.Section? {
+    let summary = MigrationSummary(self)
+    guard !summary.entities.isEmpty else { return nil }
+    var section = Page.Section("Objects")
+    let isStaged = accounts.count > 1
+    let stage = isStaged ? [Page.Cell("stage")] : []
+    section.table = Page.Table(
+      stage + [
+        .init("entity"), .init("in", .number), .init("out", .number), .init("dropped, and why"),
+      ],
+      summary.entities.map { entity in
+        (isStaged ? [Page.Cell("\(entity.stage)")] : [])
+          + [
+            .init(entity.name), .init("\(entity.rowsIn)", .number),
+            .init("\(entity.rowsOut)", .number), .init(entity.drops),
+          ]
+      })
+    return section
+  }
+
+  private var lossSection: Page.Section? {
+    guard !losses.isEmpty else { return nil }
+    var section = Page.Section("Lost")
+    section.lines = losses.map { Markup($0.sentence) }
+    return section
+  }
+
+  private var noteSection: Page.Section? {
+    let told = Set(losses.map(\.sentence))
+    let notes = notes.filter { !told.contains($0) }
+    guard !notes.isEmpty else { return nil }
+    var section = Page.Section("Notes")
+    section.lines = notes.map { Markup($0) }
+    return section
+  }
+
+  /// The most entities in a picture.
+  private static let mostEntities = 120
+
+  private var modelSection: Page.Section? {
+    guard let models else { return nil }
+    var section = Page.Section("Models")
+    let entities = models.entities.map { ModelDiff.Entity($0) }
+    var pairs = entities.map { entity in
+      PairsPicture.Pair(
+        old: entity.fate == "new" ? nil : entity.oldName ?? entity.name,
+        new: entity.fate == "lost" ? nil : entity.name,
+        fate: .init(rawValue: entity.fate) ?? .changed,
+        note: entity.counts)
+    }
+    let same = models.same.prefix(max(0, Self.mostEntities - pairs.count))
+    pairs += same.map { PairsPicture.Pair(old: $0, new: $0, fate: .same) }
+    section.pictures = [
+      PairsPicture(
+        "before", "after", Array(pairs.prefix(Self.mostEntities))
+      ).svg
+    ]
+    let left = models.same.count + entities.count - min(Self.mostEntities, pairs.count)
+    if left > 0 {
+      section.lines = [Markup("\(CountText(left, "entity", "entities")) more than are shown.")]
+    }
+    section.legend = PairsPicture.Fate.allCases.map { .init($0.rawValue, $0.rawValue) }
+    if !entities.isEmpty {
+      section.details = .init("All that differs", entities.flatMap(\.lines))
+    }
+    return section
+  }
+
+  private var tableSection: Page.Section? {
+    guard let graph, !graph.tables.isEmpty else { return nil }
+    var section = Page.Section("Tables and partitions")
+    guard let picture = graph.picture else {
+      section.lines = [Markup("\(CountText(graph.tables.count, "table")): too many for a picture.")]
+      return section
+    }
+    section.pictures = [picture.svg]
+    section.picturesAreWide = true
+    section.lines = [
+      Markup(
+        "A box for each partition. Lines are references; those between rows of several work orders are "
+          + "dashed.")
+    ]
+    return section
+  }
+}
+
+extension PartitionGraph {
+  /// The most tables in a picture.
+  private static let mostTables = 300
+
+  /// The graph as a picture, nil if it is too large for one.
+  var picture: GraphPicture? {
+    if tables.count > Self.mostTables { return nil }
+    return GraphPicture(groups, edges: edges)
+  }
+
+  /// The graph in the language of Graphviz.
+  var dot: String { GraphPicture(groups, edges: edges).dot }
+
+  private var groups: [GraphPicture.Group] {
+    Dictionary(grouping: tables, by: \.partition).sorted { $0.key < $1.key }.map { number, tables in
+      let orders = Set(tables.flatMap(\.workOrders)).count
+      return .init(
+        "partition \(number): \(CountText(tables.reduce(0) { $0 + $1.rows }, "row")), "
+          + "\(CountText(orders, "work order"))",
+        tables.map { .init($0.name, note: "\(CountText($0.rows, "row")), \(ByteText($0.bytes))") })
+    }
+  }
+
+  private var edges: [GraphPicture.Edge] {
+    joins.map {
+      .init(
+        from: $0.table, to: $0.destinationTable, label: "\($0.table).\($0.column)", isCut: $0.isCut)
+    }
+  }
+}
+
+extension ModelDiff.Entity {
+  /// How many of its parts differ, such as `2 new, 1 lost`.
+  fileprivate var counts: String {
+    if fate == "new" || fate == "lost" { return fate }
+    let fates = ["renamed", "changed", "new", "lost"]
+    let counts = fates.map { fate in (fate, parts.count { $0.fate == fate }) }
+    let texts = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
+    return texts.isEmpty ? fate : texts.joined(separator: ", ")
+  }
+}
+
+extension MigrationReport.Outcome {
+  /// How a migration ended, in words.
+  fileprivate var words: String {
+    switch self {
+    case .migrated: "migrated"
+    case .alreadyCurrent: "has this model already"
+    case .finishedEarlier: "finished by an earlier run"
+    case .alreadyThere: "there already"
+    case .copied: "copied"
+    case .refused: "refused"
+    case .failed: "failed"
+    case .interrupted: "interrupted"
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import MigrationCoordinator
+import Planning
+
+/// What a migration did, in a few figures.
+struct MigrationSummary {
+  /// A figure with its name.
+  struct Fact {
+    let name, value: String
+  }
+
+  /// The objects of one entity.
+  struct Entity {
+    let name: String
+    let stage: Int
+    let rowsIn, rowsOut: Int64
+    /// How many were dropped, and why.
+    let drops: String
+  }
+
+  private let report: MigrationReport
+
+  init(_ report: MigrationReport) { self.report = report }
+
+  /// Entities that have objects: those of which some were dropped first, then by their number.
+  var entities: [Entity] {
+    report.accounts.flatMap { account in
+      account.entities.filter { $0.rowsIn > 0 }
+        .sorted {
+          ($1.rowsIn - $1.rowsOut, $1.rowsIn, $0.entity) < (
+            $0.rowsIn - $0.rowsOut, $0.rowsIn, $1.entity
+          )
+        }
+        .map {
+          Entity(
+            name: $0.entity, stage: account.stage, rowsIn: $0.rowsIn, rowsOut: $0.rowsOut,
+            drops: $0.drops.joined(separator: ", "))
+        }
+    }
+  }
+
+  /// Seconds of the whole run.
+  private var seconds: Double { report.timeline?.seconds ?? 0 }
+
+  /// The figures of the whole run.
+  var facts: [Fact] {
+    var facts = [Fact(name: "rows", value: "\(report.rows)")]
+    guard let timeline = report.timeline else { return facts }
+    facts.append(Fact(name: "time", value: SecondsText(seconds).description))
+    if let rate { facts.append(Fact(name: "rows per second", value: rate)) }
+    if let memory { facts.append(Fact(name: "most memory", value: memory)) }
+    if let engine = report.engine { facts.append(Fact(name: "engine", value: engine.rawValue)) }
+    let stages = Set(timeline.phases.map(\.stage)).count
+    if stages > 1 { facts.append(Fact(name: "stages", value: "\(stages)")) }
+    let retries = timeline.workOrders.count { !$0.isDone }
+    if retries > 0 { facts.append(Fact(name: "failed attempts", value: "\(retries)")) }
+    if report.resumed { facts.append(Fact(name: "resumed", value: resumed)) }
+    return facts
+  }
+
+  /// Rows of the result per second of the whole run.
+  private var rate: String? {
+    guard seconds > 0, report.rows > 0 else { return nil }
+    return "\(Int64(min(1e15, (Double(report.rows) / seconds).rounded())))"
+  }
+
+  /// What all processes occupied at most, as far as it was seen.
+  private var memory: String? {
+    let seen = report.timeline?.samples.map(\.memory).max() ?? 0
+    let most = max(Int64(clamping: seen), report.peakMemory)
+    return most > 0 ? "\(ByteText(most))" : nil
+  }
+
+  private var resumed: String {
+    let found = report.workOrders.count(where: \.wasResumed)
+    if found > 0 { return "\(found) of \(CountText(report.workOrders.count, "work order"))" }
+    return report.accounts.count > 1 ? "earlier stages" : "the plan alone"
+  }
+
+  /// The most entities in `lines`.
+  private static let mostEntities = 12
+
+  /// The lines that `godwit migrate` prints.
+  var lines: [String] {
+    let shown = entities.prefix(Self.mostEntities)
+    let isStaged = report.accounts.count > 1
+    let names = shown.map { isStaged ? "\($0.name) (stage \($0.stage))" : $0.name }
+    let width = names.map(\.count).max() ?? 0
+    var lines = zip(names, shown).map { name, entity in
+      let padding = String(repeating: " ", count: width - name.count)
+      let out = entity.rowsIn == entity.rowsOut ? "" : ", \(entity.rowsOut) kept"
+      let drops = entity.drops.isEmpty ? "" : ", \(entity.drops)"
+      return "  \(name)\(padding)  \(CountText(entity.rowsIn, "object"))\(out)\(drops)"
+    }
+    if entities.count > shown.count {
+      lines.append(
+        "  and \(CountText(entities.count - shown.count, "more entity", "more entities"))")
+    }
+    guard report.timeline != nil else { return lines }
+    let times = phases.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+    var run = "  in \(SecondsText(seconds))\(times.isEmpty ? "" : " (\(times))")"
+    if let rate { run += ", \(CountText(Int64(rate) ?? 0, "row")) per second" }
+    if let memory { run += ", at most \(memory) of memory" }
+    lines.append(run)
+    if report.resumed { lines.append("  taken over: \(resumed)") }
+    return lines
+  }
+
+  /// The phases that took a twentieth of the time or more.
+  private var phases: [Fact] {
+    var names: [String] = []
+    for phase in report.timeline?.phases ?? [] where !names.contains(phase.phase) {
+      names.append(phase.phase)
+    }
+    return names.compactMap { name in
+      let time = report.seconds[name] ?? 0
+      return time * 20 >= seconds && time > 0
+        ? Fact(name: name, value: SecondsText(time).description) : nil
+    }
+  }
+}
+
+/// A time with two digits that count, such as `0.31 s`, `12 s` or `2 min 5 s`.
+struct SecondsText: CustomStringConvertible {
+  private let seconds: Double
+
+  init(_ seconds: Double) { self.seconds = seconds.isFinite ? min(max(0, seconds), 1e12) : 0 }
+
+  var description: String {
+    if seconds >= 60 {
+      let whole = Int(seconds.rounded())
+      let (hours, minutes) = (whole / 3600, whole % 3600 / 60)
+      return hours > 0 ? "\(hours) h \(minutes) min" : "\(minutes) min \(whole % 60) s"
+    }
+    let digits = seconds >= 10 ? 1.0 : seconds >= 1 ? 10 : 100
+    let rounded = (seconds * digits).rounded() / digits
+    return rounded == rounded.rounded() ? "\(Int(rounded)) s" : "\(rounded) s"
+  }
+}

@@ -1,0 +1,173 @@
+import Godwit
+import SystemPackage
+
+/// What `godwit status --watch` shows on a terminal, made of what is known and nothing else.
+struct WatchScreen {
+  let path: FilePath
+  let status: MigrationMonitor.Status
+  let rates: MigrationRates
+
+  /// The lines for a terminal of this size, neither wider nor more.
+  func lines(columns: Int, rows: Int) -> [ScreenLine] {
+    let head = head(columns: columns).prefix(rows)
+    let workers = WorkerLines(status.progress?.workOrdersAtWork ?? [], rates: rates)
+    return (head + workers.lines(rows: rows - head.count)).map { $0.fitted(to: columns) }
+  }
+
+  /// What is told of the migration as a whole, the most important first.
+  private func head(columns: Int) -> [ScreenLine] {
+    var lines = [title(columns: columns)]
+    if status.reason != nil {
+      lines.append(ScreenLine("  \(StatusText(path: path, status: status).reason)"))
+    }
+    guard let progress = status.progress else { return lines }
+    let percent = ProgressText.percent(progress.fraction)
+    let cells = min(60, columns - TextColumns.count(percent) - 3)
+    lines.append(
+      cells < 5
+        ? ScreenLine(percent)
+        : ProgressText.bar(fraction: progress.fraction, cells: cells) + ScreenLine(" \(percent)"))
+    lines.append(ScreenLine(ProgressText.words(progress)))
+    // A migration of several stages counts shares of them, and knows neither rows nor workers.
+    if progress.workOrderCount > 0 {
+      lines.append(ScreenLine("rows     \(rows(progress))"))
+      lines.append(ScreenLine("data     \(bytes(progress))"))
+    }
+    lines.append(ScreenLine("workers  \(workers(progress))"))
+    let memory = AmountText.memory(progress.memory, of: progress.memoryLimit)
+    let isWhole = progress.workOrderCount > 0 || progress.phase != .migrating
+    lines.append(ScreenLine("memory   \(memory)\(isWhole ? "" : ", without workers")"))
+    if let disk = disk(progress) { lines.append(ScreenLine("disk     \(disk)")) }
+    return lines
+  }
+
+  /// The path, of which the end is what matters, and the state, which is never cut.
+  private func title(columns: Int) -> ScreenLine {
+    let state = status.state.rawValue
+    let path = TerminalText.escaped(path.string)
+    let shown = TextColumns.end(of: path, in: max(1, columns - state.count - 2))
+    let color: ScreenLine.Color =
+      switch status.state {
+      case .running, .ready, .done: .green
+      case .paused: .yellow
+      case .interrupted, .dead, .failed, .refused: .red
+      }
+    return ScreenLine("\(shown): ") + ScreenLine(state, color)
+  }
+
+  private func rows(_ progress: MigrationProgress) -> String {
+    let counts =
+      "\(AmountText.grouped(progress.rowsDone)) of \(AmountText.grouped(progress.rowsTotal))"
+    return counts + (speed(progress).map { ", \(AmountText.rows($0))" } ?? "")
+  }
+
+  private func bytes(_ progress: MigrationProgress) -> String {
+    let counts =
+      "\(AmountText.bytes(progress.bytesDone)) of \(AmountText.bytes(progress.bytesTotal))"
+    return counts + (speed(progress).map { ", \(AmountText.bytes($0))" } ?? "")
+  }
+
+  /// The speed at which rows are migrated, nil while none are.
+  private func speed(_ progress: MigrationProgress) -> MigrationRates.Rate? {
+    progress.phase == .migrating ? rates.overall : nil
+  }
+
+  private func workers(_ progress: MigrationProgress) -> String {
+    var text = "up to \(progress.workers)"
+    if progress.workOrderCount > 0 {
+      text = "\(progress.workOrdersAtWork.count) of \(progress.workers) at work"
+      text += ", \(CountText(progress.retries, "retry", "retries"))"
+    }
+    if progress.rate > 0 { text += ", at most \(AmountText.bytes(progress.rate))/s" }
+    return text
+  }
+
+  private func disk(_ progress: MigrationProgress) -> String? {
+    guard let free = status.freeSpace else { return nil }
+    let need = progress.diskNeed
+    return "\(AmountText.bytes(free)) free"
+      + (need > 0 ? ", \(AmountText.bytes(need)) needed in all" : "")
+  }
+}
+
+/// The workers at work, a line each.
+struct WorkerLines {
+  private let orders: [MigrationProgress.WorkOrder]
+  private let rates: MigrationRates
+
+  init(_ orders: [MigrationProgress.WorkOrder], rates: MigrationRates) {
+    (self.orders, self.rates) = (orders, rates)
+  }
+
+  /// The lines, the last of which counts the workers that have none.
+  func lines(rows: Int) -> [ScreenLine] {
+    guard rows > 0, !orders.isEmpty else { return [] }
+    let shown = orders.count <= rows ? orders[...] : orders.prefix(rows - 1)
+    let width = min(24, shown.map { TextColumns.count(TerminalText.escaped($0.table)) }.max() ?? 0)
+    let digits = "\(shown.last?.number ?? 0)".count
+    var lines = shown.map { line($0, tableWidth: width, numberWidth: digits) }
+    if shown.count < orders.count {
+      lines.append(ScreenLine("  and \(orders.count - shown.count) more"))
+    }
+    return lines
+  }
+
+  /// Such as `  3 ZBOOK  45 %  61,000 rows/s  12.1 MiB/s  21.0 of 85.3 MiB  key 12,345`.
+  private func line(
+    _ order: MigrationProgress.WorkOrder, tableWidth: Int, numberWidth: Int
+  ) -> ScreenLine {
+    let number = "\(order.number)"
+    let table = TextColumns.cut(TerminalText.escaped(order.table), to: tableWidth)
+    var cells = [
+      String(repeating: " ", count: max(0, numberWidth - number.count)) + number + " " + table
+        + String(repeating: " ", count: tableWidth - TextColumns.count(table)),
+      ProgressText.percent(share(order)),
+    ]
+    if let rate = rates.ofWorkOrder(order.number) {
+      cells += [AmountText.rows(rate), AmountText.bytes(rate)]
+    }
+    cells.append(AmountText.memory(order.peakMemory, of: order.memoryLimit))
+    if order.lastKey != 0 { cells.append("key \(AmountText.grouped(order.lastKey))") }
+    if order.attempt > 1 { cells.append("attempt \(order.attempt)") }
+    if order.isPaused { cells.append("paused") }
+    return ScreenLine("  " + cells.joined(separator: "  "))
+  }
+
+  private func share(_ order: MigrationProgress.WorkOrder) -> Double {
+    let (done, total) =
+      order.bytesTotal > 0 ? (order.bytesDone, order.bytesTotal) : (order.rowsDone, order.rowsTotal)
+    return total == 0 ? 0 : Double(done) / Double(total)
+  }
+}
+
+/// Numbers with their units.
+enum AmountText {
+  /// Such as `1,234,567`.
+  static func grouped(_ number: some FixedWidthInteger) -> String {
+    let digits = Array("\(number.magnitude)")
+    var text = number < 0 ? "-" : ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
+      text.append(digit)
+    }
+    return text
+  }
+
+  /// Such as `21.0 MiB`.
+  static func bytes(_ number: UInt64) -> String { "\(ByteText(Int64(clamping: number)))" }
+
+  /// Such as `21.0 MiB of 85.3 MiB`.
+  static func memory(_ used: UInt64, of limit: UInt64) -> String {
+    limit == 0 ? bytes(used) : "\(bytes(used)) of \(bytes(limit))"
+  }
+
+  /// Such as `61,000 rows/s`.
+  static func rows(_ rate: MigrationRates.Rate) -> String { "\(grouped(whole(rate.rows))) rows/s" }
+
+  /// Such as `12.1 MiB/s`.
+  static func bytes(_ rate: MigrationRates.Rate) -> String { "\(bytes(whole(rate.bytes)))/s" }
+
+  private static func whole(_ number: Double) -> UInt64 {
+    UInt64(exactly: number.rounded()) ?? (number > 0 ? .max : 0)
+  }
+}

@@ -1,0 +1,88 @@
+import MigrationStatus
+import Planning
+import Synchronization
+import SystemCalls
+
+/// Records what goes on in a run, for all its stages and from any thread.
+final class RunRecorder: Sendable {
+  private struct State {
+    var recording: RunRecording
+    var stage = 1
+    var isDivided = false
+    var reached: RunAdvance?
+  }
+
+  private let state: Mutex<State>
+  private let start = MonotonicClock.now()
+
+  init() {
+    var recording = RunRecording(startedAt: Double(WallClock.now()) / 1e9)
+    recording.enter(.surveying, stage: 1, at: 0)
+    state = Mutex(State(recording: recording))
+  }
+
+  private var time: Double { max(0, Double(MonotonicClock.now() - start) / 1e9) }
+
+  /// The run has several stages, which tell by themselves how far they are.
+  func divide() { state.withLock { $0.isDivided = true } }
+
+  /// What follows belongs to a stage, from 1, whose store is surveyed first.
+  func begin(stage: Int) {
+    state.withLock { ($0.stage, $0.reached) = (stage, nil) }
+    if stage > 1 { enter(.surveying) }
+  }
+
+  func enter(_ phase: Phase) {
+    let time = time
+    state.withLock { $0.recording.enter(phase, stage: $0.stage, at: time) }
+  }
+
+  /// Notes that a worker begins an attempt at an order; the result says to `end` which one.
+  func begin(_ order: WorkOrder, attempt: Int) -> Int {
+    let time = time
+    return state.withLock { state in
+      state.recording.begin(
+        .init(
+          workOrder: order.number, stage: state.stage, partition: order.partition,
+          attempt: attempt, rows: order.rows, from: time, to: time, isDone: false))
+    }
+  }
+
+  func end(_ index: Int, isDone: Bool) {
+    let time = time
+    state.withLock { $0.recording.end(index, isDone: isDone, at: time) }
+  }
+
+  func expect(_ costs: [Phase: Double]) { state.withLock { $0.recording.expect(costs) } }
+
+  /// Notes how far a stage is, or the whole run, which counts if it has no others.
+  func note(_ reached: RunAdvance, ofStage: Bool) {
+    state.withLock { state in
+      if state.isDivided == ofStage { state.reached = reached }
+    }
+  }
+
+  /// Notes how far the whole run is.
+  func note(fraction: Double, secondsRemaining: Double?, isHeld: Bool) {
+    let time = time
+    state.withLock { state in
+      state.recording.note(
+        .init(
+          at: time, phase: "\(state.reached?.phase ?? .surveying)",
+          inner: state.reached?.inner ?? 0, units: state.reached?.units ?? 0, fraction: fraction,
+          secondsRemaining: secondsRemaining, isHeld: isHeld,
+          stage: state.stage, rows: state.reached?.rows ?? 0, bytes: state.reached?.bytes ?? 0,
+          workers: state.reached?.workers ?? 0, memory: state.reached?.memory ?? 0))
+    }
+  }
+
+  /// The recording up to now.
+  var recording: RunRecording {
+    let time = time
+    return state.withLock { state in
+      var recording = state.recording
+      recording.end(at: time)
+      return recording
+    }
+  }
+}

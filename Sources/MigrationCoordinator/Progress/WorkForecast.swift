@@ -1,0 +1,143 @@
+import MigrationStatus
+import Planning
+
+/// Works out how much work is left for workers, from what the rows of each table took so far.
+///
+/// Rows of one table cost about the same; those of another may cost a hundred times as much, such
+/// as rows that need look-ups. What no worker has reached yet is taken to cost what its bytes tell,
+/// on the scale of what was measured.
+struct WorkForecast {
+  /// A run of rows of one table within a work order.
+  private struct Stretch {
+    let table: String
+    let rows: Double
+    /// What its rows were expected to cost, all of them.
+    let cost: Double
+  }
+
+  private struct Order {
+    let stretches: [Stretch]
+    var rowsDone = 0.0
+    /// Time of a worker that brought no row forward yet.
+    var waiting = 0.0
+    var isDone = false
+  }
+
+  private struct Measured {
+    var rows = 0.0
+    var seconds = 0.0
+    var cost = 0.0
+  }
+
+  private var orders: [UInt32: Order] = [:]
+  private var tables: [String: Measured] = [:]
+  private var all = Measured()
+  private var time: Int64?
+
+  /// Takes the work orders of a plan, those of them that an earlier run did, and what a row and a
+  /// byte are expected to cost, in any unit.
+  ///
+  /// - Parameter isSequential: whether workers migrate one table after the other, as rows are, or
+  ///   all at once, as objects are.
+  init(_ plan: MigrationPlan, finished: Set<Int>, row: Double, byte: Double, isSequential: Bool) {
+    for order in plan.workOrders {
+      func stretch(_ table: String, rows: Int64, bytes: Int64) -> Stretch {
+        let cost = row * Double(rows) + byte * Double(bytes)
+        return Stretch(table: table, rows: max(1, Double(rows)), cost: max(1e-12, cost))
+      }
+      let stretches =
+        isSequential
+        ? order.pieces.map { stretch($0.destinationTable, rows: $0.rows, bytes: $0.bytes) }
+        : [stretch("partition \(order.partition)", rows: order.rows, bytes: order.bytes)]
+      orders[UInt32(order.number)] = Order(
+        stretches: stretches, isDone: finished.contains(order.number))
+    }
+  }
+
+  /// Learns from how far work orders are, at a moment of a clock that never goes back, in
+  /// nanoseconds.
+  ///
+  /// - Parameter isHeld: whether workers stand still on request; nothing is learnt from that.
+  mutating func observe(_ parts: [RunAdvance.Part], at now: Int64, isHeld: Bool) {
+    let elapsed = time.map { max(0, (Double(now) - Double($0)) / 1e9) } ?? 0
+    time = now
+    for part in parts {
+      guard var order = orders[part.workOrder], !order.isDone else { continue }
+      if part.isRunning, !isHeld { order.waiting += elapsed }
+      let rows = part.isDone ? order.stretches.reduce(0) { $0 + $1.rows } : Double(part.rowsDone)
+      if rows > order.rowsDone, part.isDone || part.isRunning {
+        if order.waiting == 0, part.isDone { order.waiting = elapsed }
+        credit(&order, from: order.rowsDone, to: rows)
+      }
+      // Another attempt begins with the first row.
+      order.rowsDone = rows
+      order.isDone = part.isDone
+      orders[part.workOrder] = order
+    }
+  }
+
+  /// Divides the time since the last row among the tables whose rows it brought.
+  private mutating func credit(_ order: inout Order, from: Double, to: Double) {
+    var shares: [(table: String, rows: Double, cost: Double, weight: Double)] = []
+    var first = 0.0
+    for stretch in order.stretches {
+      let rows = min(to, first + stretch.rows) - max(from, first)
+      first += stretch.rows
+      guard rows > 0 else { continue }
+      let cost = stretch.cost * rows / stretch.rows
+      shares.append((stretch.table, rows, cost, rows * seconds(perRowOf: stretch)))
+    }
+    let total = shares.reduce(0) { $0 + $1.weight }
+    guard total > 0 else { return }
+    for share in shares {
+      let seconds = order.waiting * share.weight / total
+      tables[share.table, default: Measured()].rows += share.rows
+      tables[share.table]?.seconds += seconds
+      tables[share.table]?.cost += share.cost
+      all.seconds += seconds
+      all.cost += share.cost
+    }
+    order.waiting = 0
+  }
+
+  private func seconds(perRowOf stretch: Stretch) -> Double {
+    let scale = all.cost > 0 && all.seconds > 0 ? all.seconds / all.cost : 1
+    let expected = stretch.cost / stretch.rows * scale
+    guard let measured = tables[stretch.table], measured.seconds > 0 else { return expected }
+    // What little is known of a table counts for little.
+    let trust = min(1, measured.seconds / 0.2)
+    return trust * measured.seconds / measured.rows + (1 - trust) * expected
+  }
+
+  /// Seconds that one second of expected costs takes on this machine: the median over what was
+  /// measured, since rows of some tables cost more than anybody expects.
+  var scale: Double? {
+    let known = tables.values.filter { $0.cost > 0 && $0.seconds > 0 }
+      .map { (ratio: $0.seconds / $0.cost, cost: $0.cost) }.sorted { $0.ratio < $1.ratio }
+    let half = known.reduce(0) { $0 + $1.cost } / 2
+    var sum = 0.0
+    for (ratio, cost) in known {
+      sum += cost
+      if sum >= half { return ratio }
+    }
+    return nil
+  }
+
+  /// Seconds until so many workers have done the rest, nil before anything was measured.
+  func secondsLeft(workers: Int) -> Double? {
+    guard all.seconds > 0.2 else { return nil }
+    var (total, longest) = (0.0, 0.0)
+    for order in orders.values where !order.isDone {
+      var (left, first) = (0.0, 0.0)
+      for stretch in order.stretches {
+        let rows = first + stretch.rows - max(order.rowsDone, first)
+        first += stretch.rows
+        if rows > 0 { left += rows * seconds(perRowOf: stretch) }
+      }
+      left = max(left * 0.05, left - order.waiting)
+      total += left
+      longest = max(longest, left)
+    }
+    return max(longest, total / Double(max(1, workers)))
+  }
+}

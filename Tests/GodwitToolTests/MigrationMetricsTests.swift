@@ -1,0 +1,80 @@
+import Foundation
+import SystemPackage
+import Testing
+
+@testable import Godwit
+@testable import MigrationStatus
+
+@Suite struct MigrationMetricsTests {
+  private func lines(_ given: GivenStatus, of path: FilePath = "/S.sqlite") -> [String] {
+    MigrationMetrics(given.status, of: path).text.split(separator: "\n").map(String.init)
+  }
+
+  @Test func `each gauge has its help, its type and its samples together`() {
+    let found = lines(GivenStatus())
+    #expect(found.first?.hasPrefix(MigrationMetrics.head) == true)
+    #expect(found.contains("godwit_migration_state{store=\"/S.sqlite\",state=\"running\"} 1"))
+    #expect(found.contains("godwit_migration_state{store=\"/S.sqlite\",state=\"dead\"} 0"))
+    #expect(found.contains("godwit_migration_fraction{store=\"/S.sqlite\"} 0.52"))
+    #expect(found.contains("godwit_migration_rows_total{store=\"/S.sqlite\"} 1000000"))
+    #expect(found.contains("godwit_migration_exit_status{store=\"/S.sqlite\"} 0"))
+    #expect(
+      found.contains(
+        "godwit_migration_work_order_rows_done{store=\"/S.sqlite\",work_order=\"2\","
+          + "table=\"ZTABLE2\"} 45000"))
+    var metric = ""
+    var told: Set<String> = []
+    for line in found {
+      let words = line.split(separator: " ", omittingEmptySubsequences: false)
+      if words[1] == "HELP" {
+        metric = String(words[2])
+        #expect(told.insert(metric).inserted, "\(metric) is told twice")
+      } else if words[1] == "TYPE" {
+        #expect(words[2...] == [metric[...], "gauge"])
+      } else {
+        #expect(line.hasPrefix("\(metric){"))
+      }
+    }
+  }
+
+  @Test func `names with quotes, line ends and codes stay within their quotes`() {
+    var given = GivenStatus(workers: 1)
+    given.parts[0].table = "Z\"\\\n\u{1B}[2J}1"
+    let text = lines(given, of: "/a\"b\\c\nd\u{1B}\u{202E}").joined(separator: "\n")
+    #expect(text.contains("{store=\"/a\\\"b\\\\c\\nd\\\\u{1B}\\\\u{202E}\","))
+    #expect(text.contains("table=\"Z\\\"\\\\\\n\\\\u{1B}[2J}1\"} 45000"))
+    #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 32 && $0 != "\u{202E}" })
+  }
+
+  @Test func `there are no more samples for more work orders`() {
+    let found = lines(GivenStatus(workers: 1_000))
+    #expect(found.count { $0.hasPrefix("godwit_migration_work_order_attempt{") } == 64)
+    #expect(
+      found.contains("godwit_migration_work_orders{store=\"/S.sqlite\",state=\"running\"} 1000"))
+  }
+
+  @Test func `an end is told by its state, its status and its time`() throws {
+    var given = GivenStatus(workers: 0)
+    var record = OutcomeRecord(
+      run: given.run.run, source: "/data/Shop.sqlite", destination: "/data/New.sqlite",
+      work: "/data/New.sqlite.godwit")
+    record.end(exitStatus: 74, sentences: ["No room."])
+    given.record = record
+    given.free = nil
+    let found = lines(given)
+    #expect(
+      found.contains("godwit_migration_state{store=\"/data/Shop.sqlite\",state=\"failed\"} 1"))
+    #expect(found.contains("godwit_migration_exit_status{store=\"/data/Shop.sqlite\"} 74"))
+    #expect(found.contains { $0.hasPrefix("godwit_migration_end_time_seconds{") })
+    #expect(!found.contains { $0.contains("seconds_remaining") || $0.contains("free_bytes") })
+  }
+
+  @Test func `what changes while nothing happens is no news`() {
+    var given = GivenStatus()
+    let before = given.status
+    (given.run.heartbeatAt, given.parts[0].heartbeatAt, given.free) = (9, 9, 1)
+    #expect(!given.status.isNews(after: before))
+    given.parts[0].rowsDone += 1
+    #expect(given.status.isNews(after: before))
+  }
+}
