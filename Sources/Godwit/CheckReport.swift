@@ -44,7 +44,7 @@ public struct CheckReport: Sendable {
   public var exitStatus: Int32 { findings.map(\.exitStatus).max() ?? 0 }
 
   /// The seconds that all stores took together.
-  public var seconds: Double { findings.compactMap(\.seconds).reduce(0, +) }
+  public var seconds: Double { findings.map(\.seconds).reduce(0, +) }
 
   /// How many stores there are of each kind.
   public var summary: Summary {

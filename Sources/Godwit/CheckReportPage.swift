@@ -57,7 +57,7 @@ extension CheckReport {
         [Page.Cell(finding.store)] + versions.map { finding.cell(of: $0, target: targetName) }
           + [
             .init(finding.losses.isEmpty ? "" : "\(finding.losses.count)", .number),
-            .init(SecondsText(finding.seconds ?? 0).description, .number),
+            .init(SecondsText(finding.seconds).description, .number),
           ]
       })
     section.lines = [

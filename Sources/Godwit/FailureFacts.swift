@@ -119,13 +119,14 @@ extension MigrationFailure.Reason {
   init(_ extra: ExtraEntry) {
     self.init(
       cause: .unsupported(.extraTables), count: extra.rows > 0 ? extra.rows : nil,
-      description: extra.sentence)
+      advice: extra.explanation.advice, description: extra.sentence)
   }
 
   init(_ loss: StoreMigration.Loss) {
     self.init(
       cause: .loss(loss), entity: loss.entity, property: loss.property, count: loss.count,
-      keys: loss.keys, description: loss.description)
+      keys: loss.keys, advice: loss.advice,
+      description: loss.description)
   }
 
   init(_ core: Violation) {
@@ -148,7 +149,8 @@ extension MigrationFailure.Reason {
     }
     self.init(
       cause: .init(refusal.reason), entity: refusal.entity, property: refusal.property,
-      coreDataCode: refusal.code.rawValue, description: refusal.sentence)
+      coreDataCode: refusal.code.rawValue, advice: refusal.explanation.advice,
+      description: refusal.sentence)
     switch refusal.reason {
     case .condition(_, let count, let keys), .externalFiles(_, let count, let keys, _):
       (self.count, self.keys) = (count, keys)

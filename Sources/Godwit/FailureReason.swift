@@ -87,8 +87,64 @@ extension MigrationFailure {
     public var keys: [Int64] = []
     /// The code with which Core Data fails in the same case, nil if it has none.
     public var coreDataCode: Int?
+    /// What to do, in the imperative and without a full stop; nil where nothing is known but what
+    /// the description says.
+    public var advice: String?
     /// One sentence that also says what to do.
     public var description: String
+  }
+}
+
+extension MigrationFailure.Reason.Cause {
+  /// The name of the case, which stays what it is whatever comes with it.
+  public var name: String {
+    switch self {
+    case .incompatibleTypes: "incompatibleTypes"
+    case .attributeBecameRelationship: "attributeBecameRelationship"
+    case .relationshipBecameAttribute: "relationshipBecameAttribute"
+    case .toManyBecameToOne: "toManyBecameToOne"
+    case .destinationEntityChanged: "destinationEntityChanged"
+    case .hierarchiesMerged: "hierarchiesMerged"
+    case .derivationNotComputed: "derivationNotComputed"
+    case .triggerNotKept: "triggerNotKept"
+    case .renamingAmbiguous: "renamingAmbiguous"
+    case .storedFormUnknown: "storedFormUnknown"
+    case .relationshipForm: "relationshipForm"
+    case .mandatoryWithoutDefault: "mandatoryWithoutDefault"
+    case .defaultNotStorable: "defaultNotStorable"
+    case .entityBecameAbstract: "entityBecameAbstract"
+    case .valuesMissing: "valuesMissing"
+    case .valuesDoNotFit: "valuesDoNotFit"
+    case .notUnique: "notUnique"
+    case .ownerShared: "ownerShared"
+    case .externalFilesMissing: "externalFilesMissing"
+    case .externalFilesUnreadable: "externalFilesUnreadable"
+    case .unsupported: "unsupported"
+    case .loss: "loss"
+    case .violation: "violation"
+    case .diskShortage: "diskShortage"
+    case .cloudKit: "cloudKit"
+    case .mapping: "mapping"
+    }
+  }
+}
+
+extension MigrationFailure.Reason: Encodable {
+  private enum CodingKeys: String, CodingKey {
+    case cause, entity, property, count, keys, coreDataCode, advice, sentence
+  }
+
+  /// Encodes a reason as `godwit … --json` prints it (docs/schemas/error.schema.json).
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(cause.name, forKey: .cause)
+    try container.encodeIfPresent(entity, forKey: .entity)
+    try container.encodeIfPresent(property, forKey: .property)
+    try container.encodeIfPresent(count, forKey: .count)
+    try container.encode(keys, forKey: .keys)
+    try container.encodeIfPresent(coreDataCode, forKey: .coreDataCode)
+    try container.encodeIfPresent(advice, forKey: .advice)
+    try container.encode(description, forKey: .sentence)
   }
 }
 

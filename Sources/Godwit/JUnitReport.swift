@@ -58,7 +58,7 @@ struct JUnitText {
     let path = attribute(finding.store)
     var lines = [
       "    <testcase classname=\"godwit.check\" name=\"\(path)\" file=\"\(path)\" "
-        + "time=\"\(seconds(finding.seconds ?? 0))\">"
+        + "time=\"\(seconds(finding.seconds))\">"
     ]
     if let problem = finding.problem {
       let reasons = finding.reasons.isEmpty ? ["needs a migration"] : finding.reasons

@@ -37,11 +37,12 @@ public struct MigratedStore: Sendable {
     /// What failed once the store was back in its place, a sentence each.
     public var notes: [String]
 
-    private enum CodingKeys: CodingKey { case store, restored, kept, notes }
+    private enum CodingKeys: CodingKey { case version, store, restored, kept, notes }
 
-    /// Encodes what `godwit rollback --json` prints.
+    /// Encodes the output of `godwit rollback --json` (docs/schemas/rollback.schema.json).
     public func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(1, forKey: .version)
       try container.encode(store.string, forKey: .store)
       try container.encode(restored.string, forKey: .restored)
       try container.encode(kept.string, forKey: .kept)
@@ -162,6 +163,7 @@ extension MigratedStore {
       public var bytes: Int64
     }
 
+    private var version = 1
     /// The store.
     public var store: String
     /// Its size, or nil where there is none.

@@ -167,6 +167,32 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   }
 }
 
+extension MigrationFailure: Encodable {
+  private enum CodingKeys: CodingKey {
+    case kind, exitStatus, coreDataCode, file, sentences, reasons
+  }
+
+  /// Encodes the failure as `godwit … --json` prints it (docs/schemas/error.schema.json).
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(kind.rawValue, forKey: .kind)
+    try container.encode(exitStatus.rawValue, forKey: .exitStatus)
+    try container.encodeIfPresent(coreDataCode, forKey: .coreDataCode)
+    try container.encodeIfPresent(file?.string, forKey: .file)
+    try container.encode(sentences, forKey: .sentences)
+    try container.encode(reasons, forKey: .reasons)
+  }
+}
+
+/// What a command with `--json` prints in the place of its answer where it failed.
+package struct FailureDocument: Encodable {
+  private var version = 1
+  private var error: MigrationFailure
+
+  /// Takes why it failed.
+  package init(_ failure: MigrationFailure) { error = failure }
+}
+
 extension MigrationFailure: LocalizedError, CustomNSError {
   /// All sentences, one per line, like `localizedDescription`.
   public var errorDescription: String? { description }

@@ -79,6 +79,12 @@ extension StoreMigration {
     /// The loss and its cause, as a sentence.
     public var description: String { core.sentence }
 
+    /// What to say where it may go, or what else to choose.
+    var advice: String {
+      cause == .dangling
+        ? "say --on-dangling keep or nullify" : "say --allow-loss \(name) if it may go"
+    }
+
     init(_ core: MigrationCoordinator.Loss) {
       kind = Kind(rawValue: core.kind.rawValue) ?? .row
       cause = Cause(core.cause)

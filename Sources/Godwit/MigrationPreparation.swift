@@ -201,13 +201,15 @@ extension StoreMigration.WorkOrder {
 
 extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
-    case isNeeded, route, unusedMappings, plan, losses, salvage, defects, rows, bytes, diskNeeded,
+    case version, isNeeded, route, unusedMappings, plan, losses, salvage, defects, rows, bytes,
+      diskNeeded,
       secondsEstimated
   }
 
-  /// Encodes the output of `godwit plan --json`.
+  /// Encodes the output of `godwit plan --json` (docs/schemas/plan.schema.json).
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(1, forKey: .version)
     try container.encode(isNeeded, forKey: .isNeeded)
     try container.encode(coreSteps, forKey: .route)
     try container.encode(coreUnusedMappings, forKey: .unusedMappings)

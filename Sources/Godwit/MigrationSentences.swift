@@ -164,27 +164,50 @@ extension UnsupportedFeature {
   }
 }
 
+/// What is so, and what to do about it, of which a sentence is made.
+struct Explanation: Hashable {
+  var fact: String
+  /// nil where the fact says it, or where nothing can be done.
+  var advice: String?
+
+  /// Takes both parts, without the full stop of a sentence.
+  init(_ fact: String, advice: String? = nil) { (self.fact, self.advice) = (fact, advice) }
+
+  /// Both parts, with a mark between them and a full stop.
+  func sentence(joinedBy mark: String) -> String {
+    fact + (advice.map { "\(mark) \($0)" } ?? "") + "."
+  }
+}
+
 extension ExtraEntry {
   /// The rest of a sentence that begins with the store.
-  package var sentence: String {
+  package var sentence: String { explanation.sentence(joinedBy: ":") }
+
+  var explanation: Explanation {
     switch kind {
     case .table:
       if let numberColumn {
-        "has the table \(name) with \(CountText(rows, "row")), which is none of the model's and may "
-          + "hold entity numbers in \(numberColumn): say --extra-tables drop to leave it behind."
+        Explanation(
+          "has the table \(name) with \(CountText(rows, "row")), which is none of the model's and "
+            + "may hold entity numbers in \(numberColumn)",
+          advice: "say --extra-tables drop to leave it behind")
       } else {
-        "has the table \(name) with \(CountText(rows, "row")), which is none of the model's: say "
-          + "--extra-tables keep to copy it as it is, or drop to leave it behind."
+        Explanation(
+          "has the table \(name) with \(CountText(rows, "row")), which is none of the model's",
+          advice: "say --extra-tables keep to copy it as it is, or drop to leave it behind")
       }
     case .virtualTable:
-      "has the virtual table \(name), which cannot be carried over: say --extra-tables drop to "
-        + "leave it behind."
+      Explanation(
+        "has the virtual table \(name), which cannot be carried over",
+        advice: "say --extra-tables drop to leave it behind")
     case .view:
-      "has the view \(name), which is none of the model's: say --extra-tables drop to leave it "
-        + "behind."
+      Explanation(
+        "has the view \(name), which is none of the model's",
+        advice: "say --extra-tables drop to leave it behind")
     case .trigger:
-      "has the trigger \(name), of a kind that is not known: say --extra-tables drop to leave it "
-        + "behind."
+      Explanation(
+        "has the trigger \(name), of a kind that is not known",
+        advice: "say --extra-tables drop to leave it behind")
     }
   }
 }
@@ -194,46 +217,67 @@ extension Refusal {
   package var sentence: String {
     if let loss = Loss(self) { return "\(loss.sentence) [\(code.rawValue)]" }
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
+    let text: String =
+      if case .mirroring(let obstacle) = reason {
+        obstacle.sentence
+      } else {
+        explanation.sentence(joinedBy: ";")
+      }
     return "\(place): \(text) [\(code.rawValue)]"
   }
 
-  private var text: String {
+  /// The reason and what to do; of CloudKit and of losses, whose sentences are their own, nothing.
+  var explanation: Explanation {
     switch reason {
     case .incompatibleTypes(let source, let destination):
-      "source and destination attribute types are incompatible (\(source), \(destination)); "
-        + "use a mapping model, or give the attribute a new name."
+      Explanation(
+        "source and destination attribute types are incompatible (\(source), \(destination))",
+        advice: "use a mapping model, or give the attribute a new name")
     case .attributeBecameRelationship:
-      "an attribute became a relationship; use a mapping model, or give one a new name."
+      Explanation(
+        "an attribute became a relationship",
+        advice: "use a mapping model, or give one a new name")
     case .relationshipBecameAttribute:
-      "a relationship became an attribute; use a mapping model, or give one a new name."
+      Explanation(
+        "a relationship became an attribute",
+        advice: "use a mapping model, or give one a new name")
     case .toManyBecameToOne:
-      "a to-many relationship became to-one, and which object stays is not known; "
-        + "use a mapping model."
+      Explanation(
+        "a to-many relationship became to-one, and which object stays is not known",
+        advice: "use a mapping model")
     case .destinationEntityChanged(let source, let destination):
-      "its destination changed from \(source) to \(destination); use a mapping model."
+      Explanation(
+        "its destination changed from \(source) to \(destination)", advice: "use a mapping model")
     case .hierarchiesMerged(let roots):
-      "\(roots.joined(separator: " and ")) would share one table and their keys would clash; "
-        + "use a mapping model."
+      Explanation(
+        "\(roots.joined(separator: " and ")) would share one table and their keys would clash",
+        advice: "use a mapping model")
     case .derivationCannotBeComputed:
-      "it is new, or derived otherwise than before, in a form that only Core Data can compute; "
-        + "leave it out for now."
+      Explanation(
+        "it is new, or derived otherwise than before, in a form that only Core Data can compute",
+        advice: "leave it out for now")
     case .triggerCannotBeKept(let name):
-      "the trigger \(name) keeps it in a form that only Core Data knows, and something that the "
-        + "trigger names changes; leave the attribute or the change out for now."
+      Explanation(
+        "the trigger \(name) keeps it in a form that only Core Data knows, and something that the "
+          + "trigger names changes",
+        advice: "leave the attribute or the change out for now")
     case .renamingAmbiguous(let identifier, let sources, let destinations):
-      "the renaming identifier \(identifier) joins \(sources.joined(separator: " and ")) with "
-        + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which; "
-        + "give each an identifier of its own, or use a mapping model."
-    case .storedFormUnknown(let form): "\(form) has no known stored form; leave it out for now."
+      Explanation(
+        "the renaming identifier \(identifier) joins \(sources.joined(separator: " and ")) with "
+          + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which",
+        advice: "give each an identifier of its own, or use a mapping model")
+    case .storedFormUnknown(let form):
+      Explanation("\(form) has no known stored form", advice: "leave it out for now")
     case .condition(let demand, let count, let keys):
-      Self.text(demand: demand, count: count, keys: keys)
-    case .loss(_, let count, _): "\(count) would be lost."
+      Self.explanation(of: demand, count: count, keys: keys)
     case .externalFiles(let fault, let count, let keys, let names):
-      Self.text(
-        fault: fault, values: Self.objects(count: count, keys: keys), names: names, of: count)
-    case .mirroring(let obstacle): obstacle.sentence
+      Self.explanation(
+        of: fault, values: Self.objects(count: count, keys: keys), names: names, count: count)
     case .relationshipForm:
-      "its objects are kept in a form from which this one cannot be made; use a mapping model."
+      Explanation(
+        "its objects are kept in a form from which this one cannot be made",
+        advice: "use a mapping model")
+    case .mirroring, .loss: Explanation("")
     }
   }
 
@@ -244,45 +288,59 @@ extension Refusal {
       + "(Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
   }
 
-  private static func text(
-    fault: ExternalFileFault, values: String, names: [String], of count: Int64
-  ) -> String {
+  private static func explanation(
+    of fault: ExternalFileFault, values: String, names: [String], count: Int64
+  ) -> Explanation {
     let some = names.joined(separator: ", ") + (Int64(names.count) < count ? ", …" : "")
     return switch fault {
     case .missing:
-      "\(values) whose external files are missing (\(some)); put them back, or say --on-value null."
+      Explanation(
+        "\(values) whose external files are missing (\(some))",
+        advice: "put them back, or say --on-value null")
     case .foreign:
-      "\(values) of whose external files each is a link or no regular file (\(some)), and nothing is "
-        + "read from elsewhere; put the files themselves there."
+      Explanation(
+        "\(values) of whose external files each is a link or no regular file (\(some)), and nothing "
+          + "is read from elsewhere", advice: "put the files themselves there")
     case .unreadable:
-      "\(values) whose external files cannot be read (\(some)); permit reading them, or put back "
-        + "files that can be read."
+      Explanation(
+        "\(values) whose external files cannot be read (\(some))",
+        advice: "permit reading them, or put back files that can be read")
     }
   }
 
-  private static func text(demand: Condition.Demand, count: Int64, keys: [Int64]) -> String {
+  private static func explanation(
+    of demand: Condition.Demand, count: Int64, keys: [Int64]
+  ) -> Explanation {
     let objects = "\(CountText(count, "object"))"
     let some = Self.objects(count: count, keys: keys)
-    switch demand {
+    return switch demand {
     case .noObjects:
-      return "mandatory, without a default, and new: \(objects) would lack it; "
-        + "give it a default value or make it optional."
+      Explanation(
+        "mandatory, without a default, and new: \(objects) would lack it",
+        advice: "give it a default value or make it optional")
     case .noObjectsForDefault(let form):
-      return "new, and its default value (\(form)) cannot be put into \(objects); "
-        + "use a mapping model, or remove the default."
+      Explanation(
+        "new, and its default value (\(form)) cannot be put into \(objects)",
+        advice: "use a mapping model, or remove the default")
     case .noObjectsOfAbstract:
-      return "abstract now, and the store has \(some) of it; use a mapping model."
+      Explanation(
+        "abstract now, and the store has \(some) of it", advice: "use a mapping model")
     case .noMissingValues:
-      return "mandatory now, without a default, and missing in \(some); "
-        + "give it a default value or keep it optional."
+      Explanation(
+        "mandatory now, without a default, and missing in \(some)",
+        advice: "give it a default value or keep it optional")
     case .valuesFit(_, let type):
-      return "\(some) with values that do not fit \(type); choose a wider type, or say "
-        + "--on-value null."
+      Explanation(
+        "\(some) with values that do not fit \(type)",
+        advice: "choose a wider type, or say --on-value null")
     case .unique:
-      return "\(some) break its uniqueness constraint; remove the duplicates first, or say "
-        + "--on-duplicate keep-first or keep-last."
+      Explanation(
+        "\(some) break its uniqueness constraint",
+        advice: "remove the duplicates first, or say --on-duplicate keep-first or keep-last")
     case .singleOwner:
-      return "\(some) share an object, and each may have one owner now; use a mapping model."
+      Explanation(
+        "\(some) share an object, and each may have one owner now",
+        advice: "use a mapping model")
     }
   }
 }

@@ -26,6 +26,8 @@ extension StoreCheck {
     public var stepsNotLookedAt = 0
     /// Why the store cannot be migrated or read, one sentence each; empty where it can.
     public var reasons: [String] = []
+    /// The same reasons with their places, as far as each has one.
+    public var refusals: [MigrationFailure.Reason] = []
     /// What is lost.
     public var losses: [StoreMigration.Loss] = []
     /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
@@ -38,8 +40,8 @@ extension StoreCheck {
     public var exitStatus: Int32 = 0
     /// The code with which Core Data fails in the same case, nil if it has none.
     public var coreDataCode: Int?
-    /// The duration of the check in seconds; nil where it is not told.
-    public var seconds: Double?
+    /// The duration of the check in seconds.
+    public var seconds = 0.0
     /// The migration of the store; nil where none was made.
     public var trial: Trial?
 
@@ -54,7 +56,6 @@ extension StoreCheck.Finding {
     finding.note(
       MigrationFailure(.interrupted, "\(entry.path): not checked, since the check was interrupted.")
     )
-    finding.seconds = 0
     return finding
   }
 
@@ -76,7 +77,7 @@ extension StoreCheck.Finding {
   }
 
   mutating func note(_ failure: MigrationFailure) {
-    reasons = failure.sentences
+    (reasons, refusals) = (failure.sentences, failure.reasons)
     exitStatus = failure.exitStatus.rawValue
     coreDataCode = failure.coreDataCode
   }

@@ -105,13 +105,14 @@ extension StoreVerification {
 
 extension StoreVerification.Report: Encodable {
   private enum CodingKeys: CodingKey {
-    case old, new, isAlike, route, rows, differences, total, counts, notPrinted, notJudged
+    case version, old, new, isAlike, route, rows, differences, total, counts, notPrinted, notJudged
     case removed, notes
   }
 
-  /// Encodes the output of `godwit verify --json`.
+  /// Encodes the output of `godwit verify --json` (docs/schemas/verify.schema.json).
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(1, forKey: .version)
     try container.encode(old.string, forKey: .old)
     try container.encode(new.string, forKey: .new)
     try container.encode(isAlike, forKey: .isAlike)

@@ -8,15 +8,23 @@ struct CheckCommand: AsyncParsableCommand {
     commandName: "check",
     abstract: "Tells whether stores need a migration and can be migrated; changes none.",
     discussion: """
-      Ends with 0 if no store needs a migration or each that does can be migrated, with 78 if one \
-      cannot; all reasons are listed. With --exit-status it ends with 1 if one needs a migration \
-      and all that do can be migrated.
-
-      Several stores, folders, --migrate, --junit and --report give one table, and with --json one object \
-      (docs/ci.md). Then it ends with the highest status of all stores: 65 if one is damaged or a \
-      result differs from what it should be, 66 if one is not there or a folder has none, 75 if \
-      the check was interrupted.
-      """)
+      All reasons against a migration are listed. Several stores, folders, --migrate, --junit and \
+      --report give one table, and end with the highest status of all stores.
+      """,
+    examples: [
+      "godwit check Shop.sqlite --to Shop.xcdatamodeld",
+      "godwit check Fixtures --to Shop.xcdatamodeld --migrate --junit check.xml",
+      "godwit check Fixtures --to Shop.xcdatamodeld --exit-status",
+    ],
+    statuses: [
+      0: "no store needs a migration, or each that does can be migrated",
+      1: "with --exit-status: a migration is needed, and possible",
+      65: "a store is damaged, or a result differs from what it should be",
+      66: "a store is not there, or a folder has none",
+      75: "the check was interrupted",
+      78: "a store cannot be migrated",
+    ],
+    page: "docs/ci.md")
 
   /// The exit status with `--exit-status` for stores that need a migration and can be migrated.
   static let neededStatus: Int32 = 1
@@ -66,7 +74,7 @@ struct CheckCommand: AsyncParsableCommand {
     check.comparesResults = !noCompare
     let search = StoreSearch(stores)
     // A folder may have one store too.
-    if !migrate, junit == nil, report == nil, stores.count == 1,
+    if !migrate, !json, junit == nil, report == nil, stores.count == 1,
       search.entries.map(\.path) == stores,
       search.entries[0].failure == nil
     {
@@ -95,13 +103,8 @@ struct CheckCommand: AsyncParsableCommand {
   // MARK: One store
 
   private func tell(_ entry: StoreSearch.Entry, by check: StoreCheck) async throws {
-    var finding = judged(try await check.run(entry))
-    finding.seconds = nil
-    if json {
-      Terminal.standardOutput.line(json: try JSONOutput.text(value: [finding]))
-    } else {
-      show(finding)
-    }
+    let finding = judged(try await check.run(entry))
+    show(finding)
     if finding.exitStatus != 0 { throw ExitCode(finding.exitStatus) }
   }
 

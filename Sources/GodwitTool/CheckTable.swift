@@ -18,7 +18,7 @@ struct CheckTable {
           report.migratesCopies && finding.isPossible && finding.trial == nil
             ? "-" : Self.answer(finding.isPossible),
           finding.losses.isEmpty ? "-" : "\(finding.losses.count)",
-          Self.time(finding.seconds ?? 0),
+          Self.time(finding.seconds),
         ]
       }
     remarks =

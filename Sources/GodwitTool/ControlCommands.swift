@@ -36,19 +36,21 @@ struct ControlOptions: ParsableArguments {
     throw ExitCode(69)
   }
 
-  static let statuses = """
-    Ends with 0 once the migration has done so, with 69 where it has not in time or none is \
-    running, with 66 where nothing is known of one, and with 73 where another user runs it.
-    """
+  static let statuses: KeyValuePairs<Int32, String> = [
+    0: "the migration has done so",
+    66: "nothing is known of one",
+    69: "it has not in time, or none is running",
+    73: "another user runs it",
+  ]
 }
 
 struct PauseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause",
     abstract: "Lets a running migration stand still until `resume`.",
-    discussion: """
-      Its processes stay, write nothing and keep the store locked. \(ControlOptions.statuses)
-      """)
+    discussion: "Its processes stay, write nothing and keep the store locked.",
+    examples: ["godwit pause Shop.sqlite"],
+    statuses: ControlOptions.statuses, page: "docs/control.md")
 
   @OptionGroup var options: ControlOptions
 
@@ -62,9 +64,9 @@ struct ResumeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume",
     abstract: "Lets a paused migration go on.",
-    discussion: """
-      An interrupted one goes on when its command is started again. \(ControlOptions.statuses)
-      """)
+    discussion: "An interrupted one goes on when its command is started again.",
+    examples: ["godwit resume Shop.sqlite"],
+    statuses: ControlOptions.statuses, page: "docs/control.md")
 
   @OptionGroup var options: ControlOptions
 
@@ -80,8 +82,10 @@ struct CancelCommand: AsyncParsableCommand {
     abstract: "Stops a running migration, as SIGTERM does.",
     discussion: """
       The store stays as it is. What is done so far stays in the work folder: the same command goes \
-      on from there, and `discard` removes it. \(ControlOptions.statuses)
-      """)
+      on from there, and `discard` removes it.
+      """,
+    examples: ["godwit cancel Shop.sqlite"],
+    statuses: ControlOptions.statuses, page: "docs/control.md")
 
   @OptionGroup var options: ControlOptions
 
@@ -97,8 +101,10 @@ struct SetCommand: AsyncParsableCommand {
     abstract: "Changes the workers or the speed of a running migration.",
     discussion: """
       Workers above the number end with the work order that they have; more of them start as soon \
-      as --memory has room. \(ControlOptions.statuses)
-      """)
+      as --memory has room.
+      """,
+    examples: ["godwit set Shop.sqlite --workers 4 --rate 50M"],
+    statuses: ControlOptions.statuses, page: "docs/control.md")
 
   @OptionGroup var options: ControlOptions
 

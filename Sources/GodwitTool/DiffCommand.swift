@@ -10,15 +10,20 @@ struct DiffCommand: ParsableCommand {
       Of two models: entities, attributes, relationships, indexes and constraints that are new, lost, \
       renamed or changed, and whether a mapping can be inferred, with all reasons against it. Of two \
       stores of one model: objects, values, references and orders, by key. Of two stores of different \
-      models: how the models differ. A store and a model: their models. Nothing is changed.
-
-      godwit diff 'Shop.xcdatamodeld/Shop 1.xcdatamodel' Shop.xcdatamodeld
-      godwit diff Shop.sqlite Backup.sqlite --limit 10
-
-      Ends with 0 if the two are alike, with 1 if they differ, with 65 if a part could not be compared \
-      and nothing else differs, or one of them is damaged, with 66 if one is not there. `verify` \
+      models: how the models differ. A store and a model: their models. Nothing is changed. `verify` \
       compares a store with what a migration made of it.
-      """)
+      """,
+    examples: [
+      "godwit diff 'Shop.xcdatamodeld/Shop 2.xcdatamodel' Shop.xcdatamodeld",
+      "godwit diff Shop.sqlite Old.sqlite --limit 10",
+    ],
+    statuses: [
+      0: "the two are alike",
+      1: "they differ",
+      65: "a part could not be compared and nothing else differs, or one is damaged",
+      66: "one of them is not there",
+    ],
+    page: "docs/inspecting.md")
 
   /// The exit status for two that differ.
   static let differentStatus: Int32 = 1

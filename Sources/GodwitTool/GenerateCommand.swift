@@ -6,7 +6,12 @@ struct GenerateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "generate",
     abstract: "Makes a store with made-up objects of any model.",
-    discussion: "The same arguments give the same bytes.")
+    discussion: "The same arguments give the same bytes.",
+    examples: [
+      "godwit generate Shop.xcdatamodeld --version 'Shop 3' --rows 9000 --output Test.sqlite"
+    ],
+    statuses: [73: "there is a file of that name already"],
+    page: "docs/swiftdata.md")
 
   @Argument(help: "A model bundle, a single version, or a folder or app with a model.")
   var model: FilePath

@@ -19,7 +19,27 @@ struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "godwit",
     abstract: "Migrates Core Data SQLite stores without Core Data.",
-    version: ToolProcess.version,
+    discussion: "`godwit --version` prints the version of the tool.",
+    examples: [
+      "godwit inspect Shop.sqlite",
+      "godwit check Shop.sqlite --to Shop.xcdatamodeld",
+      "godwit migrate Shop.sqlite --to Shop.xcdatamodeld",
+    ],
+    statuses: [
+      0: "done, or nothing to do",
+      1: "`check --exit-status`: a migration is needed; `diff`: the two differ",
+      64: "wrong usage",
+      65: "damaged input, or stores that `verify` found to differ or could not judge",
+      66: "not found",
+      69: "the store is in use",
+      70: "a fault of Godwit's own",
+      71: "the system has too little memory, or too few processes or open files",
+      73: "a permission is missing, or a file of that name is there",
+      74: "cannot write, such as for a full disk",
+      75: "interrupted; the same command goes on where it was",
+      78: "cannot be migrated, or would lose what nobody said may go",
+    ],
+    page: "README.md",
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
       ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
@@ -32,6 +52,11 @@ struct RootCommand: AsyncParsableCommand {
     let given = Array(CommandLine.arguments.dropFirst())
     do {
       try ToolProcess.prepare()
+      // As an option of the parser's it would stand in the help of every command, of which some
+      // have an option of that name.
+      if given == ["--version"] {
+        return Terminal.standardOutput.line(text: ToolProcess.version)
+      }
       let arguments = LossOptions.completed(given)
       var command = try parseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -41,8 +66,13 @@ struct RootCommand: AsyncParsableCommand {
       }
     } catch {
       let isUsage = exitCode(for: error) == .validationFailure || given.first == "help"
-      if isUsage, let mistake = UsageMistake(given, commands: names) { end(mistake) }
-      end(error)
+      let options = given.prefix { $0 != "--" }
+      let wantsJSON = options.contains("--json") || options.contains("--follow")
+      if isUsage, let mistake = UsageMistake(given, commands: names) {
+        Terminal.standardError.lines(text: mistake.text)
+        end(MigrationFailure(.usage, mistake.sentence), asJSON: wantsJSON)
+      }
+      end(error, asJSON: wantsJSON)
     }
   }
 
@@ -57,26 +87,30 @@ struct RootCommand: AsyncParsableCommand {
     return result
   }
 
-  private static func end(_ mistake: UsageMistake) -> Never {
-    Terminal.standardError.lines(text: mistake.text)
-    exit(withError: ExitCode(ExitStatus.usage.rawValue))
-  }
-
   /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.
-  private static func end(_ error: any Error) -> Never {
-    if error is ExitCode || error is ValidationError || error is CleanExit
-      || exitCode(for: error) != .failure
-    {
+  private static func end(_ error: any Error, asJSON: Bool) -> Never {
+    let status = exitCode(for: error)
+    if error is ExitCode || error is ValidationError || error is CleanExit || status != .failure {
       // The words of the parser repeat arguments, which may be names of files.
       let text = fullMessage(for: error)
-      let status = exitCode(for: error)
       if !text.isEmpty {
         (status == .success ? Terminal.standardOutput : .standardError).lines(text: text)
       }
-      exit(withError: status)
+      guard status == .validationFailure else { exit(withError: status) }
+      end(MigrationFailure(.usage, message(for: error)), asJSON: asJSON)
     }
     let failure = error as? MigrationFailure ?? MigrationFailure(error)
     for sentence in failure.sentences { Terminal.standardError.line(text: "godwit: \(sentence)") }
+    end(failure, asJSON: asJSON)
+  }
+
+  /// Ends the process, and tells programs why in the place of an answer, where none has begun.
+  private static func end(_ failure: MigrationFailure, asJSON: Bool) -> Never {
+    if asJSON, !Terminal.hasAnswered,
+      let document = try? JSONOutput.text(value: FailureDocument(failure))
+    {
+      Terminal.standardOutput.line(json: document)
+    }
     exit(withError: ExitCode(failure.exitStatus.rawValue))
   }
 }

@@ -9,17 +9,21 @@ struct InspectCommand: ParsableCommand {
     discussion: """
       Of a bundle, its versions; of one version (--version) entities with attributes, relationships, \
       indexes and constraints. Of a store, its version, sizes, objects, history; with --entity the \
-      objects themselves, in the order of their keys. Nothing is changed.
-
-      godwit inspect Shop.xcdatamodeld --version 'Shop 2'
-      godwit inspect Shop.sqlite --entity Book --limit 5
-      godwit inspect Shop.sqlite --entity Book --where 'pages > 100 AND title BEGINSWITH "A"'
-      godwit inspect Shop.xcdatamodeld --schema
-
-      Ends with 0; with 64 if there is no such entity, or --where cannot be read or names what there \
-      is not; with 65 if the store or the model is damaged, with 66 if it is not there. What is wrong \
-      with single values is shown in their place. Forms of --json: docs/inspecting.md.
-      """)
+      objects themselves, in the order of their keys. What is wrong with single values is shown in \
+      their place. Nothing is changed.
+      """,
+    examples: [
+      "godwit inspect Shop.xcdatamodeld --version 'Shop 2'",
+      "godwit inspect Shop.sqlite --entity Book --limit 5",
+      "godwit inspect Shop.sqlite --entity Book --where 'pageCount > 100'",
+      "godwit inspect Shop.xcdatamodeld --schema",
+    ],
+    statuses: [
+      64: "no such entity, or --where cannot be read or names what there is not",
+      65: "the store or the model is damaged",
+      66: "it is not there",
+    ],
+    page: "docs/inspecting.md")
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var path: FilePath

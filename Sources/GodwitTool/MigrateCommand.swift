@@ -11,7 +11,18 @@ struct MigrateCommand: AsyncParsableCommand {
       Without --output the new store takes the place of the old one once it is complete and \
       verified; the old one is kept as STORE.before-TIME. An interrupted migration goes on when \
       the same command is started again.
-      """)
+      """,
+    examples: [
+      "godwit migrate Shop.sqlite --to Shop.xcdatamodeld",
+      "godwit migrate Old.sqlite --to Shop.momd --output New.sqlite --workers 4 --memory 1G",
+      "godwit migrate Old.sqlite --to Shop.xcdatamodeld --progressive --report report.html",
+    ],
+    statuses: [
+      0: "done, or nothing to do",
+      75: "interrupted: the same command goes on where it was",
+      78: "cannot be migrated, or would lose what nobody said may go",
+    ],
+    page: "docs/migration.md")
 
   @Argument(help: "The SQLite store to migrate.")
   var store: FilePath

@@ -4,7 +4,11 @@ import SystemPackage
 
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Writes the model of a store or a bundle as a file.",
+    commandName: "model",
+    abstract: "Writes the model of a store or a bundle as a file.",
+    examples: ["godwit model export Old.sqlite --output Shop1.xcdatamodel"],
+    statuses: [:],
+    page: "docs/model-format.md",
     subcommands: [ModelExportCommand.self])
 }
 
@@ -15,7 +19,16 @@ struct ModelExportCommand: ParsableCommand {
     discussion: """
       The folder is read again and compared with the model. Where a version hash differs, or a model \
       source cannot say a part of the model, that is named and no folder is left.
-      """)
+      """,
+    examples: [
+      "godwit model export Old.sqlite --output Shop1.xcdatamodel",
+      "godwit model export Shop.momd --version 'Shop 3' --output Shop3.xcdatamodel",
+    ],
+    statuses: [
+      73: "there is such a folder already",
+      78: "a part of the model cannot be said so; --leave-out leaves it out",
+    ],
+    page: "docs/model-format.md")
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var model: FilePath

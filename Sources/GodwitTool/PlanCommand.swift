@@ -4,7 +4,22 @@ import SystemPackage
 
 struct PlanCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "plan", abstract: "Prints what a migration would do; writes nothing.")
+    commandName: "plan",
+    abstract: "Prints what a migration would do; writes nothing.",
+    discussion: """
+      The way from version to version, partitions, work orders, time and disk, what is lost, what \
+      is wrong with rows, and all that prevents it.
+      """,
+    examples: [
+      "godwit plan Shop.sqlite --to Shop.xcdatamodeld",
+      "godwit plan Shop.sqlite --to Shop.xcdatamodeld --progressive --json",
+      "godwit plan Shop.sqlite --to Shop.xcdatamodeld --graph plan.svg",
+    ],
+    statuses: [
+      0: "it can be migrated, or has this model already",
+      78: "it cannot, or would lose what nobody said may go",
+    ],
+    page: "docs/migration.md")
 
   @Argument(help: "The SQLite store to migrate.")
   var store: FilePath

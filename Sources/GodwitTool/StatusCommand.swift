@@ -6,11 +6,18 @@ struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
     abstract: "Shows how far a migration is, or what became of the last one.",
-    discussion: """
-      Ends with 0 while it runs and when it is done, with 69 while it is paused, with 75 where it \
-      was interrupted or killed and the same command goes on, with 78 where it was refused, with \
-      the status of its failure where it failed, and with 66 where nothing is known.
-      """)
+    examples: [
+      "godwit status Shop.sqlite",
+      "godwit status Shop.sqlite --watch",
+    ],
+    statuses: [
+      0: "it runs, or is done",
+      66: "nothing is known of one",
+      69: "it is paused",
+      75: "it was interrupted or killed, and the same command goes on",
+      78: "it was refused; and any other status with which it failed",
+    ],
+    page: "docs/watching.md")
 
   @Argument(help: "The store being migrated, its output, or the work folder.")
   var path: FilePath

@@ -25,6 +25,11 @@ struct Terminal: Sendable {
       isTerminal: size != nil, environment: ProcessInfo.processInfo.environment)
   }
 
+  /// Whether something was written to standard output: an answer, or a part of one.
+  static var hasAnswered: Bool { answered.load(ordering: .relaxed) }
+
+  private static let answered = Atomic(false)
+
   /// Whether a bar stands where the next line of standard error goes.
   private static let hasBar = Atomic(false)
 
@@ -72,6 +77,7 @@ struct Terminal: Sendable {
   /// Writes a text as it is; false where the reader has closed the stream, and wants no more.
   @discardableResult
   private func write(_ text: some StringProtocol) -> Bool {
-    (try? descriptor.writeAll(Array(text.utf8))) != nil
+    if descriptor == .standardOutput { Self.answered.store(true, ordering: .relaxed) }
+    return (try? descriptor.writeAll(Array(text.utf8))) != nil
   }
 }

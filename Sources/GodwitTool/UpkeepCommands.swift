@@ -21,6 +21,17 @@ struct UpkeepOptions: ParsableArguments {
   }
 }
 
+/// What `finish` and `discard` print as JSON.
+private struct RemovedFiles: Encodable {
+  private var version = 1
+  private var removed: [String]
+  private var leftAlone: [String]
+
+  init(_ removed: [FilePath], leftAlone: [FilePath] = []) {
+    (self.removed, self.leftAlone) = (removed.map(\.string), leftAlone.map(\.string))
+  }
+}
+
 struct RollbackCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback",
@@ -28,7 +39,14 @@ struct RollbackCommand: ParsableCommand {
     discussion: """
       The store that the migration made is kept as STORE.after-TIME. Works as long as the old \
       store is kept, that is until `finish` lets it go.
-      """)
+      """,
+    examples: ["godwit rollback Shop.sqlite"],
+    statuses: [
+      66: "no old store is kept",
+      69: "something uses one of the two stores",
+      73: "the old store was changed since it was kept",
+    ],
+    page: "docs/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 
@@ -49,19 +67,18 @@ struct FinishCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "finish",
     abstract: "Lets the old stores go that migrations and rollbacks keep.",
-    discussion: "Their external files go too, but for those that another store names.")
+    discussion: "Their external files go too, but for those that another store names.",
+    examples: ["godwit finish Shop.sqlite"],
+    statuses: [73: "an old store was changed since it was kept, and stays"],
+    page: "docs/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
-
-  private struct Answer: Encodable {
-    var removed: [String]
-  }
 
   func run() throws {
     let gone = try options.migrated.finish()
     if options.json {
       return Terminal.standardOutput.line(
-        json: try JSONOutput.text(value: Answer(removed: gone.map(\.string))))
+        json: try JSONOutput.text(value: RemovedFiles(gone)))
     }
     if gone.isEmpty { Terminal.standardOutput.line(text: "No old store is kept.") }
     for path in gone { Terminal.standardOutput.line(text: "\(path) is gone.") }
@@ -75,25 +92,22 @@ struct DiscardCommand: ParsableCommand {
     discussion: """
       The store, its output and the old stores that are kept stay; so does whatever Godwit did \
       not make.
-      """)
+      """,
+    examples: ["godwit discard Shop.sqlite"],
+    statuses: [69: "a migration is at work"],
+    page: "docs/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 
-  private struct Answer: Encodable {
-    var removed: [String]
-    var leftAlone: [String]
-  }
-
   func run() throws {
     let done = try options.migrated.discard()
-    let answer = Answer(
-      removed: done.removed.map(\.string), leftAlone: done.leftAlone.map(\.string))
     if options.json {
-      return Terminal.standardOutput.line(json: try JSONOutput.text(value: answer))
+      return Terminal.standardOutput.line(
+        json: try JSONOutput.text(value: RemovedFiles(done.removed, leftAlone: done.leftAlone)))
     }
-    if answer.removed.isEmpty { Terminal.standardOutput.line(text: "Nothing was left over.") }
-    for path in answer.removed { Terminal.standardOutput.line(text: "\(path) is gone.") }
-    for path in answer.leftAlone {
+    if done.removed.isEmpty { Terminal.standardOutput.line(text: "Nothing was left over.") }
+    for path in done.removed { Terminal.standardOutput.line(text: "\(path) is gone.") }
+    for path in done.leftAlone {
       Terminal.standardError.line(
         text: "godwit: note: \(path) was left alone, since Godwit did not make it.")
     }
@@ -103,7 +117,10 @@ struct DiscardCommand: ParsableCommand {
 struct ListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: "Shows which old stores are kept beside a store, and what interrupted runs left.")
+    abstract: "Shows which old stores are kept beside a store, and what interrupted runs left.",
+    examples: ["godwit list Shop.sqlite", "godwit list Shop.sqlite --json"],
+    statuses: [:],
+    page: "docs/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 

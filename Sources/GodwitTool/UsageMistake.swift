@@ -33,13 +33,18 @@ struct UsageMistake: Error, Equatable {
       ?? names.first { word.count >= 3 && $0.hasPrefix(word) }
   }
 
-  /// The sentences that say it.
-  var text: String {
+  /// What there is none of, and what was probably meant.
+  var sentence: String {
     let meant = suggestion.map { " Did you mean \($0)?" } ?? ""
-    let help = command.map { "godwit \($0) --help" } ?? "godwit --help"
     let fact =
       command.map { "godwit \($0) has no option \(word)." } ?? "godwit has no command \(word)."
-    return "Error: \(fact)\(meant)\n  See '\(help)' for more information."
+    return fact + meant
+  }
+
+  /// The sentence, and where to read on, as the parser words its own errors.
+  var text: String {
+    let help = command.map { "godwit \($0) --help" } ?? "godwit --help"
+    return "Error: \(sentence)\n  See '\(help)' for more information."
   }
 
   /// How many characters have to be put in, left out, changed, or swapped with their neighbour.

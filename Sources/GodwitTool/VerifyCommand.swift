@@ -9,9 +9,15 @@ struct VerifyCommand: AsyncParsableCommand {
     discussion: """
       Works out what the old store should have become, by inference or by the mapping models that \
       the migration used, and compares it with the new store to the last byte: rows, relationships, \
-      orders, keys, metadata, indexes, pages, external files. Both stores are left as they are. \
-      Ends with 0 if they are alike, and with 65 if they differ or something could not be judged.
-      """)
+      orders, keys, metadata, indexes, pages, external files. Both stores are left as they are.
+      """,
+    examples: ["godwit verify Old.sqlite New.sqlite"],
+    statuses: [
+      0: "the new store is what the old one should have become",
+      65: "they differ, or something could not be judged",
+      66: "one of them is not there",
+    ],
+    page: "docs/verification.md")
 
   @Argument(help: "The store before the migration.")
   var old: FilePath

@@ -218,7 +218,13 @@ package struct Migration: Sendable {
     if let made = OutcomeKeeper.made(at: output),
       try made == MadeOutput(of: request, from: SourceFingerprint(of: request.store)).text()
     {
-      return report(.alreadyThere)
+      guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
+        return report(.alreadyThere)
+      }
+      // That run was killed before it had removed its work folder.
+      var report = report(.finishedEarlier)
+      report.handoverNotes = remove(try Workspace.open(paths, store: request.store))
+      return report
     }
     let journal = SwapJournal(paths)
     guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }

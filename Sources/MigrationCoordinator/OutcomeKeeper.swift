@@ -67,12 +67,19 @@ final class OutcomeKeeper: Sendable {
     for file in files { write(record, to: file) }
   }
 
-  /// Records how the output is identified, see `MadeOutput`.
-  func note(_ made: String) { state.withLock { $0?.record.made = made } }
+  /// Records how the output is identified, see `MadeOutput`, while the work folder tells it too:
+  /// a run that is killed while it removes that folder has finished.
+  func note(_ made: String) {
+    let kept = state.withLock { kept in
+      kept?.record.made = made
+      return kept
+    }
+    if let kept, let output = kept.files.last?.file { write(kept.record, to: output) }
+  }
 
-  /// How a finished run identified the output that it made there, nil if none did.
+  /// How a run that put its output there identified it, nil if none did.
   static func made(at output: FilePath) -> String? {
-    guard let record = try? OutcomeFile(beside: output).read(), record.state == .done,
+    guard let record = try? OutcomeFile(beside: output).read(), !record.isOfLivingProcess,
       record.destination == output.string
     else { return nil }
     return record.made
@@ -93,6 +100,7 @@ final class OutcomeKeeper: Sendable {
       record.end(exitStatus: 0, sentences: said, losses: losses)
       record.rows = rows
     }
+    removeAbandoned()
   }
 
   /// Records that the run failed or was interrupted.
@@ -130,6 +138,19 @@ final class OutcomeKeeper: Sendable {
         run: run, source: source, destination: destination,
         work: request.paths.work),
       files: [(file, try? file.read())])
+  }
+
+  /// Removes what runs left that were killed while they wrote their records.
+  private func removeAbandoned() {
+    for store in Set([request.store, request.destination].map(resolved)) {
+      let file = OutcomeFile(beside: store)
+      do {
+        try file.removeAbandoned()
+      } catch {
+        logger.notice(
+          "an unfinished record stays", metadata: ["file": "\(file.path)", "error": "\(error)"])
+      }
+    }
   }
 
   private func write(_ record: OutcomeRecord, to file: OutcomeFile) {

@@ -4,7 +4,8 @@ package import SystemPackage
 
 /// The outcome of the last migration of a store, or that one is running, kept beside the store.
 ///
-/// Only `godwit status` reads it: no decision of a migration rests on it.
+/// `godwit status` shows it. A migration reads nothing from it but whether an output that is there
+/// was made by the same call.
 package struct OutcomeRecord: Codable, Hashable, Sendable {
   /// The value of `format` in every record, by which other JSON files are told apart.
   package static let format = "godwit-status"
@@ -58,7 +59,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
   package var rows: Int64?
   /// The data that the migration lost, one sentence for each loss.
   package var losses: [String] = []
-  /// Identifies the output of a finished run, in a form that only the coordinator interprets.
+  /// Identifies the output once it is in its place, in a form that only the coordinator interprets.
   package var made: String?
 
   /// Creates the record of a run that this process starts now.
@@ -182,18 +183,52 @@ package struct OutcomeFile: Hashable, Sendable {
       permissions: mode)
     do {
       try file.closeAfter {
+        // Another run takes it for abandoned as soon as nobody holds it.
+        _ = try FileLock.holds(file, path: temporary)
         try file.writeAll(record.encoded())
         // A power cut could leave an empty file, which no later run would replace.
         try Files.syncFile(file)
-      }
-      if isReplacing {
-        try Files.rename(temporary, to: path)
-      } else {
-        try Files.renameNoReplace(temporary, to: path)
+        if isReplacing {
+          try Files.rename(temporary, to: path)
+        } else {
+          try Files.renameNoReplace(temporary, to: path)
+        }
       }
     } catch {
       _ = try? Files.remove(temporary)  // the failure that counts is the first
       throw error
     }
+  }
+
+  /// Removes files of this user that `write` made and that no process writes any more.
+  package func removeAbandoned() throws {
+    guard let name = path.lastComponent?.string else { return }
+    let folder = Files.parent(of: path)
+    for entry in try Files.listDirectory(folder)
+    where entry.string.hasPrefix("\(name).") && Self.isTemporary(entry.string.dropFirst(name.count))
+    {
+      try Self.removeAbandoned(folder.appending(entry))
+    }
+  }
+
+  private static func removeAbandoned(_ path: FilePath) throws {
+    guard let status = try Files.fileStatusIfPresent(path, followLinks: false),
+      status.kind == .file, status.owner == Processes.user
+    else { return }
+    do {
+      let file = try FileDescriptor.open(
+        path, .readWrite, options: [.noFollow, .nonBlocking, .closeOnExec])
+      try file.closeAfter {
+        if try FileLock.holds(file, path: path) { try Files.remove(path) }
+      }
+    } catch Errno.noSuchFileOrDirectory {
+      // Its writer has given it the record's name meanwhile.
+    }
+  }
+
+  /// Whether `.UUID.tmp` follows the name of a record in the name of a file.
+  package static func isTemporary(_ rest: Substring) -> Bool {
+    rest.hasPrefix(".") && rest.hasSuffix(".tmp")
+      && Identifier(String(rest.dropFirst().dropLast(".tmp".count))) != nil
   }
 }

@@ -46,6 +46,14 @@ package final class FileLock: Sendable {
     }
   }
 
+  /// Locks a file that is open, for as long as the descriptor is; false where another process holds
+  /// it.
+  package static func holds(
+    _ descriptor: FileDescriptor, path: FilePath
+  ) throws(SystemCallError) -> Bool {
+    try lock(descriptor, path: path)
+  }
+
   private static func lock(
     _ descriptor: FileDescriptor, path: FilePath
   ) throws(SystemCallError) -> Bool {

@@ -4,14 +4,16 @@ these pages name are those of the tool.
 
 Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
 in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
-such a folder. A command ends with 0 unless a comment behind it says `ends with N`. The lines of a
-```yaml block that call godwit, in a file for a server that runs tests, are run likewise. The files
-are made from docs/sample, and where .xcmappingmodel files are named, from the corpus as well.
+such a folder; where `running`, `paused` or `migrated` follows, its store is just that. A command
+ends with 0 unless a comment behind it says `ends with N`. The lines of a ```yaml block that call
+godwit, in a file for a server that runs tests, are run likewise. The files are made from
+docs/sample, and where .xcmappingmodel files are named, from the corpus as well. docs/commands.md
+and the manual pages have to be what scripts/manual writes.
 
 usage: documented.py --godwit P [--corpus D] [--scratch S]
 """
-import argparse
 import ast
+import contextlib
 import glob
 import importlib.util
 import json
@@ -26,7 +28,7 @@ import time
 from typing import NamedTuple
 
 from apps import apps
-from run import Failure, Tool
+from run import Failure, Tool, parser
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
@@ -38,6 +40,8 @@ WITHIN = {"model": "export"}
 FOREIGN = {"--static-swift-stdlib": "swift build"}
 # Options that every program has.
 ALWAYS = {"--help"}
+# What may have become of the store before a command runs.
+SETTINGS = ("running", "paused", "migrated")
 PATIENCE = 300
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
@@ -67,7 +71,7 @@ class Page:
                 yield rest, self.text.count("\n", 0, match.start()) + 2, match[2]
 
     def scenes(self):
-        """Lists of commands, each of which wants a folder of its own."""
+        """(what has become of the store, commands), each of which wants a folder of its own."""
         for rest, line, text in self.blocks("sh"):
             commands = []
             for number, whole in joined(text):
@@ -75,7 +79,11 @@ class Page:
                     status = re.search(r"#.*ends with (\d+)", whole)
                     commands.append(
                         Command(whole, line + number, int(status[1]) if status else 0))
-            yield from ([c] for c in commands) if rest == "alternatives" else [commands]
+            kind, _, setting = rest.partition(" ")
+            if kind not in ("", "alternatives") or setting not in ("", *SETTINGS):
+                raise Failure(f"{self.name}:{line}: no block is known as ```sh {rest}")
+            for part in ([c] for c in commands) if kind else [commands]:
+                yield setting, part
 
     def prose(self):
         """(line number, line) outside of the blocks that are run."""
@@ -162,10 +170,29 @@ def check_names(pages, vocabulary):
 
 def check_mentions(pages, vocabulary):
     """Options of the tool that no page names."""
-    named = {o for page in pages if page.name != "Tests/Oracles/README.md"
+    # A list of all of them tells nobody what they are for.
+    named = {o for page in pages
+             if page.name not in ("Tests/Oracles/README.md", "docs/commands.md")
              for o in OPTION.findall(page.text)}
     return [f"no page names {o} of `godwit {c}`" for c in COMMANDS
             for o in sorted(vocabulary.shown[c] - named - ALWAYS)]
+
+
+def check_manual(tool):
+    """How docs/commands.md and the manual pages differ from what the tool says."""
+    done = subprocess.run([os.path.join(ROOT, "scripts", "manual"), "--check", tool],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    return [] if done.returncode == 0 else (done.stdout + done.stderr).splitlines()
+
+
+def check_pages_of_manual():
+    """What a reader of manual pages finds wrong with them."""
+    pages = sorted(glob.glob(f"{ROOT}/docs/man/*.1"))
+    done = subprocess.run(["mandoc", "-Wwarning", "-T", "lint", *pages], capture_output=True,
+                          text=True, timeout=PATIENCE)
+    # The pages have no date of their own, and lines as long as the sentences of the help.
+    return [line for line in done.stdout.splitlines()
+            if not re.search(r"missing date|STYLE:|new sentence, new line", line)]
 
 
 # What the pages have their readers run
@@ -184,7 +211,7 @@ class Runner:
 
     def run(self, page):
         found = []
-        for commands in page.scenes():
+        for setting, commands in page.scenes():
             if not any(c.words[:1] == ["godwit"] for c in commands):
                 found += self._others(page, commands)
                 continue
@@ -192,9 +219,10 @@ class Runner:
             names_real = any(".xcmappingmodel" in c.text for c in commands)
             for app in self.apps if names_real else self.apps[:1]:
                 folder = app.copy(tempfile.mkdtemp(dir=self.scratch) + "/scene")
-                for line in self._scene(page, commands, folder, ran):
-                    if line not in found:
-                        found.append(line)
+                with self._set(setting, folder):
+                    for line in self._scene(page, commands, folder, ran):
+                        if line not in found:
+                            found.append(line)
             self.ran += len(ran)
             for command in commands:
                 where = f"{page.name}:{command.line}"
@@ -297,22 +325,48 @@ class Runner:
             self.ran += len(ran)
         return found
 
-    def _killed(self, folder):
-        """The work folder of a migration that was killed while its workers ran."""
+    @contextlib.contextmanager
+    def _set(self, setting, folder):
+        """Makes of the store in a folder what commands are about."""
+        store, model = (os.path.join(folder, n) for n in ("Shop.sqlite", "Shop.xcdatamodeld"))
+        if setting == "migrated":
+            self.tool.run("migrate", store, "--to", model)
+            self.tool.run("migrate", os.path.join(folder, "Old.sqlite"), "--to", model,
+                          "--output", os.path.join(folder, "New.sqlite"))
+        if setting not in ("running", "paused"):
+            yield
+            return
+        process = self._running(store, model)
+        try:
+            if setting == "paused":
+                self.tool.run("pause", store)
+            yield
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(60)
+
+    def _running(self, store, model):
+        """A migration whose workers run."""
         process = self.tool.start(
-            "migrate", os.path.join(folder, "Old.sqlite"), "--to",
-            os.path.join(folder, "Shop.xcdatamodeld"), "--workers", "1", "--range-rows", "20",
+            "migrate", store, "--to", model, "--workers", "1", "--range-rows", "20",
             environment={"GODWIT_SLOW": "200"})
         end = time.monotonic() + 60
         while time.monotonic() < end and process.poll() is None:
-            told = self.tool.call("status", os.path.join(folder, "Old.sqlite"), "--json")
+            told = self.tool.call("status", store, "--json")
             if told.returncode == 0 and any(
                     p["state"] == "running" for p in json.loads(told.stdout).get("parts", [])):
                 break
             time.sleep(0.02)
+        return process
+
+    def _killed(self, folder):
+        """The work folder of a migration that was killed while its workers ran."""
+        store = os.path.join(folder, "Old.sqlite")
+        process = self._running(store, os.path.join(folder, "Shop.xcdatamodeld"))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(60)
-        return os.path.join(folder, "Old.sqlite.godwit")
+        return store + ".godwit"
 
 
 def yaml_faults(text):
@@ -341,6 +395,11 @@ PLANTED = {
     "an option in a text": ("Give `--workerz 4`.", "has an option --workerz"),
     "an option of another command in a text": ("`verify --workers 4`", "no option --workers"),
     "a command in a text": ("`godwit repair STORE`", "`godwit repair` is no command"),
+    "a control of what does not run": (
+        "```sh alternatives\ngodwit pause Shop.sqlite --wait 0\n```", "ends with 66, not"),
+    "a result that nobody made": (
+        "```sh alternatives running\ngodwit verify Old.sqlite New.sqlite\n```",
+        "ends with 66, not"),
     "a store that is not there": ("```sh\ngodwit inspect Gone.sqlite\n```", "ends with 66, not"),
     "a command that builds on one that did not run": (
         "```sh\ngodwit inspect New.sqlite --json\n```", "ends with 66, not with 0"),
@@ -377,17 +436,20 @@ def check_self(runner, vocabulary, pages):
     text = "```sh\ngodwit map Shop9.xcmappingmodel\n```\n"
     if runner.has_real and not any("no app has" in f for f in runner.run(Page("copy.md", text))):
         found.append("self-test: a mapping model that is not there is not noticed")
+    other = os.path.join(runner.scratch, "other")
+    with open(other, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + shlex.quote(runner.tool.path)
+                   + " \"$@\" | sed 's/object by object/x/'\n")
+    os.chmod(other, 0o755)
+    if not any("+" in f and ", x." in f for f in check_manual(other)):
+        found.append("self-test: a manual page that says something else is not noticed")
     if check_mentions(without, vocabulary) != ["no page names --no-record of `godwit migrate`"]:
         found.append("self-test: an option that no page names is not noticed")
     return found
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--godwit", required=True)
-    parser.add_argument("--corpus")
-    parser.add_argument("--scratch")
-    options = parser.parse_args()
+    options = parser(__doc__, needs_corpus=False).parse_args()
     pages = []
     for path in sorted(p for pattern in PAGES for p in glob.glob(os.path.join(ROOT, pattern))):
         with open(path, encoding="utf-8") as file:
@@ -400,6 +462,7 @@ def main():
             vocabulary = Vocabulary(tool)
             runner = Runner(tool, vocabulary, options.corpus, scratch)
             found = check_names(pages, vocabulary) + check_mentions(pages, vocabulary)
+            found += check_manual(tool.path) + check_pages_of_manual()
             for page in pages:
                 found += [*runner.run(page), *runner.run_python(page),
                           *runner.run_workflows(page)]

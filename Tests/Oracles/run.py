@@ -59,6 +59,7 @@ class Tool:
         for path, before in reports.items():
             if made(path) != before:
                 require_report(path)
+        require_answer(arguments, done.returncode, done.stdout)
         return done
 
     def run(self, *arguments, expect=0, **options):
@@ -110,6 +111,10 @@ class Tool:
 
 
 REPORT = Schema("report")
+# The schemas of what commands print; others tell by `kind` which form they print.
+ANSWERS = {"check": "check", "plan": "plan", "verify": "verify", "list": "list",
+           "rollback": "rollback", "finish": "removed", "discard": "removed",
+           **dict.fromkeys(("status", "pause", "resume", "cancel", "set"), "status")}
 
 
 def reports_of(command):
@@ -129,6 +134,34 @@ def require_report(path):
         faults = REPORT.faults(json.load(file))
     if faults:
         raise Failure(f"the report is not as its schema says: {'; '.join(faults[:5])}")
+
+
+def require_answer(arguments, status, out):
+    """With --json, whatever oracle asks, one object of a known form is printed: the answer, or why
+    there is none."""
+    words = [str(a) for a in arguments]
+    if "--json" not in words or "--watch" in words or status < 0:
+        return
+    try:
+        answer = json.loads(out)
+    except ValueError as error:
+        raise Failure(f"godwit {' '.join(words)}: no JSON on standard output ({error}): "
+                      f"{out[:200]!r}") from error
+    if not isinstance(answer, dict):
+        raise Failure(f"godwit {' '.join(words)}: prints no object: {out[:200]!r}")
+    name = ANSWERS.get(words[0])
+    if "error" in answer:
+        name = "error"
+        if status != answer["error"].get("exitStatus"):
+            raise Failure(f"godwit {' '.join(words)}: exit {status}, and says {out[:400]!r}")
+    elif name is None and words[0] in ("inspect", "diff"):
+        name = f"{words[0]}-{answer.get('kind')}"
+    if name is None:
+        raise Failure(f"godwit {' '.join(words)}: no schema is known of what it prints")
+    faults = Schema(name).faults(answer)
+    if faults:
+        raise Failure(f"godwit {' '.join(words)}: not as {name}.schema.json says: "
+                      f"{'; '.join(faults[:5])}")
 
 
 KEEP_RECORD = object()  # among the arguments of a migration: it leaves its record beside the store

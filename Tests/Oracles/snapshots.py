@@ -18,7 +18,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from run import parser, run_cases
+from run import Failure, parser, require_answer, run_cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "snapshots")
@@ -94,8 +94,9 @@ class Stage:
         done = subprocess.run(
             [self.tool, *map(str, arguments)], cwd=self.folder, capture_output=True, timeout=300,
             stdin=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "80"})
-        return (done.returncode, done.stdout.decode("utf-8", "replace"),
-                done.stderr.decode("utf-8", "replace"))
+        out = done.stdout.decode("utf-8", "replace")
+        require_answer(arguments, done.returncode, out)
+        return done.returncode, out, done.stderr.decode("utf-8", "replace")
 
     def need(self, *arguments):
         status, _, errors = self.call(*arguments)
@@ -351,6 +352,14 @@ def usage(stage):
     for kind, more in (("text", ()), ("json", ("--json",))):
         stage.snap(f"refused-{kind}", "check", "Refused.sqlite", "--to",
                    "Refused/destination.xcdatamodel", *more)
+        stage.snap(f"refused-plan-{kind}", "plan", "Refused.sqlite", "--to",
+                   "Refused/destination.xcdatamodel", *more)
+        stage.snap(f"refused-loss-{kind}", "plan", "New.sqlite", "--to",
+                   os.path.join(LIBRARY, "Library 1.xcdatamodel"), "--fail-on-loss",
+                   "--infer-only", *more)
+    stage.snap("usage-json", "plan", "Old.sqlite", *TO, "--fast", "--json")
+    stage.snap("usage-json-parser", "plan", "--json")
+    stage.snap("store-nowhere-json", "inspect", "Nowhere.sqlite", "--json")
 
 
 def spoken(tool, folder):
@@ -389,6 +398,19 @@ def the_judge(said):
     if masked(document) != {"rows": 5, "seconds": {"merging": "<seconds>"},
                             "list": [{"peakMemory": "<peakMemory>", "name": "x"}]}:
         out.append(f"masks something else: {masked(document)}")
+    error = {"kind": "fault", "exitStatus": 70, "sentences": ["x"], "reasons": []}
+    answers = {"nothing": "", "no JSON": "x", "an array": "[]",
+               "another version": json.dumps({"version": 2, "error": error}),
+               "another status": json.dumps({"version": 1, "error": {**error, "exitStatus": 74}}),
+               "a field that no schema has": json.dumps({"version": 1, "error": error, "x": 1}),
+               "no version": json.dumps({"error": error})}
+    for what, text in answers.items():
+        try:
+            require_answer(("plan", "A.sqlite", "--json"), 70, text)
+            out.append(f"an answer is taken that is none: {what}")
+        except Failure:
+            pass
+    require_answer(("plan", "A.sqlite", "--json"), 70, json.dumps({"version": 1, "error": error}))
     if not compared("no-such-snapshot", "text") or not compared("help", None):
         out.append("a snapshot without its file, or a file without a snapshot, is not found")
     return out

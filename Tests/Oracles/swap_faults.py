@@ -15,12 +15,13 @@ import sqlite3
 import tempfile
 
 from failing_calls import IO_ERROR, NO_SPACE, Calls, logged
-from run import Failure, Tool, parser, run_cases, vacuumed
+from run import KEEP_RECORD, Failure, Tool, parser, run_cases, vacuumed
 from store import uri_path
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
 ROWS = 400
+EXISTS = 73
 DEEDS = ("kill", NO_SPACE, "full", IO_ERROR, "short")
 # What a refusal for a fault of the system may not say.
 ODD_WORDS = ("please report it", "unexpected error", "Errno(", "SystemCallError", "Fatal error")
@@ -30,7 +31,7 @@ WAYS = {
     "in place": ("kept", ()),
     "discarding": ("gone", ("--discard-old",)),
     "with an output": ("beside", ()),
-    "by SQL": ("beside", ("--engine", "sql")),
+    "by SQL": ("beside", ("--engine", "sql", KEEP_RECORD)),
     "by objects": ("kept", ("--engine", "objects", "--mapping", MAPPING)),
     "in stages": ("kept", ("--progressive", "--stepwise")),
 }
@@ -157,6 +158,8 @@ def left_over(store, way, also=()):
     known = {name, ".Shop_SUPPORT", *also}
     if is_beside(way):
         known |= {"New.sqlite", ".New_SUPPORT"}
+        if KEEP_RECORD in WAYS[way][1]:
+            known |= {f"{name}.godwit-status.json", "New.sqlite.godwit-status.json"}
     elif keeps(way):
         known |= {os.path.basename(p) for p in kept(store)} | {".Shop.sqlite_SUPPORT",
                                                               f"{name}.godwit-kept.json"}
@@ -226,6 +229,16 @@ def judge_end(lab, store, way):
     return out + [f"in the end {line}" for line in left_over(store, way)]
 
 
+def is_forgotten(lab, store, way):
+    """Whether all is done, and neither a record nor what is left of the work folder tells it: then
+    the same command finds a file in its way, as it does after any run without a record."""
+    if not is_beside(way) or KEEP_RECORD in WAYS[way][1]:
+        return False
+    output = os.path.join(os.path.dirname(store), "New.sqlite")
+    left = set(os.listdir(output + ".godwit")) if os.path.isdir(output + ".godwit") else set()
+    return lab.state(output) == "new" and left <= {"godwit.json", "godwit.lock"}
+
+
 def roll_back(lab, store):
     done = lab.tool.call("rollback", store)
     if done.returncode:
@@ -248,7 +261,9 @@ def check(lab, way, number, do, of, folder):
     if is_beside(way) and done.returncode == 0:
         return out
     again = lab.tool.call(*command)
-    if again.returncode:
+    if again.returncode == EXISTS and do == "kill" and is_forgotten(lab, store, way):
+        lab.tool.run("discard", os.path.join(place, "New.sqlite"))
+    elif again.returncode:
         return out + [f"the next run: exit {again.returncode}: {again.stderr.strip()[-300:]}"]
     out += judge_end(lab, store, way)
     return out + (roll_back(lab, store) if keeps(way) and not out else [])

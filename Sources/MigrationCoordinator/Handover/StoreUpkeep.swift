@@ -341,8 +341,9 @@ private struct LeftoverName {
   init?(_ rest: Substring) {
     if WorkFileName.withoutTemporarySuffix(rest) == KeptStores.suffix[...] { return }
     if rest.hasSuffix(".tmp") {
-      let record = Self.rest(of: rest.dropLast(".tmp".count), after: "\(OutcomeFile.suffix).")
-      guard let record, UUID(uuidString: String(record)) != nil else { return nil }
+      guard let rest = Self.rest(of: rest, after: OutcomeFile.suffix),
+        OutcomeFile.isTemporary(rest)
+      else { return nil }
       return
     }
     guard let result = Self.rest(of: rest, after: ".godwit-result-") else { return nil }

@@ -1,0 +1,44 @@
+import ArgumentParser
+
+/// What the help of a command says before its options.
+struct HelpText {
+  /// What the command does, in more words than the abstract.
+  var discussion: String
+  /// Calls that work in the folder of an app; docs/commands.md has them run.
+  var examples: [String]
+  /// The exit statuses by which one of its outcomes is told from another.
+  var statuses: KeyValuePairs<Int32, String>
+  /// The page of the documentation that tells more.
+  var page: String
+
+  /// The text, in paragraphs that `scripts/manual` makes the sections of a manual page of.
+  var text: String {
+    var parts = [discussion]
+    if !examples.isEmpty {
+      parts.append((["Examples:"] + examples.map { "  \($0)" }).joined(separator: "\n"))
+    }
+    if !statuses.isEmpty {
+      let lines = statuses.map { status, meaning in
+        "  \(status)\(String(repeating: " ", count: status < 10 ? 3 : 2))\(meaning)"
+      }
+      parts.append((["Exit statuses:"] + lines).joined(separator: "\n"))
+    }
+    parts.append("Read on: \(page)")
+    return parts.filter { !$0.isEmpty }.joined(separator: "\n\n")
+  }
+}
+
+extension CommandConfiguration {
+  /// A command with examples, exit statuses and a page to read on.
+  init(
+    commandName: String, abstract: String, discussion: String = "", examples: [String],
+    statuses: KeyValuePairs<Int32, String>, page: String,
+    subcommands: [any ParsableCommand.Type] = []
+  ) {
+    let help = HelpText(
+      discussion: discussion, examples: examples, statuses: statuses, page: page)
+    self.init(
+      commandName: commandName, abstract: abstract, discussion: help.text,
+      subcommands: subcommands)
+  }
+}
