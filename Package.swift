@@ -9,6 +9,10 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// Set by scripts/build-release: Git's own word would be that of the build before, which is cached.
+let commit = (Context.environment["GODWIT_COMMIT"] ?? "")
+  .filter { $0.isHexDigit || $0 == "+" }
+
 let package = Package(
   name: "Godwit",
   platforms: [.macOS(.v15)],
@@ -49,7 +53,7 @@ let package = Package(
     .target(
       name: "CSystemShims",
       cSettings: [
-        .define("_GNU_SOURCE"), .enableWarning("all"), .enableWarning("extra"),
+        .define("_GNU_SOURCE"), .define("GODWIT_COMMIT", to: "\"\(commit)\""), .enableWarning("all"), .enableWarning("extra"),
         .treatAllWarnings(as: .error),
       ]),
     .module("SystemCalls", ["CSystemShims", .systemPackage]),

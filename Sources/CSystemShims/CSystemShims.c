@@ -405,3 +405,9 @@ int csystem_next_name(void *directory, const char **name) {
 }
 
 void csystem_close_directory(void *directory) { closedir(directory); }
+
+#ifndef GODWIT_COMMIT
+#define GODWIT_COMMIT ""
+#endif
+
+const char *csystem_commit(void) { return GODWIT_COMMIT; }

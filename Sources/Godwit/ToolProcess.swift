@@ -7,6 +7,12 @@ package enum ToolProcess {
   /// The version of Godwit.
   package static let version = GodwitVersion.current
 
+  /// The version and, of a build for release, the commit that it was made of; `+` behind that
+  /// stands for changes.
+  package static var build: String {
+    version + (Processes.commit.map { " (\($0))" } ?? "")
+  }
+
   /// Lets writes to closed pipes fail instead of ending the process, and takes as many open files
   /// as the system allows.
   package static func prepare() throws {

@@ -39,7 +39,7 @@ struct RootCommand: AsyncParsableCommand {
       75: "interrupted; the same command goes on where it was",
       78: "cannot be migrated, or would lose what nobody said may go",
     ],
-    page: "README.md",
+    page: "docs/commands.md",
     subcommands: [
       MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
       ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
@@ -55,7 +55,7 @@ struct RootCommand: AsyncParsableCommand {
       // As an option of the parser's it would stand in the help of every command, of which some
       // have an option of that name.
       if given == ["--version"] {
-        return Terminal.standardOutput.line(text: ToolProcess.version)
+        return Terminal.standardOutput.line(text: ToolProcess.build)
       }
       let arguments = LossOptions.completed(given)
       var command = try parseAsRoot(arguments)

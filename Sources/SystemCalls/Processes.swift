@@ -140,6 +140,12 @@ package enum Processes {
     return limit
   }
 
+  /// The commit that the build was made of; nil where the build was not told.
+  package static var commit: String? {
+    let text = String(cString: csystem_commit())
+    return text.isEmpty ? nil : text
+  }
+
   /// Whether somebody can still read what is written to a descriptor; true for files.
   package static func isOpen(_ descriptor: FileDescriptor) -> Bool {
     csystem_is_open(descriptor.rawValue) != 0

@@ -107,6 +107,9 @@ int csystem_terminal_size(int descriptor, int *columns, int *rows);
 /// 0 when nobody can read any more what is written to a pipe or a terminal, 1 otherwise.
 int csystem_is_open(int descriptor);
 
+/// The commit that the build was made of, "" when nobody has told it.
+const char *csystem_commit(void);
+
 int csystem_open_directory(const char *path, void **directory);
 /// 1 and a name valid until the next call, 0 at the end.
 int csystem_next_name(void *directory, const char **name);
