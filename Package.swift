@@ -53,7 +53,8 @@ let package = Package(
     .target(
       name: "CSystemShims",
       cSettings: [
-        .define("_GNU_SOURCE"), .define("GODWIT_COMMIT", to: "\"\(commit)\""), .enableWarning("all"), .enableWarning("extra"),
+        .define("_GNU_SOURCE"), .define("GODWIT_COMMIT", to: "\"\(commit)\""),
+        .enableWarning("all"), .enableWarning("extra"),
         .treatAllWarnings(as: .error),
       ]),
     .module("SystemCalls", ["CSystemShims", .systemPackage]),

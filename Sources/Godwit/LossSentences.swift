@@ -33,7 +33,7 @@ extension MigrationFailure {
     self.init(
       .usage,
       "--allow-loss names \(names.joined(separator: ", ")), which no version on the way has; "
-        + "there \(known.count == 1 ? "is" : "are") \(known.joined(separator: ", ")).")
+        + "there \(known.count == 1 ? "is" : "are") \(ListText(known, most: 40)).")
   }
 
   /// Describes accounts that do not add up.

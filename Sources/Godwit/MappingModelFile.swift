@@ -125,6 +125,13 @@ public struct MappingModelFile: Sendable {
 
   // MARK: Splitting
 
+  /// Makes the folder for the parts of a mapping model, where there is none.
+  ///
+  /// - Throws: `MigrationFailure`, if the folder around it is missing or not to be written.
+  package static func makeFolder(_ path: FilePath) throws {
+    _ = try MigrationFailure.catching { try Files.createDirectory(path) }
+  }
+
   /// A mapping model in independent parts.
   public struct Parts: Sendable {
     /// The parts, which can be used in one migration or one after the other.

@@ -33,7 +33,7 @@ extension MigrationFailure {
       self.init(
         .usage,
         "--order names \(name), and the versions that are known are "
-          + "\(available.joined(separator: ", ")).")
+          + "\(ListText(available, most: 40)).")
     case .versionOrderUnknown(let versions):
       self.init(
         .usage,
@@ -41,9 +41,8 @@ extension MigrationFailure {
           + "each other (\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): name "
           + "them in their order with --order.")
     case .noMappingFits(let folders, let unused):
-      let places = folders.map { "\($0)" }.joined(separator: ", ")
       self.init(
-        mapping: "no mapping model in \(places) fits any two versions that are known",
+        mapping: "no mapping model in \(ListText(folders)) fits any two versions that are known",
         sentences: unused.map { "\($0.name): \($0.reason.sentence)." })
     case .mappingMismatch(let path, let mismatches):
       self.init(
@@ -51,7 +50,7 @@ extension MigrationFailure {
     case .mappingProblems(let files, let problems):
       self.init(
         .impossible,
-        ["\(files.map { "\($0)" }.joined(separator: ", ")): names that lead nowhere:"]
+        ["\(ListText(files)): names that lead nowhere:"]
           + problems.map(\.sentence))
     case .mappingSet(let problems):
       self.init(

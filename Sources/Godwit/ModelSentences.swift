@@ -20,8 +20,7 @@ extension MigrationFailure {
     case .severalModels(let found):
       self.init(
         .usage,
-        "\(file) holds several models (\(found.map { "\($0)" }.joined(separator: ", "))): name one."
-      )
+        "\(file) holds several models (\(ListText(found))): name one.")
     case .searchTooWide:
       self.init(
         .usage, "\(file) holds too many files to search: name the model itself.")
@@ -37,7 +36,7 @@ extension MigrationFailure {
     case .versionMissing(let name, let available):
       self.init(
         .notFound,
-        "\(file) has no version \(name): it has \(available.joined(separator: ", ")).")
+        "\(file) has no version \(name): it has \(ListText(available, most: 40)).")
     case .configurationMissing(let name):
       self.init(.notFound, "\(file) has no configuration \(name): check its spelling.")
     case .conflictingEntity:
@@ -60,8 +59,9 @@ extension MigrationFailure {
 extension MigrationFailure {
   /// Describes a store without a model that matches its hashes, and models that could not be read.
   init(sourceModelOf store: FilePath, searched: [FilePath], unreadable: [ModelFileError]) {
-    let places = searched.map { "\($0)" }.joined(separator: ", ")
-    let found = places.isEmpty ? "not in the store" : "neither in \(places) nor in the store"
+    let found =
+      searched.isEmpty
+      ? "not in the store" : "neither in \(ListText(searched)) nor in the store"
     self.init(
       .impossible,
       [

@@ -39,7 +39,8 @@ struct MapCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The file to write, or with --split the folder; without it, standard output gets the text.",
+      "The file to write, or with --split the folder, which is made if it is not there; without "
+        + "it, standard output gets the text.",
       valueName: "path"))
   var output: FilePath?
 
@@ -88,6 +89,7 @@ struct MapCommand: ParsableCommand {
   }
 
   private func write(_ parts: MappingModelFile.Parts, of file: MappingModelFile) throws {
+    if let output { try MappingModelFile.makeFolder(output) }
     for (index, part) in parts.files.enumerated() {
       let names = part.entityMappings.map(\.name)
       var title = "piece \(index + 1)"

@@ -65,7 +65,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @OptionGroup var hold: HoldOptions
 
-  @Flag(help: "Print every SQL statement with its plan and its time on standard error.")
+  @Flag(help: "Print each SQL statement, with its values, plan and time, on standard error.")
   var logSQL = false
 
   @Flag(

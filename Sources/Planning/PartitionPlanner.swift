@@ -22,6 +22,8 @@ package struct PartitionPlanner {
 
   private let program: MigrationProgram
   private let statistics: [String: TableStatistics]
+  /// Rows of other tables that are looked up for a row of a destination table.
+  private let lookUps: [String: Int]
   private let granularity: Granularity
 
   /// Takes the statistics by destination table.
@@ -31,6 +33,19 @@ package struct PartitionPlanner {
     self.program = program
     self.statistics = statistics
     self.granularity = granularity
+    lookUps = Dictionary(
+      program.tables.map { ($0.destinationTable, $0.lookUps) }, uniquingKeysWith: max)
+  }
+
+  /// What a row that is looked up costs, in the bytes of `TableStatistics.work`: measured, through
+  /// SQLite and row by row.
+  private static let lookUpWork: Int64 = 1_200
+
+  /// What a slice of a table costs, with what its rows look up elsewhere.
+  private func work(of slice: Int, in table: String) -> Int64 {
+    guard let statistics = statistics[table] else { return 0 }
+    return statistics.work(of: slice)
+      + Self.lookUpWork * Int64(lookUps[table] ?? 0) * statistics.slices[slice].rows
   }
 
   /// Groups the tables, cuts them, and orders the work by its cost; the same input gives the same
@@ -91,7 +106,7 @@ package struct PartitionPlanner {
         piece.rows += slice.rows
         piece.bytes += slice.bytes
         piece.movedIndexes += statistics.movedIndexes(with: index)
-        work += statistics.work(of: index)
+        work += self.work(of: index, in: table)
         open = piece
         guard isLast || work >= size else { continue }
         if !isLast { piece.keys = KeyRange(first: piece.keys.first, last: slice.lastKey) }
@@ -137,7 +152,10 @@ package struct PartitionPlanner {
   private func groups() -> [Group] {
     let connected = connectedTables().compactMap { tables -> Group? in
       guard tables.contains(where: { statistics[$0]?.slices.isEmpty == false }) else { return nil }
-      return (tables, tables.reduce(0) { $0 + (statistics[$1]?.work ?? 0) })
+      let work = tables.flatMap { table in
+        (statistics[table]?.slices.indices ?? 0..<0).map { self.work(of: $0, in: table) }
+      }
+      return (tables, work.reduce(0, +))
     }
     let sorted = Self.sorted(connected)
     // What rows call for may take any time, which no statistics tell.

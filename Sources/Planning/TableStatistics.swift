@@ -33,7 +33,6 @@ package struct TableStatistics: Hashable, Codable, Sendable {
   package var rows: Int64 { slices.reduce(0) { $0 + $1.rows } }
   /// Bytes of all slices.
   package var bytes: Int64 { slices.reduce(0) { $0 + $1.bytes } }
-  var work: Int64 { slices.indices.reduce(0) { $0 + work(of: $1) } }
 
   /// What a slice costs with the indexes that go along with it, counted in bytes that are read and
   /// written.

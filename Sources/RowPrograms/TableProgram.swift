@@ -29,6 +29,13 @@ package struct TableProgram: Hashable, Codable, Sendable {
   /// Whether the rows are changes of objects instead of objects.
   package var isOfChanges: Bool { entityColumn != "Z_ENT" }
 
+  /// The rows of other tables that are looked up for one row, at most.
+  package var lookUps: Int {
+    entities.indices.map { entity in
+      columns.count { $0.operations[entity].undropped.looksUpRow }
+    }.max() ?? 0
+  }
+
   /// Whether some value is computed by an expression or a policy.
   package var hasCalls: Bool {
     columns.contains { column in
@@ -95,6 +102,16 @@ extension ColumnOperation {
 }
 
 extension ColumnOperation {
+  /// Whether a row of another table is looked up for the value.
+  var looksUpRow: Bool {
+    switch self {
+    case .lookUpNumber, .ownerKey, .place: true
+    case .reference(_, let filter): filter?.table != nil
+    case .then(let first, let second): first.looksUpRow || second.looksUpRow
+    default: false
+    }
+  }
+
   /// The operation that makes the value where no key is dropped.
   var undropped: ColumnOperation {
     if case .unlessDropped(_, _, let operation) = self { operation } else { self }

@@ -2,11 +2,11 @@ package import GRDB
 import SystemCalls
 import SystemPackage
 
-/// Prints SQL statements with their plans and times to standard error, on request.
+/// Prints SQL statements with their values, plans and times to standard error, on request.
 package enum StatementLog {
   /// Prints every statement that ends on this connection, with the time it took.
   package static func attach(to db: Database) {
-    db.trace(options: .profile) { event in write("\(event)") }
+    db.trace(options: .profile) { event in write(event.expandedDescription) }
   }
 
   /// Prints SQLite's query plan for a statement.

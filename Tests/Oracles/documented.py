@@ -4,7 +4,7 @@ these pages name are those of the tool.
 
 Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
 in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
-such a folder; where `running`, `paused` or `migrated` follows, its store is just that. A command
+such a folder; where `running`, `paused` or `migrated` follows, the store is just that. A command
 ends with 0 unless a comment behind it says `ends with N`. The lines of a ```yaml block that call
 godwit, in a file for a server that runs tests, are run likewise. The files are made from
 docs/sample, and where .xcmappingmodel files are named, from the corpus as well. docs/commands.md
@@ -79,11 +79,12 @@ class Page:
                     status = re.search(r"#.*ends with (\d+)", whole)
                     commands.append(
                         Command(whole, line + number, int(status[1]) if status else 0))
-            kind, _, setting = rest.partition(" ")
-            if kind not in ("", "alternatives") or setting not in ("", *SETTINGS):
+            words = rest.split()
+            settings = [w for w in words if w in SETTINGS]
+            if set(words) - set(settings) - {"alternatives"} or len(settings) > 1:
                 raise Failure(f"{self.name}:{line}: no block is known as ```sh {rest}")
-            for part in ([c] for c in commands) if kind else [commands]:
-                yield setting, part
+            for part in ([c] for c in commands) if "alternatives" in words else [commands]:
+                yield "".join(settings), part
 
     def prose(self):
         """(line number, line) outside of the blocks that are run."""

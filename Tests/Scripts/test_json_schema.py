@@ -9,8 +9,8 @@ import json_schema  # noqa: E402
 
 STORE = {
     "store": "A.sqlite", "isPossible": True, "from": ["1"], "to": ["2"], "stepsNotLookedAt": 0,
-    "reasons": [], "losses": [{"kind": "entity", "cause": "removed", "entity": "A", "count": 1,
-                               "keys": [1]}],
+    "reasons": [], "refusals": [],
+    "losses": [{"kind": "entity", "cause": "removed", "entity": "A", "count": 1, "keys": [1]}],
     "defects": [], "exitStatus": 0, "seconds": 0.5, "trial": {"rows": 1, "isCompared": True},
 }
 REPORT = {

@@ -1,0 +1,16 @@
+/// Names or paths with commas between them, the first of which stand for all where there are many.
+struct ListText: CustomStringConvertible {
+  private let items: [String]
+  private let most: Int
+
+  /// Takes the items, and how many are shown.
+  init(_ items: some Sequence<some CustomStringConvertible>, most: Int = 8) {
+    (self.items, self.most) = (items.map { "\($0)" }, most)
+  }
+
+  /// The first items, and how many more there are.
+  var description: String {
+    let more = items.count > most ? ", and \(items.count - most) more" : ""
+    return items.prefix(most).joined(separator: ", ") + more
+  }
+}
