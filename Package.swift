@@ -20,13 +20,19 @@ let package = Package(
     .library(name: "Godwit", targets: ["Godwit"]),
     .library(name: "GodwitTool", targets: ["GodwitTool"]),
     .executable(name: "godwit", targets: ["GodwitExecutable"]),
+    .executable(name: "godwit-serve", targets: ["GodwitServe"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    // Without its traits it needs no package for configuration files.
+    .package(
+      url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
@@ -64,6 +70,9 @@ let package = Package(
         .embedInCode("Templates/page.mustache"), .embedInCode("Templates/style.css"),
         .embedInCode("Templates/timeline.mustache"), .embedInCode("Templates/curves.mustache"),
         .embedInCode("Templates/graph.mustache"), .embedInCode("Templates/pairs.mustache"),
+        .embedInCode("Templates/section.mustache"), .embedInCode("Templates/live.mustache"),
+        .embedInCode("Templates/live.js"), .embedInCode("Templates/live.css"),
+        .embedInCode("Templates/icon.svg"),
       ]),
     .module(
       "StoreFormat",
@@ -163,6 +172,16 @@ let package = Package(
     .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
     .executableTarget(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
+    .module(
+      "LivePages",
+      ["Godwit", "GodwitTool", "Pages", "SystemCalls", .crypto, .systemPackage]),
+    .executableTarget(
+      name: "GodwitServe",
+      dependencies: [
+        "Godwit", "GodwitTool", "LivePages", .argumentParser, .httpTypes, .hummingbird,
+        .hummingbirdCore, .logging, .nioCore, .systemPackage,
+      ],
+      swiftSettings: strict),
 
     // MARK: Tests
     .target(
@@ -235,11 +254,14 @@ let package = Package(
       ], exclude: ["Scenarios"], swiftSettings: strict),
     // The public library, and nothing below it.
     .tests(of: "Godwit", ["ForgetfulTool", "GodwitExecutable", "PolicyTool", .systemPackage]),
-    .tests(of: "GodwitTool", ["Godwit", "MigrationStatus", "SystemCalls", .systemPackage]),
+    .tests(
+      of: "GodwitTool", ["Godwit", "MigrationStatus", "Pages", "SystemCalls", .systemPackage]),
     .tests(
       of: "PageEngine",
       ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "Pages"),
+    .tests(
+      of: "LivePages", ["Godwit", "GodwitServe", "MigrationStatus", .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(
@@ -301,8 +323,12 @@ extension Target.Dependency {
   static let crypto = product(name: "Crypto", package: "swift-crypto")
   static let grdb = product(name: "GRDB", package: "GRDB.swift")
   static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
+  static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
+  static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
+  static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
   static let logging = product(name: "Logging", package: "swift-log")
   static let mustache = product(name: "Mustache", package: "swift-mustache")
+  static let nioCore = product(name: "NIOCore", package: "swift-nio")
   static let subprocess = product(name: "Subprocess", package: "swift-subprocess")
   static let systemPackage = product(name: "SystemPackage", package: "swift-system")
 }

@@ -378,6 +378,14 @@ int csystem_is_open(int descriptor) {
   return (poll_.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
 }
 
+int csystem_replace_process(const char *path, char *const arguments[]) {
+  // The new program begins with the mask of this thread, and those of a pool block all signals.
+  sigset_t none;
+  sigemptyset(&none);
+  int code = pthread_sigmask(SIG_SETMASK, &none, NULL);
+  return code != 0 ? -code : result(execv(path, arguments));
+}
+
 int csystem_end_by_signal(int number) {
   sigset_t only;
   sigemptyset(&only);

@@ -20,15 +20,23 @@ public struct MigrationMetrics: Hashable, Sendable {
 
   /// Describes a migration, by the path under which it was asked for.
   public init(_ status: MigrationMonitor.Status, of path: FilePath) {
-    var writer = MetricsWriter(store: (status.source ?? path).string)
-    writer.state(status)
-    if let progress = status.progress {
-      writer.progress(progress)
-      writer.processes(progress)
-      writer.workOrders(progress)
-    }
-    if let free = status.freeSpace {
-      writer.gauge("free_bytes", "Bytes that are free where the new store goes.", Double(free))
+    var writer = MetricsWriter()
+    writer.migration(status, labels: [("store", (status.source ?? path).string)])
+    text = writer.text
+  }
+
+  /// Describes several migrations, by the paths under which they were asked for.
+  ///
+  /// Each gauge has its help and its type once, and the samples of all. The label `destination`
+  /// tells migrations of one store apart; of two with the same labels the first counts.
+  public init(_ migrations: [(status: MigrationMonitor.Status, path: FilePath)]) {
+    var writer = MetricsWriter()
+    var told: Set<[String]> = []
+    for (status, path) in migrations {
+      let store = (status.source ?? path).string
+      let destination = (status.destination ?? path).string
+      guard told.insert([store, destination]).inserted else { continue }
+      writer.migration(status, labels: [("store", store), ("destination", destination)])
     }
     text = writer.text
   }
@@ -39,16 +47,39 @@ public struct MigrationMetrics: Hashable, Sendable {
   }
 }
 
-/// Writes gauges, each of which has the label `store`.
+/// Writes gauges, each of which has the labels of its migration.
 private struct MetricsWriter {
-  private typealias Labels = [(name: String, value: String)]
+  typealias Labels = [(name: String, value: String)]
 
-  private let store: String
-  private(set) var text = ""
+  /// A gauge with the samples of all migrations.
+  private struct Gauge {
+    let head: String
+    var samples = ""
+  }
 
-  init(store: String) { self.store = store }
+  private var names: [String] = []
+  private var gauges: [String: Gauge] = [:]
+  private var labels: Labels = []
 
-  mutating func state(_ status: MigrationMonitor.Status) {
+  /// All lines of a gauge stand together.
+  var text: String {
+    names.compactMap { gauges[$0] }.reduce(into: "") { $0 += $1.head + $1.samples }
+  }
+
+  mutating func migration(_ status: MigrationMonitor.Status, labels: Labels) {
+    self.labels = labels
+    state(status)
+    if let progress = status.progress {
+      self.progress(progress)
+      processes(progress)
+      workOrders(progress)
+    }
+    if let free = status.freeSpace {
+      gauge("free_bytes", "Bytes that are free where the new store goes.", Double(free))
+    }
+  }
+
+  private mutating func state(_ status: MigrationMonitor.Status) {
     choice(
       "state", "1 for the state of the migration, 0 for the others.", label: "state",
       of: MigrationMonitor.State.allCases.map(\.rawValue), chosen: status.state.rawValue)
@@ -60,7 +91,7 @@ private struct MetricsWriter {
     }
   }
 
-  mutating func progress(_ progress: MigrationProgress) {
+  private mutating func progress(_ progress: MigrationProgress) {
     choice(
       "phase", "1 for the phase of the migration, 0 for the others.", label: "phase",
       of: MigrationProgress.Phase.allCases.map(\.rawValue), chosen: progress.phase.rawValue)
@@ -76,7 +107,7 @@ private struct MetricsWriter {
     gauge("bytes_total", "Source bytes.", Double(progress.bytesTotal))
   }
 
-  mutating func processes(_ progress: MigrationProgress) {
+  private mutating func processes(_ progress: MigrationProgress) {
     let times = [
       ("start_time_seconds", "When it started.", progress.started),
       ("heartbeat_time_seconds", "When its process last showed that it runs.", progress.heartbeat),
@@ -101,7 +132,7 @@ private struct MetricsWriter {
       "rate_limit_bytes", "Source bytes a second at most; 0 for no limit.", Double(progress.rate))
   }
 
-  mutating func workOrders(_ progress: MigrationProgress) {
+  private mutating func workOrders(_ progress: MigrationProgress) {
     typealias WorkOrder = MigrationProgress.WorkOrder
     describe("work_orders", "Work orders by state.")
     for state in WorkOrder.State.allCases {
@@ -110,7 +141,7 @@ private struct MetricsWriter {
     }
     let shown = progress.workOrders.filter { $0.state == .running || $0.state == .failed }
       .prefix(MigrationMetrics.mostWorkOrders)
-    let gauges: [(String, String, (WorkOrder) -> Double)] = [
+    let kinds: [(String, String, (WorkOrder) -> Double)] = [
       ("rows_done", "Source rows of a work order that are migrated.", { Double($0.rowsDone) }),
       ("rows_total", "Source rows of a work order.", { Double($0.rowsTotal) }),
       ("bytes_done", "Source bytes of a work order that are migrated.", { Double($0.bytesDone) }),
@@ -122,7 +153,7 @@ private struct MetricsWriter {
         { $0.heartbeat.timeIntervalSince1970 }
       ),
     ]
-    for (name, help, value) in gauges where !shown.isEmpty {
+    for (name, help, value) in kinds where !shown.isEmpty {
       describe("work_order_\(name)", help)
       for order in shown {
         let labels = [("work_order", "\(order.number)"), ("table", order.table)]
@@ -134,7 +165,7 @@ private struct MetricsWriter {
   // MARK: The format
 
   /// A gauge with one sample.
-  mutating func gauge(_ name: String, _ help: String, _ value: Double) {
+  private mutating func gauge(_ name: String, _ help: String, _ value: Double) {
     describe(name, help)
     sample(name, [], value)
   }
@@ -148,12 +179,17 @@ private struct MetricsWriter {
   }
 
   private mutating func describe(_ name: String, _ help: String) {
-    text += "# HELP godwit_migration_\(name) \(help)\n# TYPE godwit_migration_\(name) gauge\n"
+    guard gauges[name] == nil else { return }
+    names.append(name)
+    let full = "godwit_migration_\(name)"
+    gauges[name] = Gauge(head: "# HELP \(full) \(help)\n# TYPE \(full) gauge\n")
   }
 
+  /// A sample of a gauge that is described.
   private mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
-    let all = ([("store", store)] + labels).map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
-    text += "godwit_migration_\(name){\(all.joined(separator: ","))} \(Self.number(value))\n"
+    let all = (self.labels + labels).map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
+    gauges[name]?.samples +=
+      "godwit_migration_\(name){\(all.joined(separator: ","))} \(Self.number(value))\n"
   }
 
   /// A value of a label: the format escapes three characters, and what a terminal obeys is shown as

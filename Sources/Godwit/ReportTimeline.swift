@@ -2,18 +2,20 @@ import MigrationCoordinator
 import Pages
 
 extension MigrationReport {
-  /// When what went on: phases and workers as bars, rows per second and memory as curves.
-  var timeSection: Page.Section? {
-    guard let timeline, timeline.seconds > 0 else { return nil }
-    var section = Page.Section("Time")
-    section.pictures = [timeline.picture.svg] + timeline.curves.map(\.svg)
-    section.legend = timeline.phaseNames.map { .init("tone\(RunRecording.tone(of: $0))", $0) }
-    return section
-  }
+  var timeSection: Page.Section? { timeline?.timeSection }
 }
 
 extension RunRecording {
-  fileprivate static func tone(of phase: String) -> Int { phaseTones[phase] ?? 6 }
+  /// When what went on: phases and workers as bars, rows per second and memory as curves.
+  var timeSection: Page.Section? {
+    guard seconds > 0 else { return nil }
+    var section = Page.Section("Time")
+    section.pictures = [picture.svg] + curves.map(\.svg)
+    section.legend = phaseNames.map { .init("tone\(Self.tone(of: $0))", $0) }
+    return section
+  }
+
+  private static func tone(of phase: String) -> Int { phaseTones[phase] ?? 6 }
 
   private static let phaseTones = [
     "surveying": 5, "planning": 3, "reading": 2, "migrating": 0, "merging": 2, "relinking": 4,
@@ -23,7 +25,7 @@ extension RunRecording {
   /// The most lanes of workers; more than that are in one that overlaps.
   private static let mostLanes = 32
 
-  fileprivate var picture: TimelinePicture {
+  private var picture: TimelinePicture {
     let isStaged = Set(phases.map(\.stage)).count > 1
     let bars = phases.map { phase in
       TimelinePicture.Bar(
@@ -53,7 +55,7 @@ extension RunRecording {
   }
 
   /// The phases that took a thirtieth of the time or more, in their order.
-  fileprivate var phaseNames: [String] {
+  private var phaseNames: [String] {
     var names: [String] = []
     for phase in phases where !names.contains(phase.phase) {
       if (secondsByPhase[phase.phase] ?? 0) * 30 >= seconds { names.append(phase.phase) }
@@ -90,7 +92,7 @@ extension RunRecording {
     }
   }
 
-  fileprivate var curves: [CurvePicture] {
+  private var curves: [CurvePicture] {
     [
       CurvePicture("rows per second", rates, to: seconds) {
         "\(Int64(min(1e15, $0.rounded())))"

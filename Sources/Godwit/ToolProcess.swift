@@ -55,4 +55,23 @@ package enum ToolProcess {
   ) -> (columns: Int, rows: Int)? {
     Processes.terminalSize(of: descriptor)
   }
+
+  /// Runs a program that lies beside this one in its place, with the same arguments.
+  ///
+  /// - Throws: `MigrationFailure`, if it is not there; otherwise it never returns.
+  package static func become(
+    _ name: FilePath.Component, arguments: [String]
+  ) throws {
+    let own = Processes.executable ?? FilePath(CommandLine.arguments.first ?? "godwit")
+    let program = Files.parent(of: own).appending(name)
+    try MigrationFailure.catching {
+      guard try Files.fileStatusIfPresent(program)?.kind == .file else {
+        throw MigrationFailure(
+          .notFound,
+          "\(name) is not installed: there is no \(program). Build it with `swift build -c release "
+            + "--product \(name)`, and put it beside \(own.lastComponent?.string ?? "godwit").")
+      }
+      try Processes.replace(by: program, arguments: [name.string] + arguments)
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import ArgumentParser
+package import ArgumentParser
 public import Godwit
 
 /// The command line of `godwit`, for the tool and for executables that bring policies of their own.
@@ -45,7 +45,7 @@ struct RootCommand: AsyncParsableCommand {
       ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
       DiffCommand.self, CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
       GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
-      DiscardCommand.self,
+      DiscardCommand.self, ServeCommand.self,
     ])
 
   fileprivate static func execute() async {
@@ -86,9 +86,26 @@ struct RootCommand: AsyncParsableCommand {
     }
     return result
   }
+}
+
+extension AsyncParsableCommand {
+  /// Runs the command that the process was started with, and says in the tool's words why it fails.
+  package static func runAndExit() async {
+    do {
+      try ToolProcess.prepare()
+      var command = try parseAsRoot()
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      end(error, asJSON: false)
+    }
+  }
 
   /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.
-  private static func end(_ error: any Error, asJSON: Bool) -> Never {
+  fileprivate static func end(_ error: any Error, asJSON: Bool) -> Never {
     let status = exitCode(for: error)
     if error is ExitCode || error is ValidationError || error is CleanExit || status != .failure {
       // The words of the parser repeat arguments, which may be names of files.
@@ -105,7 +122,7 @@ struct RootCommand: AsyncParsableCommand {
   }
 
   /// Ends the process, and tells programs why in the place of an answer, where none has begun.
-  private static func end(_ failure: MigrationFailure, asJSON: Bool) -> Never {
+  fileprivate static func end(_ failure: MigrationFailure, asJSON: Bool) -> Never {
     if asJSON, !Terminal.hasAnswered,
       let document = try? JSONOutput.text(value: FailureDocument(failure))
     {

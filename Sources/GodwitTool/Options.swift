@@ -38,10 +38,12 @@ struct ByteSize: ExpressibleByArgument {
 }
 
 /// A number of bytes in a second such as `50M`; 0 has no limit.
-struct ByteRate: ExpressibleByArgument {
-  let bytes: UInt64
+package struct ByteRate: ExpressibleByArgument {
+  /// The bytes.
+  package let bytes: UInt64
 
-  init?(argument: String) {
+  /// Reads a whole number with K, M or G.
+  package init?(argument: String) {
     if argument == "0" {
       bytes = 0
     } else if let size = ByteSize(argument: argument) {

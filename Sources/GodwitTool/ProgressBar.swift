@@ -1,4 +1,4 @@
-import Godwit
+package import Godwit
 import Synchronization
 
 /// The progress of a command on standard error: a bar in its place on a terminal, and elsewhere a
@@ -56,9 +56,9 @@ final class ProgressBar: Sendable {
 }
 
 /// The progress of a command in words, and as a bar.
-enum ProgressText {
+package enum ProgressText {
   /// Such as `migrating, 3 of 8 work orders, 12 s left`.
-  static func words(_ progress: MigrationProgress) -> String {
+  package static func words(_ progress: MigrationProgress) -> String {
     var text = progress.phase.rawValue
     if progress.phase == .migrating, progress.workOrderCount > 0 {
       let done = progress.workOrders.count { $0.state == .done }
@@ -69,13 +69,13 @@ enum ProgressText {
   }
 
   /// Such as `12 s left`, nil while nothing can be said.
-  static func timeLeft(_ progress: MigrationProgress) -> String? {
+  package static func timeLeft(_ progress: MigrationProgress) -> String? {
     guard let seconds = progress.secondsRemaining, seconds >= 1 else { return nil }
     return "\(DurationText(seconds: seconds)) left"
   }
 
   /// Such as `52 %`; 100 only for all.
-  static func percent(_ fraction: Double) -> String {
+  package static func percent(_ fraction: Double) -> String {
     "\(Int(min(1, max(0, fraction)) * 100)) %"
   }
 
@@ -97,10 +97,14 @@ enum ProgressText {
 }
 
 /// A duration, rounded up, such as `2 min 5 s` or `1 h 20 min`.
-struct DurationText: CustomStringConvertible {
-  let seconds: Double
+package struct DurationText: CustomStringConvertible {
+  private let seconds: Double
 
-  var description: String {
+  /// Takes any number of seconds.
+  package init(seconds: Double) { self.seconds = seconds }
+
+  /// The duration in its two largest units.
+  package var description: String {
     let whole = Int(min(max(seconds, 0), 1e9).rounded(.up))
     if whole < 60 { return "\(whole) s" }
     if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }

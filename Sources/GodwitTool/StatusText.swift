@@ -1,11 +1,16 @@
 import Foundation
-import Godwit
-import SystemPackage
+package import Godwit
+package import SystemPackage
 
 /// The output of `godwit status` for one migration.
-struct StatusText {
+package struct StatusText {
   let path: FilePath
   let status: MigrationMonitor.Status
+
+  /// Takes a status, and the path under which it was asked for.
+  package init(path: FilePath, status: MigrationMonitor.Status) {
+    (self.path, self.status) = (path, status)
+  }
 
   var lines: [String] {
     var lines = ["\(path): \(headline)"]
@@ -22,7 +27,7 @@ struct StatusText {
   }
 
   /// The state in one line.
-  var headline: String {
+  package var headline: String {
     let goesOn = "start the same command again to go on"
     return switch status.state {
     case .running where status.reason != nil: "running, and about to pause: \(reason)"
@@ -41,7 +46,7 @@ struct StatusText {
   private var colon: String { status.sentences.isEmpty ? "." : ":" }
 
   /// Why it is in this state, a sentence or the middle of one.
-  var reason: String {
+  package var reason: String {
     let process = status.process ?? 0
     return switch status.reason {
     case .asked(let asker): "asked by \(asker); `godwit resume` lets it go on."

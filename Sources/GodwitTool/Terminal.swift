@@ -7,11 +7,13 @@ import SystemPackage
 ///
 /// Names and values come from files of unknown origin, so no text reaches a terminal with control
 /// characters in it.
-struct Terminal: Sendable {
+package struct Terminal: Sendable {
   let descriptor: FileDescriptor
 
-  static let standardOutput = Terminal(descriptor: .standardOutput)
-  static let standardError = Terminal(descriptor: .standardError)
+  /// Standard output.
+  package static let standardOutput = Terminal(descriptor: .standardOutput)
+  /// Standard error.
+  package static let standardError = Terminal(descriptor: .standardError)
 
   /// Whether somebody can still read what is written, also where nothing is to be written yet.
   var isOpen: Bool { ToolProcess.isOpen(descriptor) }
@@ -34,7 +36,7 @@ struct Terminal: Sendable {
   private static let hasBar = Atomic(false)
 
   /// Writes a text on one line, whatever is in it.
-  func line(text: String) {
+  package func line(text: String) {
     let isOverBar =
       descriptor == .standardError && Self.hasBar.exchange(false, ordering: .relaxed)
     write((isOverBar ? "\r\u{1B}[K" : "") + TerminalText.escaped(text) + "\n")

@@ -28,16 +28,10 @@ struct WatchScreen {
         ? ScreenLine(percent)
         : ProgressText.bar(fraction: progress.fraction, cells: cells) + ScreenLine(" \(percent)"))
     lines.append(ScreenLine(ProgressText.words(progress)))
-    // A migration of several stages counts shares of them, and knows neither rows nor workers.
-    if progress.workOrderCount > 0 {
-      lines.append(ScreenLine("rows     \(rows(progress))"))
-      lines.append(ScreenLine("data     \(bytes(progress))"))
+    for (name, text) in StatusFigures(status, progress, rates: rates).lines {
+      let padding = String(repeating: " ", count: max(0, 9 - name.count))
+      lines.append(ScreenLine("\(name)\(padding)\(text)"))
     }
-    lines.append(ScreenLine("workers  \(workers(progress))"))
-    let memory = AmountText.memory(progress.memory, of: progress.memoryLimit)
-    let isWhole = progress.workOrderCount > 0 || progress.phase != .migrating
-    lines.append(ScreenLine("memory   \(memory)\(isWhole ? "" : ", without workers")"))
-    if let disk = disk(progress) { lines.append(ScreenLine("disk     \(disk)")) }
     return lines
   }
 
@@ -53,40 +47,6 @@ struct WatchScreen {
       case .interrupted, .dead, .failed, .refused: .red
       }
     return ScreenLine("\(shown): ") + ScreenLine(state, color)
-  }
-
-  private func rows(_ progress: MigrationProgress) -> String {
-    let counts =
-      "\(AmountText.grouped(progress.rowsDone)) of \(AmountText.grouped(progress.rowsTotal))"
-    return counts + (speed(progress).map { ", \(AmountText.rows($0))" } ?? "")
-  }
-
-  private func bytes(_ progress: MigrationProgress) -> String {
-    let counts =
-      "\(AmountText.bytes(progress.bytesDone)) of \(AmountText.bytes(progress.bytesTotal))"
-    return counts + (speed(progress).map { ", \(AmountText.bytes($0))" } ?? "")
-  }
-
-  /// The speed at which rows are migrated, nil while none are.
-  private func speed(_ progress: MigrationProgress) -> MigrationRates.Rate? {
-    progress.phase == .migrating ? rates.overall : nil
-  }
-
-  private func workers(_ progress: MigrationProgress) -> String {
-    var text = "up to \(progress.workers)"
-    if progress.workOrderCount > 0 {
-      text = "\(progress.workOrdersAtWork.count) of \(progress.workers) at work"
-      text += ", \(CountText(progress.retries, "retry", "retries"))"
-    }
-    if progress.rate > 0 { text += ", at most \(AmountText.bytes(progress.rate))/s" }
-    return text
-  }
-
-  private func disk(_ progress: MigrationProgress) -> String? {
-    guard let free = status.freeSpace else { return nil }
-    let need = progress.diskNeed
-    return "\(AmountText.bytes(free)) free"
-      + (need > 0 ? ", \(AmountText.bytes(need)) needed in all" : "")
   }
 }
 
@@ -121,7 +81,7 @@ struct WorkerLines {
     var cells = [
       String(repeating: " ", count: max(0, numberWidth - number.count)) + number + " " + table
         + String(repeating: " ", count: tableWidth - TextColumns.count(table)),
-      ProgressText.percent(share(order)),
+      ProgressText.percent(order.share),
     ]
     if let rate = rates.ofWorkOrder(order.number) {
       cells += [AmountText.rows(rate), AmountText.bytes(rate)]
@@ -131,43 +91,5 @@ struct WorkerLines {
     if order.attempt > 1 { cells.append("attempt \(order.attempt)") }
     if order.isPaused { cells.append("paused") }
     return ScreenLine("  " + cells.joined(separator: "  "))
-  }
-
-  private func share(_ order: MigrationProgress.WorkOrder) -> Double {
-    let (done, total) =
-      order.bytesTotal > 0 ? (order.bytesDone, order.bytesTotal) : (order.rowsDone, order.rowsTotal)
-    return total == 0 ? 0 : Double(done) / Double(total)
-  }
-}
-
-/// Numbers with their units.
-enum AmountText {
-  /// Such as `1,234,567`.
-  static func grouped(_ number: some FixedWidthInteger) -> String {
-    let digits = Array("\(number.magnitude)")
-    var text = number < 0 ? "-" : ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
-      text.append(digit)
-    }
-    return text
-  }
-
-  /// Such as `21.0 MiB`.
-  static func bytes(_ number: UInt64) -> String { "\(ByteText(Int64(clamping: number)))" }
-
-  /// Such as `21.0 MiB of 85.3 MiB`.
-  static func memory(_ used: UInt64, of limit: UInt64) -> String {
-    limit == 0 ? bytes(used) : "\(bytes(used)) of \(bytes(limit))"
-  }
-
-  /// Such as `61,000 rows/s`.
-  static func rows(_ rate: MigrationRates.Rate) -> String { "\(grouped(whole(rate.rows))) rows/s" }
-
-  /// Such as `12.1 MiB/s`.
-  static func bytes(_ rate: MigrationRates.Rate) -> String { "\(bytes(whole(rate.bytes)))/s" }
-
-  private static func whole(_ number: Double) -> UInt64 {
-    UInt64(exactly: number.rounded()) ?? (number > 0 ? .max : 0)
   }
 }

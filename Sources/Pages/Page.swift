@@ -46,9 +46,86 @@ package struct Page: Sendable {
     }
   }
 
+  /// Whether something is as it should be, stands still, or is not as it should be.
+  package enum Tone: String, Hashable, Sendable {
+    case good, held, bad
+  }
+
+  /// A state in a word or two, with what is said of it.
+  package struct Badge: Hashable, Sendable {
+    let text, note: Markup
+    let tone: String
+
+    /// Takes texts of any origin.
+    package init(_ text: String, _ tone: Tone, note: String = "") {
+      (self.text, self.note, self.tone) = (Markup(text), Markup(note), tone.rawValue)
+    }
+  }
+
+  /// How much of something is done.
+  package struct Bar: Hashable, Sendable {
+    let thousandths: Int
+    let tone: String
+    let label: Markup
+
+    /// Takes a share of 0...1, and words for it.
+    package init(_ fraction: Double, _ tone: Tone, label: String) {
+      thousandths = fraction.isFinite ? Int(min(max(0, fraction), 1) * 1000) : 0
+      (self.tone, self.label) = (tone.rawValue, Markup(label))
+    }
+  }
+
+  /// One of several things that have pages of their own.
+  package struct Card: Hashable, Sendable {
+    let address, name: Markup
+    let badge: Badge
+    let bar: Bar?
+    let remarks: [Markup]
+
+    /// Takes the address of the page, and what is said of it.
+    package init(
+      _ name: String, at address: String, badge: Badge, bar: Bar?, remarks: [String]
+    ) {
+      (self.name, self.address) = (Markup(name), Markup(address))
+      (self.badge, self.bar) = (badge, bar)
+      self.remarks = remarks.map { Markup($0) }
+    }
+  }
+
+  /// A button by which readers ask for something, with what they write beside it.
+  package struct Form: Hashable, Sendable {
+    /// What readers write.
+    package struct Field: Hashable, Sendable {
+      let name, caption, value: Markup
+
+      /// Takes the name under which it is sent, and what stands there at first.
+      package init(_ name: String, _ caption: String, value: String) {
+        (self.name, self.caption, self.value) = (Markup(name), Markup(caption), Markup(value))
+      }
+    }
+
+    let action, key, button: Markup
+    let field: Field?
+
+    /// Takes the address to which it is sent, and a key that other pages do not know.
+    package init(_ button: String, to action: String, key: String, field: Field? = nil) {
+      (self.button, self.action, self.key) = (Markup(button), Markup(action), Markup(key))
+      self.field = field
+    }
+  }
+
   /// A part of the page under a heading of its own.
   package struct Section: Sendable {
     let title: Markup
+    let isTitled: Bool
+    /// The state that it is about.
+    package var badge: Badge?
+    /// How much is done.
+    package var bar: Bar?
+    /// Things that have pages of their own.
+    package var cards: [Card] = []
+    /// What readers may ask for.
+    package var forms: [Form] = []
     /// What the section says, a paragraph each.
     package var lines: [Markup] = []
     /// Pictures one below the other.
@@ -64,8 +141,13 @@ package struct Page: Sendable {
     /// More of the same, which readers open.
     package var details: Details?
 
-    /// Creates an empty section.
-    package init(_ title: String) { self.title = Markup(title) }
+    /// Creates an empty section; without a title it has no heading.
+    package init(_ title: String = "") {
+      (self.title, isTitled) = (Markup(title), !title.isEmpty)
+    }
+
+    /// The section as elements of HTML.
+    var html: Markup { Templates.render(.section, SectionValues(self)) }
   }
 
   /// What a colour means.
@@ -89,11 +171,38 @@ package struct Page: Sendable {
     }
   }
 
+  /// A section as templates see it: an empty list of cards is no list.
+  private struct SectionValues {
+    let title: Markup
+    let isTitled: Bool
+    let badge: Badge?
+    let bar: Bar?
+    let lines: [Markup]
+    let pictures: [Markup]
+    let picturesAreWide: Bool
+    let facts: [Fact]
+    let table: Table?
+    let legend: [Legend]
+    let details: Details?
+    let isListed: Bool
+    let cards: [Card]
+    let forms: [Form]
+
+    init(_ section: Section) {
+      (title, isTitled) = (section.title, section.isTitled)
+      (badge, bar, lines) = (section.badge, section.bar, section.lines)
+      (pictures, picturesAreWide) = (section.pictures, section.picturesAreWide)
+      (facts, table, legend) = (section.facts, section.table, section.legend)
+      (details, cards, forms) = (section.details, section.cards, section.forms)
+      isListed = !section.cards.isEmpty
+    }
+  }
+
   private struct Values {
     let generator, title, outcome, subtitle: Markup
     let tone: String
     let style: Markup
-    let sections: [Section]
+    let sections: [Markup]
   }
 
   /// The mark by which a page is known as one of Godwit's; it stands in the first kilobyte.
@@ -120,7 +229,7 @@ package struct Page: Sendable {
         Values(
           generator: Markup(generator), title: Markup(title), outcome: Markup(outcome),
           subtitle: Markup(subtitle), tone: isGood ? "good" : "bad",
-          style: Templates.render(.style, ()), sections: sections)
+          style: Templates.render(.style, ()), sections: sections.map(\.html))
       ).renderText
   }
 }

@@ -4,7 +4,7 @@ import Mustache
 enum Templates {
   /// The templates by name.
   enum Name: String, CaseIterable {
-    case page, timeline, curves, graph, pairs, style
+    case page, section, live, timeline, curves, graph, pairs, style
   }
 
   /// Fills in a template.
@@ -32,6 +32,8 @@ enum Templates {
   private static func bytes(of name: Name) -> [UInt8] {
     switch name {
     case .page: PackageResources.page_mustache
+    case .section: PackageResources.section_mustache
+    case .live: PackageResources.live_mustache
     case .timeline: PackageResources.timeline_mustache
     case .curves: PackageResources.curves_mustache
     case .graph: PackageResources.graph_mustache

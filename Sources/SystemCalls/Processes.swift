@@ -127,6 +127,28 @@ package enum Processes {
     try check(csystem_die_with_parent(signal, parent), operation: .dieWithParent, path: nil)
   }
 
+  /// The file of the program that this process runs, without links.
+  package static var executable: FilePath? {
+    #if os(Linux)
+      try? Files.resolved("/proc/self/exe")
+    #else
+      try? Files.resolved(FilePath(CommandLine.arguments.first ?? ""))
+    #endif
+  }
+
+  /// Runs another program in the place of this one, with everything that it has open but what is
+  /// closed then.
+  ///
+  /// - Parameter arguments: what the program is given, its own name first.
+  /// - Throws: `SystemCallError`, if there is no such program; otherwise it never returns.
+  package static func replace(by program: FilePath, arguments: [String]) throws(SystemCallError) {
+    var copies: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+    defer { for copy in copies { free(copy) } }
+    try check(
+      program.withPlatformString { csystem_replace_process($0, &copies) }, operation: .execute,
+      path: program)
+  }
+
   /// Makes a write to a closed pipe fail instead of killing the process with SIGPIPE.
   package static func ignoreBrokenPipes() throws(SystemCallError) {
     try check(csystem_ignore_signal(SIGPIPE), operation: .ignoreSignal, path: nil)

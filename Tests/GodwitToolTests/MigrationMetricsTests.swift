@@ -69,6 +69,35 @@ import Testing
     #expect(!found.contains { $0.contains("seconds_remaining") || $0.contains("free_bytes") })
   }
 
+  @Test func `gauges of several migrations have one help each, and all their samples together`() {
+    var (first, second) = (GivenStatus(), GivenStatus(workers: 1))
+    for (index, output) in ["/data/A.sqlite", "/data/B.sqlite"].enumerated() {
+      let record = OutcomeRecord(
+        run: index == 0 ? first.run.run : second.run.run, source: "/data/Shop.sqlite",
+        destination: FilePath(output), work: "/data/x.godwit")
+      if index == 0 { first.record = record } else { second.record = record }
+    }
+    let all = [(first.status, "/a" as FilePath), (second.status, "/b"), (second.status, "/c")]
+    let found = MigrationMetrics(all).text.split(separator: "\n").map(String.init)
+    #expect(found.first?.hasPrefix(MigrationMetrics.head) == true)
+    var metric = ""
+    var told: Set<String> = []
+    for line in found {
+      if line.hasPrefix("# HELP ") {
+        metric = String(line.split(separator: " ")[2])
+        #expect(told.insert(metric).inserted, "\(metric) is told twice")
+      } else if !line.hasPrefix("# TYPE ") {
+        #expect(line.hasPrefix("\(metric){"))
+      }
+    }
+    #expect(found.count { $0.hasPrefix("godwit_migration_fraction{") } == 2)
+    #expect(Set(found).count == found.count)
+    #expect(
+      found.contains(
+        "godwit_migration_workers{store=\"/data/Shop.sqlite\",destination=\"/data/B.sqlite\"} 1"))
+    #expect(MigrationMetrics([]).text.isEmpty)
+  }
+
   @Test func `what changes while nothing happens is no news`() {
     var given = GivenStatus()
     let before = given.status

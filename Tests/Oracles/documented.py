@@ -33,7 +33,8 @@ from run import Failure, Tool, parser
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
 COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "set", "verify",
-            "inspect", "diff", "map", "model", "generate", "list", "rollback", "finish", "discard")
+            "inspect", "diff", "map", "model", "generate", "list", "rollback", "finish", "discard",
+            "serve")
 # Commands whose options are those of a command within.
 WITHIN = {"model": "export"}
 # Options of other programs that the pages name.
@@ -265,6 +266,8 @@ class Runner:
 
     def _outcome(self, command, folder):
         path = self.programs + os.pathsep + os.environ["PATH"]
+        if command.words[:2] == ["godwit", "serve"] and "--help" not in command.words:
+            return self._served(command, folder, path)
         try:
             done = subprocess.run(
                 ["bash", "-c", command.text], cwd=folder, stdin=subprocess.DEVNULL,
@@ -275,6 +278,27 @@ class Runner:
             return []
         said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
         return [f"ends with {done.returncode}, not with {command.status}: {said[-500:]}"]
+
+    @staticmethod
+    def _served(command, folder, path):
+        """A server tells its address, and SIGTERM ends it."""
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command.text}"], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PATH": path},
+            start_new_session=True)
+        with process.stdout:
+            line = process.stdout.readline().decode("utf-8", "replace")
+        process.terminate()
+        try:
+            status = process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return ["is still running after SIGTERM"]
+        if status == command.status == 0 and not re.match(r"http://[^/]+:\d+/", line):
+            return [f"tells no address: {line!r}"]
+        return [] if status == command.status else [
+            f"ends with {status}, not with {command.status}: {line}"]
 
     def _others(self, page, commands):
         """Scripts and examples, which CI runs by themselves."""
@@ -405,6 +429,8 @@ PLANTED = {
     "a command that builds on one that did not run": (
         "```sh\ngodwit inspect New.sqlite --json\n```", "ends with 66, not with 0"),
     "an exit status": ("```sh\ngodwit inspect Shop.sqlite  # ends with 78\n```", "ends with 0, no"),
+    "a server that does not begin": (
+        "```sh\ngodwit serve --port 0 --bind nowhere.example\n```", "ends with 64, not with 0"),
     "a script": ("```sh\nscripts/tests\n```", "scripts/tests is no script"),
     "a script in a text": ("`scripts/benches` measures", "scripts/benches is not there"),
     "YAML that is none": (

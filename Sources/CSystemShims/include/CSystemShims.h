@@ -30,6 +30,8 @@ int csystem_ignore_signal(int signal);
 /// 1 when the process was told to ignore the signal, such as by nohup; 0 when it was not.
 int csystem_ignores_signal(int signal);
 
+/// Runs another program in the place of this one; returns only where that is not possible.
+int csystem_replace_process(const char *path, char *const arguments[]);
 /// Lets a signal have its default effect, and sends it to this process.
 int csystem_end_by_signal(int signal);
 /// Stops this process, as Ctrl-Z does; returns once it goes on.

@@ -1,4 +1,4 @@
-import MigrationStatus
+package import MigrationStatus
 
 /// What went on when in a run, as its report tells it: phases, work orders, and how far it was.
 ///
@@ -34,6 +34,16 @@ package struct RunRecording: Hashable, Codable, Sendable {
     package var to: Double
     /// Whether it did all of its work.
     package var isDone: Bool
+
+    /// Takes times in seconds since the run began.
+    package init(
+      workOrder: Int, stage: Int, partition: Int, attempt: Int, rows: Int64, from: Double,
+      to: Double, isDone: Bool
+    ) {
+      (self.workOrder, self.stage, self.partition) = (workOrder, stage, partition)
+      (self.attempt, self.rows, self.isDone) = (attempt, rows, isDone)
+      (self.from, self.to) = (from, to)
+    }
   }
 
   /// How far the run was at one moment.
@@ -62,6 +72,18 @@ package struct RunRecording: Hashable, Codable, Sendable {
     package var workers: Int
     /// The most private memory so far of all processes at work then, in bytes.
     package var memory: UInt64
+
+    /// Takes what was seen at a moment; a watcher knows neither shares nor units of a phase.
+    package init(
+      at time: Double, phase: String, inner: Double = 0, units: Int = 0, fraction: Double,
+      secondsRemaining: Double?, isHeld: Bool, stage: Int, rows: UInt64, bytes: UInt64,
+      workers: Int, memory: UInt64
+    ) {
+      (at, self.phase, self.inner, self.units) = (time, phase, inner, units)
+      (self.fraction, self.secondsRemaining) = (fraction, secondsRemaining)
+      (self.isHeld, self.stage, self.rows, self.bytes) = (isHeld, stage, rows, bytes)
+      (self.workers, self.memory) = (workers, memory)
+    }
   }
 
   /// When the run began, in seconds since 1970.
@@ -98,7 +120,7 @@ package struct RunRecording: Hashable, Codable, Sendable {
   }
 
   /// Ends the phase at work, and begins another.
-  mutating func enter(_ phase: Phase, stage: Int, at time: Double) {
+  package mutating func enter(_ phase: Phase, stage: Int, at time: Double) {
     endPhase(at: time)
     if phase.isWorking {
       phases.append(PhaseSpan(phase: "\(phase)", stage: stage, from: time, to: time))
@@ -106,19 +128,19 @@ package struct RunRecording: Hashable, Codable, Sendable {
   }
 
   /// Notes that a worker begins; the result says to `end` which one.
-  mutating func begin(_ order: OrderSpan) -> Int {
+  package mutating func begin(_ order: OrderSpan) -> Int {
     workOrders.append(order)
     return workOrders.count - 1
   }
 
   /// Notes that a worker has ended.
-  mutating func end(_ index: Int, isDone: Bool, at time: Double) {
+  package mutating func end(_ index: Int, isDone: Bool, at time: Double) {
     guard workOrders.indices.contains(index) else { return }
     (workOrders[index].to, workOrders[index].isDone) = (time, isDone)
   }
 
   /// Keeps a sample, unless the last one is too young.
-  mutating func note(_ sample: Sample) {
+  package mutating func note(_ sample: Sample) {
     if let last = samples.last, sample.at < last.at + interval { return }
     samples.append(sample)
     guard samples.count > Self.mostSamples else { return }
@@ -128,7 +150,7 @@ package struct RunRecording: Hashable, Codable, Sendable {
   }
 
   /// Ends the recording.
-  mutating func end(at time: Double) {
+  package mutating func end(at time: Double) {
     endPhase(at: time)
     seconds = max(0, time)
   }

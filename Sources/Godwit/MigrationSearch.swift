@@ -1,0 +1,119 @@
+import SystemCalls
+public import SystemPackage
+
+/// The migrations in folders that run, or of which something is known, found without writing.
+///
+/// What tells of a migration is its work folder or the record beside its store. Folders within
+/// folders are looked through, but neither links nor folders whose names begin with a dot.
+///
+/// ```swift
+/// for path in MigrationSearch(["/data"]).paths {
+///   let status = try await MigrationMonitor(path).status()
+/// }
+/// ```
+public struct MigrationSearch: Sendable {
+  /// The paths by which monitors know the migrations, sorted: of stores, or of work folders that
+  /// were named with `--work`.
+  ///
+  /// One migration may have several: the store that it reads, and the one that it makes.
+  public let paths: [FilePath]
+  /// What was not looked at, a sentence for each.
+  public let gaps: [String]
+
+  /// Folders within folders, so that links of other kinds lead to no endless search.
+  static let maximumDepth = 16
+  /// The entries of all folders together, so that the root of a file system takes no hours.
+  static let maximumMembers = 50_000
+  /// The most paths.
+  static let maximumPaths = 500
+
+  /// Looks through folders; what was named itself may be a link.
+  public init(_ folders: [FilePath]) {
+    var search = Walk()
+    for folder in folders { search.walk((try? Files.resolved(folder)) ?? folder, depth: 0) }
+    paths = search.found.sorted { $0.string < $1.string }
+    gaps = search.gaps
+  }
+
+  private struct Walk {
+    var found: Set<FilePath> = []
+    var gaps: [String] = []
+    private var seen: Set<FilePath> = []
+    private var members = 0
+    private var isFull = false
+
+    mutating func walk(_ folder: FilePath, depth: Int) {
+      guard !isFull, seen.insert(folder).inserted else { return }
+      guard depth <= MigrationSearch.maximumDepth else {
+        miss("\(folder) lies too deep: name it by itself.")
+        return
+      }
+      do {
+        let names = try Files.listDirectory(folder)
+        for name in names {
+          guard !isFull else { return }
+          members += 1
+          guard members <= MigrationSearch.maximumMembers else {
+            isFull = true
+            miss("more than \(MigrationSearch.maximumMembers) files: name folders with fewer.")
+            return
+          }
+          try take(folder.appending(name), depth: depth)
+        }
+      } catch {
+        for sentence in MigrationFailure(error).sentences { miss(sentence) }
+      }
+    }
+
+    private mutating func take(_ path: FilePath, depth: Int) throws {
+      // Between the names and this look a file may go.
+      guard let kind = try Files.fileStatusIfPresent(path, followLinks: false)?.kind else { return }
+      switch MigrationTrace(path, isFolder: kind == .directory) {
+      case .migration(let store) where kind == .directory || kind == .file: add(store)
+      case .folder where kind == .directory: walk(path, depth: depth + 1)
+      default: break
+      }
+    }
+
+    private mutating func add(_ path: FilePath) {
+      guard found.contains(path) || found.count < MigrationSearch.maximumPaths else {
+        isFull = true
+        miss("more than \(MigrationSearch.maximumPaths) migrations: name folders with fewer.")
+        return
+      }
+      found.insert(path)
+    }
+
+    private mutating func miss(_ sentence: String) {
+      if gaps.count < 20 { gaps.append(sentence) }
+    }
+  }
+}
+
+/// What a file or a folder tells of migrations by its name.
+enum MigrationTrace: Hashable {
+  /// It belongs to a migration, which has this path.
+  case migration(FilePath)
+  /// There may be some in it.
+  case folder
+  case nothing
+
+  private static let work = ".godwit"
+  private static let record = ".godwit-status.json"
+
+  init(_ path: FilePath, isFolder: Bool) {
+    let name = path.lastComponent?.string ?? ""
+    let text = path.string
+    if !isFolder {
+      let isRecord = name.hasSuffix(Self.record) && name.utf8.count > Self.record.utf8.count
+      self = isRecord ? .migration(FilePath(String(text.dropLast(Self.record.count)))) : .nothing
+    } else if name.hasSuffix(Self.work), name.utf8.count > Self.work.utf8.count {
+      self = .migration(FilePath(String(text.dropLast(Self.work.count))))
+    } else if name.contains(Self.work + "-") {
+      // The name of the store is not that of the folder: --work has made it.
+      self = .migration(path)
+    } else {
+      self = name.hasPrefix(".") ? .nothing : .folder
+    }
+  }
+}

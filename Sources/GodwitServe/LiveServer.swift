@@ -1,0 +1,290 @@
+import Foundation
+import Godwit
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import LivePages
+import Logging
+import NIOCore
+import Synchronization
+import SystemPackage
+
+/// Takes requests from sockets, and has a site answer them.
+struct LiveServer {
+  let place: ServerPlace
+  let port: Int
+  let folders: [FilePath]
+  let hosts: [String]
+  let token: AccessToken?
+  let allowsControl: Bool
+
+  /// The most visitors who are told news at once, and the most connections.
+  private static let (mostStreams, mostConnections) = (64, 256)
+  /// How long a connection may wait with half a request, or none.
+  private static let idleTime = TimeAmount.seconds(30)
+  /// How long streams have to say goodbye.
+  private static let goodbye = Duration.seconds(1)
+
+  /// Runs until a signal ends it.
+  ///
+  /// - Parameter begun: called with the port, once requests are taken.
+  func run(begun: @escaping @Sendable (Int) -> Void) async throws {
+    let streams = OpenStreams(most: Self.mostStreams)
+    let stop = AsyncStream.makeStream(of: Void.self)
+    let forget = ToolProcess.whenAskedToStop {
+      streams.stop()
+      stop.continuation.finish()
+    }
+    defer { forget() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      let site = SiteHolder()
+      group.addTask { try await serve(site, streams, begun: begun) }
+      group.addTask {
+        for await _ in stop.stream {}
+        let end = ContinuousClock.now + Self.goodbye
+        while streams.count > 0, .now < end { try await Task.sleep(for: .milliseconds(10)) }
+      }
+      try await group.next()
+      // Connections that wait for a next request have nothing to say.
+      group.cancelAll()
+      if streams.isStopping { Foundation.exit(0) }
+    }
+  }
+
+  private func serve(
+    _ holder: SiteHolder, _ streams: OpenStreams, begun: @escaping @Sendable (Int) -> Void
+  ) async throws {
+    var quiet = Logger(label: "godwit serve")
+    quiet.logLevel = .critical
+    let responder = CallbackResponder<VisitorContext> { request, context in
+      await Self.respond(to: request, context: context, holder.site, streams)
+    }
+    let limits = HTTP1Channel.Configuration.DecoderConfiguration(
+      maxHeaderFieldSize: 8_192, maxHeaderListSize: 16_384, maxHeaderFieldCount: 100)
+    let application = Application(
+      responder: responder,
+      server: .http1(
+        configuration: .init(idleTimeout: Self.idleTime, httpDecoderConfiguration: limits)),
+      configuration: ApplicationConfiguration(
+        address: .hostname(place.address, port: port),
+        availableConnectionsDelegate: .maximum(Self.mostConnections, logger: quiet)),
+      onServerRunning: { channel in
+        let bound = channel.localAddress?.port ?? port
+        let access = SiteAccess(token: token, hosts: hosts, port: bound)
+        holder.open(LiveSite(folders, access: access, allowsControl: allowsControl))
+        begun(bound)
+      }, logger: quiet)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await holder.run() }
+      do {
+        try await application.run()
+      } catch let error as IOError {
+        throw failure(error)
+      }
+      group.cancelAll()
+    }
+  }
+
+  private func failure(_ error: IOError) -> MigrationFailure {
+    let errno = Errno(rawValue: error.errnoCode)
+    return switch errno {
+    case .addressInUse:
+      MigrationFailure(
+        .inUse,
+        "port \(port) of \(place.address) is taken: name another one with --port, or 0 for any.")
+    case .permissionDenied:
+      MigrationFailure(
+        .cannotCreate, "port \(port) may not be taken by this user: name a higher one with --port.")
+    default:
+      MigrationFailure(.usage, "\(place.address), port \(port), cannot be listened at: \(errno).")
+    }
+  }
+}
+
+/// The site, which is made once the port is known.
+private final class SiteHolder: Sendable {
+  private let made = Mutex<LiveSite?>(nil)
+  private let opened = AsyncStream.makeStream(of: LiveSite.self)
+
+  var site: LiveSite? { made.withLock { $0 } }
+
+  func open(_ site: LiveSite) {
+    made.withLock { $0 = site }
+    opened.continuation.yield(site)
+    opened.continuation.finish()
+  }
+
+  /// Keeps the site up to date.
+  func run() async {
+    for await site in opened.stream { await site.run() }
+  }
+}
+
+/// What is known of a visitor's connection.
+struct VisitorContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  let channel: any Channel
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = CoreRequestContextStorage(source: source)
+    channel = source.channel
+  }
+}
+
+// MARK: Requests and answers
+
+extension LiveServer {
+  private static func respond(
+    to request: Request, context: VisitorContext, _ site: LiveSite?, _ streams: OpenStreams
+  ) async -> Response {
+    guard let site else { return Response(status: .serviceUnavailable) }
+    var asked = SiteRequest(request.method.rawValue, request.head.path ?? "")
+    asked.host = request.head.authority
+    asked.origin = request.headers[.origin]
+    asked.authorization = request.headers[.authorization]
+    asked.cookie = request.headers[.cookie]
+    asked.accept = request.headers[.accept]
+    do {
+      let body = try await request.body.collect(upTo: LiveSite.longestForm)
+      asked.body = String(buffer: body)
+    } catch {
+      // Longer than any form, or broken off.
+      return Response(status: .contentTooLarge, headers: [.connection: "close"])
+    }
+    let answer = await site.answer(asked)
+    var headers = HTTPFields()
+    for (name, value) in answer.headers {
+      guard let name = HTTPField.Name(name) else { continue }
+      headers.append(HTTPField(name: name, value: value))
+    }
+    let response = Response(status: .init(code: answer.status), headers: headers)
+    switch answer.body {
+    case .text(let text):
+      return filled(response, ByteBuffer(string: text), isHead: request.method == .head)
+    case .events(let feed):
+      if request.method == .head {
+        var head = response
+        head.headers[.contentLength] = nil
+        return head
+      }
+      return streamed(response, feed, on: context.channel, streams)
+    }
+  }
+
+  private static func filled(
+    _ response: Response, _ bytes: ByteBuffer, isHead: Bool
+  ) -> Response {
+    var response = response
+    let length = bytes.readableBytes
+    if !isHead { response.body = ResponseBody(byteBuffer: bytes) }
+    response.headers[.contentLength] = "\(length)"
+    return response
+  }
+
+  private static func streamed(
+    _ response: Response, _ feed: EventFeed, on channel: any Channel, _ streams: OpenStreams
+  ) -> Response {
+    guard let place = streams.enter(channel) else {
+      var full = filled(
+        Response(status: .serviceUnavailable, headers: response.headers),
+        ByteBuffer(string: "503: too many pages are open: close some.\n"), isHead: false)
+      full.headers[.contentType] = "text/plain; charset=utf-8"
+      full.headers[.retryAfter] = "10"
+      return full
+    }
+    var response = response
+    response.headers[.contentLength] = nil
+    response.body = ResponseBody { writer in
+      defer { place.leave() }
+      var feed = feed
+      while !streams.isStopping {
+        if let text = await feed.text(at: .now) {
+          place.isWriting = true
+          try await writer.write(ByteBuffer(string: text))
+          place.isWriting = false
+        }
+        if feed.isOver { break }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      try await writer.finish(nil)
+    }
+    return response
+  }
+}
+
+/// The visitors who are told news.
+///
+/// One who does not read what is written keeps its place for a while, and is then cut off.
+final class OpenStreams: Sendable {
+  /// How long a visitor may leave what is written unread.
+  private static let patience = Duration.seconds(20)
+
+  private struct State {
+    var places: Set<ObjectIdentifier> = []
+    var isStopping = false
+  }
+
+  private let most: Int
+  private let state = Mutex(State())
+
+  init(most: Int) { self.most = most }
+
+  var count: Int { state.withLock { $0.places.count } }
+  var isStopping: Bool { state.withLock { $0.isStopping } }
+
+  /// Has all of them end.
+  func stop() { state.withLock { $0.isStopping = true } }
+
+  /// A place for one more, nil where there is none.
+  func enter(_ channel: any Channel) -> Place? {
+    let place = Place(self, channel)
+    let isTaken = state.withLock { state in
+      guard state.places.count < most, !state.isStopping else { return false }
+      state.places.insert(ObjectIdentifier(place))
+      return true
+    }
+    guard isTaken else { return nil }
+    place.guardAgainstSilence(for: Self.patience)
+    return place
+  }
+
+  /// The place of a visitor.
+  final class Place: Sendable {
+    private let streams: OpenStreams
+    private let channel: any Channel
+    private let writing = Mutex<ContinuousClock.Instant?>(nil)
+    private let watch = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ streams: OpenStreams, _ channel: any Channel) {
+      (self.streams, self.channel) = (streams, channel)
+    }
+
+    /// Whether something is written that the visitor has not taken yet.
+    var isWriting: Bool {
+      get { writing.withLock { $0 != nil } }
+      set { writing.withLock { $0 = newValue ? .now : nil } }
+    }
+
+    /// An answer may be dropped before it is begun.
+    deinit { leave() }
+
+    /// Gives the place back.
+    func leave() {
+      _ = streams.state.withLock { $0.places.remove(ObjectIdentifier(self)) }
+      watch.withLock { $0?.cancel() }
+    }
+
+    fileprivate func guardAgainstSilence(for patience: Duration) {
+      let task = Task { [weak self, channel] in
+        while (try? await Task.sleep(for: .seconds(1))) != nil {
+          guard let self else { return }
+          guard let since = writing.withLock({ $0 }), .now - since > patience else { continue }
+          // The write that waits fails then, and the place is left.
+          channel.close(promise: nil)
+          return
+        }
+      }
+      watch.withLock { $0 = task }
+    }
+  }
+}

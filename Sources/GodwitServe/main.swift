@@ -1,0 +1,3 @@
+import GodwitTool
+
+await ServerCommand.runAndExit()

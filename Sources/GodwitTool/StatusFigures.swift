@@ -1,0 +1,108 @@
+package import Godwit
+
+/// What is told of a migration that goes on besides its state, in words for people.
+package struct StatusFigures {
+  private let status: MigrationMonitor.Status
+  private let progress: MigrationProgress
+  private let rates: MigrationRates
+
+  /// Takes a status with its progress, and how fast the migration was seen to be.
+  package init(
+    _ status: MigrationMonitor.Status, _ progress: MigrationProgress, rates: MigrationRates
+  ) {
+    (self.status, self.progress, self.rates) = (status, progress, rates)
+  }
+
+  /// The figures with their names.
+  package var lines: [(name: String, text: String)] {
+    var lines: [(name: String, text: String)] = []
+    // A migration of several stages counts shares of them, and knows neither rows nor workers.
+    if progress.workOrderCount > 0 {
+      lines += [("rows", rows), ("data", bytes)]
+    }
+    lines.append(("workers", workers))
+    let memory = AmountText.memory(progress.memory, of: progress.memoryLimit)
+    let isWhole = progress.workOrderCount > 0 || progress.phase != .migrating
+    lines.append(("memory", "\(memory)\(isWhole ? "" : ", without workers")"))
+    if let disk { lines.append(("disk", disk)) }
+    return lines
+  }
+
+  private var rows: String {
+    let counts =
+      "\(AmountText.grouped(progress.rowsDone)) of \(AmountText.grouped(progress.rowsTotal))"
+    return counts + (speed.map { ", \(AmountText.rows($0))" } ?? "")
+  }
+
+  private var bytes: String {
+    let counts =
+      "\(AmountText.bytes(progress.bytesDone)) of \(AmountText.bytes(progress.bytesTotal))"
+    return counts + (speed.map { ", \(AmountText.bytes($0))" } ?? "")
+  }
+
+  /// The speed at which rows are migrated, nil while none are.
+  private var speed: MigrationRates.Rate? {
+    progress.phase == .migrating ? rates.overall : nil
+  }
+
+  private var workers: String {
+    var text = "up to \(progress.workers)"
+    if progress.workOrderCount > 0 {
+      text = "\(progress.workOrdersAtWork.count) of \(progress.workers) at work"
+      text += ", \(CountText(progress.retries, "retry", "retries"))"
+    }
+    if progress.rate > 0 { text += ", at most \(AmountText.bytes(progress.rate))/s" }
+    return text
+  }
+
+  private var disk: String? {
+    guard let free = status.freeSpace else { return nil }
+    let need = progress.diskNeed
+    return "\(AmountText.bytes(free)) free"
+      + (need > 0 ? ", \(AmountText.bytes(need)) needed in all" : "")
+  }
+}
+
+extension MigrationProgress.WorkOrder {
+  /// The share of the order that is done, by bytes where there are some.
+  package var share: Double {
+    let (done, total) = bytesTotal > 0 ? (bytesDone, bytesTotal) : (rowsDone, rowsTotal)
+    return total == 0 ? 0 : Double(done) / Double(total)
+  }
+}
+
+/// Numbers with their units.
+package enum AmountText {
+  /// Such as `1,234,567`.
+  package static func grouped(_ number: some FixedWidthInteger) -> String {
+    let digits = Array("\(number.magnitude)")
+    var text = number < 0 ? "-" : ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
+      text.append(digit)
+    }
+    return text
+  }
+
+  /// Such as `21.0 MiB`.
+  package static func bytes(_ number: UInt64) -> String { "\(ByteText(Int64(clamping: number)))" }
+
+  /// Such as `21.0 MiB of 85.3 MiB`.
+  package static func memory(_ used: UInt64, of limit: UInt64) -> String {
+    limit == 0 ? bytes(used) : "\(bytes(used)) of \(bytes(limit))"
+  }
+
+  /// Such as `61,000 rows/s`.
+  package static func rows(_ rate: MigrationRates.Rate) -> String {
+    "\(grouped(whole(rate.rows))) rows/s"
+  }
+
+  /// Such as `12.1 MiB/s`.
+  package static func bytes(_ rate: MigrationRates.Rate) -> String {
+    "\(bytes(whole(rate.bytes)))/s"
+  }
+
+  private static func whole(_ number: Double) -> UInt64 {
+    UInt64(exactly: number.rounded()) ?? (number > 0 ? .max : 0)
+  }
+}

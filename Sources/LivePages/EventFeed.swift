@@ -1,0 +1,90 @@
+import Foundation
+import Godwit
+import Pages
+
+/// What one visitor is told while a page is open.
+///
+/// It holds no queue: a visitor who reads slowly is told the latest state when there is room, and
+/// what came in between is left out.
+package struct EventFeed: Sendable {
+  /// How long nothing is said at most.
+  static let longestSilence = Duration.seconds(5)
+
+  private let subject: Subject
+  private var version = -1
+  private var news = 0
+  private var number = 0
+  private var told: [String: String] = [:]
+  private var title = ""
+  private var lastWord: ContinuousClock.Instant?
+  /// Whether all is told.
+  package private(set) var isOver = false
+
+  /// What the news are of.
+  enum Subject: Sendable {
+    case list(MigrationList)
+    case migration(WatchedMigration)
+  }
+
+  init(_ subject: Subject) { self.subject = subject }
+
+  /// What is to be sent now, nil for nothing.
+  package mutating func text(at now: ContinuousClock.Instant) async -> String? {
+    var text = lastWord == nil ? ServerSentEvent.beginning : ""
+    switch subject {
+    case .list(let list):
+      let view = await list.view(at: now)
+      if view.version != version {
+        version = view.version
+        text += page(view.windowTitle, view.parts)
+      }
+    case .migration(let migration):
+      let view = await migration.view(at: now)
+      if view.version != version {
+        version = view.version
+        if view.news != news {
+          news = view.news
+          text += event(nil, view.json)
+        }
+        text += page(view.windowTitle, view.parts)
+      }
+      if let end = view.end {
+        text += event("over", end)
+        isOver = true
+      }
+    }
+    if text.isEmpty, let lastWord, now - lastWord >= Self.longestSilence {
+      text = ServerSentEvent.heartbeat
+    }
+    guard !text.isEmpty else { return nil }
+    lastWord = now
+    return text
+  }
+
+  private mutating func event(_ name: String?, _ data: String) -> String {
+    number += 1
+    return ServerSentEvent(name: name, data: data).text(id: number)
+  }
+
+  private struct News: Encodable {
+    var title: String?
+    var parts: [String: String]
+  }
+
+  /// The parts that this visitor does not have yet.
+  private mutating func page(_ title: String, _ parts: [LivePage.Part]) -> String {
+    var news = News(title: title == self.title ? nil : title, parts: [:])
+    for part in parts where told[part.id] != part.html {
+      told[part.id] = part.html
+      news.parts[part.id] = part.html
+    }
+    self.title = title
+    guard news.title != nil || !news.parts.isEmpty else { return "" }
+    do {
+      let data = String(decoding: try JSONEncoder().encode(news), as: UTF8.self)
+      return event("page", data)
+    } catch {
+      preconditionFailure("texts that are no JSON: \(error)")
+    }
+  }
+}

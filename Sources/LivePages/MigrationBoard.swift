@@ -1,0 +1,147 @@
+import Dispatch
+import Foundation
+import Godwit
+package import SystemPackage
+
+/// All migrations in some folders, brought up to date while it runs.
+///
+/// It reads status files and records, and writes nothing.
+package actor MigrationBoard {
+  /// How long a migration that left nothing behind is still shown.
+  private static let grace = Duration.seconds(60)
+  /// The longest wait between two looks at the folders, and the shortest.
+  private static let pause = (least: Duration.seconds(1), most: Duration.seconds(60))
+  /// The share of the time in which folders are looked through at most: one part in so many.
+  private static let searchShare = 20
+
+  private struct Entry {
+    let migration: WatchedMigration
+    var watch: Task<Void, Never>?
+    var missing: ContinuousClock.Instant?
+  }
+
+  private let folders: [FilePath]
+  private let key: String?
+  private var entries: [String: Entry] = [:]
+  /// What could not be looked at or read, a sentence for each.
+  private(set) var gaps: [String] = []
+  /// How often the folders were looked through.
+  private(set) var searches = 0
+
+  /// Takes folders, and what forms have by which visitors ask for something; nil if nobody may.
+  package init(_ folders: [FilePath], key: String?) { (self.folders, self.key) = (folders, key) }
+
+  /// Looks through the folders again and again, until it is cancelled.
+  package func run() async {
+    while !Task.isCancelled {
+      let start = ContinuousClock.now
+      await refresh()
+      let taken = ContinuousClock.now - start
+      let wait = min(max(taken * Self.searchShare, Self.pause.least), Self.pause.most)
+      try? await Task.sleep(for: wait)  // cancelled, the loop ends
+    }
+    for entry in entries.values { entry.watch?.cancel() }
+  }
+
+  /// The migration with an identifier.
+  func migration(_ id: String) -> WatchedMigration? { entries[id]?.migration }
+
+  /// All migrations by their identifiers.
+  var all: [WatchedMigration] {
+    entries.values.map(\.migration).sorted { $0.id < $1.id }
+  }
+
+  /// Looks through the folders once.
+  func refresh(at now: ContinuousClock.Instant = .now) async {
+    let folders = folders
+    // It waits for disks, and those who wait for news shall not.
+    let search = await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: MigrationSearch(folders)) }
+    }
+    var found: [FoundMigration] = []
+    var gaps = search.gaps
+    for path in search.paths {
+      do {
+        if let status = try await MigrationMonitor(path).status() {
+          found.append(FoundMigration(path: path, status: status))
+        }
+      } catch is CancellationError {
+        return
+      } catch {
+        if gaps.count < 40 { gaps += MigrationFailure(error).sentences }
+      }
+    }
+    self.gaps = gaps
+    searches += 1
+    await take(FoundMigration.distinct(found), at: now)
+  }
+
+  private func take(_ found: [FoundMigration], at now: ContinuousClock.Instant) async {
+    var present: Set<String> = []
+    for one in found {
+      let id = MigrationIdentifier.of(one.destination)
+      present.insert(id)
+      if let entry = entries[id] {
+        // What is watched is told by whoever watches it, in order.
+        if entry.watch == nil { await entry.migration.observe(one.status, by: one.path) }
+        entries[id]?.missing = nil
+      } else {
+        entries[id] = Entry(
+          migration: WatchedMigration(id: id, path: one.path, status: one.status, key: key))
+      }
+      if one.status.state.isOpen { watch(id) }
+    }
+    for (id, entry) in entries where !present.contains(id) {
+      let since = entry.missing ?? now
+      entries[id]?.missing = since
+      let isOpen = await entry.migration.status.state.isOpen
+      if isOpen, entry.watch == nil { await entry.migration.vanish() }
+      if now - since >= Self.grace {
+        entry.watch?.cancel()
+        entries[id] = nil
+        await entry.migration.vanish()
+      }
+    }
+  }
+
+  /// Follows a migration until it ends.
+  private func watch(_ id: String) {
+    guard let entry = entries[id], entry.watch == nil else { return }
+    let migration = entry.migration
+    // Many that run at once are asked less often.
+    let interval = Duration.milliseconds(max(100, 10 * entries.count))
+    entries[id]?.watch = Task {
+      do {
+        let updates = MigrationMonitor(await migration.path).updates(
+          every: interval, waitingToBegin: .zero)
+        for try await status in updates { await migration.observe(status) }
+      } catch is CancellationError {
+        return
+      } catch {
+        await migration.fail(MigrationFailure(error).sentences.joined(separator: " "))
+      }
+      self.hasEnded(id)
+    }
+  }
+
+  private func hasEnded(_ id: String) { entries[id]?.watch = nil }
+}
+
+/// A migration as it was found, by one of the paths that lead to it.
+struct FoundMigration {
+  let path: FilePath
+  let status: MigrationMonitor.Status
+
+  /// Where the new store goes, by which migrations are told apart.
+  var destination: FilePath { status.destination ?? path }
+
+  /// Each migration once: by the path of what it makes where that was found, not by its source.
+  static func distinct(_ all: [FoundMigration]) -> [FoundMigration] {
+    var best: [FilePath: FoundMigration] = [:]
+    for one in all {
+      let known = best[one.destination]
+      if known == nil || one.path == one.destination { best[one.destination] = one }
+    }
+    return best.values.sorted { $0.destination.string < $1.destination.string }
+  }
+}
