@@ -260,8 +260,7 @@ let package = Package(
       of: "PageEngine",
       ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
     .tests(of: "Pages"),
-    .tests(
-      of: "LivePages", ["Godwit", "GodwitServe", "MigrationStatus", .systemPackage]),
+    .tests(of: "LivePages", ["Godwit", "MigrationStatus", .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),
     .tests(of: "LMDB", ["TestSupport", .systemPackage]),
     .tests(

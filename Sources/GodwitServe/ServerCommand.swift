@@ -16,6 +16,7 @@ struct ServerCommand: AsyncParsableCommand {
   @OptionGroup var options: ServeOptions
 
   func run() async throws {
+    try LiveSite.require(folders: options.folders)
     let place = try ServerPlace(options.bind)
     let token = try options.tokenFile.map { try AccessToken(file: $0) }
     let needsToken = !place.isLoopback || options.control

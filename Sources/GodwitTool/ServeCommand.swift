@@ -67,8 +67,8 @@ package struct ServeOptions: ParsableArguments {
       examples: ["godwit serve", "godwit serve --port 0 --control"],
       statuses: [
         0: "a signal has ended it",
-        64: "there is no such address, or no token in the file",
-        66: "godwit-serve is not installed",
+        64: "there is no such address, no token in the file, or a file is named for a folder",
+        66: "a folder is not there, or godwit-serve is not installed",
         69: "the port is taken",
       ],
       page: "docs/serving.md")

@@ -2,6 +2,7 @@ import Foundation
 import Godwit
 import GodwitTool
 import Pages
+import SystemCalls
 package import SystemPackage
 
 /// What is answered to every request; it has no socket.
@@ -26,6 +27,20 @@ package struct LiveSite: Sendable {
     self.allowsControl = allowsControl
     board = MigrationBoard(folders, key: allowsControl ? access.key : nil)
     list = MigrationList(board, folders: folders)
+  }
+
+  /// Refuses what is no folder before anything is shown of it.
+  ///
+  /// - Throws: `MigrationFailure`, if one is not there or is a file.
+  package static func require(folders: [FilePath]) throws {
+    for folder in folders {
+      do {
+        if try Files.fileStatus(folder).isDirectory { continue }
+      } catch {
+        throw MigrationFailure(error)
+      }
+      throw MigrationFailure(.usage, "\(folder) is no folder: name the one that it lies in.")
+    }
   }
 
   /// Keeps itself up to date until it is cancelled.

@@ -12,11 +12,12 @@ actor MigrationList {
     var parts: [LivePage.Part]
   }
 
-  /// How often it is made anew at most.
-  private static let interval = Duration.milliseconds(100)
+  /// How long it stands at least; a long list is more to write for one change of one migration.
+  private var interval: Duration { max(.milliseconds(100), .microseconds(2_500 * count)) }
 
   private let board: MigrationBoard
   private let folders: [FilePath]
+  private var count = 0
   private var shown: (moment: ContinuousClock.Instant, view: View)?
 
   init(_ board: MigrationBoard, folders: [FilePath]) {
@@ -24,16 +25,19 @@ actor MigrationList {
   }
 
   func view(at now: ContinuousClock.Instant = .now) async -> View {
-    if let shown, now - shown.moment < Self.interval { return shown.view }
+    if let shown, now - shown.moment < interval { return shown.view }
     var cards: [(isOpen: Bool, ended: Date, card: Page.Card)] = []
     for migration in await board.all { cards.append(await migration.card) }
+    let (gaps, hasLooked) = (await board.gaps, await board.searches > 0)
+    // From here on nobody comes in between: a version has one content.
     // Those at work first, then the latest.
     cards.sort { ($0.isOpen ? 1 : 0, $0.ended) > ($1.isOpen ? 1 : 0, $1.ended) }
+    count = cards.count
     let open = cards.count(where: \.isOpen)
     var section = Page.Section()
     section.cards = cards.map(\.card)
-    section.lines = await lines(open: open, of: cards.count)
-    let parts = [LivePage.Part("list", section), LivePage.Part("gaps", await gaps)]
+    section.lines = lines(open: open, of: cards.count, hasLooked: hasLooked)
+    let parts = [LivePage.Part("list", section), LivePage.Part("gaps", missed(gaps))]
     let title = "Godwit: \(CountText(open, "migration")) at work"
     let isSame = shown?.view.parts == parts && shown?.view.windowTitle == title
     let version = (shown?.view.version ?? 0) + (isSame ? 0 : 1)
@@ -42,9 +46,9 @@ actor MigrationList {
     return view
   }
 
-  private func lines(open: Int, of all: Int) async -> [Markup] {
+  private func lines(open: Int, of all: Int, hasLooked: Bool) -> [Markup] {
     let places = folders.map(\.string).joined(separator: ", ")
-    if await board.searches == 0 { return [Markup("Looking through \(places).")] }
+    if !hasLooked { return [Markup("Looking through \(places).")] }
     if all == 0 {
       return [
         Markup("No migration is known in \(places). One that begins there appears here by itself.")
@@ -53,13 +57,10 @@ actor MigrationList {
     return [Markup("\(CountText(all, "migration")) in \(places), \(open) at work.")]
   }
 
-  private var gaps: Page.Section? {
-    get async {
-      let gaps = await board.gaps
-      guard !gaps.isEmpty else { return nil }
-      var section = Page.Section("Not looked at")
-      section.lines = gaps.map { Markup($0) }
-      return section
-    }
+  private func missed(_ gaps: [String]) -> Page.Section? {
+    guard !gaps.isEmpty else { return nil }
+    var section = Page.Section("Not looked at")
+    section.lines = gaps.map { Markup($0) }
+    return section
   }
 }

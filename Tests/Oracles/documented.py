@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from apps import apps
 from run import Failure, Tool, parser
+from served import serve_once
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
@@ -267,7 +268,7 @@ class Runner:
     def _outcome(self, command, folder):
         path = self.programs + os.pathsep + os.environ["PATH"]
         if command.words[:2] == ["godwit", "serve"] and "--help" not in command.words:
-            return self._served(command, folder, path)
+            return serve_once(command, folder, {**os.environ, "PATH": path})
         try:
             done = subprocess.run(
                 ["bash", "-c", command.text], cwd=folder, stdin=subprocess.DEVNULL,
@@ -278,27 +279,6 @@ class Runner:
             return []
         said = (done.stderr.strip() or done.stdout.strip()).decode("utf-8", "replace")
         return [f"ends with {done.returncode}, not with {command.status}: {said[-500:]}"]
-
-    @staticmethod
-    def _served(command, folder, path):
-        """A server tells its address, and SIGTERM ends it."""
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {command.text}"], cwd=folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PATH": path},
-            start_new_session=True)
-        with process.stdout:
-            line = process.stdout.readline().decode("utf-8", "replace")
-        process.terminate()
-        try:
-            status = process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            return ["is still running after SIGTERM"]
-        if status == command.status == 0 and not re.match(r"http://[^/]+:\d+/", line):
-            return [f"tells no address: {line!r}"]
-        return [] if status == command.status else [
-            f"ends with {status}, not with {command.status}: {line}"]
 
     def _others(self, page, commands):
         """Scripts and examples, which CI runs by themselves."""

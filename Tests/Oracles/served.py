@@ -169,3 +169,25 @@ def until(seconds, fits):
             return True
         time.sleep(0.05)
     return fits()
+
+
+def serve_once(command, folder, environment):
+    """What is wrong with a command of a page: a server tells its address, and SIGTERM ends it."""
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec {command.text}"], cwd=folder, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+        start_new_session=True)
+    with process.stdout:
+        line = process.stdout.readline().decode("utf-8", "replace").strip()
+    is_begun = re.match(r"http://[^/]+:\d+/", line) is not None
+    if is_begun:
+        process.terminate()
+    try:
+        status = process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return [f"is still running after {'SIGTERM' if is_begun else repr(line)}"]
+    if status != command.status:
+        return [f"ends with {status}, not with {command.status}: {line}"]
+    return [] if is_begun or status else [f"tells no address: {line!r}"]

@@ -38,7 +38,9 @@ def pictures_at_all_sizes(page, url, folder, name):
     for width in WIDTHS:
         for dark in (False, True):
             page.show(url, width=width, dark=dark)
-            until(5, lambda: page.value("document.getElementById('link').textContent") != "")
+            words = "document.getElementById('link').textContent"
+            if not until(10, lambda: re.fullmatch(" · (live|.* ended)", page.value(words))):
+                out.append(f"{name}: the page has no news: {page.value(words)}")
             out += told(f"{name} at {width} px{', dark' if dark else ''}",
                         judge_page(page, width))
             if folder:
@@ -325,8 +327,10 @@ def starting(ground, folder):
     os.chmod(token, 0o644)
     for words, status in ((("--token-file", token), 64), (("--bind", "nowhere.example"), 64),
                           (("--port", "70000"), 64), (("--bind", "203.0.113.9"), 64),
-                          (("--token-file", folder + "/no"), 66), (("--nothing",), 64)):
-        done = tool.call("serve", "--port", "0", *words, folder)
+                          (("--token-file", folder + "/no"), 66), (("--nothing",), 64),
+                          ((folder + "/no",), 66), ((token,), 64)):
+        where = () if words[0].startswith(folder) else (folder,)
+        done = tool.call("serve", "--port", "0", *words, *where)
         expect(out, f"serve {words}", done.returncode, status)
         if not done.stderr.startswith(("godwit: ", "Error: ")):
             out.append(f"serve {words}: {done.stderr!r}")
