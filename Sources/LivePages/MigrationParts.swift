@@ -64,7 +64,8 @@ struct MigrationParts {
   /// What is said of it among others.
   func card(at address: String) -> Page.Card {
     let isToldWhy = status.reason != nil && status.state.isOpen
-    let remarks = [heading, origin, isToldWhy ? text.reason : nil, status.sentences.first]
+    let sentence = status.sentences.first.map { $0.count > 200 ? $0.prefix(200) + "…" : $0 }
+    let remarks = [heading, origin, isToldWhy ? text.reason : nil, sentence]
     return Page.Card(
       shortName, at: address,
       badge: Page.Badge(
