@@ -224,7 +224,8 @@ let package = Package(
     .tests(
       of: "Planning",
       [
-        "Mapping", "ObjectModel", "RowPrograms", "TestSupport", "Expressions", .systemPackage,
+        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport", "Expressions",
+        .systemPackage,
       ]),
     .tests(
       of: "RowPrograms",

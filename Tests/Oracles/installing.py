@@ -13,7 +13,7 @@ from run import parser, run_cases
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 INSTALL = os.path.join(ROOT, "scripts", "install")
 LIBRARY = os.path.join(ROOT, "docs", "sample", "Library.xcdatamodeld")
-EXISTS = 73
+MISSING, EXISTS = 66, 73
 
 
 def run(*command, environment=None, folder=None):
@@ -56,8 +56,8 @@ class Prefix:
         with open(self.at(name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def install(self):
-        return run(INSTALL, "--prefix", self.path, "--built", self.tool)
+    def install(self, *more):
+        return run(INSTALL, "--prefix", self.path, "--built", self.tool, *more)
 
     def uninstall(self):
         return run(self.at("share/godwit/uninstall"))
@@ -105,7 +105,13 @@ def used(tool, folder):
     for name in ("README.md", "LICENSE", "docs/migration.md", "docs/schemas/error.schema.json"):
         if not os.path.isfile(prefix.at(f"share/doc/godwit/{name}")):
             out.append(f"{name} is not installed")
-    expect(out, "installing again", prefix.install(), 0)
+    expect(out, "a server that is not installed",
+           run("godwit", "serve", "--port", 0, folder, environment=path), MISSING)
+    expect(out, "installing again", prefix.install("--serve"), 0)
+    expect(out, "a server in no folder",
+           run("godwit", "serve", os.path.join(folder, "none"), environment=path), MISSING)
+    if not os.access(prefix.at("bin/godwit-serve"), os.X_OK):
+        out.append("--serve installs no server")
     expect(out, "removing", prefix.uninstall(), 0)
     return out + prefix.touched()
 

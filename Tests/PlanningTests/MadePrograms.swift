@@ -1,3 +1,4 @@
+import Schema
 @testable import RowPrograms
 
 extension MigrationProgram {
@@ -14,5 +15,14 @@ extension MigrationProgram {
       references: references.map {
         ReferenceCheck(table: $0, column: "Z", destinationTable: $1)
       })
+  }
+
+  /// Has the rows of a table look up those that they refer to.
+  mutating func lookUp(_ other: String, for table: Int) {
+    tables[table].columns = [
+      ColumnProgram(
+        name: "ZA", type: .varchar,
+        operations: [.then(.lookUpNumber(column: "ZB", table: other, map: []), .constant(.null))])
+    ]
   }
 }
