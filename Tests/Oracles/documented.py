@@ -39,7 +39,7 @@ COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "
 # Commands whose options are those of a command within.
 WITHIN = {"model": "export"}
 # Options of other programs that the pages name.
-FOREIGN = {"--static-swift-stdlib": "swift build"}
+FOREIGN = {"--static-swift-stdlib": "swift build", "--prefix": "scripts/install"}
 # Options that every program has.
 ALWAYS = {"--help"}
 # What may have become of the store before a command runs.

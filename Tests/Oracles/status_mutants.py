@@ -103,13 +103,19 @@ def faults(done, what, state):
         found.append(f"took {done.wall:.1f} s")
     if done.status not in KNOWN:
         found.append(f"status {done.status}: {done.err[-200:]}")
-    if is_end(done.out):
-        found.append(f"tells of an end that was none: {done.out[:200]}")
-    if not done.out and "status.mdb" not in done.err:
+    told = "" if is_error(done.out) else done.out
+    if is_end(told):
+        found.append(f"tells of an end that was none: {told[:200]}")
+    if not told and "status.mdb" not in done.err:
         found.append(f"names no file: {done.err[-200:]}")
-    if done.out and done.err:
-        found.append(f"tells a state and an error: {done.out[:100]} {done.err[-200:]}")
+    if told and done.err:
+        found.append(f"tells a state and an error: {told[:100]} {done.err[-200:]}")
     return [f"{what} of a file {state}: {line}" for line in found]
+
+
+def is_error(text):
+    """Whether an answer in JSON says why there is no state."""
+    return text[:1] == "{" and isinstance(json.loads(text).get("error"), dict)
 
 
 def is_end(text):
