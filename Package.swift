@@ -25,8 +25,10 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -167,7 +169,7 @@ let package = Package(
         "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
         "Planning",
         "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
-        "Verification", .logging, .systemPackage,
+        "Verification", .logging, .metrics, .systemPackage, .tracing,
       ]),
     .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
     .executableTarget(
@@ -254,7 +256,12 @@ let package = Package(
         .systemPackage,
       ], exclude: ["Scenarios"], swiftSettings: strict),
     // The public library, and nothing below it.
-    .tests(of: "Godwit", ["ForgetfulTool", "GodwitExecutable", "PolicyTool", .systemPackage]),
+    .tests(
+      of: "Godwit",
+      [
+        "ForgetfulTool", "GodwitExecutable", "PolicyTool", .inMemoryTracing, .metrics,
+        .metricsTestKit, .systemPackage, .tracing,
+      ]),
     .tests(
       of: "GodwitTool", ["Godwit", "MigrationStatus", "Pages", "SystemCalls", .systemPackage]),
     .tests(
@@ -326,9 +333,14 @@ extension Target.Dependency {
   static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
   static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
   static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
+  static let inMemoryTracing = product(
+    name: "InMemoryTracing", package: "swift-distributed-tracing")
   static let logging = product(name: "Logging", package: "swift-log")
+  static let metrics = product(name: "Metrics", package: "swift-metrics")
+  static let metricsTestKit = product(name: "MetricsTestKit", package: "swift-metrics")
   static let mustache = product(name: "Mustache", package: "swift-mustache")
   static let nioCore = product(name: "NIOCore", package: "swift-nio")
   static let subprocess = product(name: "Subprocess", package: "swift-subprocess")
   static let systemPackage = product(name: "SystemPackage", package: "swift-system")
+  static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
 }

@@ -92,6 +92,11 @@ package enum BuiltInFunction: String, CaseIterable, Hashable, Sendable {
     }
   }
 
+  /// The classes to which `cast` casts, by their names.
+  package static let castClasses: Set = [
+    "NSString", "NSNumber", "NSDecimalNumber", "NSDate", "NSUUID", "NSURL", "NSData",
+  ]
+
   /// Functions of Foundation that are refused, with the reason.
   package static let refused: [String: String] = [
     "random": sameResult, "random:": sameResult, "randomn:": sameResult,

@@ -38,8 +38,18 @@ enum Casting {
       number == number.rounded() && abs(number) < 1e15 ? "\(Int64(number))" : "\(number)"
     case .decimal(let digits): digits
     case .uuid(let bytes): AttributeValue.uuidText(bytes: bytes)
-    case .null, .date, .data: nil
+    case .date(let seconds): text(date: seconds)
+    case .null, .data: nil
     }
+  }
+
+  /// What `NSDate` says of itself, whatever the time zone: "2001-01-01 00:00:00 +0000".
+  ///
+  /// Nil before 1583, where calendars differ, and from the year 10000 on.
+  private static func text(date seconds: Double) -> String? {
+    let text = Date(timeIntervalSinceReferenceDate: seconds.rounded(.down)).description
+    guard text.utf8.count == 25, let year = Int(text.prefix(4)), year >= 1583 else { return nil }
+    return text
   }
 
   static func number(value: AttributeValue) -> AttributeValue? {

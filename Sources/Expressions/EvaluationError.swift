@@ -6,6 +6,8 @@ package struct EvaluationError: Error, Hashable, Sendable, Codable {
     case unknownVariable(String)
     /// Objects of that kind have no such property.
     case unknownKey(String, of: String)
+    /// Objects of that kind have the property only once they are saved.
+    case notYetKnown(String, of: String)
     /// Objects of that kind do not answer the selector.
     case unknownSelector(String, of: String)
     /// No built-in function has that name.
@@ -67,6 +69,7 @@ extension EvaluationError.Problem: CustomStringConvertible {
     switch self {
     case .unknownVariable(let name): "no variable is called $\(name)"
     case .unknownKey(let key, let type): "\(type) has no property \(key)"
+    case .notYetKnown(let key, let type): "a new \(type) has no \(key) before it is saved"
     case .unknownSelector(let selector, let type): "\(type) does not answer \(selector)"
     case .unknownFunction(let name): "no function is called \(name)"
     case .unknownOperator(let name): "no collection operator is called \(name)"

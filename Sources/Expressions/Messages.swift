@@ -56,7 +56,8 @@ enum ScalarMessages {
   }
 
   private static func property(key: String, of value: AttributeValue) -> AttributeValue? {
-    switch value {
+    if key == "description", let text = Casting.text(value: value) { return .string(text) }
+    return switch value {
     case .string(let text): property(key: key, ofText: text)
     case .boolean, .integer, .real, .decimal: property(key: key, ofNumber: value)
     case .date(let seconds):

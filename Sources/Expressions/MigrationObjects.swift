@@ -91,8 +91,7 @@ package final class ManagerObject: EvaluatedObject {
       return .objects(
         try lookups.destinations(of: try Self.objects(value: arguments[1], selector: selector)))
     default:
-      if let answer = try lookups.performOther(selector, arguments: arguments) { return answer }
-      throw EvaluationError(.unknownSelector(selector, of: typeName))
+      return try lookups.performOther(selector, arguments: arguments) ?? answer(selector)
     }
   }
 
@@ -125,4 +124,26 @@ package final class ManagerObject: EvaluatedObject {
     requests[key] = made
     return made
   }
+}
+
+/// The keys of what value expressions find beside the objects of stores and their values.
+package struct KnownKeys {
+  /// What messages call the owner of the keys.
+  package let owner: String
+  /// The keys; the owner has no other.
+  package let names: Set<String>
+
+  /// Of `NSManagedObjectID`.
+  package static let objectID = Self(
+    owner: "an object ID", names: ["URIRepresentation", "entity", "isTemporaryID", "temporaryID"])
+  /// Of `NSEntityDescription`.
+  package static let entity = Self(
+    owner: "an entity", names: ["name", "superentity", "isAbstract", "abstract"])
+  /// Of `NSEntityMapping`.
+  package static let entityMapping = Self(
+    owner: "the entity mapping",
+    names: ["name", "sourceEntityName", "destinationEntityName", "userInfo"])
+  /// Of `NSPropertyMapping`.
+  package static let propertyMapping = Self(
+    owner: "the property mapping", names: ["name", "userInfo"])
 }

@@ -90,6 +90,19 @@ extension EvaluatedObject {
   package func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
     throw EvaluationError(.unknownSelector(selector, of: typeName))
   }
+
+  /// Answers a selector without arguments by the value of the key of its name, which is what
+  /// key-value coding asks a getter for.
+  ///
+  /// - Throws: `EvaluationError` where there is no such key.
+  package func answer(_ selector: String) throws -> ObjectValue {
+    do {
+      return try value(forKey: selector)
+    } catch let error as EvaluationError where error.problem == .unknownKey(selector, of: typeName)
+    {
+      throw EvaluationError(.unknownSelector(selector, of: typeName))
+    }
+  }
 }
 
 extension AttributeValue {

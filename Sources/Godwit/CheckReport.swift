@@ -86,9 +86,7 @@ public struct CheckReport: Sendable {
     StoreSearch.PassedOver.Reason.allCases.compactMap { reason in
       let paths = passedOver.filter { $0.reason == reason }.map { "\($0.path)" }
       guard !paths.isEmpty else { return nil }
-      let more = paths.count > 3 ? ", and \(paths.count - 3) more" : ""
-      return "passed over: \(reason.text(count: paths.count)): "
-        + paths.prefix(3).joined(separator: ", ") + more
+      return "passed over: \(reason.text(count: paths.count)): \(ListText(paths, most: 3))"
     }
   }
 }
@@ -108,6 +106,7 @@ extension StoreSearch.PassedOver.Reason {
       case .special: CountText(count, "pipe, socket or device", "pipes, sockets or devices")
       case .hidden: CountText(count, "hidden file or folder", "hidden files and folders")
       case .workFile: CountText(count, "work file of a migration", "work files of migrations")
+      case .model: CountText(count, "model", "models")
       }
     return "\(text)"
   }

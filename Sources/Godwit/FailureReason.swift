@@ -1,4 +1,5 @@
 import Foundation
+import MigrationCoordinator
 
 extension MigrationFailure {
   /// One of the reasons for a failure.
@@ -130,21 +131,9 @@ extension MigrationFailure.Reason.Cause {
 }
 
 extension MigrationFailure.Reason: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case cause, entity, property, count, keys, coreDataCode, advice, sentence
-  }
-
   /// Encodes a reason as `godwit … --json` prints it (docs/schemas/error.schema.json).
   public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(cause.name, forKey: .cause)
-    try container.encodeIfPresent(entity, forKey: .entity)
-    try container.encodeIfPresent(property, forKey: .property)
-    try container.encodeIfPresent(count, forKey: .count)
-    try container.encode(keys, forKey: .keys)
-    try container.encodeIfPresent(coreDataCode, forKey: .coreDataCode)
-    try container.encodeIfPresent(advice, forKey: .advice)
-    try container.encode(description, forKey: .sentence)
+    try MigrationReport.Reason(self).encode(to: encoder)
   }
 }
 

@@ -56,10 +56,25 @@ public enum GodwitWorker {
         MigrationFailure($0).description
       }.run()
       return 0
-    } catch let error as ObjectMigrationError {
-      return send(error, answers: answers)
     } catch {
-      return send(failure(error: error), answers: answers)
+      let (status, message) = answer(to: error)
+      // If the pipe is closed, the coordinator is gone.
+      _ = try? answers.writeAll(Array(message.utf8))
+      return status
+    }
+  }
+
+  /// The exit status of a worker whose order failed, and what it writes to standard output: facts,
+  /// from which the coordinator restores the error.
+  static func answer(to error: any Error) -> (status: Int32, message: String) {
+    do {
+      guard let error = error as? ObjectMigrationError else {
+        return (WorkerProtocol.failed, try failure(error: error).message())
+      }
+      let facts = try JSONEncoder().encode(error)
+      return (WorkerProtocol.objectsFailed, String(decoding: facts, as: UTF8.self))
+    } catch let unsaid {
+      return (ExitStatus.bug.rawValue, "\(error): \(unsaid)")
     }
   }
 
@@ -73,31 +88,6 @@ public enum GodwitWorker {
     return WorkerFailure(
       exitStatus: failure.exitStatus.rawValue, sentences: failure.sentences,
       coreDataCode: failure.coreDataCode, isPassing: isPassing)
-  }
-
-  /// Sends an error as facts, from which the coordinator restores it.
-  private static func send(_ error: ObjectMigrationError, answers: FileDescriptor) -> Int32 {
-    do {
-      send(String(decoding: try JSONEncoder().encode(error), as: UTF8.self), answers: answers)
-      return WorkerProtocol.objectsFailed
-    } catch {
-      return send(failure(error: error), answers: answers)
-    }
-  }
-
-  private static func send(_ failure: WorkerFailure, answers: FileDescriptor) -> Int32 {
-    do {
-      send(try failure.message(), answers: answers)
-      return WorkerProtocol.failed
-    } catch {
-      send("\(error)", answers: answers)
-      return ExitStatus.bug.rawValue
-    }
-  }
-
-  private static func send(_ sentence: String, answers: FileDescriptor) {
-    // If the pipe is closed, the coordinator is gone.
-    _ = try? answers.writeAll(Array(sentence.utf8))
   }
 }
 

@@ -6,15 +6,19 @@ package import SystemPackage
 package enum JSONOutput {
   /// The value as JSON.
   package static func text(value: some Encodable) throws -> JSONText {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return JSONText(String(decoding: try encoder.encode(value), as: UTF8.self))
+    try text(value, formatting: .prettyPrinted)
   }
 
   /// The value as JSON on one line, of which many make a stream.
   package static func line(value: some Encodable) throws -> JSONText {
+    try text(value, formatting: [])
+  }
+
+  private static func text(
+    _ value: some Encodable, formatting: JSONEncoder.OutputFormatting
+  ) throws -> JSONText {
     let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
     return JSONText(String(decoding: try encoder.encode(value), as: UTF8.self))
   }
 

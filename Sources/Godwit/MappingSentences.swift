@@ -31,7 +31,7 @@ extension MigrationFailure {
     case .embeddedModel(let side, let problem):
       self.init(
         .damaged,
-        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem)), and the model at "
+        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem.words)), and the model at "
           + "the path that it names is not there either: put that one beside it.")
     default: self.init(.damaged, "\(at): \(Self.text(error: error)); check the file.")
     }
@@ -53,7 +53,8 @@ extension MigrationFailure {
     case .unsupportedVersion(let version):
       return "version \(version.isEmpty ? "missing" : version) of the form is not known"
     case .noText(let text): return "\(text) cannot be written in the format language"
-    default: return "it cannot be read (\(error.problem))"
+    case .damaged(let problem): return problem.words
+    default: return "it cannot be read"
     }
   }
 }
@@ -77,6 +78,7 @@ extension MappingProblem {
     case .predicateUnreadable(let error):
       "its predicate cannot be read: \(error.problem), at column \(error.column) of: "
         + "\(error.text)."
+    case .valueless(let error): "its expression has no value: \(error)."
     }
   }
 }

@@ -99,12 +99,17 @@ private struct MetricsWriter {
     if let seconds = progress.secondsRemaining {
       gauge("seconds_remaining", "The estimated time remaining.", seconds)
     }
-    // Stages count fractions of themselves instead.
-    guard progress.workOrderCount > 0 else { return }
-    gauge("rows_done", "Source rows that are migrated.", Double(progress.rowsDone))
-    gauge("rows_total", "Source rows.", Double(progress.rowsTotal))
-    gauge("bytes_done", "Source bytes that are migrated.", Double(progress.bytesDone))
-    gauge("bytes_total", "Source bytes.", Double(progress.bytesTotal))
+    let work = progress.atWork
+    if work.count > 1 {
+      gauge("stage", "The number of the stage at work, from 1.", Double(work.number))
+      gauge("stages", "How many stages there are.", Double(work.count))
+    }
+    // Before a stage has a plan, nothing counts its rows.
+    guard work.workOrderCount > 0 else { return }
+    gauge("rows_done", "Source rows that are migrated.", Double(work.rowsDone))
+    gauge("rows_total", "Source rows.", Double(work.rowsTotal))
+    gauge("bytes_done", "Source bytes that are migrated.", Double(work.bytesDone))
+    gauge("bytes_total", "Source bytes.", Double(work.bytesTotal))
   }
 
   private mutating func processes(_ progress: MigrationProgress) {
@@ -123,7 +128,7 @@ private struct MetricsWriter {
         "disk_need_bytes", "The disk that it was expected to write at its peak.",
         Double(progress.diskNeed))
     }
-    if progress.workOrderCount > 0 {
+    if progress.atWork.workOrderCount > 0 {
       gauge("workers", "Workers at work.", Double(progress.workOrdersAtWork.count))
       gauge("retries", "Workers that ended without their rows.", Double(progress.retries))
     }

@@ -25,7 +25,7 @@ extension StoreMigration {
         ?? TargetModel(
           paths: self.target, configuration: configuration, library: request.library)
       return try MigrationPreview.with(request, target: model) {
-        Preparation(preview: $0, workers: workers)
+        Preparation(preview: $0)
       }
     }
   }
@@ -76,7 +76,7 @@ extension StoreMigration {
     public let bytes: Int64
     /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
-    /// The estimated duration of the first stage on a fast disk.
+    /// The estimated duration of the first stage on this machine.
     ///
     /// nil if it goes object by object, which takes as long as its policies do, and if no migration
     /// is needed.
@@ -88,7 +88,6 @@ extension StoreMigration {
     public let workOrders: [WorkOrder]
 
     let plan: MigrationPlan?
-    private let seconds: Double
     private let coreSteps: [MigrationReport.Step]
     private let coreUnusedMappings: [MigrationReport.UnusedMapping]
   }
@@ -139,7 +138,7 @@ extension StoreMigration {
 }
 
 extension StoreMigration.Preparation {
-  init(preview: MigrationPreview, workers: Int) {
+  init(preview: MigrationPreview) {
     store = preview.prepared.request.store
     isNeeded = preview.isNeeded
     refusal = Self.refusal(preview)
@@ -151,7 +150,7 @@ extension StoreMigration.Preparation {
     steps = coreSteps.map { StoreMigration.Step($0) }
     stageCount = preview.stages.count
     stepsNotSurveyed = preview.stages.dropFirst().reduce(0) { $0 + $1.steps.count }
-    coreUnusedMappings = preview.route?.unusedMappings ?? []
+    coreUnusedMappings = preview.route?.unusedMappings(.sentences) ?? []
     unusedMappings = coreUnusedMappings.map { StoreMigration.UnusedMapping($0) }
     salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
@@ -165,10 +164,7 @@ extension StoreMigration.Preparation {
     engineReason = engine?.reason
     (rows, bytes) = (preview.plan?.rows ?? 0, preview.plan?.bytes ?? 0)
     diskNeeded = preview.isNeeded ? preview.diskNeed.bytes : 0
-    seconds =
-      Double(bytes) / (preview.bytesPerSecond * Double(max(1, workers)))
-      + 0.05
-    expectedDuration = preview.plan == nil || !preview.isNeeded ? nil : .seconds(seconds)
+    expectedDuration = preview.isNeeded ? preview.secondsExpected.map { .seconds($0) } : nil
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
@@ -220,6 +216,7 @@ extension StoreMigration.Preparation: Encodable {
     try container.encode(rows, forKey: .rows)
     try container.encode(bytes, forKey: .bytes)
     try container.encode(diskNeeded, forKey: .diskNeeded)
-    try container.encode(seconds, forKey: .secondsEstimated)
+    try container.encodeIfPresent(
+      expectedDuration.map { $0 / .seconds(1) }, forKey: .secondsEstimated)
   }
 }

@@ -80,6 +80,26 @@ public struct MigrationProgress: Hashable, Sendable {
     public var isStale: Bool
   }
 
+  /// The progress of the stage at work, of a migration with several.
+  public struct Stage: Hashable, Sendable {
+    /// The number of the stage, from 1.
+    public var number: Int
+    /// How many stages the migration has.
+    public var count: Int
+    /// The phase of the stage.
+    public var phase: Phase
+    /// Source rows of the stage.
+    public var rowsTotal: UInt64
+    /// Source rows that are migrated.
+    public var rowsDone: UInt64
+    /// Source bytes of the stage.
+    public var bytesTotal: UInt64
+    /// Source bytes that are migrated.
+    public var bytesDone: UInt64
+    /// The number of work orders of the stage.
+    public var workOrderCount: Int
+  }
+
   /// The completed share, 0...1, which never falls.
   public var fraction: Double
   /// The present phase.
@@ -114,8 +134,13 @@ public struct MigrationProgress: Hashable, Sendable {
   public var rate: UInt64
   /// The number of work orders.
   public var workOrderCount: Int
-  /// The work orders by number; empty before the plan is made.
+  /// The work orders by number, of several stages those of the one at work; empty before the plan
+  /// is made.
   public var workOrders: [WorkOrder]
+  /// The stage at work; nil where there is one stage, or nothing is known of it.
+  ///
+  /// Only whoever watches by ``MigrationMonitor`` is told: other counts are shares of stages then.
+  public var stage: Stage?
 
   init(_ core: StatusSnapshot) {
     (fraction, phase) = (core.fraction, Phase(core.phase))
@@ -130,6 +155,26 @@ public struct MigrationProgress: Hashable, Sendable {
     (workers, rate) = (Int(core.workersWanted), core.rate)
     workOrderCount = Int(core.workOrders)
     workOrders = core.parts.map { WorkOrder($0) }
+    stage = core.stage.map { Stage($0) }
+  }
+}
+
+extension MigrationProgress.Stage {
+  fileprivate init(_ core: StatusSnapshot.Stage) {
+    (number, count, phase) = (Int(core.number), Int(core.count), .init(core.phase))
+    (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
+    (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
+    workOrderCount = Int(core.workOrders)
+  }
+}
+
+extension MigrationProgress {
+  /// What goes on: the stage at work, or the whole where there is one stage.
+  package var atWork: Stage {
+    stage
+      ?? Stage(
+        number: 1, count: 1, phase: phase, rowsTotal: rowsTotal, rowsDone: rowsDone,
+        bytesTotal: bytesTotal, bytesDone: bytesDone, workOrderCount: workOrderCount)
   }
 }
 

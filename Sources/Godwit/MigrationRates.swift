@@ -20,6 +20,7 @@ public struct MigrationRates: Sendable {
   private let window: Duration
   private var whole: RecentCounts
   private var orders: [Int: RecentCounts] = [:]
+  private var stage = 1
 
   /// Looks back this long.
   public init(over window: Duration = .seconds(5)) {
@@ -30,11 +31,14 @@ public struct MigrationRates: Sendable {
   /// Takes what was seen at a moment, which is later than those before.
   public mutating func observe(_ progress: MigrationProgress, at moment: ContinuousClock.Instant) {
     // Without work orders rows and bytes are those of no worker: stages count fractions.
-    guard progress.workOrderCount > 0 else {
-      self = MigrationRates(over: window)
+    let work = progress.atWork
+    if work.number != stage { self = MigrationRates(over: window) }
+    stage = work.number
+    guard work.workOrderCount > 0 else {
+      (whole, orders) = (RecentCounts(window: window), [:])
       return
     }
-    whole.add(rows: progress.rowsDone, bytes: progress.bytesDone, at: moment)
+    whole.add(rows: work.rowsDone, bytes: work.bytesDone, at: moment)
     var present: [Int: RecentCounts] = [:]
     for order in progress.workOrdersAtWork {
       var counts = orders[order.number] ?? RecentCounts(window: window)

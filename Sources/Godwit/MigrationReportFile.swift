@@ -1,6 +1,7 @@
 public import Foundation
 import MigrationCoordinator
 import Pages
+import Synchronization
 public import SystemPackage
 
 /// The file for a migration's report: a page for people if it ends in `.html`, JSON otherwise
@@ -16,6 +17,7 @@ public import SystemPackage
 /// ```
 public struct MigrationReportFile: Sendable {
   private let request: MigrationRequest
+  private let lastRun: LastRun
   private let file: OutputFile
 
   /// Checks, before anything else is written, that the report can be written and replaces nothing
@@ -25,6 +27,7 @@ public struct MigrationReportFile: Sendable {
   public init(_ path: FilePath, of migration: StoreMigration) throws {
     let request = migration.request
     self.request = request
+    lastRun = migration.lastRun
     file = try OutputFile(
       path, besides: [request.store, request.output].compactMap(\.self), isEarlier: Self.isReport)
   }
@@ -50,11 +53,16 @@ public struct MigrationReportFile: Sendable {
   /// - Throws: `MigrationFailure`, if it cannot be written.
   public func write(_ result: StoreMigration.Result) throws { try write(result.core) }
 
-  /// Writes the report of a migration that has no result.
+  /// Writes the report of a migration that has no result, with what went on until it failed.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
   public func write(_ failure: MigrationFailure) throws {
-    try write(.of(failure, request: request))
+    var report = MigrationReport.of(failure, request: request)
+    if let recording = lastRun.recorder?.recording, !recording.workOrders.isEmpty {
+      report.timeline = recording
+      report.seconds = recording.secondsByPhase
+    }
+    try write(report)
   }
 
   /// Whether a file of this name is a page for people.
@@ -85,6 +93,33 @@ extension MigrationReport {
       result: outcome, store: request.store, destination: request.destination,
       failure: Failure(
         exitStatus: failure.exitStatus.rawValue, coreDataCode: failure.coreDataCode,
-        sentences: failure.sentences))
+        sentences: failure.sentences, kind: failure.kind.rawValue, file: failure.file?.string,
+        reasons: failure.reasons.map { Reason($0) }))
+  }
+}
+
+extension MigrationReport.Reason {
+  /// Takes what programs are told of a reason.
+  init(_ reason: MigrationFailure.Reason) {
+    self.init(cause: reason.cause.name, sentence: reason.description)
+    (entity, property, count) = (reason.entity, reason.property, reason.count)
+    (keys, coreDataCode, advice) = (reason.keys, reason.coreDataCode, reason.advice)
+  }
+}
+
+/// What the last run of a migration did, however it ended.
+///
+/// All copies of a migration share it, since a report is made for one and another one is run.
+final class LastRun: Sendable {
+  private let state = Mutex<RunRecorder?>(nil)
+
+  /// The recorder of the run; nil before the first.
+  var recorder: RunRecorder? { state.withLock(\.self) }
+
+  /// Begins another run, of which the observer hears as well.
+  func begin(observer: any RunObserver) -> RunRecorder {
+    let recorder = RunRecorder(observer: observer)
+    state.withLock { $0 = recorder }
+    return recorder
   }
 }

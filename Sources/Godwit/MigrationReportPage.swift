@@ -30,8 +30,10 @@ extension MigrationReport {
 
   private var resultSection: Page.Section {
     var section = Page.Section(failure == nil ? "Result" : "Why there is none")
-    section.lines = (failure?.sentences ?? []).map { Markup($0) }
     if let failure {
+      let told = Set(failure.reasons.map(\.sentence))
+      section.lines = failure.sentences.filter { !told.contains($0) }.map { Markup($0) }
+      if !failure.reasons.isEmpty { section.table = failure.table }
       section.facts.append(.init("exit status", "\(failure.exitStatus)"))
       if let code = failure.coreDataCode {
         section.facts.append(.init("Core Data's code", "\(code)"))
@@ -188,6 +190,25 @@ extension ModelDiff.Entity {
     let counts = fates.map { fate in (fate, parts.count { $0.fate == fate }) }
     let texts = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
     return texts.isEmpty ? fate : texts.joined(separator: ", ")
+  }
+}
+
+extension MigrationReport.Failure {
+  /// The reasons one by one, each with its place.
+  fileprivate var table: Page.Table {
+    Page.Table(
+      [
+        .init("place"), .init("cause"), .init("objects", .number), .init("keys"),
+        .init("code", .number), .init("reason, and what to do"),
+      ],
+      reasons.map { reason in
+        [
+          .init([reason.entity, reason.property].compactMap(\.self).joined(separator: ".")),
+          .init(reason.cause), .init(reason.count.map { "\($0)" } ?? "", .number),
+          .init(reason.keys.map { "\($0)" }.joined(separator: ", ")),
+          .init(reason.coreDataCode.map { "\($0)" } ?? "", .number), .init(reason.sentence),
+        ]
+      })
   }
 }
 

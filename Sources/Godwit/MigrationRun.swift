@@ -20,19 +20,38 @@ extension StoreMigration {
   ) async throws -> Result {
     try WorkerDispatch.requireCoordinator(workers: workerExecutable)
     try requireHoldsOfTheirOwn()
+    return try await run(for: target, telemetry: RunTelemetry(of: "\(store)"), progress: progress)
+  }
+
+  func run(
+    for target: MigrationTarget?, telemetry: RunTelemetry,
+    progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
+  ) async throws -> Result {
     do {
       let migration = Migration(
-        request: request(for: target), launcher: ProcessLauncher(executable: workerExecutable),
-        logger: logger,
-        words: .sentences)
-      return Result(try await migration.run { progress(MigrationProgress($0)) })
-    } catch is CancellationError {
-      throw CancellationError()
-    } catch MigrationError.interrupted {
-      throw CancellationError()
+        request: request(for: target), launcher: launcher, logger: logger, words: .sentences,
+        recorder: lastRun.begin(observer: telemetry))
+      let result = Result(try await migration.run { progress(MigrationProgress($0)) })
+      telemetry.end(result)
+      return result
     } catch {
-      throw MigrationFailure(error)
+      let told = Self.told(error)
+      telemetry.end(told)
+      throw told
     }
+  }
+
+  /// An interruption as a cancelled task has it, any other error as a failure.
+  private static func told(_ error: any Error) -> any Error {
+    switch error {
+    case is CancellationError, MigrationError.interrupted: CancellationError()
+    default: MigrationFailure(error)
+    }
+  }
+
+  private var launcher: any WorkerLauncher {
+    let processes = ProcessLauncher(executable: workerExecutable)
+    return isTrial ? InsideLauncher(processes: processes) : processes
   }
 
   /// Checks that nobody is told to remove a store so that the migration goes on.

@@ -50,7 +50,7 @@ extension MigrationFailure {
     case .mappingProblems(let files, let problems):
       self.init(
         .impossible,
-        ["\(ListText(files)): names that lead nowhere:"]
+        ["\(ListText(files)) cannot be carried out:"]
           + problems.map(\.sentence))
     case .mappingSet(let problems):
       self.init(

@@ -51,7 +51,7 @@ extension MigrationFailure {
     default:
       self.init(
         .damaged,
-        "\(file) is not a readable model\(at) (\(error.problem)): check the file.")
+        "\(file) is not a readable model\(at) (\(error.problem.words)): check the file.")
     }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import SystemCalls
 import SystemPackage
 
@@ -6,8 +7,8 @@ import SystemPackage
 /// ```swift
 /// var check = try StoreCheck(of: StoreMigration(store: "Fixtures", to: "Shop.momd"))
 /// check.migratesCopies = true
-/// for entry in StoreSearch(["Fixtures"]).entries {
-///   print(try await check.run(entry).reasons)
+/// for finding in await check.run(StoreSearch(["Fixtures"]).entries) {
+///   print(finding.store, finding.reasons)
 /// }
 /// ```
 ///
@@ -57,6 +58,62 @@ public struct StoreCheck: Sendable {
     return finding
   }
 
+  /// Finds out what becomes of each of several stores, in their order.
+  ///
+  /// Small stores, of which one keeps hardly more than one processor busy, are looked at several
+  /// at a time; stores of 64 MiB and more follow, one at a time. Stores that are not done when the
+  /// task is cancelled are told as interrupted.
+  ///
+  /// - Parameter progress: is called with the completed share of all stores, 0...1, which never
+  ///   falls, with the store that it is about and how many are done, on any thread, but by one at a
+  ///   time.
+  public func run(
+    _ entries: [StoreSearch.Entry],
+    progress: @escaping @Sendable (Double, StoreSearch.Entry, Int) -> Void = { _, _, _ in }
+  ) async -> [Finding] {
+    let shares = CheckShares(entries, progress: progress)
+    let small = entries.indices.filter { !Self.isLarge(entries[$0].path) }
+    let atOnce = min(Self.mostAtOnce, max(1, ProcessInfo.processInfo.activeProcessorCount))
+    var findings: [Int: Finding] = [:]
+    await withTaskGroup(of: (Int, Finding).self) { group in
+      var waiting = small[...]
+      for _ in 0..<atOnce {
+        guard let next = waiting.popFirst() else { break }
+        group.addTask { (next, await self.finding(next, of: shares)) }
+      }
+      while let (index, finding) = await group.next() {
+        findings[index] = finding
+        guard let next = waiting.popFirst() else { continue }
+        group.addTask { (next, await self.finding(next, of: shares)) }
+      }
+    }
+    for index in entries.indices where findings[index] == nil {
+      findings[index] = await finding(index, of: shares)
+    }
+    return entries.indices.map { findings[$0] ?? .interrupted(entries[$0]) }
+  }
+
+  private static let mostAtOnce = 8
+
+  /// Whether a store is one to migrate by itself: it takes all workers, and disk to speak of.
+  private static func isLarge(_ path: FilePath) -> Bool {
+    let bytes = (try? Files.fileStatusIfPresent(path)?.size) ?? 0
+    return bytes >= 64 << 20
+  }
+
+  private func finding(_ index: Int, of shares: CheckShares) async -> Finding {
+    let entry = shares.entries[index]
+    do {
+      try Task.checkCancellation()
+      shares.reach(0, of: index)
+      let finding = try await run(entry) { shares.reach($0, of: index) }
+      shares.end(index)
+      return finding
+    } catch {
+      return .interrupted(entry)
+    }
+  }
+
   private func look(
     at store: FilePath, finding: inout Finding, progress: @escaping @Sendable (Double) -> Void
   ) async throws {
@@ -92,6 +149,7 @@ public struct StoreCheck: Sendable {
     let folder = try Self.folder()
     defer { withExtendedLifetime(folder) {} }
     var trial = migration
+    trial.isTrial = true
     trial.output = folder.path.appending("result.sqlite")
     trial.verification = .full
     trial.keepsRecord = false

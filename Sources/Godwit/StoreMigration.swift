@@ -104,6 +104,10 @@ public struct StoreMigration: Sendable {
   ///
   /// It has to call `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
   public var workerExecutable: FilePath?
+  /// Whether the result is thrown away, so that a run that dies loses nothing.
+  var isTrial = false
+  /// What the last run did, for the report of a failure.
+  let lastRun = LastRun()
 
   /// Creates a migration of a store to the current version of a model.
   public init(store: FilePath, to target: FilePath) {

@@ -42,6 +42,8 @@ public struct StoreSearch: Sendable {
       case hidden
       /// What a migration by Godwit made for itself.
       case workFile
+      /// The folder of a model with its versions, or of a mapping model.
+      case model
     }
 
     /// The path.
@@ -189,6 +191,9 @@ enum FolderMember: Hashable {
   private static let extensions: Set<String> = [
     "sqlite", "sqlite3", "sqlitedb", "store", "storedata",
   ]
+  private static let modelExtensions: Set<String> = [
+    "xcdatamodeld", "xcdatamodel", "momd", "xcmappingmodel",
+  ]
 
   /// Decides by a name and the names beside it.
   init(name: String, isFolder: Bool, beside: Set<String>) {
@@ -199,7 +204,7 @@ enum FolderMember: Hashable {
     } else if Self.isOfMigration(name) {
       self = .passedOver(.workFile)
     } else if isFolder {
-      self = .folder
+      self = Self.isModel(name) ? .passedOver(.model) : .folder
     } else if let log = Self.logs.first(where: name.hasSuffix) {
       self = beside.contains(String(name.dropLast(log.count))) ? .part : .passedOver(.looseLog)
     } else {
@@ -212,6 +217,11 @@ enum FolderMember: Hashable {
   /// `.Shop_SUPPORT`, where the external data of `Shop.sqlite` lie.
   private static func isExternalData(_ name: String) -> Bool {
     name.hasPrefix(".") && name.hasSuffix("_SUPPORT")
+  }
+
+  /// `Shop.xcdatamodeld` and the other folders in which models and mapping models are kept.
+  private static func isModel(_ name: String) -> Bool {
+    FilePath(name).extension.map { modelExtensions.contains($0.lowercased()) } ?? false
   }
 
   /// `Shop.sqlite.godwit`, `Shop.sqlite.godwit-1f2e3d4c` and the like.

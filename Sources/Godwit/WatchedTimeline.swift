@@ -10,6 +10,9 @@ package struct WatchedTimeline: Sendable {
   /// The most attempts at work orders that are kept: whoever writes a status file may claim any.
   static let mostAttempts = 2_000
 
+  /// The most stages that are told apart.
+  static let mostStages = 100
+
   private struct Attempt {
     let index: Int
     let number: UInt32
@@ -18,6 +21,7 @@ package struct WatchedTimeline: Sendable {
 
   private var run: Identifier?
   private var recording = RunRecording(startedAt: 0)
+  private var stage = 1
   private var phase: Phase?
   private var attempts: [UInt32: Attempt] = [:]
   private var attemptCount = 0
@@ -34,20 +38,37 @@ package struct WatchedTimeline: Sendable {
       recording = RunRecording(startedAt: snapshot.startedAt)
     }
     let now = time(status.ended?.timeIntervalSince1970 ?? moment.timeIntervalSince1970)
-    if phase.map({ $0 < snapshot.phase }) ?? true {
-      phase = snapshot.phase
-      recording.enter(snapshot.phase, stage: 1, at: time(snapshot.phaseStartedAt))
+    let isOver = !snapshot.phase.isWorking || snapshot.phase > .migrating
+    if let work = snapshot.stage, !isOver {
+      begin(stage: Int(work.number))
+      enter(work.phase, at: work.phaseStartedAt)
+    } else {
+      enter(snapshot.phase, at: snapshot.phaseStartedAt)
     }
     note(snapshot.parts, at: now)
     if let progress = status.progress, status.state.isOpen {
       recording.note(
         .init(
-          at: now, phase: "\(snapshot.phase)", fraction: snapshot.fraction,
-          secondsRemaining: snapshot.secondsRemaining, isHeld: status.state == .paused, stage: 1,
-          rows: snapshot.rowsDone, bytes: snapshot.bytesDone, workers: snapshot.workersRunning,
-          memory: progress.memory))
+          at: now, phase: "\(phase ?? snapshot.phase)", fraction: snapshot.fraction,
+          secondsRemaining: snapshot.secondsRemaining, isHeld: status.state == .paused,
+          stage: stage, rows: progress.atWork.rowsDone, bytes: progress.atWork.bytesDone,
+          workers: snapshot.workersRunning, memory: progress.memory))
     }
     recording.end(at: now)
+  }
+
+  /// Takes work orders for those of another stage, whose phases begin anew.
+  private mutating func begin(stage number: Int) {
+    guard number > stage, number <= Self.mostStages else { return }
+    (stage, attempts) = (number, [:])
+    // The first phase of a run is its own survey.
+    phase = nil
+  }
+
+  private mutating func enter(_ next: Phase, at moment: Double) {
+    guard phase.map({ $0 < next }) ?? true else { return }
+    phase = next
+    recording.enter(next, stage: stage, at: time(moment))
   }
 
   /// What was seen as pictures; nil where nothing was.
@@ -72,7 +93,7 @@ package struct WatchedTimeline: Sendable {
         attemptCount += 1
         let index = recording.begin(
           .init(
-            workOrder: Int(part.workOrder), stage: 1, partition: Int(part.partition),
+            workOrder: Int(part.workOrder), stage: stage, partition: Int(part.partition),
             attempt: Int(part.attempt), rows: Int64(clamping: part.rowsTotal), from: start,
             to: start, isDone: true))
         attempts[part.workOrder] = Attempt(index: index, number: part.attempt)

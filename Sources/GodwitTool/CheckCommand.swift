@@ -148,22 +148,9 @@ struct CheckCommand: AsyncParsableCommand {
   ) async -> [StoreCheck.Finding] {
     let bar = ProgressBar()
     defer { bar.clear() }
-    var findings: [StoreCheck.Finding] = []
-    for (index, entry) in entries.enumerated() {
-      @Sendable func show(_ part: Double) {
-        bar.show(
-          fraction: (Double(index) + part) / Double(entries.count),
-          "store \(index + 1) of \(entries.count): \(entry.path)")
-      }
-      show(0)
-      do {
-        try Task.checkCancellation()
-        findings.append(judged(try await check.run(entry, progress: show)))
-      } catch {
-        findings.append(.interrupted(entry))
-      }
-    }
-    return findings
+    return await check.run(entries) { share, entry, done in
+      bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(entry.path)")
+    }.map(judged)
   }
 
   private func show(_ report: CheckReport) throws {

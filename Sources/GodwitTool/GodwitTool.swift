@@ -57,13 +57,7 @@ struct RootCommand: AsyncParsableCommand {
       if given == ["--version"] {
         return Terminal.standardOutput.line(text: ToolProcess.build)
       }
-      let arguments = LossOptions.completed(given)
-      var command = try parseAsRoot(arguments)
-      if var asynchronous = command as? any AsyncParsableCommand {
-        try await asynchronous.run()
-      } else {
-        try command.run()
-      }
+      try await run(LossOptions.completed(given))
     } catch {
       let isUsage = exitCode(for: error) == .validationFailure || given.first == "help"
       let options = given.prefix { $0 != "--" }
@@ -93,14 +87,19 @@ extension AsyncParsableCommand {
   package static func runAndExit() async {
     do {
       try ToolProcess.prepare()
-      var command = try parseAsRoot()
-      if var asynchronous = command as? any AsyncParsableCommand {
-        try await asynchronous.run()
-      } else {
-        try command.run()
-      }
+      try await run(nil)
     } catch {
       end(error, asJSON: false)
+    }
+  }
+
+  /// Runs the command that the arguments name; those of the process where there are none.
+  fileprivate static func run(_ arguments: [String]?) async throws {
+    var command = try parseAsRoot(arguments)
+    if var asynchronous = command as? any AsyncParsableCommand {
+      try await asynchronous.run()
+    } else {
+      try command.run()
     }
   }
 

@@ -59,10 +59,12 @@ final class ProgressBar: Sendable {
 package enum ProgressText {
   /// Such as `migrating, 3 of 8 work orders, 12 s left`.
   package static func words(_ progress: MigrationProgress) -> String {
-    var text = progress.phase.rawValue
-    if progress.phase == .migrating, progress.workOrderCount > 0 {
+    let work = progress.atWork
+    var text = work.count > 1 ? "stage \(work.number) of \(work.count), " : ""
+    text += work.phase.rawValue
+    if work.phase == .migrating, work.workOrderCount > 0 {
       let done = progress.workOrders.count { $0.state == .done }
-      text += ", \(done) of \(CountText(progress.workOrderCount, "work order"))"
+      text += ", \(done) of \(CountText(work.workOrderCount, "work order"))"
     }
     if let left = timeLeft(progress) { text += ", \(left)" }
     return text

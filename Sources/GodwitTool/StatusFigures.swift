@@ -16,38 +16,39 @@ package struct StatusFigures {
   /// The figures with their names.
   package var lines: [(name: String, text: String)] {
     var lines: [(name: String, text: String)] = []
-    // A migration of several stages counts shares of them, and knows neither rows nor workers.
-    if progress.workOrderCount > 0 {
+    // Before a stage has a plan, a migration of several counts shares of them.
+    if work.workOrderCount > 0 {
       lines += [("rows", rows), ("data", bytes)]
     }
     lines.append(("workers", workers))
     let memory = AmountText.memory(progress.memory, of: progress.memoryLimit)
-    let isWhole = progress.workOrderCount > 0 || progress.phase != .migrating
+    let isWhole = work.workOrderCount > 0 || work.phase != .migrating
     lines.append(("memory", "\(memory)\(isWhole ? "" : ", without workers")"))
     if let disk { lines.append(("disk", disk)) }
     return lines
   }
 
+  /// The stage at work, or the whole.
+  private var work: MigrationProgress.Stage { progress.atWork }
+
   private var rows: String {
-    let counts =
-      "\(AmountText.grouped(progress.rowsDone)) of \(AmountText.grouped(progress.rowsTotal))"
+    let counts = "\(AmountText.grouped(work.rowsDone)) of \(AmountText.grouped(work.rowsTotal))"
     return counts + (speed.map { ", \(AmountText.rows($0))" } ?? "")
   }
 
   private var bytes: String {
-    let counts =
-      "\(AmountText.bytes(progress.bytesDone)) of \(AmountText.bytes(progress.bytesTotal))"
+    let counts = "\(AmountText.bytes(work.bytesDone)) of \(AmountText.bytes(work.bytesTotal))"
     return counts + (speed.map { ", \(AmountText.bytes($0))" } ?? "")
   }
 
   /// The speed at which rows are migrated, nil while none are.
   private var speed: MigrationRates.Rate? {
-    progress.phase == .migrating ? rates.overall : nil
+    work.phase == .migrating ? rates.overall : nil
   }
 
   private var workers: String {
     var text = "up to \(progress.workers)"
-    if progress.workOrderCount > 0 {
+    if work.workOrderCount > 0 {
       text = "\(progress.workOrdersAtWork.count) of \(progress.workers) at work"
       text += ", \(CountText(progress.retries, "retry", "retries"))"
     }

@@ -51,7 +51,8 @@ final class LineView: StatusView {
   func show(_ status: MigrationMonitor.Status, at moment: ContinuousClock.Instant) -> Bool {
     guard status.state.isOpen else { return Terminal.standardOutput.show(status, of: path) }
     if let progress = status.progress { rates.observe(progress, at: moment) }
-    let kind = "\(status.state) \(status.progress?.phase.rawValue ?? "")"
+    let work = status.progress?.atWork
+    let kind = "\(status.state) \(work?.number ?? 0) \(work?.phase.rawValue ?? "")"
     guard pace.isDue(kind, at: moment) else { return Terminal.standardOutput.isOpen }
     let line = WatchLine(path: path, status: status, rate: rates.overall)
     return Terminal.standardOutput.part(text: line.text)
@@ -69,7 +70,7 @@ struct WatchLine {
     var parts = [status.state.rawValue]
     if let progress = status.progress {
       parts += [ProgressText.percent(progress.fraction), ProgressText.words(progress)]
-      if status.state == .running, progress.phase == .migrating, let rate {
+      if status.state == .running, progress.atWork.phase == .migrating, let rate {
         parts += [AmountText.rows(rate), AmountText.bytes(rate)]
       }
     }

@@ -15,6 +15,8 @@ package struct MappingProblem: Hashable, Sendable {
     case mappingMissing(String)
     /// A predicate cannot be read.
     case predicateUnreadable(FormatError)
+    /// An expression has no value, whatever the objects are.
+    case valueless(EvaluationError)
   }
 
   /// The name of the entity mapping.
@@ -75,9 +77,9 @@ package struct MappingCheck {
               mapping: mapping.name, property: property.name,
               reason: .propertyMissing(entity: new.name)))
         }
-        if let old, let expression = property.valueExpression {
-          check(expression, of: old, mapping: mapping.name, property: property.name)
-        }
+        guard let expression = property.valueExpression else { continue }
+        note(expression, of: old, mapping: mapping.name, property: property.name)
+        if let old { check(expression, of: old, mapping: mapping.name, property: property.name) }
       }
     }
     if let old, let predicate = mapping.filter { check(predicate, of: old, mapping: mapping.name) }
@@ -87,7 +89,10 @@ package struct MappingCheck {
   private mutating func check(_ predicate: String, of entity: Entity, mapping: String) {
     do throws(FormatError) {
       let parsed = try ValuePredicate(format: predicate)
-      for expression in parsed.expressions { checkKeys(expression, of: entity, mapping: mapping) }
+      for expression in parsed.expressions {
+        checkKeys(expression, of: entity, mapping: mapping)
+        note(expression, of: entity, mapping: mapping, property: nil)
+      }
     } catch {
       problems.append(MappingProblem(mapping: mapping, reason: .predicateUnreadable(error)))
     }
@@ -114,6 +119,18 @@ package struct MappingCheck {
       note(path, of: entity, mapping: mapping, property: property)
     }
     for part in expression.parts { check(part, of: entity, mapping: mapping, property: property) }
+  }
+
+  /// What has no value in an expression, whatever the objects are.
+  private mutating func note(
+    _ expression: ValueExpression, of entity: Entity?, mapping: String, property: String?
+  ) {
+    let own = entity.map {
+      source.allAttributes(of: $0).map(\.name) + source.allRelationships(of: $0).map(\.name)
+    }
+    problems += expression.certainErrors(besides: Set(own ?? [])).map {
+      MappingProblem(mapping: mapping, property: property, reason: .valueless($0))
+    }
   }
 
   private mutating func note(

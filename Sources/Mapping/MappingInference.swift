@@ -15,9 +15,11 @@ package struct MappingInference {
   /// Demands that the source's own model makes as well, so that only a store that lacks an index
   /// breaks them.
   package private(set) var keptConstraints: [Condition] = []
-  /// All that the destination has no place for; computed anew with each call.
+  /// All that the destination has no place for.
   package var possibleLosses: [PossibleLoss] {
-    MappingLosses(models: [mapping], source: source, destination: destination).possible
+    Self.recentLosses.value(from: source, to: destination) {
+      MappingLosses(models: [mapping], source: source, destination: destination).possible
+    }
   }
 
   private let source: ManagedObjectModel
@@ -25,8 +27,17 @@ package struct MappingInference {
   private let matched: RenamingMatch
   private var destinationNameBySource: [String: String] = [:]
 
+  private static let recent = RecentPairs<MappingInference>()
+  private static let recentLosses = RecentPairs<[PossibleLoss]>()
+
   /// Compares the models; neither is changed and nothing is read from a store.
   package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    self = Self.recent.value(from: source, to: destination) {
+      MappingInference(comparing: source, with: destination)
+    }
+  }
+
+  private init(comparing source: ManagedObjectModel, with destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination
     matched = RenamingMatch.entities(from: source, to: destination)

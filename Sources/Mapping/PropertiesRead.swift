@@ -48,6 +48,8 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
   ) {
     switch expression {
     case .keyPath(.variable("source")?, let path): follow(path, from: [entity], model: model)
+    case .function(.variable("source"), let getter, []):
+      follow(getter, from: [entity], model: model)
     case .function(.variable("source"), _, _): whole.insert(entity.name)
     default: break
     }

@@ -20,20 +20,23 @@ package struct Migration: Sendable {
   private let launcher: any WorkerLauncher
   private let logger: Logger
   private let words: OutcomeWords
+  private let recorder: RunRecorder
 
   /// Creates a migration; nothing is read or written before `run`.
   ///
   /// - Parameters:
   ///   - launcher: starts the workers, by default as processes of this executable.
   ///   - words: puts outcomes into the sentences of the status file and the record.
+  ///   - recorder: records the one run of this migration.
   package init(
     request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(),
-    logger: Logger, words: OutcomeWords = .plain
+    logger: Logger, words: OutcomeWords = .plain, recorder: RunRecorder = RunRecorder()
   ) {
     self.request = request
     self.launcher = launcher
     self.logger = logger
     self.words = words
+    self.recorder = recorder
   }
 
   /// Migrates, and calls `progress` about ten times a second.
@@ -44,7 +47,8 @@ package struct Migration: Sendable {
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
     let migration = try Migration(
-      request: request.resolved(), launcher: launcher, logger: logger, words: words)
+      request: request.resolved(), launcher: launcher, logger: logger, words: words,
+      recorder: recorder)
     let desk = ControlDesk(
       controls: request.controls, workers: request.workers, logger: logger)
     let task = Task { try await migration.runResolved(desk, progress: progress) }
@@ -165,7 +169,6 @@ package struct Migration: Sendable {
     _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work,
     desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
-    let recorder = RunRecorder()
     let reporter = ProgressReporter(
       paths: workspace.paths, run: keeper.run, desk: desk, recorder: recorder, isOuter: true,
       memory: request.memory, logger: logger, progress: progress)
@@ -192,7 +195,7 @@ package struct Migration: Sendable {
       if request.output != nil {
         try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
       }
-      report.note(found, stages: prepared.stages)
+      report.note(found, stages: prepared.stages, words: words)
       report.note(defects + report.defects)
       report.salvage = prepared.salvage
       let recording = recorder.recording

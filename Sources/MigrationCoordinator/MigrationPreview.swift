@@ -27,8 +27,9 @@ package struct MigrationPreview: Sendable {
   /// The disk space that the whole migration would take.
   package let diskNeed: DiskNeed
 
-  /// The source bytes that a worker is expected to migrate in a second.
-  package let bytesPerSecond: Double
+  /// The seconds that the first stage should take on this machine; nil if it is refused or goes
+  /// object by object, which takes as long as its policies do.
+  package let secondsExpected: Double?
   /// The contents of the store.
   package var survey: StoreSurvey { prepared.survey }
   /// Whether the store's model differs from the target's.
@@ -57,6 +58,7 @@ package struct MigrationPreview: Sendable {
   private static func resolved<Result>(
     _ request: MigrationRequest, target: TargetModel, body: (MigrationPreview) throws -> Result
   ) throws -> Result {
+    let start = ContinuousClock.now
     var request = try request.resolved()
     request.namesVersions = true
     let access = try SourceAccess.open(request.store, acceptsShort: request.salvages)
@@ -72,7 +74,7 @@ package struct MigrationPreview: Sendable {
           var prepared = try PreparedMigration.mending(
             request, target: target, survey: survey, snapshot: copy)
           prepared.salvage = salvage.found
-          return try MigrationPreview(prepared)
+          return try MigrationPreview(prepared, since: start)
         }
         return try body(preview)
       } catch {
@@ -81,7 +83,7 @@ package struct MigrationPreview: Sendable {
     }
   }
 
-  private init(_ prepared: PreparedMigration) throws {
+  private init(_ prepared: PreparedMigration, since start: ContinuousClock.Instant) throws {
     self.prepared = prepared
     let (request, survey) = (prepared.request, prepared.survey)
     var first = request
@@ -89,23 +91,36 @@ package struct MigrationPreview: Sendable {
     assessment = try prepared.stages.first.map {
       try StageAssessment(stage: $0, survey: survey, request: first, scansAll: true)
     }
+    // The migration surveys the store as it was surveyed so far.
+    let surveyed = (ContinuousClock.now - start) / .seconds(1)
     let last = first.isIntermediate ? prepared.stages.last : nil
     losses =
       (assessment?.losses ?? [])
       + (try last.map { try StoreSchema($0.destination.model).omissions.map { Loss($0) } } ?? [])
     defects = try prepared.defects(scansAll: true)
     var plan: MigrationPlan?
+    var costs = 0.0
     var choice: EngineList.Choice?
     if let assessment, assessment.work != nil {
       let input = StageInput(request: request, survey: survey, assessment: assessment)
       let chosen = EngineList.choose(for: input, wish: request.engine)
-      if assessment.rows != nil { plan = try chosen.engine.planned(input, under: nil).1 }
+      if assessment.rows != nil {
+        let made = try chosen.engine.planned(input, under: nil).1
+        costs = chosen.engine.costs.all(
+          of: made, workers: request.workers, schema: input.destination,
+          verifiesFully: request.verifiesFully)
+        plan = made
+      }
       choice = chosen
     }
     self.plan = plan
     engine = choice.map { ($0.engine.name, $0.reason) }
     let type = choice?.engine ?? EngineList.standard
-    bytesPerSecond = type.bytesPerSecond
+    secondsExpected =
+      plan == nil
+      ? nil
+      : MachineSpeed.fixedSeconds + surveyed
+        + costs / MachineSpeed.ratio(reading: survey.access.readable)
     diskNeed = DiskNeed(
       sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
       stages: prepared.stages.count,

@@ -96,7 +96,7 @@ package struct MigrationReport: Codable, Sendable {
       switch error.problem {
       case .cannotArchive(let text): part = text
       case .unread(let unread): part = unread.words
-      default: part = "\(error.problem)"
+      default: part = error.problem.words
       }
     }
   }
@@ -109,12 +109,47 @@ package struct MigrationReport: Codable, Sendable {
     package var coreDataCode: Int?
     /// What the tool prints.
     package var sentences: [String]
+    /// The kind of the failure, by the name that programs know.
+    package var kind: String
+    /// The file concerned, nil if there is none.
+    package var file: String?
+    /// All reasons; empty if the kind says everything.
+    package var reasons: [Reason]
 
     /// Creates a failure from the words of the library.
-    package init(exitStatus: Int32, coreDataCode: Int?, sentences: [String]) {
+    package init(
+      exitStatus: Int32, coreDataCode: Int?, sentences: [String], kind: String, file: String?,
+      reasons: [Reason]
+    ) {
       self.exitStatus = exitStatus
       self.coreDataCode = coreDataCode
       self.sentences = sentences
+      (self.kind, self.file, self.reasons) = (kind, file, reasons)
+    }
+  }
+
+  /// One of the reasons for a failure.
+  package struct Reason: Codable, Hashable, Sendable {
+    /// What prevents the migration, by the name that programs know.
+    package var cause: String
+    /// The entity concerned, nil if there is none.
+    package var entity: String?
+    /// The property concerned, nil if there is none.
+    package var property: String?
+    /// How many objects are concerned, nil if they were not counted.
+    package var count: Int64?
+    /// Some of the lowest primary keys of these objects.
+    package var keys: [Int64]
+    /// The code with which Core Data fails in the same case, nil if it has none.
+    package var coreDataCode: Int?
+    /// What to do, nil where nothing is known but what the sentence says.
+    package var advice: String?
+    /// One sentence that also says what to do.
+    package var sentence: String
+
+    /// Creates a reason without a place.
+    package init(cause: String, sentence: String) {
+      (self.cause, self.sentence, keys) = (cause, sentence, [])
     }
   }
 
@@ -220,20 +255,22 @@ extension MigrationReport {
   }
 
   /// Records the route that was taken, and the mapping models that were not used.
-  mutating func note(_ found: FoundRoute, stages: [Stage]) {
+  mutating func note(_ found: FoundRoute, stages: [Stage], words: OutcomeWords) {
     steps = Step.steps(of: stages)
-    unusedMappings = found.unusedMappings
+    unusedMappings = found.unusedMappings(words)
   }
 }
 
 extension FoundRoute {
   /// Mapping models that no step uses, including unreadable ones.
-  package var unusedMappings: [MigrationReport.UnusedMapping] {
+  package func unusedMappings(_ words: OutcomeWords) -> [MigrationReport.UnusedMapping] {
     route.unused.map {
       .init(path: $0.name, wasNamed: $0.standing != .found, reason: $0.reason.sentence)
     }
       + unreadable.map {
-        .init(path: $0.path.string, wasNamed: $0.wasNamed, reason: "it cannot be read: \($0.error)")
+        .init(
+          path: $0.path.string, wasNamed: $0.wasNamed,
+          reason: "it cannot be read: \(words.phrase($0.error))")
       }
   }
 }

@@ -24,6 +24,12 @@ package struct OutcomeWords: Sendable {
     self.losses = losses
   }
 
+  /// The first sentence on an error, without its full stop.
+  func phrase(_ error: any Error) -> String {
+    let sentence = failure(error).sentences.first ?? ""
+    return String(sentence.hasSuffix(".") ? sentence.dropLast() : sentence[...])
+  }
+
   /// Descriptions of errors as they are, for callers without words of their own.
   package static let plain = OutcomeWords(
     failure: { (MigrationState.unknownFailureStatus, ["\($0)"]) }, losses: { _ in [] })

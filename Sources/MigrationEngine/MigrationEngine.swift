@@ -13,9 +13,6 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The size of the shards in tenths of the source (docs/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
-  /// Source bytes per second and worker, measured on two cores and a fast disk.
-  static var bytesPerSecond: Double { get }
-
   /// What the phases of a stage cost.
   static var costs: PhaseCosts { get }
 
@@ -89,12 +86,10 @@ package protocol Accompaniment: Sendable {
 }
 
 extension MigrationEngine {
-  /// By default as fast as SQL.
-  package static var bytesPerSecond: Double { 40e6 }
   /// By default those of SQL, of which each row is read twice and written twice.
   package static var costs: PhaseCosts {
     PhaseCosts(
-      row: 2.2e-6, byte: 6e-9, mergedRow: 0.9e-6, mergedByte: 1.5e-9, relinkedRow: 1.1e-6,
+      row: 2.2e-6, byte: 6e-9, mergedRow: 1.15e-6, mergedByte: 1.5e-9, relinkedRow: 1.1e-6,
       indexEntry: 0.73e-6, verifiedByte: 2.4e-9)
   }
   /// By default every error is final.

@@ -8,6 +8,8 @@ package struct PhaseCosts: Hashable, Sendable {
   /// A worker's time for a source row, and for each of its bytes.
   package var row: Double
   package var byte: Double
+  /// A worker's time for a unit of `WorkOrder.work`; 0 where rows and bytes tell enough.
+  package var work: Double
   /// Appending one row of a shard to the result, and each of its bytes.
   package var mergedRow: Double
   package var mergedByte: Double
@@ -20,11 +22,13 @@ package struct PhaseCosts: Hashable, Sendable {
 
   /// Takes the costs, all in seconds.
   package init(
-    row: Double, byte: Double, mergedRow: Double, mergedByte: Double, relinkedRow: Double,
+    row: Double, byte: Double, work: Double = 0, mergedRow: Double, mergedByte: Double,
+    relinkedRow: Double,
     indexEntry: Double, verifiedByte: Double
   ) {
     self.row = row
     self.byte = byte
+    self.work = work
     self.mergedRow = mergedRow
     self.mergedByte = mergedByte
     self.relinkedRow = relinkedRow
@@ -35,6 +39,7 @@ package struct PhaseCosts: Hashable, Sendable {
   /// The time that workers take for all rows of a plan.
   package func migrating(_ plan: MigrationPlan, workers: Int) -> Double {
     let busy = Double(max(1, min(workers, plan.workOrders.count)))
+    guard work == 0 || plan.work == 0 else { return work * Double(plan.work) / busy }
     return (row * Double(plan.rows) + byte * Double(plan.bytes)) / busy
   }
 
@@ -46,19 +51,29 @@ package struct PhaseCosts: Hashable, Sendable {
   /// The time for the references of all rows.
   package func relinking(_ plan: MigrationPlan) -> Double { relinkedRow * Double(plan.rows) }
 
-  /// The time for all indexes of the result.
+  /// The time for all indexes of the result that workers do not bring along.
   package func indexing(_ plan: MigrationPlan, schema: StoreSchema) -> Double {
     var rows: [String: Int64] = [:]
+    var moved: Set<String> = []
     for piece in plan.workOrders.flatMap(\.pieces) {
       rows[piece.destinationTable, default: 0] += piece.rows
+      moved.formUnion(piece.movedIndexes)
     }
-    return indexEntry
-      * Double(schema.allIndexes.reduce(0) { $0 + (rows[$1.table] ?? 0) })
+    let built = schema.allIndexes.filter { !moved.contains($0.name) }
+    return indexEntry * Double(built.reduce(0) { $0 + (rows[$1.table] ?? 0) })
   }
 
   /// The time for checking the result.
   package func verifying(_ plan: MigrationPlan, fully: Bool) -> Double {
     // `integrity_check` looks every index entry up.
     (fully ? 10e-9 : verifiedByte) * Double(plan.bytes)
+  }
+
+  /// The time for all of it, from the first worker's start to the end of verification.
+  package func all(
+    of plan: MigrationPlan, workers: Int, schema: StoreSchema, verifiesFully: Bool
+  ) -> Double {
+    migrating(plan, workers: workers) + merging(plan) + relinking(plan)
+      + indexing(plan, schema: schema) + verifying(plan, fully: verifiesFully)
   }
 }

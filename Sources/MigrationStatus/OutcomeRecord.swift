@@ -205,8 +205,7 @@ package struct OutcomeFile: Hashable, Sendable {
     guard let name = path.lastComponent?.string else { return }
     let folder = Files.parent(of: path)
     for entry in try Files.listDirectory(folder)
-    where entry.string.hasPrefix("\(name).") && Self.isTemporary(entry.string.dropFirst(name.count))
-    {
+    where entry.string.hasPrefix(name) && Self.isTemporary(entry.string.dropFirst(name.count)) {
       try Self.removeAbandoned(folder.appending(entry))
     }
   }

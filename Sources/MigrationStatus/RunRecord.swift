@@ -75,6 +75,10 @@ package struct RunRecord: Hashable, Sendable {
   package var memoryLimit: UInt64 = 0
   /// The bytes of disk that the run was expected to write before it began to; 0 if unknown.
   package var diskNeed: UInt64 = 0
+  /// The number of the stage at work, from 1; 0 where there is one stage.
+  package var stage: UInt32 = 0
+  /// How many stages there are, 0 where there is one.
+  package var stages: UInt32 = 0
   /// Why the run failed, empty if it has not.
   package private(set) var error = ""
 
@@ -164,7 +168,9 @@ extension RunRecord {
     static let droppedUpdates = 160
     static let exitStatus = 164
     static let memoryLimit = 168
-    static let diskNeed = 176  // zeros follow, 184..<200
+    static let diskNeed = 176
+    static let stage = 184
+    static let stages = 188  // zeros follow, 192..<200
     static let text = 200  // ...456
     static let checksum = 456
     static let hold = 460
@@ -205,6 +211,8 @@ extension RunRecord {
     writer.put(exitStatus, at: Offset.exitStatus)
     writer.put(memoryLimit, at: Offset.memoryLimit)
     writer.put(diskNeed, at: Offset.diskNeed)
+    writer.put(stage, at: Offset.stage)
+    writer.put(stages, at: Offset.stages)
     writer.put(text: phase == .failed ? error : holdReason, at: Offset.text, size: Self.textSize)
     writer.put(hold.rawValue, at: Offset.hold)
     writer.put(UInt16(isStanding ? 1 : 0), at: Offset.isStanding)
@@ -255,6 +263,8 @@ extension RunRecord {
     exitStatus = reader.integer(at: Offset.exitStatus)
     memoryLimit = reader.integer(at: Offset.memoryLimit)
     diskNeed = reader.integer(at: Offset.diskNeed)
+    stage = reader.integer(at: Offset.stage)
+    stages = reader.integer(at: Offset.stages)
     let text = reader.text(at: Offset.text, size: Self.textSize)
     (error, holdReason) = phase == .failed ? (text, "") : ("", text)
     self.hold = hold

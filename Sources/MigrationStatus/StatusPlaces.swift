@@ -26,7 +26,11 @@ package struct StatusPlaces: Sendable {
     if resolved.lastComponent == Self.statusName {
       folders.append(Files.parent(of: resolved))
     } else if Self.kind(of: resolved) == .directory {
-      folders += [resolved] + Self.workFolders(in: resolved)
+      folders.append(resolved)
+      // The folders in a work folder are those of its stages, which are no migrations.
+      if Self.kind(of: resolved.appending(Self.statusName)) != .file {
+        folders += Self.workFolders(in: resolved)
+      }
     }
     // The folder may be gone, but its name has that of the store.
     for folder in folders + [resolved] {
@@ -98,6 +102,14 @@ package struct StatusPlaces: Sendable {
       if latest == nil, record == nil, let failure { throw failure }
       return Found(reader: latest?.reader, record: record)
     }
+  }
+
+  /// The status file of a stage, by that of the run: `step-2.godwit/status.mdb` beside it; nil
+  /// where there is none.
+  static func file(ofStage number: UInt32, of status: FilePath) -> FilePath? {
+    let folder = Files.parent(of: status).appending("step-\(number)\(workSuffix)")
+    let file = folder.appending(statusName)
+    return kind(of: folder) == .directory && kind(of: file) == .file ? file : nil
   }
 
   private static func kind(of path: FilePath) -> FileStatus.Kind? {

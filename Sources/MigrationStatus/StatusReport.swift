@@ -120,6 +120,9 @@ extension StatusReport {
 package final class StatusWatch {
   private let path: FilePath
   private var reader: StatusReader?
+  /// The status file of the stage that was at work last, and what it told.
+  private var stage: StatusReader?
+  private var told: (run: Identifier, number: UInt32, snapshot: StatusSnapshot)?
 
   /// Takes a path as a user gives it; see `StatusPlaces`.
   package init(_ path: FilePath) { self.path = path }
@@ -134,11 +137,30 @@ package final class StatusWatch {
     do {
       let found = try StatusPlaces(path).find(open: reader)
       reader = found.reader
-      return located(StatusReport(live: try reader?.read() ?? last, record: found.record))
+      var live = try reader?.read() ?? last
+      if let run = live?.run, run.phase == .migrating, run.stages > 1 {
+        live?.snapshot.show(stage(of: run), of: run)
+      }
+      return located(StatusReport(live: live, record: found.record))
     } catch {
       guard let report = StatusReport(live: last, record: nil) else { throw error }
       return located(report)
     }
+  }
+
+  /// What the stage at work tells, or told before it ended; nil where it tells nothing yet.
+  private func stage(of run: RunRecord) -> StatusSnapshot? {
+    let file = reader.flatMap { StatusPlaces.file(ofStage: run.stage, of: $0.path) }
+    if stage?.path != file || stage?.isReplaced == true {
+      stage = file.flatMap { try? StatusReader.open($0) }
+    }
+    if let found = try? stage?.read(), found.run.coordinator == run.coordinator,
+      found.run.coordinatorStart == run.coordinatorStart, found.run.startedAt >= run.startedAt
+    {
+      told = (run.run, run.stage, found.snapshot)
+    }
+    guard let told, told.run == run.run, told.number == run.stage else { return nil }
+    return told.snapshot
   }
 
   /// The report with the room that there is where the new store goes.

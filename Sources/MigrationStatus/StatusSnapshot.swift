@@ -56,6 +56,28 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
     package var isStale: Bool
   }
 
+  /// How far the stage at work is, of a run with several.
+  package struct Stage: Codable, Hashable, Sendable {
+    /// The number of the stage, from 1.
+    package var number: UInt32
+    /// How many stages the run has.
+    package var count: UInt32
+    /// The phase of the stage.
+    package var phase: Phase
+    /// When that phase started.
+    package var phaseStartedAt: Double
+    /// Source rows of the stage.
+    package var rowsTotal: UInt64
+    /// Source rows migrated, at most `rowsTotal`.
+    package var rowsDone: UInt64
+    /// Source bytes of the stage.
+    package var bytesTotal: UInt64
+    /// Source bytes migrated, at most `bytesTotal`.
+    package var bytesDone: UInt64
+    /// The number of work orders in the plan of the stage.
+    package var workOrders: UInt32
+  }
+
   /// Identifies the run.
   package var run: Identifier
   /// The present phase.
@@ -112,8 +134,29 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var droppedUpdates: UInt64
   /// Why the run failed.
   package var error: String?
-  /// All work orders, by number.
+  /// All work orders, by number; of a run with several stages those of the stage at work.
   package var parts: [Part]
+  /// The stage at work, nil where there is one stage, and before and after all of them.
+  package var stage: Stage?
+}
+
+extension StatusSnapshot {
+  /// Adds what the status file of the stage at work tells; nil before it tells anything.
+  mutating func show(_ stage: StatusSnapshot?, of run: RunRecord) {
+    guard let stage else {
+      self.stage = Stage(
+        number: run.stage, count: run.stages, phase: .surveying, phaseStartedAt: phaseStartedAt,
+        rowsTotal: 0, rowsDone: 0, bytesTotal: 0, bytesDone: 0, workOrders: 0)
+      return
+    }
+    self.stage = Stage(
+      number: run.stage, count: run.stages, phase: stage.phase,
+      phaseStartedAt: stage.phaseStartedAt, rowsTotal: stage.rowsTotal, rowsDone: stage.rowsDone,
+      bytesTotal: stage.bytesTotal, bytesDone: stage.bytesDone, workOrders: stage.workOrders)
+    parts = stage.parts
+    workersRunning = stage.workersRunning
+    progressAt = max(progressAt, stage.progressAt)
+  }
 }
 
 extension StatusSnapshot {

@@ -58,11 +58,16 @@ package final class RelationshipFacts {
 }
 
 /// One stored attribute of an entity and its column.
-package struct AttributeFacts {
+package final class AttributeFacts {
   /// What the model says of it.
-  package var attribute: Attribute
+  package let attribute: Attribute
   /// The place among the columns of the entity's rows.
-  package var index: Int
+  package let index: Int
+
+  fileprivate init(attribute: Attribute, index: Int) {
+    self.attribute = attribute
+    self.index = index
+  }
 }
 
 /// What it takes to read and write the objects of one entity.
@@ -89,6 +94,8 @@ package final class EntityFacts {
 
   /// The attributes by their places.
   private let ordered: [Attribute]
+  /// The columns of a new object, with the default values of its attributes.
+  let newRow: [StoredValue]
   /// What reads and writes rows, once something does.
   var statements: EntityStatements?
   /// Whether an object was asked for an attribute, by the places of attributes.
@@ -136,6 +143,7 @@ package final class EntityFacts {
     self.columns = columns
     self.attributes = attributes
     ordered = attributes.values.sorted { $0.index < $1.index }.map(\.attribute)
+    newRow = Self.newRow(attributes, columns: columns.count)
     isRead = [Bool](repeating: false, count: columns.count)
     self.relationships = relationships
     composites = Dictionary(
@@ -144,6 +152,18 @@ package final class EntityFacts {
     self.unstored = unstored
     columnIndexes = Dictionary(
       columns.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+}
+
+extension EntityFacts {
+  private static func newRow(
+    _ attributes: [String: AttributeFacts], columns: Int
+  ) -> [StoredValue] {
+    var row = [StoredValue](repeating: .null, count: columns)
+    for facts in attributes.values {
+      row[facts.index] = StoredValue(value: facts.attribute.defaultValue, of: facts.attribute)
+    }
+    return row
   }
 }
 

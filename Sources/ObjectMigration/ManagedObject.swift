@@ -48,8 +48,14 @@ package final class ManagedObject: EvaluatedObject {
 
   deinit { context.forget(self) }
 
-  /// Itself: one reference is one object.
-  package var identity: AnyHashable { ObjectIdentifier(self) }
+  /// Equal for one row of one store: the row that passes may be read a second time.
+  package var identity: AnyHashable { Identity(isSource: isSource, key: key) }
+
+  private struct Identity: Hashable {
+    var isSource: Bool
+    var key: Key
+  }
+
   /// The name of its entity, for messages.
   package var typeName: String { facts.name }
 
@@ -76,7 +82,19 @@ package final class ManagedObject: EvaluatedObject {
     }
     if isComposite(key) { return try composite(name: key).map { .object($0) } ?? .null }
     if facts.unstored.contains(key) { return .null }
-    throw EvaluationError(.unknownKey(key, of: facts.name))
+    switch key {
+    case "entity": return .object(EntityValue(facts.entity, context: context))
+    case "objectID" where isSource: return .object(ObjectIDValue(of: self))
+    case "objectID": throw EvaluationError(.notYetKnown(key, of: facts.name))
+    default: throw EvaluationError(.unknownKey(key, of: facts.name))
+    }
+  }
+
+  /// Answers the names of its properties, as the getters that Core Data makes of them do.
+  ///
+  /// - Throws: `EvaluationError` for any other selector.
+  package func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
+    try answer(selector)
   }
 
   /// The value of an attribute, with the bytes of an external file read.
@@ -158,7 +176,8 @@ package final class ManagedObject: EvaluatedObject {
     self.row = nil
     row[index] = value
     self.row = row
-    changed.insert(index)
+    // Of a new object all columns are written.
+    if isInserted { changed.insert(index) }
     context.noteChange(of: self)
   }
 

@@ -8,6 +8,9 @@ final class MappingPlan {
   enum AttributeStep {
     /// Takes the stored value as it is, files by their names included.
     case copy(from: Int, to: Int, replacingNull: StoredValue)
+    /// Takes the value of an attribute of another type, or that of a constant.
+    case convert(from: String, to: String, replacingNull: AttributeValue)
+    case constant(StoredValue, to: Int)
     case evaluate(PropertyMapping, ValueExpression, MappingObject)
   }
 
@@ -46,7 +49,7 @@ final class MappingPlan {
     number = (try? manager.number(of: mapping.name)) ?? -1
     attributes = mapping.attributeMappings.compactMap { property in
       guard let expression = property.valueExpression else { return nil }
-      return Self.copy(property, source: source, destination: destination)
+      return Self.plain(property, source: source, destination: destination)
         ?? .evaluate(property, expression, MappingObject(property))
     }
     relationships = mapping.relationshipMappings.compactMap { property in
@@ -59,18 +62,27 @@ final class MappingPlan {
     }
   }
 
-  private static func copy(
+  /// What is done without evaluating the expression; nil where that would say more, such as why
+  /// it fails.
+  private static func plain(
     _ property: PropertyMapping, source: EntityFacts, destination: EntityFacts
   ) -> AttributeStep? {
-    guard case .attribute(let name, let replacement) = property.origin,
-      let old = source.attributes[name],
-      let new = destination.attributes[property.name],
-      old.attribute.type == new.attribute.type,
-      old.attribute.storesBinaryDataExternally == new.attribute.storesBinaryDataExternally
-    else { return nil }
-    return .copy(
-      from: old.index, to: new.index,
-      replacingNull: StoredValue(value: replacement, of: new.attribute))
+    guard let new = destination.attributes[property.name] else { return nil }
+    switch property.origin {
+    case .constant(let value):
+      return (try? AttributeConversion.stored(value, for: new.attribute)).map {
+        .constant($0, to: new.index)
+      }
+    case .attribute(let name, let replacement):
+      guard let old = source.attributes[name] else { return nil }
+      guard old.attribute.type == new.attribute.type,
+        old.attribute.storesBinaryDataExternally == new.attribute.storesBinaryDataExternally
+      else { return .convert(from: name, to: property.name, replacingNull: replacement) }
+      return .copy(
+        from: old.index, to: new.index,
+        replacingNull: StoredValue(value: replacement, of: new.attribute))
+    case .standard, .relationship, .computed: return nil
+    }
   }
 
   private static func lookUp(
@@ -100,6 +112,14 @@ final class MappingPlan {
       case .copy(let from, let to, let replacement):
         let value = try source.loadedRow()[from]
         try object.store(value == .null ? replacement : value, at: to)
+      case .constant(let value, let place): try object.store(value, at: place)
+      case .convert(let from, let name, let replacement):
+        do {
+          let value = try source.attribute(name: from)
+          try object.set(name, value: value == .null ? replacement : value)
+        } catch let error as ObjectMigrationError {
+          throw error.at(mapping: mapping.name, property: name, key: source.primaryKey)
+        }
       case .evaluate(let property, let expression, let mappingObject):
         let value = try evaluate(
           expression, property: property, object: mappingObject, source: source, destination: object

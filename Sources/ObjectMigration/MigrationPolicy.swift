@@ -141,11 +141,11 @@ final class PolicyObject: EvaluatedObject {
 
 /// `$entityMapping` and `$propertyMapping` in value expressions.
 final class MappingObject: EvaluatedObject {
-  private let what: String
+  let typeName: String
   private let values: [String: ObjectValue]
 
   init(_ mapping: EntityMapping) {
-    what = "the entity mapping"
+    typeName = KnownKeys.entityMapping.owner
     values = [
       "name": .string(value: mapping.name),
       "sourceEntityName": mapping.sourceEntityName.map { .string(value: $0) } ?? .null,
@@ -155,18 +155,21 @@ final class MappingObject: EvaluatedObject {
   }
 
   init(_ mapping: PropertyMapping) {
-    what = "the property mapping"
+    typeName = KnownKeys.propertyMapping.owner
     values = [
       "name": .string(value: mapping.name), "userInfo": .object(UserInfoObject(mapping.userInfo)),
     ]
   }
 
   var identity: AnyHashable { ObjectIdentifier(self) }
-  var typeName: String { what }
 
   func value(forKey key: String) throws -> ObjectValue {
-    guard let value = values[key] else { throw EvaluationError(.unknownKey(key, of: what)) }
+    guard let value = values[key] else { throw EvaluationError(.unknownKey(key, of: typeName)) }
     return value
+  }
+
+  func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
+    try answer(selector)
   }
 }
 
@@ -184,4 +187,11 @@ final class UserInfoObject: EvaluatedObject {
   var typeName: String { "a dictionary" }
 
   func value(forKey key: String) throws -> ObjectValue { values[key] ?? .null }
+
+  func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue {
+    guard selector == "objectForKey:", case .scalar(.string(let key)) = arguments[0] else {
+      throw EvaluationError(.unknownSelector(selector, of: typeName))
+    }
+    return try value(forKey: key)
+  }
 }

@@ -36,6 +36,8 @@ package final class ObjectContext: EvaluatedContext {
   /// Tables that other workers fill: what is in them is not known here.
   var foreignTables: Set<String> = []
   private(set) var reachedBeyond: ObjectMigrationError?
+  /// The identifier of the store, once something asks for it, or another that is to count as it.
+  var knownIdentifier: String?
   /// The values of an object that no store has, where this context makes one at a time.
   weak var newObjects: (any NewObjectValues)?
   /// The last place given in an ordered relationship; only the order of places matters.
@@ -137,13 +139,8 @@ package final class ObjectContext: EvaluatedContext {
     guard !facts.entity.isAbstract else {
       throw ObjectMigrationError(.abstractEntity(facts.name), entity: facts.name)
     }
-    var row = [StoredValue](repeating: .null, count: facts.columns.count)
-    for attribute in facts.attributes.values {
-      row[attribute.index] = StoredValue(
-        value: attribute.attribute.defaultValue, of: attribute.attribute)
-    }
     let object = remember(
-      ManagedObject(context: self, facts: facts, key: key, row: row, isInserted: false))
+      ManagedObject(context: self, facts: facts, key: key, row: facts.newRow, isInserted: false))
     noteChange(of: object)
     return object
   }

@@ -43,6 +43,8 @@ package struct ObjectMigration {
     package var memory: Int64 = 128 << 20
     /// As a header names it: what is attached to each other must agree in it.
     package var textEncoding: UInt32 = 1
+    /// The identifier of the store, where the source is one that only stands for it; else its own.
+    package var storeIdentifier: String?
     /// Seconds since 2001, for `now()`.
     package var now: Double
     /// Makes the policy of a class name.
@@ -174,6 +176,7 @@ package struct ObjectMigration {
     let source = ObjectContext(
       schema: order.sourceSchema, statements: statements, database: "src", isSource: true,
       support: order.support)
+    source.knownIdentifier = order.storeIdentifier
     let destination = ObjectContext(
       schema: schema, statements: statements, database: "main", isSource: false,
       support: order.support)
@@ -196,7 +199,8 @@ package struct ObjectMigration {
       var passes = ThreePasses(
         manager: manager, tally: tally, mappings: withPolicies(scope.own[index])
       ) { part, mapping in
-        progress((Double(index) + part) / Double(order.mappings.count), mapping)
+        progress(
+          ThreePasses.share * (Double(index) + part) / Double(order.mappings.count), mapping)
       }
       report.objectsRead += try passes.run()
       try tally.close(model: index, associations: associations, numbers: manager.mappingNumbers)

@@ -39,12 +39,20 @@ extension Attribute {
 
 extension Entity {
   /// Its attributes, with the elements of composite ones in the place of these.
-  package var leafAttributes: [Attribute] { attributes.flatMap(\.leaves) }
+  package var leafAttributes: [Attribute] {
+    hasComposites ? attributes.flatMap(\.leaves) : attributes
+  }
+
+  private var hasComposites: Bool {
+    attributes.contains { $0.type == .composite && !$0.elements.isEmpty }
+  }
 }
 
 extension ManagedObjectModel {
   /// Own and inherited attributes, with the elements of composite ones in the place of these.
   package func allLeafAttributes(of entity: Entity) -> [Attribute] {
+    let lineage = lineage(of: entity)
+    guard redeclares(lineage) else { return lineage.flatMap(\.leafAttributes) }
     var seen: Set<String> = []
     return allAttributes(of: entity).flatMap(\.leaves).filter { seen.insert($0.name).inserted }
   }

@@ -13,6 +13,8 @@ package struct ManagedObjectModel: Hashable, Sendable {
   private var indexByName: [String: Int]
   /// The direct subentities of each entity that has some, in numbering order.
   private var childrenByName: [String: [Int]] = [:]
+  /// The entities that declare a property of an entity above them again.
+  private var redeclaring: Set<String> = []
   /// How many levels of entities a model may have: walks up and down rely on it.
   private static let maximumLevels = 200
 
@@ -73,19 +75,26 @@ package struct ManagedObjectModel: Hashable, Sendable {
 
   /// Own and inherited attributes; where an inherited one is declared again, the lowest counts.
   package func allAttributes(of entity: Entity) -> [Attribute] {
-    lowest(in: lineage(of: entity).map(\.attributes), name: \.name)
+    lowest(in: lineage(of: entity), of: \.attributes, name: \.name)
   }
 
   /// Own and inherited relationships; where an inherited one is declared again, the lowest counts.
   package func allRelationships(of entity: Entity) -> [Relationship] {
-    lowest(in: lineage(of: entity).map(\.relationships), name: \.name)
+    lowest(in: lineage(of: entity), of: \.relationships, name: \.name)
   }
 
   private func lowest<Property>(
-    in levels: [[Property]], name: (Property) -> String
+    in lineage: [Entity], of properties: (Entity) -> [Property], name: (Property) -> String
   ) -> [Property] {
+    guard redeclares(lineage) else { return lineage.flatMap(properties) }
     var seen: Set<String> = []
-    return levels.flatMap { level in level.filter { seen.insert(name($0)).inserted } }
+    return lineage.flatMap { properties($0).filter { seen.insert(name($0)).inserted } }
+  }
+
+  /// Whether one of the entities, which inherit from each other, declares again what another one
+  /// has.
+  func redeclares(_ lineage: [Entity]) -> Bool {
+    !redeclaring.isEmpty && lineage.contains { redeclaring.contains($0.name) }
   }
 
   /// Siblings are numbered by name without regard to case (docs/store-format.md, "Entity numbers").
@@ -148,11 +157,14 @@ extension ManagedObjectModel {
 
   /// The rest of the package looks attributes and relationships up apart: a name must mean one of
   /// them.
-  private func checkRedeclarations() throws(ModelError) {
+  private mutating func checkRedeclarations() throws(ModelError) {
     var kinds: [String: [String: Kind]] = [:]
     for entity in entities {
       var own: [String: Kind] = [:]
-      for attribute in entity.attributes { own[attribute.name] = .attribute }
+      for attribute in entity.attributes {
+        own[attribute.name] = .attribute
+        for leaf in attribute.leaves { own[leaf.name] = .attribute }
+      }
       for relationship in entity.relationships { own[relationship.name] = .relationship }
       for property in entity.fetchedProperties { own[property.name] = .fetchedProperty }
       kinds[entity.name] = own
@@ -160,7 +172,9 @@ extension ManagedObjectModel {
     for entity in entities where entity.superentityName != nil {
       for ancestor in lineage(of: entity).dropFirst() {
         for (name, kind) in kinds[entity.name] ?? [:] {
-          guard let inherited = kinds[ancestor.name]?[name], inherited != kind else { continue }
+          guard let inherited = kinds[ancestor.name]?[name] else { continue }
+          redeclaring.insert(entity.name)
+          guard inherited != kind else { continue }
           throw ModelError(problem: .propertyChangesKind, entity: entity.name, property: name)
         }
       }

@@ -12,12 +12,10 @@ package struct PageEngine: MigrationEngine {
   package static let name = EngineName(rawValue: "pages")
   /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
-  /// 800 MB: most pages are moved, or written once (docs/performance.md).
-  package static let bytesPerSecond = 800e6
 
   /// Rows are put under their roots without being read again, and proven on the way.
   package static let costs = PhaseCosts(
-    row: 1.5e-6, byte: 1.2e-9, mergedRow: 0, mergedByte: 0.02e-9, relinkedRow: 0,
+    row: 1.5e-6, byte: 1.2e-9, work: 1.1e-9, mergedRow: 0, mergedByte: 0.02e-9, relinkedRow: 0,
     indexEntry: 0.15e-6, verifiedByte: 0.1e-9)
 
   private var layout: PageLayout

@@ -55,12 +55,16 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   package var partition: Int
   /// What the worker migrates, in this order.
   package var pieces: [Piece]
+  /// What the rows cost, with the indexes that move along and what is looked up for them, counted
+  /// in bytes that are read and written; 0 where nobody counted.
+  package var work: Int64
 
   /// Takes pieces of one partition.
-  package init(number: Int, partition: Int, pieces: [Piece]) {
+  package init(number: Int, partition: Int, pieces: [Piece], work: Int64 = 0) {
     self.number = number
     self.partition = partition
     self.pieces = pieces
+    self.work = work
   }
 
   /// Source rows of all pieces, for progress.
@@ -89,4 +93,6 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   package var rows: Int64 { workOrders.reduce(0) { $0 + $1.rows } }
   /// Bytes of the source that all work orders take, estimated.
   package var bytes: Int64 { workOrders.reduce(0) { $0 + $1.bytes } }
+  /// What all work orders cost, as each of them counts it.
+  package var work: Int64 { workOrders.reduce(0) { $0 + $1.work } }
 }

@@ -67,7 +67,7 @@ package struct PartitionPlanner {
           number: number, tables: group.tables, rows: pieces.reduce(0) { $0 + $1.rows },
           bytes: pieces.reduce(0) { $0 + $1.bytes }))
       orders += shares.map {
-        (WorkOrder(number: 0, partition: number, pieces: $0.pieces), $0.work)
+        (WorkOrder(number: 0, partition: number, pieces: $0.pieces, work: $0.work), $0.work)
       }
     }
     // The largest first: the last worker then never works alone for long.

@@ -29,7 +29,7 @@ package final class FileLock: Sendable {
           permissions: [.ownerReadWrite, .groupRead, .otherRead])
       }
       do throws(SystemCallError) {
-        guard try lock(descriptor, path: path) else {
+        guard try holds(descriptor, path: path) else {
           try? descriptor.close()
           return nil
         }
@@ -49,12 +49,6 @@ package final class FileLock: Sendable {
   /// Locks a file that is open, for as long as the descriptor is; false where another process holds
   /// it.
   package static func holds(
-    _ descriptor: FileDescriptor, path: FilePath
-  ) throws(SystemCallError) -> Bool {
-    try lock(descriptor, path: path)
-  }
-
-  private static func lock(
     _ descriptor: FileDescriptor, path: FilePath
   ) throws(SystemCallError) -> Bool {
     let held = -Errno.resourceTemporarilyUnavailable.rawValue

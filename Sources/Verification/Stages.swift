@@ -19,6 +19,8 @@ final class Stages {
   private(set) var schema: StoreSchema
   private(set) var maxima: [String: Int64]
   private(set) var notJudged: [String] = []
+  /// The identifier of the old store, which the stores between have not.
+  private let identifier: String?
   /// What each step began with, in their order.
   private(set) var history: [Stage] = []
 
@@ -37,6 +39,12 @@ final class Stages {
     self.affinity = affinity
     self.schema = schema
     store = old
+    let identifiers = try old.rows(sql: "SELECT Z_UUID FROM Z_METADATA LIMIT 1")
+    if case .text(let bytes)? = identifiers.first?.first {
+      identifier = String(decoding: bytes, as: UTF8.self)
+    } else {
+      identifier = nil
+    }
     maxima = try Self.maxima(store: old, schema: schema)
   }
 
@@ -130,6 +138,7 @@ final class Stages {
     // SQLite cannot attach a file of another encoding.
     work.textEncoding = try StoreHeader(ofSource: store.path).textEncoding
     work.maxima = maxima
+    work.storeIdentifier = identifier
     // The migration has validated the objects already.
     work.validation = .off
     work.memory = order.memory

@@ -273,6 +273,14 @@ enum FunctionTables {
     CAST(price, "NSDecimalNumber") ~> CAST("9.5", "NSDecimalNumber")
     CAST(pages, "NSDate") ~> CAST(300.0, "NSDate")
     CAST(published, "NSNumber") ~> 100.0
+    CAST(published, "NSString") ~> "2001-01-01 00:01:40 +0000"
+    CAST(CAST(-0.5, "NSDate"), "NSString") ~> "2000-12-31 23:59:59 +0000"
+    CAST(CAST(-13190947200, "NSDate"), "NSString") ~> ! a date cannot be cast to NSString
+    CAST(published, "NSDate") ~> CAST(100.0, "NSDate")
+    CAST(published, "NSDecimalNumber") ~> ! a date cannot be cast to NSDecimalNumber
+    CAST(link, "NSString") ~> "https://x.org/p/q.html"
+    CAST(sold, "NSDecimalNumber") ~> CAST("1", "NSDecimalNumber")
+    CAST(code, "NSString") ~> ! data cannot be cast to NSString
     CAST("00010203-0405-0607-0809-0A0B0C0D0E0F", "NSUUID") == number ~> ! the end of the text
     CAST(number, "NSString") ~> "00010203-0405-0607-0809-0A0B0C0D0E0F"
     castObject:toType:("1.50", "NSDecimalNumber") ~> CAST("1.50", "NSDecimalNumber")

@@ -223,6 +223,8 @@ enum LanguageTables {
     FUNCTION($manager, "destinationInstancesForSourceRelationshipNamed:sourceInstances:", "author", $source.author) ~> {}
     FUNCTION($manager, "destinationInstancesForSourceRelationshipNamed:sourceInstances:", "tags", nil) ~> {}
     FUNCTION($manager, "destinationInstancesForSourceRelationshipNamed:sourceInstances:", "tags", $source.nobody) ~> {}
+    FUNCTION($manager, "sourceContext") ~> <a context>
+    FUNCTION($manager, "migrationProgress2") ~> ! the migration manager does not answer migrationProgress2
     FUNCTION($manager, "unknown:", 1) ~> ! the migration manager does not answer unknown:
     # $entityPolicy | Core Data Model Versioning and Data Migration Programming Guide, custom functions
     FUNCTION($entityPolicy, "shout:", $source.title) ~> "Émile"
@@ -241,6 +243,9 @@ enum LanguageTables {
     FUNCTION(code, "length") ~> 3
     FUNCTION(" 12x", "integerValue") ~> 12
     link.lastPathComponent ~> "q.html"
+    published.description ~> "2001-01-01 00:01:40 +0000"
+    FUNCTION(price, "description") ~> "9.5"
+    FUNCTION(link, "absoluteString") ~> "https://x.org/p/q.html"
     FUNCTION(nil, "uppercaseString") ~> nil
     FUNCTION(rating, "stringValue") ~> nil
     FUNCTION("a", "nothing") ~> ! a text does not answer nothing

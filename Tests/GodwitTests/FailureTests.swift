@@ -110,6 +110,31 @@ import Testing
     expect(failure, code: 134170, "Nobody")
   }
 
+  @Test func `a mapping model that nobody can read is noted in words`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let folder = given.folder.appending(path: "Mappings")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let file = folder.appending(path: "Odd.json")
+    try Data("{\"format\": \"godwit mapping model\", \"version\": 1, \"mapings\": []}".utf8)
+      .write(to: file)
+    let sound = given.folder.appending(path: "Sound.json")
+    try Data(
+      """
+      {"format": "godwit mapping model", "version": 1, "mappings": [{"name": "Notes",
+      "source": "Note", "destination": "Note", "type": "copy"}]}
+      """.utf8
+    ).write(to: sound)
+    var migration = given.migration()
+    migration.routing.mappings = [FilePath(sound.path)]
+    migration.routing.mappingFolders = [FilePath(folder.path)]
+    let notes = try await migration.run().notes
+    #expect(
+      notes.contains {
+        $0.hasSuffix("Odd.json: the file lacks mappings; check the file.")
+          && $0.contains("was not used: it cannot be read: ")
+      }, "\(notes)")
+  }
+
   @Test func `an interruption and an unknown error are failures as well`() {
     struct Odd: Error {}
     expect(MigrationFailure(CancellationError()), code: 134120, "interrupted")

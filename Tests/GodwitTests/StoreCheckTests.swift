@@ -1,5 +1,6 @@
 import Foundation
 import FoundationXML
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -14,9 +15,7 @@ import Testing
     var check = try StoreCheck(of: migration)
     check.migratesCopies = migrating
     let search = StoreSearch(places.map { FilePath($0.path) })
-    var findings: [StoreCheck.Finding] = []
-    for entry in search.entries { findings.append(try await check.run(entry)) }
-    return CheckReport(findings, by: check, in: search)
+    return CheckReport(await check.run(search.entries), by: check, in: search)
   }
 
   @Test func `every store of a folder is migrated, compared and left as it is`() async throws {
@@ -36,6 +35,86 @@ import Testing
     #expect(migrated.losses.map(\.name) == ["Tag"])
     let after = try (Data(contentsOf: given.store), given.names)
     #expect(before == after)
+  }
+
+  @Test func `findings come in the order of the stores, and progress never falls`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    for number in 1...12 {
+      let copy = given.folder.appending(path: "Copy\(number).sqlite")
+      if number.isMultiple(of: 5) {
+        try Data("SQLite format 3\0".utf8).write(to: copy)
+      } else {
+        let version = number.isMultiple(of: 2) ? "1" : "2"
+        try given.makeStore(of: version, objects: Int64(number), at: copy)
+      }
+    }
+    var check = try StoreCheck(of: given.migration())
+    check.migratesCopies = true
+    let entries = StoreSearch([FilePath(given.folder.path)]).entries
+    let told = Mutex<[(share: Double, done: Int)]>([])
+    let findings = await check.run(entries) { share, _, done in
+      told.withLock { $0.append((share, done)) }
+    }
+    #expect(findings.map(\.store) == entries.map(\.path.string))
+    for finding in findings {
+      let name = FilePath(finding.store).stem ?? ""
+      let number = Int(name.drop { !$0.isNumber })
+      let isCut = number.map { $0.isMultiple(of: 5) } ?? false
+      let isOld = number.map { $0.isMultiple(of: 2) } ?? true
+      #expect(finding.isPossible == !isCut)
+      if !isCut { #expect((finding.trial != nil) == isOld) }
+    }
+    told.withLock { told in
+      #expect(told.last?.done == entries.count)
+      #expect(abs((told.last?.share ?? 0) - 1) < 1e-9)
+      #expect(zip(told, told.dropFirst()).allSatisfy { $0.share <= $1.share && $0.done <= $1.done })
+    }
+  }
+
+  @Test func `stores that a cancelled check has not reached are told as interrupted`() async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let check = try StoreCheck(of: given.migration())
+    let entries = StoreSearch([FilePath(given.folder.path)]).entries
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return await check.run(entries)
+    }
+    task.cancel()
+    #expect(await task.value.map(\.exitStatus) == [75])
+  }
+
+  @Test func `small orders of a trial need no process, and those of a migration do`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var migration = given.migration()
+    migration.workerExecutable = "/nonexistent/worker"
+    await #expect(throws: MigrationFailure.self) { try await migration.run() }
+    migration.isTrial = true
+    #expect(try await migration.run().outcome == .migrated)
+  }
+
+  @Test func `a trial fails as its migration does, whoever executes its orders`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var bytes = try Data(contentsOf: given.store)
+    // Leaves with many rows are those of notes; their cells begin beyond the end of the page.
+    for page in stride(from: 4096, to: bytes.count, by: 4096)
+    where bytes[page] == 0x0D && bytes[page + 4] > 9 {
+      bytes.replaceSubrange(page + 8..<page + 10, with: [0xFF, 0xFE])
+    }
+    try bytes.write(to: given.store)
+    var migration = given.migration()
+    var failures: [MigrationFailure] = []
+    for isTrial in [true, false] {
+      migration.isTrial = isTrial
+      do {
+        try await migration.run()
+      } catch let failure as MigrationFailure {
+        failures.append(failure)
+      }
+    }
+    try #require(failures.count == 2)
+    #expect(failures[0].sentences == failures[1].sentences)
+    #expect(failures.allSatisfy { $0.exitStatus == .damaged })
   }
 
   @Test func `a store that cannot be migrated has all its reasons, and hides no other`()

@@ -25,7 +25,7 @@ import Testing
     #expect(FolderMember(name: name, isFolder: false, beside: Self.beside) == member)
   }
 
-  @Test func `work folders and hidden ones are never gone into`() {
+  @Test func `work folders, models and hidden folders are never gone into`() {
     func member(_ name: String) -> FolderMember {
       FolderMember(name: name, isFolder: true, beside: [])
     }
@@ -33,6 +33,9 @@ import Testing
     #expect(member("Shop.sqlite.godwit-1f2e3d4c") == .passedOver(.workFile))
     #expect(member(".git") == .passedOver(.hidden))
     #expect(member(".Shop_SUPPORT") == .part)
+    #expect(member("Shop.xcdatamodeld") == .passedOver(.model))
+    #expect(member("Shop.momd") == .passedOver(.model))
+    #expect(member("1to2.xcmappingmodel") == .passedOver(.model))
     #expect(member("Fixtures") == .folder)
   }
 

@@ -38,18 +38,33 @@ struct GivenStatus {
   }
 
   /// What a monitor says of it.
-  var status: MigrationMonitor.Status {
+  var status: MigrationMonitor.Status { told(amid: nil) }
+
+  /// What a monitor says of it while a stage is at work, of which the stage's own file tells.
+  func told(amid stage: GivenStatus?) -> MigrationMonitor.Status {
     let isAlive = isAlive
     let surroundings = Surroundings(
       time: 4, boot: nil, presence: { _, _ in isAlive ? .running : .gone })
-    let contents = StatusContents(run: run, parts: parts)
-    let snapshot = StatusSnapshot(contents: contents, surroundings: surroundings)
+    func seen(_ given: GivenStatus) -> StatusSnapshot {
+      StatusSnapshot(
+        contents: StatusContents(run: given.run, parts: given.parts), surroundings: surroundings)
+    }
+    var snapshot = seen(self)
+    if run.stages > 1 { snapshot.show(stage.map(seen), of: run) }
     guard
       var report = StatusReport(
         live: (run, snapshot), record: record, surroundings: surroundings)
     else { preconditionFailure("it has a status file") }
     report.freeBytes = free
     return MigrationMonitor.Status(core: report)
+  }
+
+  /// A migration amid the stage of that number, of three.
+  static func staged(at number: UInt32) -> GivenStatus {
+    var given = GivenStatus(workers: 0)
+    (given.run.stage, given.run.stages) = (number, 3)
+    (given.run.workOrders, given.run.rowsTotal, given.run.bytesTotal) = (0, 0, 30_000)
+    return given
   }
 
   var progress: MigrationProgress {

@@ -69,6 +69,19 @@ import Testing
     #expect(!found.contains { $0.contains("seconds_remaining") || $0.contains("free_bytes") })
   }
 
+  @Test func `of several stages the one at work is told`() {
+    let status = GivenStatus.staged(at: 2).told(amid: GivenStatus(workers: 2))
+    let text = MigrationMetrics(status, of: "/data/Shop.sqlite").text
+    for line in [
+      "stage{store=\"/data/Shop.sqlite\"} 2", "stages{store=\"/data/Shop.sqlite\"} 3",
+      "workers{store=\"/data/Shop.sqlite\"} 2", "rows_total{store=\"/data/Shop.sqlite\"} 1000000",
+    ] {
+      #expect(text.contains("\ngodwit_migration_\(line)\n"), "\(line) in \(text)")
+    }
+    let early = MigrationMetrics(GivenStatus.staged(at: 2).status, of: "/data/Shop.sqlite").text
+    #expect(early.contains("migration_stage{") && !early.contains("rows_total"))
+  }
+
   @Test func `gauges of several migrations have one help each, and all their samples together`() {
     var (first, second) = (GivenStatus(), GivenStatus(workers: 1))
     for (index, output) in ["/data/A.sqlite", "/data/B.sqlite"].enumerated() {

@@ -40,6 +40,34 @@ import Testing
       ])
   }
 
+  @Test func `of several stages the one at work is shown, with its workers`() {
+    var rates = MigrationRates()
+    let (given, start) = (GivenStatus.staged(at: 2), ContinuousClock.now)
+    func lines(_ stage: GivenStatus?, at time: Int) -> [String] {
+      let status = given.told(amid: stage)
+      if let progress = status.progress { rates.observe(progress, at: start + .seconds(time)) }
+      return WatchScreen(path: "S", status: status, rates: rates).lines(columns: 100, rows: 24)
+        .map { $0.text(hasColor: false) }
+    }
+    let early = lines(nil, at: 0)
+    #expect(early[2] == "stage 2 of 3, surveying, 1 min 15 s left")
+    #expect(!early.contains { $0.hasPrefix("rows") })
+    var stage = GivenStatus(workers: 1)
+    _ = lines(stage, at: 1)
+    stage.parts[0].rowsDone += 10_000
+    let later = lines(stage, at: 3)
+    #expect(later[2] == "stage 2 of 3, migrating, 0 of 2 work orders, 1 min 15 s left")
+    #expect(later[3] == "rows     55,000 of 1,000,000, 5,000 rows/s")
+    #expect(later.last?.hasPrefix("  1 ZTABLE1  50 %  5,000 rows/s") == true)
+    // The first rows of another stage are no speed of the one before.
+    var next = GivenStatus.staged(at: 3)
+    next.run.run = given.run.run
+    rates.observe(
+      next.told(amid: GivenStatus(workers: 2)).progress ?? stage.progress,
+      at: start + .seconds(4))
+    #expect(rates.overall == nil)
+  }
+
   @Test(arguments: [1, 2, 5, 20, 40, 80, 200], [1, 2, 3, 7, 9, 10, 11, 24])
   func `no line is wider than the terminal, and none is too many`(columns: Int, rows: Int) {
     var given = GivenStatus(workers: 40)

@@ -72,6 +72,61 @@ struct MappingCheckTests {
     #expect(reasons(mapping(filter: "code ==")).count == 1)
   }
 
+  @Test(arguments: [
+    ("$source.objectID.persistentStore", "an object ID has no property persistentStore"),
+    ("$source.objectID.entity.attributesByName", "an entity has no property attributesByName"),
+    ("$source.entity.managedObjectClassName", "an entity has no property managedObjectClassName"),
+    ("uppercase($entityMapping.title)", "the entity mapping has no property title"),
+    ("FUNCTION($propertyMapping, \"value\")", "the property mapping does not answer value"),
+    ("CAST($source.code, \"NSArray\")", "a value cannot be cast to NSArray"),
+  ])
+  func `an expression that never has a value is found`(text: String, why: String) throws {
+    let found = MappingCheck(
+      models: [
+        mapping([PropertyMapping(name: "code", valueExpression: try ValueExpression(format: text))])
+      ], source: old, destination: new
+    ).problems
+    #expect(found.map(\.property) == ["code"])
+    guard case .valueless(let error)? = found.first?.reason else {
+      Issue.record("\(found)")
+      return
+    }
+    #expect("\(error)".hasPrefix("\(why), in: "))
+  }
+
+  @Test(arguments: [
+    "$source.objectID.URIRepresentation.absoluteString", "$source.objectID.entity.name",
+    "$source.entity.superentity.name", "FUNCTION($entityMapping, \"name\")",
+    "FUNCTION($propertyMapping, \"valueForKey:\", \"name\")", "$entityMapping.userInfo.anything",
+    "CAST($source.code, \"NSString\")",
+  ])
+  func `an expression of what every object has is no problem`(text: String) throws {
+    let sound = mapping(
+      [PropertyMapping(name: "code", valueExpression: try ValueExpression(format: text))],
+      filter: "entity.name == 'Item' AND objectID != owner.objectID")
+    #expect(reasons(sound).isEmpty)
+  }
+
+  @Test func `a getter reads its own property alone`() throws {
+    let mapping = mapping([
+      PropertyMapping(
+        name: "code", valueExpression: try ValueExpression(format: "FUNCTION($source, \"code\")"))
+    ]).entityMappings[0]
+    let read = PropertiesRead(mapping: mapping, source: old)
+    #expect(read.contains("code", of: "Item"))
+    #expect(!read.contains("owner", of: "Item"))
+  }
+
+  @Test func `a property comes before what every object has`() throws {
+    let old = try ManagedObjectModel(
+      Entity("Item", [.optional("code")], [.toOne("entity", "Person", inverse: nil)]),
+      Entity("Person", [.optional("title")]))
+    let mapping = mapping([
+      PropertyMapping(name: "code", valueExpression: .source(name: "entity.title"))
+    ])
+    #expect(MappingCheck(models: [mapping], source: old, destination: new).problems.isEmpty)
+  }
+
   @Test func `what a policy makes of its mapping is its own business`() {
     #expect(
       reasons(

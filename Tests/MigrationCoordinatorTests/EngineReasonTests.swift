@@ -59,6 +59,6 @@ import Testing
       file.removingLastComponent().appending(".").appending(file.lastComponent?.string ?? "")
     ]
     #expect(request.mappings[0].string != file.string)
-    #expect(try preview(request) { $0.route?.unusedMappings.count } == 0)
+    #expect(try preview(request) { $0.route?.unusedMappings(.plain).count } == 0)
   }
 }

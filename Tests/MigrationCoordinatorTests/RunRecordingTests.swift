@@ -42,6 +42,20 @@ struct RunRecordingTests {
     #expect(recording.workOrders.map(\.to) == [2, 4])
   }
 
+  @Test mutating func `what is at work when a run ends took until then`() {
+    func span(_ number: Int) -> RunRecording.OrderSpan {
+      .init(
+        workOrder: number, stage: 1, partition: 1, attempt: 1, rows: 9, from: 1, to: 1,
+        isDone: false)
+    }
+    let first = recording.begin(span(1))
+    _ = recording.begin(span(2))
+    recording.end(first, isDone: true, at: 2)
+    recording.end(at: 5)
+    #expect(recording.workOrders.map(\.to) == [2, 5])
+    #expect(recording.workOrders.map(\.isDone) == [true, false])
+  }
+
   @Test mutating func `a run of any length keeps few samples, all along it`() {
     for beat in 0..<100_000 { recording.note(sample(at: Double(beat) / 10)) }
     let samples = recording.samples

@@ -96,6 +96,28 @@ struct WorkForecastTests {
     }
   }
 
+  @Test func `rows that the planner counted as dear foretell none of what cheap rows take`() {
+    // All dear rows come first, as a planner orders them.
+    func work(isCounted: Bool) -> MadeUpWork {
+      var plan = Self.plan([[("Dear", 4000)], [("Dear", 4000)], [("Cheap", 4_000_000)]])
+      if isCounted {
+        for (index, work) in ([20, 20, 10] as [Int64]).enumerated() {
+          plan.workOrders[index].work = work
+        }
+      }
+      return MadeUpWork(plan: plan, seconds: ["Dear": 2e-3, "Cheap": 1e-6])
+    }
+    func error(_ work: MadeUpWork) -> Double {
+      var forecast = WorkForecast(
+        work.plan, finished: [], row: 1e-6, byte: 1e-9, work: 1, isSequential: true)
+      let told = work.told(by: &forecast)
+      let (left, truth) = told[told.count / 4]
+      return abs((left ?? -1) - truth) / truth
+    }
+    #expect(error(work(isCounted: true)) < 0.1)
+    #expect(error(work(isCounted: false)) > 1)
+  }
+
   @Test func `what an earlier run did costs nothing`() {
     var work = MadeUpWork(
       plan: Self.plan((0..<4).map { _ in [("A", 1_000_000)] }), seconds: ["A": 1e-5])

@@ -113,6 +113,48 @@ private func newRun() -> RunRecord {
     #expect(reader.isReplaced)
   }
 
+  @Test func `of several stages the one at work is told, as long as it is of this run`() throws {
+    let folder = ScratchFolder.current.appending("Shop.sqlite.godwit")
+    func status(_ place: FilePath) throws -> StatusFile {
+      try FileManager.default.createDirectory(
+        atPath: place.string, withIntermediateDirectories: true)
+      return try StatusFile.create(place.appending("status.mdb"))
+    }
+    let outer = try status(folder)
+    var run = newRun()
+    run.enter(.migrating, at: WallClock.now())
+    (run.stage, run.stages) = (1, 2)
+    outer.write(run: run)
+    #expect(try outer.run() == run)
+    let watch = StatusWatch(folder)
+    let before = try #require(try watch.look()?.snapshot)
+    #expect(before.stage?.phase == .surveying && before.parts.isEmpty)
+    do {
+      let inner = try status(folder.appending("step-1.godwit"))
+      var stage = newRun()
+      stage.enter(.merging, at: WallClock.now())
+      (stage.workOrders, stage.rowsTotal) = (3, 30)
+      inner.write(run: stage)
+      inner.write(parts: parts(3))
+      let found = try #require(try watch.look()?.snapshot)
+      #expect(found.stage?.number == 1 && found.stage?.count == 2)
+      #expect(found.stage?.phase == .merging && found.stage?.rowsTotal == 30)
+      #expect(found.parts.count == 3 && found.phase == .migrating && found.workOrders == 0)
+    }
+    try FileManager.default.removeItem(atPath: folder.appending("step-1.godwit").string)
+    #expect(try watch.look()?.snapshot?.parts.count == 3)
+    // What another process left there is not of this run.
+    run.stage = 2
+    outer.write(run: run)
+    let other = try status(folder.appending("step-2.godwit"))
+    var left = newRun()
+    left.coordinatorStart += 1
+    other.write(run: left)
+    other.write(parts: parts(9))
+    let next = try #require(try watch.look()?.snapshot)
+    #expect(next.stage?.number == 2 && next.parts.isEmpty && next.stage?.phase == .surveying)
+  }
+
   @Test func `damaged records are told by their place`() throws {
     do {
       let file = try StatusFile.create(path)

@@ -50,4 +50,18 @@ import Testing
     #expect(model.leafAttribute(named: "place.y", of: child) == nil)
     #expect(model.leafAttribute(named: "title", of: child)?.type == .string)
   }
+
+  @Test func `an attribute that is named like an element above it is there once`() throws {
+    var parent = Entity("Parent")
+    var place = VersionHashTests.attribute("place", .composite)
+    place.elements = [VersionHashTests.attribute("x", .double)]
+    parent.attributes = [place]
+    var child = Entity("Child")
+    child.superentityName = "Parent"
+    child.attributes = [VersionHashTests.attribute("place.x", .string)]
+    let model = try ManagedObjectModel(entities: [parent, child])
+    let leaves = model.allLeafAttributes(of: try #require(model.entity(name: "Child")))
+    #expect(leaves.map(\.name) == ["place.x"])
+    #expect(leaves[0].type == .string)
+  }
 }

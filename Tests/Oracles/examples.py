@@ -5,7 +5,9 @@ usage: examples.py --godwit P --corpus D --examples FOLDER-OF-EXECUTABLES [--scr
 Without the corpus folder only the example of our own runs.
 """
 import os
+import re
 import sqlite3
+import subprocess
 
 from run import Failure, Tool, fingerprint, parser, run_cases, same_bytes, unchanged
 from store import copy_store
@@ -218,6 +220,38 @@ def colored_posts(tool, corpus, number, target, folder):
     return out
 
 
+def page(tool, folder):
+    """docs/policies-in-your-tool.md: its manifest is one, its code stands in the example that is
+    built, and its commands do what it says."""
+    with open(os.path.join(DOCS, "policies-in-your-tool.md"), encoding="utf-8") as file:
+        blocks = re.findall(r"^```(swift|)\n(.*?)^```$", file.read(), re.M | re.S)
+    source = os.path.join(DOCS, "examples", "Sources", "LibraryExample", "LibraryExample.swift")
+    with open(source, encoding="utf-8") as file:
+        built = file.read()
+    (manifest, *code), commands = [b for k, b in blocks if k], [b for k, b in blocks if not k][0]
+    out = [f"the example has no {block!r}" for block in code if block not in built]
+    out += expect(len(code), 2, "blocks of code")
+    with open(os.path.join(folder, "Package.swift"), "w", encoding="utf-8") as file:
+        file.write(manifest)
+    dumped = subprocess.run(["swift", "package", "dump-package", "--package-path", folder],
+                            capture_output=True, text=True, timeout=300)
+    if dumped.returncode or '"GodwitTool"' not in dumped.stdout:
+        out.append(f"the manifest is none: {dumped.stderr[-300:]}")
+    store = os.path.join(folder, "Library.sqlite")
+    tool.run("generate", os.path.join(DOCS, "sample", "Library.xcdatamodeld"), "--version",
+             "Library 1", "--rows", 900, "--output", store)
+    names = {"Library.sqlite": store,
+             "../sample/Library.xcdatamodeld": os.path.join(DOCS, "sample", "Library.xcdatamodeld"),
+             "Library1to3.json": os.path.join(DOCS, "examples", "Library1to3.json")}
+    lines = [line.split() for line in commands.splitlines() if line.startswith(".build")]
+    out += expect([line[1] for line in lines], ["check", "migrate", "verify"], "commands")
+    for _, *words in lines:
+        kept = [os.path.join(folder, n) for n in os.listdir(folder) if ".before-" in n]
+        names["Library.sqlite.before-TIME"] = kept[0] if kept else ""
+        tool.run(*(names.get(word, word) for word in words))
+    return out
+
+
 def library_update(tool, ours, folder):
     """The program that uses the library alone migrates as the tool does, keeps the old store, and
     ends with the statuses and codes of refusals."""
@@ -259,6 +293,7 @@ def main():
     ours = tool("LibraryExample")
     cases = [("LibraryExample", lambda f: library(ours, f)),
              ("LibraryExample by rows", lambda f: library_by_rows(ours, f)),
+             ("policies-in-your-tool.md", lambda f: page(ours, f)),
              ("LibraryUpdate", lambda f: library_update(tool("LibraryUpdate"), ours, f))]
     if os.path.isdir(corpus):
         posts = tool("ColoredPosts")

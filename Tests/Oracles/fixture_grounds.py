@@ -140,13 +140,13 @@ def pass_over(lab):
     os.symlink("..", lab.path("deep", "loop"))
     os.symlink(aside, lab.path("out"))
     os.symlink(lab.path("a-loss.sqlite"), lab.path("link.sqlite"))
-    for name in (".hidden", "a-loss.sqlite.godwit"):
+    for name in (".hidden", "a-loss.sqlite.godwit", "Old.xcdatamodeld"):
         os.mkdir(lab.path(name))
         shutil.copy(lab.path("a-loss.sqlite"), lab.path(name, "result.sqlite"))
     return {"README.md": "noStore", "empty": "noStore", "other.sqlite": "otherDatabase",
             "gone.sqlite-wal": "looseLog", "pipe.sqlite": "special", "deep/loop": "link",
             "out": "link", "link.sqlite": "link", ".hidden": "hidden",
-            "a-loss.sqlite.godwit": "workFile"}
+            "a-loss.sqlite.godwit": "workFile", "Old.xcdatamodeld": "model"}
 
 
 def log_only(source, path):

@@ -5,19 +5,21 @@ dark; names that would be markup are none. What would be wrong is planted, and h
 
 usage: reports.py --godwit P [--scratch S] [--pictures FOLDER]
 """
-import html.parser
 import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
+import time
 import xml.etree.ElementTree as trees
 from functools import partial
 
 import browser
-from json_schema import Schema
+from report_judges import (
+    Outline, judge_counts, judge_events, judge_page, judge_reasons, judge_times)
 from run import Failure, Tool, made, parser, require_report, run_cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,169 +33,6 @@ KINDS = {
     "stages": ("--progressive", "--stepwise"),
 }
 HOSTILE = "a\"b'<script>alert(1)<b onload=x>&\u0301.sqlite"
-EVENT = Schema("event")
-PHASES = ("surveying", "planning", "reading", "migrating", "merging", "relinking", "indexing",
-          "verifying", "swapping")
-WIDTHS = (400, 1400)
-LEAST_CONTRAST = 4.5
-
-# What a page has of each text that is drawn: its place, its colour, that of the ground behind it.
-TEXTS = """
-(() => {
-  const found = [];
-  const parse = c => (c.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
-  const ground = e => {
-    for (; e; e = e.parentElement) {
-      const c = parse(getComputedStyle(e).backgroundColor);
-      if (c.length < 4 || c[3] > 0.5) return c.slice(0, 3);
-    }
-    return parse(getComputedStyle(document.documentElement).getPropertyValue('--ground'));
-  };
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const node = walker.currentNode, parent = node.parentElement;
-    if (!node.textContent.trim() || parent.closest('title, details:not([open]) pre')) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    const box = range.getBoundingClientRect();
-    const style = getComputedStyle(parent);
-    const svg = parent.namespaceURI.endsWith('svg');
-    found.push({text: node.textContent.trim().slice(0, 40), left: box.left, right: box.right,
-                size: parseFloat(style.fontSize), colour: parse(svg ? style.fill : style.color),
-                ground: ground(parent), wide: !!parent.closest('.wide, pre, details')});
-  }
-  return found;
-})()
-"""
-
-
-class Outline(html.parser.HTMLParser):
-    """The elements, texts and attributes of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.texts = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-def luminance(colour):
-    parts = [c / 255 for c in colour[:3]]
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    first, second = sorted((luminance(one), luminance(other)), reverse=True)
-    return (first + 0.05) / (second + 0.05)
-
-
-def judge_markup(text, names):
-    """A page has no script, asks nobody for anything, and shows what it was given."""
-    outline, out = Outline(text), []
-    for tag in ("script", "iframe", "link", "img", "object"):
-        if tag in outline.tags:
-            out.append(f"the page has an element {tag}")
-    for name, value in outline.attributes:
-        if name.startswith("on") or name in ("src", "href"):
-            out.append(f"the page has an attribute {name}={value!r}")
-    shown = " ".join(outline.texts)
-    out += [f"the page does not show {name!r}" for name in names if name not in shown]
-    return out
-
-
-def judge_layout(page, width):
-    """What is not readable at a width: what runs out of the page, is tiny or pale."""
-    out = []
-    if page.value("document.documentElement.scrollWidth") > width:
-        out.append(f"at {width} px the page is wider than its window")
-    for text in page.value(TEXTS):
-        where = f"at {width} px {text['text']!r}"
-        if text["size"] < 11:
-            out.append(f"{where} has {text['size']} px")
-        if not text["wide"] and (text["right"] > width + 1 or text["left"] < -1):
-            out.append(f"{where} is outside, {text['left']:.0f} to {text['right']:.0f}")
-        found = contrast(text["colour"], text["ground"])
-        if found < LEAST_CONTRAST:
-            out.append(f"{where} has a contrast of {found:.1f}")
-    return out
-
-
-def judge_page(path, names, pictures=None):
-    """Everything that is wrong with a page."""
-    with open(path, encoding="utf-8") as file:
-        out = judge_markup(file.read(), names)
-    if not browser.program():
-        print("no Chromium: pages are not looked at")
-        return out
-    with browser.Browser() as page:
-        for width in WIDTHS:
-            for dark in (False, True):
-                page.show("file://" + os.path.abspath(path).replace("%", "%25").replace("#", "%23")
-                          .replace("?", "%3F"), width=width, dark=dark)
-                out += [f"{width} px: {line}" for line in page.complaints()]
-                asked = [url for url in page.requests() if not url.startswith("file://")]
-                out += [f"the page asks for {url}" for url in asked]
-                page.value("document.querySelectorAll('details').forEach(d => d.open = true)")
-                out += judge_layout(page, width)
-                if pictures:
-                    shade = "dark" if dark else "light"
-                    page.picture(os.path.join(pictures, f"report-{width}-{shade}.png"))
-    return out
-
-
-def judge_times(report):
-    """Times are within the run and in their order; what is done only grows."""
-    timeline, out = report["timeline"], []
-    end = timeline["seconds"]
-    for before, now in zip(timeline["phases"], timeline["phases"][1:]):
-        if abs(before["to"] - now["from"]) > 1e-6:
-            out.append(f"{before['phase']} ends at {before['to']}, {now['phase']} begins later")
-    for span in timeline["phases"] + timeline["workOrders"]:
-        if not 0 <= span["from"] <= span["to"] <= end + 1e-6:
-            out.append(f"{span} is not within the run of {end} s")
-    total = sum(p["to"] - p["from"] for p in timeline["phases"])
-    if abs(total - end) > 0.05 * end + 0.05:
-        out.append(f"the phases take {total:.2f} s of {end:.2f}")
-    samples = timeline["samples"]
-    if not samples:
-        out.append("no sample was taken")
-    for before, now in zip(samples, samples[1:]):
-        if now["fraction"] < before["fraction"] or now["at"] <= before["at"]:
-            out.append(f"a fraction or a time falls: {before}, then {now}")
-    done = {(w["stage"], w["workOrder"]) for w in timeline["workOrders"] if w["isDone"]}
-    last = max(p["stage"] for p in timeline["phases"])
-    for order in report["workOrders"]:
-        if (last, order["number"]) not in done and not order["wasResumed"]:
-            out.append(f"nobody did work order {order['number']}")
-    return out
-
-
-def judge_counts(report, result):
-    """The rows of the report are those that SQLite counts in the result."""
-    db = sqlite3.connect(f"file:{result}?mode=ro&immutable=1", uri=True)
-    tables = [name for name, in db.execute("select name from sqlite_schema where type = 'table'")]
-    own = {t["name"] for t in report["graph"]["tables"]} if report.get("graph") else set()
-    counts = {name: db.execute(f'select count(*) from "{name}"').fetchone()[0]
-              for name in own.intersection(tables)}
-    db.close()
-    out = []
-    if own - set(counts):
-        out.append(f"the graph has tables that there are not: {sorted(own - set(counts))}")
-    if sum(counts.values()) != report["rows"]:
-        out.append(f"{sum(counts.values())} rows are there, {report['rows']} were told")
-    for account in report["accounts"]:
-        for entity in account["entities"]:
-            dropped = sum(d["objects"] for d in entity["dropped"])
-            if entity["rowsIn"] != entity["rowsOut"] + dropped:
-                out.append(f"{entity} does not add up")
-    return out
 
 
 class Ground:
@@ -264,6 +103,90 @@ def refused(ground, folder):
     return out
 
 
+def reasons(ground, folder):
+    """Refusals are told one by one, each with its place, count, keys, code and advice."""
+    store = ground.copy(folder)
+    strict = shutil.copytree(LIBRARY, os.path.join(folder, "Strict.xcdatamodeld"))
+    contents = os.path.join(strict, "Library 3.xcdatamodel", "contents")
+    with open(contents, encoding="utf-8") as file:
+        text = file.read()
+    for name in ("born", "isbn", "rating"):
+        text = re.sub(rf'(<attribute name="{name}" [^>]*?) optional="YES"', r"\1", text)
+    with open(contents, "w", encoding="utf-8") as file:
+        file.write(text)
+    told, page = (os.path.join(folder, n) for n in ("r.json", "r.html"))
+    ground.tool.run("migrate", store, "--to", strict, "--report", told, "--report", page, expect=78)
+    error = json.loads(ground.tool.run("plan", store, "--to", strict, "--json", expect=78).stdout)
+    error = error["error"]
+    with open(told, encoding="utf-8") as file:
+        report = json.load(file)
+    with open(page, encoding="utf-8") as file:
+        markup = file.read()
+    out = judge_reasons(report, error, markup) + judge_page(page, error["sentences"])
+    found = {(r.get("entity"), r.get("property")) for r in error["reasons"] if r["keys"]}
+    if len(found) < 2 or not all(r.get("advice") for r in error["reasons"]):
+        out.append(f"the reasons are {error['reasons']}")
+    if "timeline" in report:
+        out.append("no worker began, and the report has a timeline")
+    for what, old, new in (("a lost row", error["reasons"][0]["cause"], "?"),
+                           ("other keys", ", ".join(map(str, error["reasons"][0]["keys"])), "?")):
+        if not judge_reasons(report, error, markup.replace(old, new)):
+            out.append(f"nothing was found: {what}")
+    report["failure"]["reasons"].pop()
+    if not judge_reasons(report, error, markup):
+        out.append("nothing was found: a lost reason")
+    return out
+
+
+def ended(ground, folder):
+    """What fails or is interrupted once workers are at work has its timeline until then."""
+    store, mapping = ground.copy(folder), os.path.join(folder, "casts.json")
+    with open(ground.mapping, encoding="utf-8") as file:
+        text = file.read()
+    refused_cast = json.dumps('CAST($source.lentOn, "NSDecimalNumber")')
+    with open(mapping, "w", encoding="utf-8") as file:
+        file.write(text.replace('"$source.lentOn"', refused_cast))
+    out = []
+    for name, options, status, environment in (
+            ("failed", ("--mapping", mapping), 78, {}),
+            ("interrupted", ("--engine", "pages", "--range-rows", 400), 75, None)):
+        result, told, page = (os.path.join(folder, name + n) for n in (".sqlite", ".json", ".html"))
+        command = ("migrate", store, "--to", LIBRARY, "--output", result, "--workers", 2,
+                   "--report", told, "--report", page, "--allow-loss", *options)
+        if environment is None:
+            process = ground.tool.start(*command, environment={"GODWIT_SLOW": "300"})
+            for _ in range(600):
+                told_now = ground.tool.call("status", result, "--json")
+                parts = json.loads(told_now.stdout).get("parts", [])
+                if any(part["state"] == "running" for part in parts):
+                    break
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            found = process.wait(60)
+        else:
+            found = ground.tool.call(*command, environment=environment).returncode
+        if found != status:
+            out.append(f"{name}: exit {found}, expected {status}")
+            continue
+        require_report(told)
+        with open(told, encoding="utf-8") as file:
+            report = json.load(file)
+        if "timeline" not in report or not report["timeline"]["workOrders"]:
+            out.append(f"{name}: workers began, and the report has no timeline of them")
+            continue
+        out += [f"{name}: {line}" for line in judge_times(report)]
+        orders = report["timeline"]["workOrders"]
+        if all(order["isDone"] for order in orders):
+            out.append(f"{name}: all work orders are done: {orders}")
+        if name == "interrupted" and not any(order["to"] > order["from"] for order in orders):
+            out.append(f"{name}: no work order took any time: {orders}")
+        out += [f"{name}: {line}" for line in judge_page(page, ["Time", "worker 1"])]
+        first = {**report["timeline"], "phases": report["timeline"]["phases"][:1]}
+        if not judge_times({**report, "timeline": first}):
+            out.append(f"{name}: nothing was found: lost phases")
+    return out
+
+
 def resumed(ground, folder):
     """A run that goes on says what it took over."""
     store = ground.copy(folder)
@@ -321,34 +244,6 @@ def graphs(ground, folder):
     ground.tool.run("plan", ground.store, "--to", ground.store, "--graph", drawn, expect=64)
     if made(foreign) != before:
         out.append("a picture of somebody else's was replaced")
-    return out
-
-
-def judge_events(lines, status):
-    """Events are as their schema says, in an order that makes sense."""
-    events = [json.loads(line) for line in lines]
-    out = [fault for event in events for fault in EVENT.faults(event)]
-    names = [event["event"] for event in events]
-    if names[0] != "begun" or names[-1] != ("failed" if status else "done"):
-        out.append(f"the events begin with {names[0]} and end with {names[-1]}")
-    if status and events[-1].get("exitStatus") != status:
-        out.append(f"{events[-1]} tells another status than {status}")
-    if [e["time"] for e in events] != sorted(e["time"] for e in events):
-        out.append("the times of events fall")
-    running = set()
-    for event in events:
-        if event["event"] == "workOrderBegun":
-            running.add(event["workOrder"])
-        elif event["event"] in ("workOrderDone", "workOrderFailed"):
-            # An attempt may be over before anybody saw it begin.
-            if event["workOrder"] not in running and event["event"] == "workOrderDone":
-                out.append(f"{event} ends what had not begun")
-            running.discard(event["workOrder"])
-    if running and not status:
-        out.append(f"the work orders {running} have no end")
-    places = [PHASES.index(e["phase"]) for e in events if e["event"] == "phase"]
-    if places != sorted(set(places)):
-        out.append(f"the phases are {places}")
     return out
 
 
@@ -473,7 +368,8 @@ def main():
         ground = Ground(Tool(options.godwit), folder)
         cases = [(name, partial(kind, ground, name, options.pictures)) for name in KINDS]
         cases += [(body.__name__, partial(body, ground))
-                  for body in (hostile, refused, resumed, graphs, events, checked, planted)]
+                  for body in (hostile, refused, reasons, ended, resumed, graphs, events, checked,
+                               planted)]
         run_cases(options, cases, "reports")
 
 

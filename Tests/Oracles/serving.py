@@ -22,11 +22,11 @@ import time
 import browser
 from json_schema import Schema
 from metrics_text import Metrics
-from reports import WIDTHS
+from report_judges import WIDTHS
 from run import Failure, Tool, parser, run_cases
 from served import PATIENCE, Events, Ground, Server, until
-from serving_judges import (expect, judge_headers, judge_page, judge_shares, judge_stream, outcome,
-                            planted, planted_pages, share, told)
+from serving_judges import (expect, judge_headers, judge_page, judge_shares, judge_stages,
+                            judge_stream, outcome, planted, planted_pages, share, told)
 
 HOSTILE = "a\"b'<script>alert(1)<b onload=x>&\u0301.sqlite"
 
@@ -187,7 +187,65 @@ def refused_requests(server, path, bearer):
     return out
 
 
+def again(ground, _, folder):
+    """A page of what has ended follows the next run without being loaded anew."""
+    if browser.program() is None:
+        return []
+    output, out = os.path.join(folder, "New.sqlite"), []
+    with Server(ground.tool, folder) as server, browser.Browser() as page:
+        process = ground.start(output, 60)
+        page.show(server.root + server.wait_for("New.sqlite"))
+        page.value("window.wasNeverLoadedAnew = true")
+        if not until(PATIENCE, lambda: ground.state(output) == "running"):
+            return ["the migration never runs"]
+        process.send_signal(signal.SIGINT)
+        expect(out, "after SIGINT it ends with", process.wait(PATIENCE), 75)
+        words = "document.getElementById('link').textContent"
+        for state in ("interrupted", "running", "done"):
+            if state == "running":
+                process = ground.start(output, 12)
+            if not until(20, lambda s=state: outcome(page) == s):
+                out.append(f"the page never says {state}, but {outcome(page)}")
+            if state == "interrupted" and not until(5, lambda: "ended" in page.value(words)):
+                out.append(f"at the end the page says {page.value(words)}")
+        expect(out, "the next run ends with", process.wait(PATIENCE), 0)
+        expect(out, "it was loaded anew", page.value("window.wasNeverLoadedAnew === true"), True)
+        out += told("the page complains", page.complaints())
+    return out
+
+
 # Programs and intruders
+
+def staged(ground, folder):
+    """Of a migration in stages each has its workers, rows and bars."""
+    output, out, states = os.path.join(folder, "New.sqlite"), [], []
+    with Server(ground.tool, folder) as server:
+        process = ground.start(output, 5, "--progressive", "--stepwise")
+        path = server.wait_for("New.sqlite")
+        stream, shown = Events(server, path + "/events"), set()
+        while process.poll() is None:
+            text = server.ask(path)[2]
+            if "<h2>Workers</h2>" in text:
+                shown.update(re.findall(r"stage (\d) of 2, migrating", text))
+            time.sleep(0.1)
+        expect(out, "the migration ended with", process.wait(PATIENCE), 0)
+        stream.finish(10)
+        out += told("stream", judge_stream(stream, Schema("status")))
+        states = [json.loads(data) for _, name, data in stream.found if name is None]
+        expect(out, "stages with workers on the page", shown, {"1", "2"})
+        text = server.ask(path)[2]
+    out += told("stages", judge_stages(states, text))
+    first = [s for s in states if s.get("stage", {}).get("number") != 2]
+    still = [{**s, "stage": {**s["stage"], "rowsDone": 0}} for s in states if "stage" in s]
+    for what, faults in (
+            ("a stage that nobody saw", judge_stages(first, text)),
+            ("rows that stand", judge_stages(still, text)),
+            ("no bars of a stage", judge_stages(states, text.replace("stage 2, ", "")))):
+        if not faults:
+            out.append(f"self-test: {what} is not noticed")
+    return out
+
+
 
 def followed(ground, folder):
     """The stream, the metrics and the health of a server with several migrations."""
@@ -375,10 +433,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="godwit-oracle-") as folder:
         ground = Ground(Tool(options.godwit), folder)
         cases = [("the judges", planted), ("the judges of pages", planted_pages)]
-        for body in (in_a_browser, buttons):
+        for body in (in_a_browser, buttons, again):
             cases.append((body.__name__.replace("_", " "),
                           lambda f, b=body: b(ground, options.pictures, f)))
-        for body in (followed, slow_visitors, starting):
+        for body in (followed, staged, slow_visitors, starting):
             cases.append((body.__name__.replace("_", " "), lambda f, b=body: b(ground, f)))
         run_cases(options, cases, "visits")
 

@@ -6,7 +6,7 @@ import time
 
 import browser
 from json_schema import Schema
-from reports import judge_layout
+from report_judges import judge_layout
 
 STALE_NEWS = 0.6  # seconds; what is promised is 0.25, and oracles run on busy machines
 POLICY = "default-src 'none'"
@@ -60,6 +60,25 @@ def judge_stream(events, schema):
         for at, s in plain if s.get("heartbeatAt") and s["state"] == "running")
     if ages and ages[len(ages) // 2] > STALE_NEWS:
         out.append(f"half of the news are older than {ages[len(ages) // 2]:.2f} s")
+    return out
+
+
+def judge_stages(states, text):
+    """What is wrong with the states of a migration in two stages, and with its page at the end."""
+    out = []
+    numbers = [s["stage"]["number"] for s in states if "stage" in s]
+    if numbers != sorted(numbers):
+        out.append(f"the stages are {numbers}")
+    for number in (1, 2):
+        seen = [s for s in states if s.get("stage", {}).get("number") == number]
+        if not any(part["state"] == "running" for s in seen for part in s["parts"]):
+            out.append(f"stage {number} has no workers in {len(seen)} states")
+        rows = [s["stage"]["rowsDone"] for s in seen]
+        if len(set(rows)) < 3 or rows != sorted(rows):
+            out.append(f"the rows of stage {number} are {sorted(set(rows))[:9]}")
+        for bar in (f"stage {number}, migrating: ", f"stage {number}, work order "):
+            if bar not in text:
+                out.append(f"the page has no bar {bar!r}")
     return out
 
 

@@ -28,11 +28,13 @@ TO = ("--to", LIBRARY)
 
 # The fields whose values are those of one run.
 VOLATILE = {
-    "boot", "ended", "made", "peakMemory", "process", "processStart", "run", "seconds", "started",
+    "boot", "ended", "made", "peakMemory", "process", "processStart", "run", "seconds",
+    "secondsEstimated", "started",
 }
 # Those that have as many parts as one run had moments.
 PASSING = {"timeline"}
 MASKS = [
+    (re.compile(r"(?<=; about )[0-9]+ (?:s|min|h)\b.*?(?= and [0-9.]+ [KMG]iB of disk)"), "TIME"),
     (re.compile(r"^  in [0-9.]+ (?:s|min|h)\b.* of memory$", re.M), "  in TIME"),
     (re.compile(r"\.(before|after)-\d{8}-\d{6}"), r".\1-TIME"),
     (re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z"), "TIME"),

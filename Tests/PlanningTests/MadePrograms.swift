@@ -1,4 +1,5 @@
 import Schema
+
 @testable import RowPrograms
 
 extension MigrationProgram {

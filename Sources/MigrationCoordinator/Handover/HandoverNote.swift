@@ -38,7 +38,7 @@ package struct HandoverNote: Codable, Hashable, Sendable {
     } catch let error as SystemCallError {
       notes.append(.init(kind: kind, path: error.path ?? path, cause: "\(error.errno)"))
     } catch {
-      notes.append(.init(kind: kind, path: path, cause: "\(error)"))
+      notes.append(.init(kind: kind, path: path, cause: "its contents are not as expected"))
     }
   }
 }

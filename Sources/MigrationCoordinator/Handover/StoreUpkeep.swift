@@ -340,10 +340,7 @@ package struct StoreUpkeep: Sendable {
 private struct LeftoverName {
   init?(_ rest: Substring) {
     if WorkFileName.withoutTemporarySuffix(rest) == KeptStores.suffix[...] { return }
-    if rest.hasSuffix(".tmp") {
-      guard let rest = Self.rest(of: rest, after: OutcomeFile.suffix),
-        OutcomeFile.isTemporary(rest)
-      else { return nil }
+    if let rest = Self.rest(of: rest, after: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
       return
     }
     guard let result = Self.rest(of: rest, after: ".godwit-result-") else { return nil }

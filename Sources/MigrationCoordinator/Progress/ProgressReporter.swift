@@ -165,7 +165,7 @@ final class ProgressReporter: Sendable {
     estimate.withLock { estimate in
       estimate.rows = estimate.rowCosts.map {
         WorkForecast(
-          plan, finished: done, row: $0.row, byte: $0.byte,
+          plan, finished: done, row: $0.row, byte: $0.byte, work: $0.work,
           isSequential: !plan.program.tables.isEmpty)
       }
     }
@@ -182,11 +182,20 @@ final class ProgressReporter: Sendable {
 
   /// Starts a migration of several stages, which counts fractions of stages instead of bytes.
   func beginStages(_ count: Int) {
-    flusher?.change { $0.bytesTotal = UInt64(count) * Self.stageShares }
+    flusher?.change { record in
+      record.bytesTotal = UInt64(count) * Self.stageShares
+      (record.stage, record.stages) = (1, UInt32(count))
+    }
     expect([.migrating: 1], rows: nil)
     // What goes on is recorded by stages.
     recorder.divide()
     publish(.migrating)
+  }
+
+  /// Publishes that a stage begins, from 1, which tells more in a status file of its own.
+  func begin(stage number: Int) {
+    flusher?.change { $0.stage = UInt32(number) }
+    recorder.begin(stage: number)
   }
 
   /// Publishes the completed fraction of a stage; stages count from 0.

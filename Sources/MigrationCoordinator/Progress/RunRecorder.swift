@@ -4,7 +4,7 @@ import Synchronization
 import SystemCalls
 
 /// Records what goes on in a run, for all its stages and from any thread.
-final class RunRecorder: Sendable {
+package final class RunRecorder: Sendable {
   private struct State {
     var recording: RunRecording
     var stage = 1
@@ -14,8 +14,12 @@ final class RunRecorder: Sendable {
 
   private let state: Mutex<State>
   private let start = MonotonicClock.now()
+  private let observer: (any RunObserver)?
 
-  init() {
+  /// Begins a recording with the survey; `observer` hears of what is recorded.
+  package init(observer: (any RunObserver)? = nil) {
+    self.observer = observer
+    observer?.began(.surveying, stage: 1)
     var recording = RunRecording(startedAt: Double(WallClock.now()) / 1e9)
     recording.enter(.surveying, stage: 1, at: 0)
     state = Mutex(State(recording: recording))
@@ -34,23 +38,30 @@ final class RunRecorder: Sendable {
 
   func enter(_ phase: Phase) {
     let time = time
-    state.withLock { $0.recording.enter(phase, stage: $0.stage, at: time) }
+    let stage = state.withLock { state in
+      state.recording.enter(phase, stage: state.stage, at: time)
+      return state.stage
+    }
+    observer?.began(phase, stage: stage)
   }
 
   /// Notes that a worker begins an attempt at an order; the result says to `end` which one.
   func begin(_ order: WorkOrder, attempt: Int) -> Int {
     let time = time
-    return state.withLock { state in
-      state.recording.begin(
-        .init(
-          workOrder: order.number, stage: state.stage, partition: order.partition,
-          attempt: attempt, rows: order.rows, from: time, to: time, isDone: false))
+    let (span, index) = state.withLock { state in
+      let span = RunRecording.OrderSpan(
+        workOrder: order.number, stage: state.stage, partition: order.partition,
+        attempt: attempt, rows: order.rows, from: time, to: time, isDone: false)
+      return (span, state.recording.begin(span))
     }
+    observer?.began(span, number: index)
+    return index
   }
 
   func end(_ index: Int, isDone: Bool) {
     let time = time
     state.withLock { $0.recording.end(index, isDone: isDone, at: time) }
+    observer?.ended(number: index, isDone: isDone)
   }
 
   func expect(_ costs: [Phase: Double]) { state.withLock { $0.recording.expect(costs) } }
@@ -77,7 +88,7 @@ final class RunRecorder: Sendable {
   }
 
   /// The recording up to now.
-  var recording: RunRecording {
+  package var recording: RunRecording {
     let time = time
     return state.withLock { state in
       var recording = state.recording

@@ -100,6 +100,8 @@ package struct RunRecording: Hashable, Codable, Sendable {
   /// How far the run was, at most `mostSamples` moments.
   package private(set) var samples: [Sample] = []
 
+  /// The places of the work orders whose workers have not ended.
+  private var open: Set<Int> = []
   /// The least seconds between two samples, which doubles when there are too many.
   private var interval = 0.0
 
@@ -130,12 +132,14 @@ package struct RunRecording: Hashable, Codable, Sendable {
   /// Notes that a worker begins; the result says to `end` which one.
   package mutating func begin(_ order: OrderSpan) -> Int {
     workOrders.append(order)
+    open.insert(workOrders.count - 1)
     return workOrders.count - 1
   }
 
   /// Notes that a worker has ended.
   package mutating func end(_ index: Int, isDone: Bool, at time: Double) {
     guard workOrders.indices.contains(index) else { return }
+    open.remove(index)
     (workOrders[index].to, workOrders[index].isDone) = (time, isDone)
   }
 
@@ -149,9 +153,10 @@ package struct RunRecording: Hashable, Codable, Sendable {
     interval = span / Double(max(1, samples.count - 1)) * 0.95
   }
 
-  /// Ends the recording.
+  /// Ends the recording, and what is still at work.
   package mutating func end(at time: Double) {
     endPhase(at: time)
+    for index in open { workOrders[index].to = time }
     seconds = max(0, time)
   }
 

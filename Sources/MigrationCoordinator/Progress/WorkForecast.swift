@@ -34,15 +34,23 @@ struct WorkForecast {
   private var all = Measured()
   private var time: Int64?
 
-  /// Takes the work orders of a plan, those of them that an earlier run did, and what a row and a
-  /// byte are expected to cost, in any unit.
+  /// Takes the work orders of a plan, those of them that an earlier run did, and what a row, a byte
+  /// and a unit of counted work are expected to cost, in any unit.
+  ///
+  /// Work that the planner counted tells more than rows and bytes: it knows what is looked up.
   ///
   /// - Parameter isSequential: whether workers migrate one table after the other, as rows are, or
   ///   all at once, as objects are.
-  init(_ plan: MigrationPlan, finished: Set<Int>, row: Double, byte: Double, isSequential: Bool) {
+  init(
+    _ plan: MigrationPlan, finished: Set<Int>, row: Double, byte: Double, work: Double = 0,
+    isSequential: Bool
+  ) {
     for order in plan.workOrders {
+      let plain = row * Double(order.rows) + byte * Double(order.bytes)
+      let counted = work * Double(order.work)
+      let scale = counted > 0 && plain > 0 ? counted / plain : 1
       func stretch(_ table: String, rows: Int64, bytes: Int64) -> Stretch {
-        let cost = row * Double(rows) + byte * Double(bytes)
+        let cost = scale * (row * Double(rows) + byte * Double(bytes))
         return Stretch(table: table, rows: max(1, Double(rows)), cost: max(1e-12, cost))
       }
       let stretches =

@@ -288,7 +288,7 @@ struct StageRun {
       order.modelCache = encoded.bytes
       report.modelCacheLeftOut = encoded.leftOut.map { .init($0) }
     } catch {
-      report.modelCacheOmitted = "\(error)"
+      report.modelCacheOmitted = error.problem.words
     }
     order.maxima = assessment.maxima(summary: summary)
     order.plan.program.derived += try lateDerived(order)

@@ -167,7 +167,7 @@ struct StageSequence {
     var workspace = try Workspace.open(paths.stage(number: number), store: request.store)
     if number == stages.count { workspace.paths.result = paths.result }
     reporter.reach(0, ofStage: number - 1)
-    reporter.recorder.begin(stage: number)
+    reporter.begin(stage: number)
     let inner = ProgressReporter(
       paths: workspace.paths, desk: reporter.desk, recorder: reporter.recorder, logger: logger
     ) {

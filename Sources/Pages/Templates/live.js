@@ -5,7 +5,9 @@
   const link = document.getElementById("link");
   const answer = document.getElementById("answer");
   let source = null;
-  let isOver = false;
+  let later = null;
+
+  const shown = new Map();
 
   const tell = text => { link.textContent = " · " + text; };
 
@@ -14,28 +16,37 @@
     if (news.title) document.title = news.title;
     for (const [name, html] of Object.entries(news.parts)) {
       const part = document.getElementById(name);
-      if (part) part.innerHTML = html;
+      // What is told a second time leaves what is selected in it alone.
+      if (part && shown.get(name) !== html) part.innerHTML = html;
+      shown.set(name, html);
     }
     tell("live");
   };
 
   const open = () => {
-    if (source || isOver) return;
+    if (source) return;
+    clearTimeout(later);
     source = new EventSource(address);
     source.addEventListener("page", take);
     source.addEventListener("over", event => {
-      isOver = true;
-      close();
       tell(event.data);
+      askLater();
     });
     source.onerror = () => {
       const isGone = source.readyState === EventSource.CLOSED;
-      tell(isGone ? "the server tells nothing more of this: load the page anew"
-                  : "no connection, trying again");
+      tell(isGone ? "the server tells nothing of this" : "no connection, trying again");
+      if (isGone) askLater();
     };
   };
 
+  // Another run of what has ended may begin.
+  const askLater = () => {
+    close();
+    later = setTimeout(open, 5000);
+  };
+
   const close = () => {
+    clearTimeout(later);
     if (source) source.close();
     source = null;
   };

@@ -64,10 +64,25 @@ struct Detours {
       dropped.insert(item.name)
     }
     return way.dropFirst().contains { version in
-      Self.items(of: versions[version].model).contains {
-        $0.identifier != $0.name && dropped.contains($0.identifier)
-      }
+      versions[version].model.entities.contains { Self.renames(dropped, in: $0) }
     }
+  }
+
+  /// Whether an entity or a stored property that it declares continues one of the names under
+  /// another one.
+  private static func renames(_ names: Set<String>, in entity: Entity) -> Bool {
+    func continues(_ identifier: String?, as name: String) -> Bool {
+      identifier.map { $0 != name && names.contains($0) } ?? false
+    }
+    return continues(entity.renamingIdentifier, as: entity.name)
+      || entity.attributes.contains { attribute in
+        attribute.leaves.contains {
+          !$0.isTransient && continues($0.renamingIdentifier, as: $0.name)
+        }
+      }
+      || entity.relationships.contains {
+        !$0.isTransient && continues($0.renamingIdentifier, as: $0.name)
+      }
   }
 
   /// The entities of a model and their stored properties, each with its renaming identifier.

@@ -5,8 +5,16 @@ import Schema
 
 /// What keeps a step between two versions from being inferred, as far as the models show it.
 package enum InferredStep {
+  private static let recent = RecentPairs<[Refusal]>()
+
   /// The reasons, of inference or of compiling what it inferred; none where the step is possible.
   package static func refusals(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> [Refusal] {
+    recent.value(from: source, to: destination) { found(from: source, to: destination) }
+  }
+
+  private static func found(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> [Refusal] {
     let inference = MappingInference(from: source, to: destination)

@@ -1,0 +1,32 @@
+import Synchronization
+
+/// How far each of several stores is checked, and all of them together.
+final class CheckShares: Sendable {
+  let entries: [StoreSearch.Entry]
+  private let state: Mutex<(parts: [Double], done: Int)>
+  private let progress: @Sendable (Double, StoreSearch.Entry, Int) -> Void
+
+  init(
+    _ entries: [StoreSearch.Entry],
+    progress: @escaping @Sendable (Double, StoreSearch.Entry, Int) -> Void
+  ) {
+    self.entries = entries
+    self.progress = progress
+    state = Mutex((Array(repeating: 0, count: entries.count), 0))
+  }
+
+  /// Tells what is done of a store.
+  func reach(_ part: Double, of index: Int) { tell(part, of: index, isDone: false) }
+
+  /// Tells that a store is done.
+  func end(_ index: Int) { tell(1, of: index, isDone: true) }
+
+  /// Tells one after the other, so that what is told never falls.
+  private func tell(_ part: Double, of index: Int, isDone: Bool) {
+    state.withLock { state in
+      state.parts[index] = max(state.parts[index], min(1, part))
+      if isDone { state.done += 1 }
+      progress(state.parts.reduce(0, +) / Double(entries.count), entries[index], state.done)
+    }
+  }
+}
