@@ -55,8 +55,19 @@ package struct StoreDiagnosis {
   }
 
   /// What a check answers besides that all is well, a line each.
+  ///
+  /// What a damaged cell makes of the memory behind its page may end a check in the middle: that is
+  /// an answer too.
   private static func answers(_ pragma: String, db: Database) throws -> [String] {
-    try String.fetchAll(db, sql: pragma).flatMap { $0.split(separator: "\n").map(String.init) }
+    var told: [String] = []
+    do {
+      let rows = try String.fetchCursor(db, sql: pragma)
+      while let row = try rows.next() { told.append(row) }
+    } catch let error as DatabaseError
+    where [.SQLITE_CORRUPT, .SQLITE_TOOBIG].contains(error.resultCode) {
+      told.append(error.message ?? "\(error.resultCode)")
+    }
+    return told.flatMap { $0.split(separator: "\n").map(String.init) }
       .filter { line in
         line != "ok" && !line.hasPrefix("***") && !harmless.contains { line.contains($0) }
       }
