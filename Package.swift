@@ -125,8 +125,14 @@ let package = Package(
         "Schema", "SQLEngine", "StoreFormat", "Survey", "SystemCalls", .systemPackage,
       ]),
     .module(
+      "CloneEngine",
+      [
+        "MigrationEngine", "PageEngine", "Planning", "RowPrograms", "Schema", "SQLEngine",
+        "StoreFormat", "Survey", "SystemCalls", .grdb, .systemPackage,
+      ]),
+    .module(
       "EngineList",
-      ["MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine", "Survey"]),
+      ["CloneEngine", "MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine", "Survey"]),
 
     // MARK: Processes: what runs; the worker and the coordinator never import each other
     .module(

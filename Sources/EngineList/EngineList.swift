@@ -1,3 +1,4 @@
+import CloneEngine
 package import MigrationEngine
 import ObjectEngine
 import PageEngine
@@ -8,7 +9,7 @@ import Survey
 /// The engines and the choice among them; a new engine is added to `all`.
 package enum EngineList {
   private static let all: [any MigrationEngine.Type] = [
-    SQLEngine.self, PageEngine.self, ObjectEngine.self,
+    SQLEngine.self, PageEngine.self, CloneEngine.self, ObjectEngine.self,
   ]
   /// The engine that covers all rows, and is used where no other one is chosen.
   package static let standard: any MigrationEngine.Type = SQLEngine.self
@@ -48,6 +49,11 @@ package enum EngineList {
         return Choice(engine: wanted, reason: "it was asked for")
       }
       return Choice(engine: standard, reason: refusal, refusal: refusal)
+    }
+    if CloneEngine.isWorthwhile(for: stage) {
+      return Choice(
+        engine: CloneEngine.self,
+        reason: "most of the store stays as it is, and the file system shares its blocks")
     }
     let refusal = PageEngine.refusal(of: stage)
     let isLarge = stage.survey.access.fingerprint.bytes >= worthwhileBytes

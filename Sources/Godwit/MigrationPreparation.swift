@@ -86,6 +86,11 @@ extension StoreMigration {
     public let partitions: [Partition]
     /// The work of the worker processes, in the order in which it starts.
     public let workOrders: [WorkOrder]
+    /// Tables of the new store that stay as they are, and are not read; empty but where the engine
+    /// is `clone`.
+    public let stayingTables: [String]
+    /// The estimated rows and bytes of these tables.
+    public let (stayingRows, stayingBytes): (Int64, Int64)
 
     let plan: MigrationPlan?
     private let coreSteps: [MigrationReport.Step]
@@ -168,6 +173,9 @@ extension StoreMigration.Preparation {
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
+    let staying = preview.plan?.staying ?? []
+    stayingTables = staying.map(\.table)
+    (stayingRows, stayingBytes) = staying.reduce((0, 0)) { ($0.0 + $1.rows, $0.1 + $1.bytes) }
   }
 
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {

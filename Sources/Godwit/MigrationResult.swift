@@ -36,6 +36,9 @@ extension StoreMigration {
     public var oldStore: FilePath? { core.oldStore.map { FilePath($0) } }
     /// Rows of the new store, including those of join tables.
     public var rows: Int64 { core.rows }
+    /// Those of `rows` whose tables stayed as they were in a clone of the store, estimated; 0 where
+    /// all rows were made.
+    public var stayingRows: Int64 { core.stayingRows ?? 0 }
     /// Whether work of an interrupted run was taken over.
     public var resumed: Bool { core.resumed }
     /// The steps from the store's version to the target's.

@@ -15,6 +15,8 @@ struct MigrationSummary {
     let rowsIn, rowsOut: Int64
     /// How many were dropped, and why.
     let drops: String
+    /// Whether nobody counted them.
+    let isEstimated: Bool
   }
 
   private let report: MigrationReport
@@ -33,7 +35,7 @@ struct MigrationSummary {
         .map {
           Entity(
             name: $0.entity, stage: account.stage, rowsIn: $0.rowsIn, rowsOut: $0.rowsOut,
-            drops: $0.drops.joined(separator: ", "))
+            drops: $0.drops.joined(separator: ", "), isEstimated: $0.isEstimated == true)
         }
     }
   }
@@ -43,7 +45,9 @@ struct MigrationSummary {
 
   /// The figures of the whole run.
   var facts: [Fact] {
-    var facts = [Fact(name: "rows", value: "\(report.rows)")]
+    let staying = report.stayingRows
+    var facts = [Fact(name: "rows", value: "\(report.rows - (staying ?? 0))")]
+    if let staying { facts.append(Fact(name: "rows that stay, about", value: "\(staying)")) }
     guard let timeline = report.timeline else { return facts }
     facts.append(Fact(name: "time", value: SecondsText(seconds).description))
     if let rate { facts.append(Fact(name: "rows per second", value: rate)) }
@@ -59,8 +63,10 @@ struct MigrationSummary {
 
   /// Rows of the result per second of the whole run.
   private var rate: String? {
-    guard seconds > 0, report.rows > 0 else { return nil }
-    return "\(Int64(min(1e15, (Double(report.rows) / seconds).rounded())))"
+    // What stays as it is takes no time.
+    let rows = report.rows - (report.stayingRows ?? 0)
+    guard seconds > 0, rows > 0 else { return nil }
+    return "\(Int64(min(1e15, (Double(rows) / seconds).rounded())))"
   }
 
   /// What all processes occupied at most, as far as it was seen.
@@ -89,7 +95,8 @@ struct MigrationSummary {
       let padding = String(repeating: " ", count: width - name.count)
       let out = entity.rowsIn == entity.rowsOut ? "" : ", \(entity.rowsOut) kept"
       let drops = entity.drops.isEmpty ? "" : ", \(entity.drops)"
-      return "  \(name)\(padding)  \(CountText(entity.rowsIn, "object"))\(out)\(drops)"
+      let about = entity.isEstimated ? "about " : ""
+      return "  \(name)\(padding)  \(about)\(CountText(entity.rowsIn, "object"))\(out)\(drops)"
     }
     if entities.count > shown.count {
       lines.append(

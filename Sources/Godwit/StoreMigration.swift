@@ -161,12 +161,15 @@ public struct StoreMigration: Sendable {
 
   /// The engines that make the rows of a result.
   public struct Engine: RawRepresentable, Hashable, Sendable, CaseIterable {
-    /// Pages if they cover the migration and the store is large enough, SQL otherwise.
+    /// A clone where little of a large store changes and its file system shares blocks; else pages
+    /// if they cover the migration and the store is large enough, SQL otherwise.
     public static let automatic = Self(name: nil)
     /// Always SQL.
     public static let sql = Self(name: EngineName(rawValue: "sql"))
     /// Pages wherever they cover the migration.
     public static let pages = Self(name: EngineName(rawValue: "pages"))
+    /// A clone of the store in which only what changes is made, wherever some of it stays as it is.
+    public static let clone = Self(name: EngineName(rawValue: "clone"))
     /// Mapping models object by object, even if rows would do.
     public static let objects = Self(name: EngineName(rawValue: "objects"))
 

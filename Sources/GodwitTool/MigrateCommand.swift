@@ -205,7 +205,10 @@ struct MigrateCommand: AsyncParsableCommand {
       return out.line(
         text: "\(result.store) has this model already: copied to \(result.destination).")
     }
-    out.line(text: "\(result.destination): \(CountText(result.rows, "row")) migrated and verified.")
+    let staying = result.stayingRows
+    let stay = staying == 0 ? "" : ", about \(CountText(staying, "row")) stayed as they were"
+    let made = CountText(result.rows - staying, "row")
+    out.line(text: "\(result.destination): \(made) migrated and verified\(stay).")
     for line in result.summary { out.line(text: line) }
     if let old = result.oldStore { out.line(text: "The old store is kept as \(old).") }
   }

@@ -111,6 +111,12 @@ struct PlanCommand: AsyncParsableCommand {
         + "\(CountText(work.workers, "worker")); about "
         + "\(DurationText(seconds: seconds)) and \(ByteText(preparation.diskNeeded)) of disk."
     ]
+    if !preparation.stayingTables.isEmpty {
+      lines.append(
+        "stays as it is, unread: about \(CountText(preparation.stayingRows, "row")), "
+          + "\(ByteText(preparation.stayingBytes)), "
+          + preparation.stayingTables.joined(separator: ", "))
+    }
     for partition in preparation.partitions {
       lines.append(
         "partition \(partition.number): \(CountText(partition.rows, "row")), "

@@ -83,16 +83,23 @@ package struct MigrationPreview: Sendable {
     }
   }
 
+  /// The bytes of a store that is scanned whole before it is migrated.
+  private static let smallBytes: Int64 = 8 << 20
+
   private init(_ prepared: PreparedMigration, since start: ContinuousClock.Instant) throws {
     self.prepared = prepared
     let (request, survey) = (prepared.request, prepared.survey)
     var first = request
     first.isIntermediate = prepared.stages.count > 1
+    // A migration of a large store looks at strange rows only as it comes across them: what it does
+    // beforehand is done once for the time that it takes.
+    if survey.access.fingerprint.bytes > Self.smallBytes, let stage = prepared.stages.first {
+      _ = try StageAssessment(stage: stage, survey: survey, request: first)
+    }
+    let surveyed = (ContinuousClock.now - start) / .seconds(1)
     assessment = try prepared.stages.first.map {
       try StageAssessment(stage: $0, survey: survey, request: first, scansAll: true)
     }
-    // The migration surveys the store as it was surveyed so far.
-    let surveyed = (ContinuousClock.now - start) / .seconds(1)
     let last = first.isIntermediate ? prepared.stages.last : nil
     losses =
       (assessment?.losses ?? [])
@@ -101,11 +108,14 @@ package struct MigrationPreview: Sendable {
     var plan: MigrationPlan?
     var costs = 0.0
     var choice: EngineList.Choice?
+    var sharesBlocks = false
     if let assessment, assessment.work != nil {
-      let input = StageInput(request: request, survey: survey, assessment: assessment)
+      var input = StageInput(request: request, survey: survey, assessment: assessment)
+      input.folder = Files.parent(of: request.destination)
       let chosen = EngineList.choose(for: input, wish: request.engine)
       if assessment.rows != nil {
-        let made = try chosen.engine.planned(input, under: nil).1
+        let (engine, made) = try chosen.engine.planned(input, under: nil)
+        sharesBlocks = engine.sharesBlocks
         costs = chosen.engine.costs.all(
           of: made, workers: request.workers, schema: input.destination,
           verifiesFully: request.verifiesFully)
@@ -122,7 +132,7 @@ package struct MigrationPreview: Sendable {
       : MachineSpeed.fixedSeconds + surveyed
         + costs / MachineSpeed.ratio(reading: survey.access.readable)
     diskNeed = DiskNeed(
-      sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
+      sourceBytes: sharesBlocks ? plan?.bytes ?? 0 : survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
       stages: prepared.stages.count,
       shardTenths: type.shardTenths)
   }

@@ -52,6 +52,9 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Whether workers sync their shards, because a restart of the system would go unnoticed.
   var syncsShards: Bool { get }
 
+  /// Whether the result shares blocks with the source, and takes room for what changes alone.
+  var sharesBlocks: Bool { get }
+
   /// Starts work that the coordinator does while workers run, nil for none.
   func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)?
 
@@ -73,7 +76,7 @@ package protocol MigrationEngine: Codable, Sendable {
 
 /// What the second plan of a stage avoids.
 package enum PlanRestriction: String, Codable, Sendable {
-  /// Taking over b-trees of the source unchanged.
+  /// Taking over b-trees of the source unchanged, or leaving them where they are.
   case movesNothing
   /// Dividing the entity mappings among workers.
   case undivided
@@ -109,6 +112,8 @@ extension MigrationEngine {
   ) throws -> EnginePayload? { nil }
   /// By default rows are migrated.
   package static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary? { nil }
+  /// By default every byte of the result is written.
+  package var sharesBlocks: Bool { false }
   /// By default each worker syncs its shard.
   package var syncsShards: Bool { true }
   /// By default the coordinator only waits for the workers.

@@ -38,6 +38,9 @@ package struct StageInput: Sendable {
   package var logsSQL = false
   /// Whether an index of the source that differs from its table is made anew, and no error.
   package var remakesIndexes = false
+  /// The folder in which the result will be made, or one on the same file system; nil where that is
+  /// not known.
+  package var folder: FilePath?
   /// Whether objects are checked against the destination model's validation rules.
   package var validates = true
 

@@ -73,6 +73,26 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   package var bytes: Int64 { pieces.reduce(0) { $0 + $1.bytes } }
 }
 
+/// A table whose b-trees are those of the source, where they are: no worker reads it.
+package struct StayingTable: Hashable, Codable, Sendable {
+  /// Its name in the destination.
+  package var table: String
+  /// Its name in the source.
+  package var source: String
+  /// Rows, as the survey counted or estimated them.
+  package var rows: Int64
+  /// Bytes that those rows take, estimated.
+  package var bytes: Int64
+
+  /// Takes what the survey knows of the table.
+  package init(table: String, source: String, rows: Int64, bytes: Int64) {
+    self.table = table
+    self.source = source
+    self.rows = rows
+    self.bytes = bytes
+  }
+}
+
 /// Which worker migrates which rows: all that is decided before the first row is written.
 package struct MigrationPlan: Hashable, Codable, Sendable {
   /// The partitions, by their numbers.
@@ -81,6 +101,11 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   package var workOrders: [WorkOrder]
   /// How the rows of every table are made.
   package var program: MigrationProgram
+  /// The tables of which no row is made; empty but where the result begins as a clone of the source.
+  package var staying: [StayingTable] = []
+
+  /// The names of `staying` in the destination.
+  package var stayingTables: Set<String> { Set(staying.map(\.table)) }
 
   /// Takes partitions and work orders that are numbered already.
   package init(partitions: [Partition], workOrders: [WorkOrder], program: MigrationProgram) {

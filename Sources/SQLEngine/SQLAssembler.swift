@@ -1,16 +1,41 @@
-import GRDB
+package import GRDB
 package import MigrationEngine
 import Planning
 import RowPrograms
 import Schema
 import StoreFormat
 import SystemCalls
-import SystemPackage
+package import SystemPackage
+
+/// The file that an assembly begins with, and what has to be done in it.
+package protocol AssemblyBase: Sendable {
+  /// Makes the file; nothing has its name.
+  func make(_ result: FilePath) throws
+  /// Removes what the new tables take the place of.
+  func clear(_ db: Database) throws
+  /// Takes over what stayed, once the new tables and their indexes are there.
+  func arrange(_ db: Database, order: AssemblyOrder) throws
+}
+
+/// An assembly that begins with nothing.
+private struct EmptyBase: AssemblyBase {
+  func make(_ result: FilePath) throws {
+    // SQLite would make it as anybody may read it; it gets the mode of the store in the end.
+    try Files.open(
+      result, mode: .readWrite, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite
+    ).close()
+  }
+
+  func clear(_ db: Database) {}
+  func arrange(_ db: Database, order: AssemblyOrder) {}
+}
 
 /// Assembles by SQL: bare `INSERT … SELECT *`, which moves rows without decoding them.
 package struct SQLAssembler {
-  /// Makes an assembler, which keeps nothing.
-  package init() {}
+  private let base: any AssemblyBase
+
+  /// Makes an assembler that begins with an empty file, unless it is given another.
+  package init(_ base: (any AssemblyBase)? = nil) { self.base = base ?? EmptyBase() }
 
   /// Merges the shards, makes what is not in them, and syncs the result.
   ///
@@ -19,24 +44,26 @@ package struct SQLAssembler {
     _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
     try Files.remove(order.result)
-    // SQLite would make it as anybody may read it; it gets the mode of the store in the end.
-    try Files.open(
-      order.result, mode: .readWrite, options: [.create, .exclusiveCreate],
-      permissions: .ownerReadWrite
-    ).close()
+    try base.make(order.result)
+    let staying = order.plan.stayingTables
     let connection = try StoreConnection.scratch(
       order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding,
       memory: order.memory)
     var report = AssemblyReport()
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }
-      try StoreWriter.createTables(order.schema, in: db)
+      try base.clear(db)
+      try StoreWriter.createTables(order.schema, but: staying, in: db)
       report.rows = try merge(order, db: db, progress: progress)
       try relink(order, db: db, progress: progress, report: &report)
-      try progress(.indexing(indexes: order.schema.allIndexes.count))
-      try StoreWriter.createIndexes(order.schema, in: db) { _ in try progress(.stepDone) }
+      try progress(
+        .indexing(indexes: order.schema.allIndexes.count { !staying.contains($0.table) }))
+      try StoreWriter.createIndexes(order.schema, but: staying, in: db) { _ in
+        try progress(.stepDone)
+      }
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+      try base.arrange(db, order: order)
       try order.furnish(db)
       try progress(.verifying)
       try check(order, db: db)
@@ -44,6 +71,8 @@ package struct SQLAssembler {
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
     try Files.syncFile(order.result)
+    report.rows += order.plan.staying.reduce(0) { $0 + $1.rows }
+    report.movedTables = staying.sorted()
     return report
   }
 
@@ -106,13 +135,15 @@ package struct SQLAssembler {
     _ order: AssemblyOrder, db: Database, progress: (AssemblyStep) throws -> Void,
     report: inout AssemblyReport
   ) throws {
-    let program = order.plan.program
-    try progress(.relinking(steps: program.orderFills.count + program.references.count))
+    let (program, staying) = (order.plan.program, order.plan.stayingTables)
+    // Where no row of a stage is dropped, references that stay lead where they led.
+    let references = program.references.filter { !staying.contains($0.table) }
+    try progress(.relinking(steps: program.orderFills.count + references.count))
     for fill in program.orderFills {
       try db.execute(sql: fill.statement)
       try progress(.stepDone)
     }
-    for reference in program.references {
+    for reference in references {
       let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
       if count > 0 {
         report.danglingReferences.append(
@@ -124,9 +155,18 @@ package struct SQLAssembler {
 
   private func check(_ order: AssemblyOrder, db: Database) throws {
     let pragma = order.verifiesFully ? "integrity_check" : "quick_check"
-    let answers = try String.fetchAll(db, sql: "PRAGMA \(pragma)(5)")
-    guard answers == ["ok"] else {
-      throw AssemblyError.damaged(answers)
+    let staying = order.plan.stayingTables
+    let isWhole = staying.isEmpty || order.verifiesFully
+    let own =
+      ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"] + order.schema.keyedTables.map(\.name)
+      + order.schema.joinTables.map(\.name)
+    // What stays where it is was not written.
+    let subjects =
+      isWhole
+      ? ["5"] : own.filter { !staying.contains($0) }.map { SQL.quoted(name: $0) }
+    for subject in subjects {
+      let answers = try String.fetchAll(db, sql: "PRAGMA \(pragma)(\(subject))")
+      guard answers == ["ok"] else { throw AssemblyError.damaged(answers) }
     }
   }
 }

@@ -66,10 +66,16 @@ package enum HeaderField {
   package static let freePages = 36
   /// The schema format number, from 1 to 4.
   package static let schemaFormat = 44
+  /// The number of pages that an app suggests for a cache.
+  package static let cacheSize = 48
   /// The largest root page of a file with auto-vacuum, 0 for one without a pointer map.
   package static let largestRoot = 52
   /// 1 for UTF-8, 2 for UTF-16le, 3 for UTF-16be.
   package static let textEncoding = 56
+  /// A number of the app's own; Core Data leaves it 0.
+  package static let userVersion = 60
+  /// A number of the app's own; Core Data leaves it 0.
+  package static let applicationID = 68
   /// The change counter with which the page count was written.
   package static let validForCounter = 92
 }

@@ -127,6 +127,8 @@ package final class SourceFile: Sendable {
     }
     try Files.cloneOrCopy(from: pages.main, to: target)
     do {
+      // A copy of a store that may only be read is written all the same.
+      try Files.makeOwn(target)
       let file = OpenFile(try Files.open(target, mode: .readWrite))
       try file.cut(at: pages.byteCount)
       let buffer = UnsafeMutableRawBufferPointer.allocate(

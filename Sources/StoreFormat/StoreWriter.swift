@@ -7,23 +7,31 @@ package import Schema
 package enum StoreWriter {
   /// Creates Core Data's own tables and then those of a schema, in the order of a store after a
   /// migration.
-  package static func createTables(_ schema: StoreSchema, in db: Database) throws {
+  ///
+  /// - Parameter present: tables of the schema that are there already.
+  package static func createTables(
+    _ schema: StoreSchema, but present: Set<String> = [], in db: Database
+  ) throws {
+    let keyed = schema.keyedTables.filter { !present.contains($0.name) }
+    let joins = schema.joinTables.filter { !present.contains($0.name) }
     for statement in [
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
       "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
       "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
-    ] + schema.keyedTables.map(\.createStatement) + schema.joinTables.map(\.createStatement) {
+    ] + keyed.map(\.createStatement) + joins.map(\.createStatement) {
       try db.execute(sql: statement)
     }
   }
 
   /// Creates the indexes of a schema, and calls `each` after each of them.
   ///
+  /// - Parameter present: tables of the schema that have their indexes already.
   /// - Throws: `DatabaseError`, if rows violate a unique index.
   package static func createIndexes(
-    _ schema: StoreSchema, in db: Database, each: (Index) throws -> Void = { _ in }
+    _ schema: StoreSchema, but present: Set<String> = [], in db: Database,
+    each: (Index) throws -> Void = { _ in }
   ) throws {
-    for index in schema.allIndexes {
+    for index in schema.allIndexes where !present.contains(index.table) {
       try db.execute(sql: index.createStatement)
       try each(index)
     }

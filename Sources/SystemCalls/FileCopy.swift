@@ -50,6 +50,18 @@ extension Files {
     }
   }
 
+  /// Whether a file in a folder could share the blocks of a file of 64 KiB or more, so that a copy
+  /// takes neither time nor room; false where that cannot be found out.
+  ///
+  /// What is made in the folder to find out has no name, and goes again.
+  package static func canShareBlocks(of path: FilePath, in folder: FilePath) -> Bool {
+    guard let file = try? open(path, mode: .readOnly) else { return false }
+    let shares = try? file.closeAfter {
+      folder.withPlatformString { csystem_shares_blocks(file.rawValue, $0) }
+    }
+    return shares == 1
+  }
+
   /// Gives a file or a folder the mode and, where permitted, the owner, the group and the extended
   /// attributes of another one; false when the owner was not permitted.
   @discardableResult
@@ -69,6 +81,13 @@ extension Files {
     try check(
       to.withPlatformString { csystem_set_mode($0, mode) }, operation: .setAttributes, path: to)
     return isOwned
+  }
+
+  /// Gives a file to its owner alone, for reading and writing.
+  package static func makeOwn(_ path: FilePath) throws(SystemCallError) {
+    try check(
+      path.withPlatformString { csystem_set_mode($0, 0o600) }, operation: .setAttributes,
+      path: path)
   }
 
   /// Gives a file the time of the last change of another one.

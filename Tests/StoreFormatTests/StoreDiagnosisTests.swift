@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import StoreFormat
 import SystemPackage
 import TestSupport

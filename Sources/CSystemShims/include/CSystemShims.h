@@ -67,6 +67,9 @@ int csystem_prefer_large_pages(void *memory, size_t size);
 int csystem_map_scratch(const char *folder, size_t size, void **memory);
 int csystem_unmap(void *memory, size_t size);
 
+/// Whether a file in the folder could share the first blocks of `from`, which has 64 KiB or more; 1
+/// or 0. What is made to find out has no name, and goes again.
+int csystem_shares_blocks(int from, const char *folder);
 /// Makes `to` share the blocks of `from`.
 int csystem_clone(int from, int to);
 /// Copies inside the kernel from and to the current offsets; 0 at the end of the file.

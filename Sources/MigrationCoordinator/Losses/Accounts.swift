@@ -20,6 +20,8 @@ package struct StageAccounts: Hashable, Codable, Sendable {
     package var rowsOut: Int64
     /// The others, by cause.
     package var dropped: [Drop]
+    /// Whether the table stayed where it was, so that nobody counted its rows; else nil.
+    package var isEstimated: Bool?
   }
 
   /// The pairs of one many-to-many relationship, counted in its join table.
@@ -36,6 +38,8 @@ package struct StageAccounts: Hashable, Codable, Sendable {
     package var incomplete: Int64
     /// Pairs whose relationship, or one of whose objects, does not exist in the destination.
     package var dropped: Int64
+    /// Whether the table stayed where it was, so that nobody counted its rows; else nil.
+    package var isEstimated: Bool?
   }
 
   /// The rows of persistent history.

@@ -21,6 +21,8 @@ struct RowAccounts {
   private let results: [String: [ShardManifest.PieceResult]]
   /// Tables of the result whose b-trees moved as they were.
   private let moved: Set<String>
+  /// Rows of the tables that nobody read, as the survey estimates them.
+  private let staying: [String: Int64]
 
   /// Compares the survey's counts with those in the manifests.
   ///
@@ -31,6 +33,8 @@ struct RowAccounts {
     manifests: [ShardManifest], moved: Set<String>
   ) throws {
     self.moved = moved
+    staying = Dictionary(
+      plan.staying.map { ($0.table, $0.rows) }, uniquingKeysWith: { first, _ in first })
     self.survey = survey
     self.assessment = assessment
     program = plan.program
@@ -81,6 +85,14 @@ struct RowAccounts {
   private mutating func countTables() throws {
     var recounted: Set<String> = []
     for table in program.tables where survey.history?.rows[table.sourceTable] == nil {
+      if staying[table.destinationTable] != nil {
+        for entity in table.entities {
+          let number = EntityNumber(rawValue: entity.destination)
+          guard let name = assessment.destination.numbers[number] else { continue }
+          accounts.rows[name, default: 0] += rowsIn(table, entity: entity)
+        }
+        continue
+      }
       guard var found = outcome(table: table) else {
         try requireNone(of: table)
         continue
@@ -175,8 +187,10 @@ struct RowAccounts {
     var account = StageAccounts.OfHistory()
     for name in HistoryTables.names {
       let table = program.tables.first { $0.sourceTable == name }
-      let found = table.flatMap { historyOutcome($0) } ?? (seen: 0, made: 0)
       var rows = history.rows[name] ?? 0
+      let isStaying = table.map { staying[$0.destinationTable] != nil } ?? false
+      let found =
+        isStaying ? (seen: rows, made: rows) : table.flatMap { historyOutcome($0) } ?? (0, 0)
       if table != nil, found.seen != rows {
         rows = try survey.reader.rowCount(of: name, by: .rows)
         check.expect(rows, found: found.seen, side: .table, name: name)
@@ -253,6 +267,7 @@ struct RowAccounts {
       let taken = number.flatMap { numbers?.contains($0) } ?? false
       var account = StageAccounts.OfEntity(
         entity: entity.name, rowsIn: rows, rowsOut: taken ? rows : 0, dropped: [])
+      account.isEstimated = isStaying(entity) ? true : nil
       if taken, let loss = untaken(of: entity.name) {
         account.rowsOut -= loss.count
         account.dropped = [.init(cause: .filter, objects: loss.count)]
@@ -263,6 +278,14 @@ struct RowAccounts {
         account.dropped = [.init(cause: loss?.cause ?? .removed, objects: rows)]
       }
       accounts.entities.append(account)
+    }
+  }
+
+  /// Whether nobody read the rows of an entity.
+  private func isStaying(_ entity: Entity) -> Bool {
+    guard let table = survey.schema.table(of: entity) else { return false }
+    return program.tables.contains {
+      $0.sourceTable == table.name && staying[$0.destinationTable] != nil
     }
   }
 
@@ -286,6 +309,13 @@ struct RowAccounts {
   private mutating func addPairs() throws {
     for join in survey.schema.joinTables {
       let programs = program.joins.filter { $0.sourceTable == join.name }
+      if let rows = programs.first.flatMap({ staying[$0.destinationTable] }) {
+        accounts.pairs.append(
+          .init(
+            entity: join.first.entityName, relationship: join.first.relationshipName, rowsIn: rows,
+            rowsOut: rows, incomplete: 0, dropped: 0, isEstimated: true))
+        continue
+      }
       let out = programs.first.map { written($0) } ?? 0
       // Of a b-tree that moved as it was, every row was seen.
       let rows =

@@ -40,7 +40,8 @@ struct StageRun {
     try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
-    let input = StageInput(request: request, survey: survey, assessment: assessment)
+    var input = StageInput(request: request, survey: survey, assessment: assessment)
+    input.folder = Files.parent(of: paths.result)
     let choice = EngineList.choose(for: input, wish: request.engine)
     let engine = choice.engine
     var outcome: Outcome
@@ -66,7 +67,7 @@ struct StageRun {
     var engine = try saved.engine()
     reporter.expect(
       expectedCosts(of: saved.plan, input: input, costs: type.costs), rows: type.costs)
-    try checkSpace(type, reporter: reporter)
+    try checkSpace(engine, of: saved.plan, reporter: reporter)
     try input.dropped?.write(to: paths.dropped)
     try engine.prepare(
       input, plan: saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
@@ -102,11 +103,12 @@ struct StageRun {
   }
 
   private func checkSpace(
-    _ type: any MigrationEngine.Type, reporter: ProgressReporter
+    _ engine: any MigrationEngine, of plan: MigrationPlan, reporter: ProgressReporter
   ) throws {
     let copies = request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store)
     let need = DiskNeed(
-      sourceBytes: survey.sourceBytes, shardTenths: type.shardTenths, externalBytes: copies)
+      sourceBytes: engine.sharesBlocks ? plan.bytes : survey.sourceBytes,
+      shardTenths: type(of: engine).shardTenths, externalBytes: copies)
     reporter.expect(need)
     try workspace.requireSpace(need)
   }
@@ -189,6 +191,8 @@ struct StageRun {
     report.graph = PartitionGraph(saved.plan)
     report.movedTables = assembled.movedTables
     report.rows = assembled.rows
+    let staying = saved.plan.staying
+    report.stayingRows = staying.isEmpty ? nil : staying.reduce(0) { $0 + $1.rows }
     report.danglingReferences = assembled.danglingReferences
     report.omittedIndexes = assessment.destination.omissions
     report.keptTables = keptTables
@@ -254,8 +258,9 @@ struct StageRun {
     for piece in order.manifests.flatMap(\.pieces) {
       if let table = tables[piece.piece] { written[table, default: 0] += piece.rowsWritten }
     }
+    let staying = order.plan.stayingTables
     func isWhole(_ table: String) throws -> Bool {
-      guard let source = program.tables.first(where: { $0.destinationTable == table }) else {
+      guard !staying.contains(table), let source = program.tables.first(where: { $0.destinationTable == table }) else {
         return true
       }
       return try survey.reader.rowCount(of: source.sourceTable, by: .index) == written[table] ?? 0

@@ -1,10 +1,10 @@
 import GRDB
 import ObjectModel
 import Planning
-import RowPrograms
-import Schema
+package import RowPrograms
+package import Schema
 import StoreFormat
-import Survey
+package import Survey
 import SystemPackage
 
 /// The b-trees of the source that become b-trees of the result without being taken apart.
@@ -12,19 +12,23 @@ import SystemPackage
 /// What decides is what SQLite says of the source's tables: a table moves if its records would be
 /// made again byte by byte, an index if its entries would. What only the pages can tell (rows from
 /// before a column was added, an index that lacks a row) shows when they are moved.
-struct TreeMoves: Hashable, Codable, Sendable {
-  struct Table: Hashable, Codable, Sendable {
-    var sourceTable: String
-    var moved: MovedTable
+package struct TreeMoves: Hashable, Codable, Sendable {
+  package struct Table: Hashable, Codable, Sendable {
+    /// The name of the table in the source.
+    package var sourceTable: String
+    /// What a worker has to know of it.
+    package var moved: MovedTable
   }
 
   /// By destination table; all indexes of such a table move as well.
-  private(set) var tables: [String: Table] = [:]
+  package private(set) var tables: [String: Table] = [:]
   /// By the index of the destination.
-  private(set) var indexes: [String: IndexMove] = [:]
+  package private(set) var indexes: [String: IndexMove] = [:]
 
   /// Finds what of a store can be moved.
-  init(survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram) throws {
+  ///
+  /// - Throws: `StoreError` where the schema cannot be read.
+  package init(survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram) throws {
     let header = survey.header
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4, header.textEncoding == 1

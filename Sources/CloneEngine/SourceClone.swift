@@ -1,0 +1,114 @@
+import GRDB
+import MigrationEngine
+import Planning
+import Schema
+import SQLEngine
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// A result that begins as a clone of the source: what stays is found under its new name in the end,
+/// and what does not stay goes before anything is made.
+struct SourceClone: AssemblyBase {
+  let source: FilePath
+  /// The names in the source of tables and indexes that stay, by those in the result.
+  let names: [String: String]
+
+  func make(_ result: FilePath) throws {
+    try SourceFile.copy(source, to: result)
+    try Files.makeOwn(result)
+    let file = try Files.open(result, mode: .readWrite)
+    try file.closeAfter {
+      // Numbers of the app's own are not Core Data's, and nobody keeps a log of the clone.
+      for (place, bytes) in [
+        (HeaderField.writeVersion, [1, 1]), (HeaderField.cacheSize, [0, 0, 0, 0]),
+        (HeaderField.userVersion, [0, 0, 0, 0]), (HeaderField.applicationID, [0, 0, 0, 0]),
+      ] as [(Int, [UInt8])] {
+        try bytes.withUnsafeBytes { try file.writeAll($0, at: Int64(place)) }
+      }
+    }
+  }
+
+  // MARK: What goes
+
+  /// Drops whatever does not stay; SQLite gives the pages to the tables that are made next.
+  func clear(_ db: Database) throws {
+    let kept = Set(names.values)
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT type, name, sql IS NULL FROM sqlite_schema ORDER BY rowid")
+    // Dropping a table drops its indexes and triggers as well.
+    for type in ["trigger", "view", "index", "table"] {
+      for row in rows where row[0] == type {
+        let name: String = row[1]
+        guard !kept.contains(name), !(type == "index" && row[2] == true) else { continue }
+        try db.execute(sql: "DROP \(type.uppercased()) IF EXISTS main.\(SQL.quoted(name: name))")
+      }
+    }
+  }
+
+  // MARK: What stays
+
+  /// Lists all tables and indexes as a store has them that was made from nothing.
+  func arrange(_ db: Database, order: AssemblyOrder) throws {
+    let roots = try Self.roots(db)
+    let (entries, version) = try Self.entries(of: order.schema)
+    try requireStaying(order.result, roots: roots)
+    try db.execute(sql: "PRAGMA writable_schema = ON")
+    try db.execute(sql: "DELETE FROM sqlite_schema")
+    for entry in entries {
+      let (type, name, table): (String, String, String) = (entry[0], entry[1], entry[2])
+      let sql: String? = entry[3]
+      guard let root = roots[names[name] ?? name] else { throw AssemblyError.damaged([name]) }
+      try db.execute(
+        sql: "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)",
+        arguments: [type, name, table, root, sql])
+    }
+    try db.execute(sql: "PRAGMA schema_version = \(version)")
+    try db.execute(sql: "PRAGMA writable_schema = RESET")
+    guard entries.count == roots.count else {
+      throw AssemblyError.damaged(roots.keys.sorted())
+    }
+  }
+
+  private static func roots(_ db: Database) throws -> [String: UInt32] {
+    Dictionary(
+      try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
+        .map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The list of a store without objects, and how often it has changed.
+  private static func entries(of schema: StoreSchema) throws -> ([Row], Int64) {
+    let empty = try StoreConnection.scratch(":memory:", cacheBytes: 2 << 20)
+    return try empty.run { db in
+      try StoreWriter.createTables(schema, in: db)
+      try StoreWriter.createIndexes(schema, in: db)
+      return (
+        try Row.fetchAll(
+          db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid"),
+        try Int64.fetchOne(db, sql: "PRAGMA schema_version") ?? 0
+      )
+    }
+  }
+
+  /// Throws unless each b-tree that stays has the root that it has in the source, wherever SQLite
+  /// moved it to: its kind and how many cells it has tell one from another.
+  private func requireStaying(_ result: FilePath, roots: [String: UInt32]) throws {
+    let connection = try StoreConnection.immutable(source)
+    let before = try connection.run { try Self.roots($0) }
+    let (old, new) = (try SourceFile(source), try SourceFile(result))
+    for name in names.values {
+      guard let one = before[name], let other = roots[name],
+        try Self.head(old, page: one) == Self.head(new, page: other)
+      else { throw AssemblyError.damaged([name]) }
+    }
+  }
+
+  private static func head(_ file: SourceFile, page: UInt32) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 8)
+    let count = try bytes.withUnsafeMutableBytes {
+      try file.read($0, at: (Int64(page) - 1) * 4096)
+    }
+    return Array(bytes.prefix(count))
+  }
+}

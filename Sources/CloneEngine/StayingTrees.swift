@@ -1,0 +1,132 @@
+import GRDB
+import MigrationEngine
+import PageEngine
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import Survey
+
+/// The tables of a source that are tables of the result as they are, with their indexes.
+struct StayingTrees: Hashable, Codable, Sendable {
+  /// The name in the source, by that in the destination.
+  private(set) var tables: [String: String] = [:]
+  /// The same of tables and their indexes.
+  private(set) var names: [String: String] = [:]
+
+  /// A table or an index, as the source's schema has it.
+  private struct Entry {
+    let type: String
+    let name: String
+    let table: String
+    let root: UInt32
+    /// Whether it belongs to the statement of its table.
+    let isAutomatic: Bool
+  }
+
+  /// Why nothing of a stage's source can stay, as the end of a sentence; nil if something may.
+  static func refusal(of stage: StageInput) throws -> String? {
+    guard case .rows(let program) = stage.work else { return "objects are made one by one" }
+    let survey = stage.survey
+    if stage.remakesIndexes { return "indexes may have to be made anew" }
+    if survey.header.pageSize != 4096 || survey.header.reservedBytes != 0 {
+      return "the store has pages of another size than the new one"
+    }
+    guard try survey.reader.number(sql: "PRAGMA auto_vacuum") == 2 else {
+      return "the store keeps no map of its pages"
+    }
+    let foreign = try survey.reader.number(
+      sql: """
+        SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_sequence'
+        OR (type = 'table' AND coalesce(rootpage, 0) = 0)
+        """)
+    if foreign > 0 { return "the store has virtual or numbered tables" }
+    let leaves =
+      stage.dropped != nil
+      || program.tables.contains {
+        $0.isFiltered || survey.rows(of: $0) != survey.rows(ofTable: $0.sourceTable)
+      }
+    return leaves ? "rows stay behind" : nil
+  }
+
+  /// Finds what stays where it is.
+  ///
+  /// - Throws: `StoreError` where the schema cannot be read.
+  init(_ stage: StageInput) throws {
+    let moves = try TreeMoves(
+      survey: stage.survey, schema: stage.destination, program: stage.program)
+    let entries = try Self.entries(stage.survey.reader)
+    for (table, found) in moves.tables where found.moved.patch == nil {
+      guard
+        let own = Self.names(of: table, found: found, moves: moves, entries: entries)
+      else { continue }
+      tables[table] = found.sourceTable
+      names.merge(own) { $1 }
+    }
+    leaveTaken(stage.destination)
+  }
+
+  private static func entries(_ reader: StoreReader) throws -> [Entry] {
+    try reader.connection.run { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT type, name, tbl_name, rootpage, sql IS NULL FROM sqlite_schema
+          WHERE type IN ('table', 'index')
+          """
+      ).compactMap { row in
+        guard let type = String.fromDatabaseValue(row[0]),
+          let name = String.fromDatabaseValue(row[1]),
+          let table = String.fromDatabaseValue(row[2]),
+          let root = Int64.fromDatabaseValue(row[3]).flatMap({ UInt32(exactly: $0) })
+        else { return nil }
+        return Entry(
+          type: type, name: name, table: table, root: root,
+          isAutomatic: Int64.fromDatabaseValue(row[4]) == 1)
+      }
+    }
+  }
+
+  /// The source's names of a table and its indexes by those in the destination; nil if one of them
+  /// is not known, or the table has one that cannot go.
+  private static func names(
+    of table: String, found: TreeMoves.Table, moves: TreeMoves, entries: [Entry]
+  ) -> [String: String]? {
+    var names = [table: found.sourceTable]
+    for index in found.moved.indexes {
+      guard let root = moves.indexes[index.name]?.root,
+        let entry = entries.first(where: { $0.type == "index" && $0.root == root })
+      else { return nil }
+      names[index.name] = entry.name
+    }
+    let kept = Set(names.values)
+    let hasOther = entries.contains {
+      $0.type == "index" && $0.table == found.sourceTable && $0.isAutomatic
+        && !kept.contains($0.name)
+    }
+    return hasOther || kept.count != names.count ? nil : names
+  }
+
+  /// Has tables made anew whose present names others of the result are created under.
+  private mutating func leaveTaken(_ schema: StoreSchema) {
+    while true {
+      let made = schema.keyedTables.map(\.name) + schema.joinTables.map(\.name)
+      let created = Set(
+        (made.filter { tables[$0] == nil }
+          + schema.allIndexes.filter { tables[$0.table] == nil }.map(\.name))
+          .map { $0.uppercased() })
+      let taken = tables.keys.filter { table in
+        let own = schema.allIndexes.filter { $0.table == table }.map(\.name) + [table]
+        return own.contains { names[$0].map { created.contains($0.uppercased()) } ?? false }
+      }
+      if taken.isEmpty { return }
+      for table in taken {
+        tables[table] = nil
+        let own = Set(schema.allIndexes.filter { $0.table == table }.map(\.name) + [table])
+        names = names.filter {
+          !own.contains($0.key) && $0.key != "sqlite_autoindex_\(table)_1"
+        }
+      }
+    }
+  }
+}
