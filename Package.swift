@@ -132,7 +132,10 @@ let package = Package(
       ]),
     .module(
       "EngineList",
-      ["CloneEngine", "MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine", "Survey"]),
+      [
+        "CloneEngine", "MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine",
+        "Survey",
+      ]),
 
     // MARK: Processes: what runs; the worker and the coordinator never import each other
     .module(
@@ -280,7 +283,7 @@ let package = Package(
     .tests(
       of: "MigrationCoordinator",
       [
-        "PageEngine",
+        "CloneEngine", "MigrationEngine", "PageEngine",
         "StoreGenerator", "Godwit", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
         "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",

@@ -12,6 +12,15 @@ import SystemPackage
 // (3) Tables that stay are not read: what is wrong in them is wrong in the result as well, and the old
 // store is no better.
 
+// (4) SQLite gives away pages that are free or become so only after the pointer map has confirmed
+// that they are nobody else's: a damaged list of free pages must not cost what stays.
+
+/// A store whose pages cannot be left where they are after all.
+struct CloneError: Error {
+  /// What SQLite said of the clone; nil where its pages do not belong to whom they should.
+  var cause: (any Error)?
+}
+
 /// Begins the result as a clone of the source, and makes only the tables that change.
 ///
 /// Where the file system shares blocks between files, time and room follow what a migration changes,
@@ -62,13 +71,18 @@ package struct CloneEngine: MigrationEngine {
     return Files.canShareBlocks(of: main, in: folder)
   }
 
+  /// A clone that cannot be changed is given up, and all rows are made.
+  package static func restriction(after error: any Error) -> PlanRestriction? {
+    error is CloneError ? .movesNothing : nil
+  }
+
   /// Plans the rows of the tables that change, as for SQL.
   ///
   /// - Throws: `StoreError` where the source cannot be read.
   package static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: CloneEngine, plan: MigrationPlan) {
-    let trees = try StayingTrees(stage)
+    let trees = restriction == .movesNothing ? StayingTrees.none : try StayingTrees(stage)
     var staying: [StayingTable] = []
     var plan = try stage.rowPlan { statistics in
       for (table, source) in trees.tables.sorted(by: { $0.key < $1.key }) {
@@ -80,7 +94,8 @@ package struct CloneEngine: MigrationEngine {
     }
     plan.staying = staying
     let engine = CloneEngine(
-      sharesBlocks: sharesBlocks(stage), source: stage.survey.access.readable.string, trees: trees)
+      sharesBlocks: !staying.isEmpty && sharesBlocks(stage),
+      source: stage.survey.access.readable.string, trees: trees)
     return (engine, plan)
   }
 
@@ -88,8 +103,18 @@ package struct CloneEngine: MigrationEngine {
   package func assemble(
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
-    try SQLAssembler(SourceClone(source: FilePath(source), names: trees.names))
-      .assemble(order, progress: progress)
+    guard !trees.tables.isEmpty else {
+      return try SQLAssembler().assemble(order, progress: progress)
+    }
+    do {
+      return try SQLAssembler(SourceClone(source: FilePath(source), names: trees.names))
+        .assemble(order, progress: progress)
+    } catch let error as StoreError where error.problem == .damaged {
+      throw CloneError(cause: error)
+    } catch let error as AssemblyError {
+      guard case .damaged = error else { throw error }
+      throw CloneError(cause: error)
+    }
   }
 
   /// Writes each piece of a work order into a table of the shard.

@@ -1,8 +1,8 @@
 import GRDB
 import MigrationEngine
 import Planning
-import Schema
 import SQLEngine
+import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -32,8 +32,11 @@ struct SourceClone: AssemblyBase {
   // MARK: What goes
 
   /// Drops whatever does not stay; SQLite gives the pages to the tables that are made next.
+  ///
+  /// - Throws: `CloneError`, where some of these pages may belong to what stays.
   func clear(_ db: Database) throws {
     let kept = Set(names.values)
+    try requireOwned(besides: kept, db: db)
     let rows = try Row.fetchAll(
       db, sql: "SELECT type, name, sql IS NULL FROM sqlite_schema ORDER BY rowid")
     // Dropping a table drops its indexes and triggers as well.
@@ -42,6 +45,19 @@ struct SourceClone: AssemblyBase {
         let name: String = row[1]
         guard !kept.contains(name), !(type == "index" && row[2] == true) else { continue }
         try db.execute(sql: "DROP \(type.uppercased()) IF EXISTS main.\(SQL.quoted(name: name))")
+      }
+    }
+  }
+
+  private func requireOwned(besides kept: Set<String>, db: Database) throws {
+    let file = try String.fetchOne(db, sql: "SELECT file FROM pragma_database_list WHERE seq = 0")
+    let pages = try PageOwnership(FilePath(file ?? ""))
+    guard try pages.ownsFreePages() else { throw CloneError(cause: nil) }
+    let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage, type FROM sqlite_schema")
+    for row in rows where !kept.contains(row[0]) {
+      guard let root = UInt32.fromDatabaseValue(row[1]), root > 0 else { continue }
+      guard try pages.ownsTree(root: root, isIndex: row[2] == "index") else {
+        throw CloneError(cause: nil)
       }
     }
   }
@@ -60,7 +76,8 @@ struct SourceClone: AssemblyBase {
       let sql: String? = entry[3]
       guard let root = roots[names[name] ?? name] else { throw AssemblyError.damaged([name]) }
       try db.execute(
-        sql: "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)",
+        sql:
+          "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)",
         arguments: [type, name, table, root, sql])
     }
     try db.execute(sql: "PRAGMA schema_version = \(version)")
@@ -70,7 +87,7 @@ struct SourceClone: AssemblyBase {
     }
   }
 
-  private static func roots(_ db: Database) throws -> [String: UInt32] {
+  static func roots(_ db: Database) throws -> [String: UInt32] {
     Dictionary(
       try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
         .map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
@@ -93,7 +110,7 @@ struct SourceClone: AssemblyBase {
 
   /// Throws unless each b-tree that stays has the root that it has in the source, wherever SQLite
   /// moved it to: its kind and how many cells it has tell one from another.
-  private func requireStaying(_ result: FilePath, roots: [String: UInt32]) throws {
+  func requireStaying(_ result: FilePath, roots: [String: UInt32]) throws {
     let connection = try StoreConnection.immutable(source)
     let before = try connection.run { try Self.roots($0) }
     let (old, new) = (try SourceFile(source), try SourceFile(result))

@@ -24,6 +24,11 @@ struct StayingTrees: Hashable, Codable, Sendable {
     let isAutomatic: Bool
   }
 
+  /// No table stays.
+  static let none = StayingTrees()
+
+  private init() {}
+
   /// Why nothing of a stage's source can stay, as the end of a sentence; nil if something may.
   static func refusal(of stage: StageInput) throws -> String? {
     guard case .rows(let program) = stage.work else { return "objects are made one by one" }
@@ -42,7 +47,7 @@ struct StayingTrees: Hashable, Codable, Sendable {
         """)
     if foreign > 0 { return "the store has virtual or numbered tables" }
     let leaves =
-      stage.dropped != nil
+      stage.dropped != nil || stage.leavesRows
       || program.tables.contains {
         $0.isFiltered || survey.rows(of: $0) != survey.rows(ofTable: $0.sourceTable)
       }

@@ -85,7 +85,8 @@ extension MigrationReport {
       summary.entities.map { entity in
         (isStaged ? [Page.Cell("\(entity.stage)")] : [])
           + [
-            .init(entity.isEstimated ? "\(entity.name) (estimated: its table stayed)" : entity.name),
+            .init(
+              entity.isEstimated ? "\(entity.name) (estimated: its table stayed)" : entity.name),
             .init("\(entity.rowsIn)", .number),
             .init("\(entity.rowsOut)", .number), .init(entity.drops),
           ]

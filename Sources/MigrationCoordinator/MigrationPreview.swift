@@ -132,7 +132,8 @@ package struct MigrationPreview: Sendable {
       : MachineSpeed.fixedSeconds + surveyed
         + costs / MachineSpeed.ratio(reading: survey.access.readable)
     diskNeed = DiskNeed(
-      sourceBytes: sharesBlocks ? plan?.bytes ?? 0 : survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
+      sourceBytes: sharesBlocks ? plan?.bytes ?? 0 : survey.sourceBytes,
+      walBytes: survey.access.fingerprint.walBytes,
       stages: prepared.stages.count,
       shardTenths: type.shardTenths)
   }

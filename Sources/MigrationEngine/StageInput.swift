@@ -41,6 +41,8 @@ package struct StageInput: Sendable {
   /// The folder in which the result will be made, or one on the same file system; nil where that is
   /// not known.
   package var folder: FilePath?
+  /// Whether rows, references or pairs of the source are known to stay behind.
+  package var leavesRows = false
   /// Whether objects are checked against the destination model's validation rules.
   package var validates = true
 

@@ -21,6 +21,7 @@ import Testing
 extension EngineName {
   static let sql = Self(rawValue: "sql")
   static let pages = Self(rawValue: "pages")
+  static let clone = Self(rawValue: "clone")
   static let objects = Self(rawValue: "objects")
 }
 

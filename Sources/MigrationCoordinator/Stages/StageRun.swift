@@ -322,6 +322,9 @@ extension StageInput {
     validates = request.validation != .off
     logsSQL = request.logsSQL
     dropped = assessment.rows?.dropped
+    leavesRows = assessment.losses.contains {
+      [.unknownEntity, .unknownReference, .dangling, .duplicate, .missingKey].contains($0.cause)
+    }
     remakesIndexes = request.sourceCheck == .off
   }
 }
