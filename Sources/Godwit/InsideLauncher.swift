@@ -6,7 +6,8 @@ import Planning
 /// Executes small work orders in this process, and starts worker processes for all others.
 ///
 /// A process takes longer to start than a megabyte takes to migrate. Only what is thrown away
-/// afterwards is made so: a worker of its own is what a run survives.
+/// afterwards is made so, or what would start hundreds of them: a worker of its own is what a run
+/// survives.
 struct InsideLauncher: WorkerLauncher {
   private let processes: ProcessLauncher
 

@@ -51,7 +51,7 @@ extension StoreMigration {
 
   private var launcher: any WorkerLauncher {
     let processes = ProcessLauncher(executable: workerExecutable)
-    return isTrial ? InsideLauncher(processes: processes) : processes
+    return executesSmallOrders ? InsideLauncher(processes: processes) : processes
   }
 
   /// Checks that nobody is told to remove a store so that the migration goes on.

@@ -1,6 +1,6 @@
 import Foundation
 import SystemCalls
-import SystemPackage
+public import SystemPackage
 
 /// A check whether stores can be migrated to a model, on request by migrating each of them.
 ///
@@ -69,46 +69,24 @@ public struct StoreCheck: Sendable {
   ///   time.
   public func run(
     _ entries: [StoreSearch.Entry],
-    progress: @escaping @Sendable (Double, StoreSearch.Entry, Int) -> Void = { _, _, _ in }
+    progress: @escaping @Sendable (Double, FilePath, Int) -> Void = { _, _, _ in }
   ) async -> [Finding] {
-    let shares = CheckShares(entries, progress: progress)
-    let small = entries.indices.filter { !Self.isLarge(entries[$0].path) }
-    let atOnce = min(Self.mostAtOnce, max(1, ProcessInfo.processInfo.activeProcessorCount))
-    var findings: [Int: Finding] = [:]
-    await withTaskGroup(of: (Int, Finding).self) { group in
-      var waiting = small[...]
-      for _ in 0..<atOnce {
-        guard let next = waiting.popFirst() else { break }
-        group.addTask { (next, await self.finding(next, of: shares)) }
-      }
-      while let (index, finding) = await group.next() {
-        findings[index] = finding
-        guard let next = waiting.popFirst() else { continue }
-        group.addTask { (next, await self.finding(next, of: shares)) }
-      }
-    }
-    for index in entries.indices where findings[index] == nil {
-      findings[index] = await finding(index, of: shares)
-    }
-    return entries.indices.map { findings[$0] ?? .interrupted(entries[$0]) }
-  }
-
-  private static let mostAtOnce = 8
-
-  /// Whether a store is one to migrate by itself: it takes all workers, and disk to speak of.
-  private static func isLarge(_ path: FilePath) -> Bool {
-    let bytes = (try? Files.fileStatusIfPresent(path)?.size) ?? 0
-    return bytes >= 64 << 20
-  }
-
-  private func finding(_ index: Int, of shares: CheckShares) async -> Finding {
-    let entry = shares.entries[index]
-    do {
-      try Task.checkCancellation()
-      shares.reach(0, of: index)
-      let finding = try await run(entry) { shares.reach($0, of: index) }
+    let paths = entries.map(\.path)
+    let shares = StoreShares(paths, progress: progress)
+    return await StoreQueue(paths).run { index, _ in
+      let finding = await finding(of: entries[index]) { shares.reach($0, of: index) }
       shares.end(index)
       return finding
+    }
+  }
+
+  private func finding(
+    of entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void
+  ) async -> Finding {
+    do {
+      try Task.checkCancellation()
+      progress(0)
+      return try await run(entry, progress: progress)
     } catch {
       return .interrupted(entry)
     }
@@ -149,7 +127,7 @@ public struct StoreCheck: Sendable {
     let folder = try Self.folder()
     defer { withExtendedLifetime(folder) {} }
     var trial = migration
-    trial.isTrial = true
+    trial.executesSmallOrders = true
     trial.output = folder.path.appending("result.sqlite")
     trial.verification = .full
     trial.keepsRecord = false

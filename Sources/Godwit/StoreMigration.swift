@@ -104,10 +104,11 @@ public struct StoreMigration: Sendable {
   ///
   /// It has to call `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
   public var workerExecutable: FilePath?
-  /// Whether the result is thrown away, so that a run that dies loses nothing.
-  var isTrial = false
+  /// Whether small orders are executed in this process, which is then what a run has to survive:
+  /// where the result is thrown away, or where many stores are migrated.
+  var executesSmallOrders = false
   /// What the last run did, for the report of a failure.
-  let lastRun = LastRun()
+  var lastRun = LastRun()
 
   /// Creates a migration of a store to the current version of a model.
   public init(store: FilePath, to target: FilePath) {

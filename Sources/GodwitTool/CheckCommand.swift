@@ -148,8 +148,8 @@ struct CheckCommand: AsyncParsableCommand {
   ) async -> [StoreCheck.Finding] {
     let bar = ProgressBar()
     defer { bar.clear() }
-    return await check.run(entries) { share, entry, done in
-      bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(entry.path)")
+    return await check.run(entries) { share, store, done in
+      bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(store)")
     }.map(judged)
   }
 

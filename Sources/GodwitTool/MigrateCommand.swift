@@ -6,16 +6,18 @@ import SystemPackage
 struct MigrateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate",
-    abstract: "Migrates a store to another version of its model.",
+    abstract: "Migrates stores to another version of their model.",
     discussion: """
       Without --output the new store takes the place of the old one once it is complete and \
       verified; the old one is kept as STORE.before-TIME. An interrupted migration goes on when \
-      the same command is started again.
+      the same command is started again. Of several stores each is migrated as by itself, small \
+      ones several at a time, whatever becomes of the others; the status is the highest of all.
       """,
     examples: [
       "godwit migrate Shop.sqlite --to Shop.xcdatamodeld",
       "godwit migrate Old.sqlite --to Shop.momd --output New.sqlite --workers 4 --memory 1G",
       "godwit migrate Old.sqlite --to Shop.xcdatamodeld --progressive --report report.html",
+      "godwit migrate Fixtures/*.sqlite --to Shop.xcdatamodeld --output Migrated",
     ],
     statuses: [
       0: "done, or nothing to do",
@@ -24,8 +26,8 @@ struct MigrateCommand: AsyncParsableCommand {
     ],
     page: "docs/migration.md")
 
-  @Argument(help: "The SQLite store to migrate.")
-  var store: FilePath
+  @Argument(help: ArgumentHelp("The SQLite stores to migrate.", valueName: "store"))
+  var stores: [FilePath]
 
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
@@ -35,7 +37,12 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
   var validation = StoreMigration.Validation.strict
 
-  @Option(help: "Write the new store to this file and leave the old one alone.")
+  @Option(
+    help: ArgumentHelp(
+      """
+      Write the new store to this file and leave the old one alone; those of several stores go to \
+      this folder.
+      """, valueName: "file-or-folder"))
   var output: FilePath?
 
   @Flag(help: "Copy the store to the output if it has the model already.")
@@ -106,6 +113,9 @@ struct MigrateCommand: AsyncParsableCommand {
 
   private func migrate(tellingEvents log: EventLog?) async throws {
     var migration = migration
+    if stores.count > 1 { return try await Self.migrate(stores, by: migration, to: output) }
+    let store = stores[0]
+    migration.output = output
     if let log { migration.logger = log.logger }
     let files = try report.map { try MigrationReportFile($0, of: migration) }
     log?.show(.begun(store: store, destination: output ?? store))
@@ -124,16 +134,15 @@ struct MigrateCommand: AsyncParsableCommand {
         Terminal.standardError.line(text: "godwit: note: \(note)")
       }
     }
-    show(result)
+    Self.show(result, isAlone: true)
     for file in files { try file.write(result) }
     log?.show(.done(outcome: result.outcome, rows: result.rows))
   }
 
   private var migration: StoreMigration {
     var migration = StoreMigration(
-      store: store, model: model, route: route, source: source, loss: loss)
+      store: stores[0], model: model, route: route, source: source, loss: loss)
     migration.take(work)
-    migration.output = output
     migration.validation = validation
     migration.workFolder = workFolder
     migration.journalMode = journalMode
@@ -153,6 +162,15 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   func validate() throws {
+    if stores.isEmpty { throw ValidationError("Name a store.") }
+    if stores.count > 1 {
+      for (name, isGiven) in [
+        ("--report", !report.isEmpty), ("--log-format json", logFormat == .json),
+        ("--log-sql", logSQL), ("--postpone-swap", hold.postponeSwap != nil),
+      ] where isGiven {
+        throw ValidationError("\(name) is about one store: name no other, or leave it out.")
+      }
+    }
     if copyIfCurrent && output == nil {
       throw ValidationError("--copy-if-current copies to what --output names.")
     }
@@ -181,12 +199,52 @@ struct MigrateCommand: AsyncParsableCommand {
     return try await task.value
   }
 
-  private func show(_ result: StoreMigration.Result) {
+  // MARK: Several stores
+
+  /// Migrates each of several stores; SIGINT and SIGTERM leave the rest of them out.
+  private static func migrate(
+    _ stores: [FilePath], by migration: StoreMigration, to folder: FilePath?
+  ) async throws {
+    let series = try MigrationSeries(of: migration, outputFolder: folder)
+    let bar = ProgressBar()
+    let task = Task {
+      try await series.run(stores) { share, store, done in
+        bar.show(fraction: share, "\(done) of \(stores.count) stores done: \(store)")
+      } ended: { end in
+        bar.clear()
+        show(end)
+      }
+    }
+    let forget = ToolProcess.whenAskedToStop { task.cancel() }
+    defer { forget() }
+    let ends = try await task.value
+    bar.clear()
+    Terminal.standardOutput.line(text: SeriesVerdict(ends).description)
+    let status = ends.compactMap { $0.failure?.exitStatus.rawValue }.max() ?? 0
+    if status != 0 { throw ExitCode(status) }
+  }
+
+  private static func show(_ end: MigrationSeries.End) {
+    for sentence in end.failure?.sentences ?? [] {
+      let place = sentence.contains(end.store.string) ? "" : "\(end.store): "
+      Terminal.standardError.line(text: "godwit: \(place)\(sentence)")
+    }
+    guard let result = end.result else { return }
+    if [.migrated, .copied].contains(result.outcome) {
+      for note in result.notes {
+        Terminal.standardError.line(text: "godwit: note: \(end.store): \(note)")
+      }
+    }
+    show(result, isAlone: false)
+  }
+
+  private static func show(_ result: StoreMigration.Result, isAlone: Bool) {
     let out = Terminal.standardOutput
     switch result.outcome {
     case .migrated, .copied: break
     case .alreadyCurrent:
-      let made = output.map { ", and \($0) was not made" } ?? ""
+      let isInPlace = result.destination == result.store
+      let made = isInPlace ? "" : ", and \(result.destination) was not made"
       out.line(text: "\(result.store) has this model already: nothing to do\(made).")
       if result.salvage != nil {
         out.line(
@@ -209,6 +267,7 @@ struct MigrateCommand: AsyncParsableCommand {
     let stay = staying == 0 ? "" : ", about \(CountText(staying, "row")) stayed as they were"
     let made = CountText(result.rows - staying, "row")
     out.line(text: "\(result.destination): \(made) migrated and verified\(stay).")
+    guard isAlone else { return }
     for line in result.summary { out.line(text: line) }
     if let old = result.oldStore { out.line(text: "The old store is kept as \(old).") }
   }

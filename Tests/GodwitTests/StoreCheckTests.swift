@@ -89,7 +89,7 @@ import Testing
     var migration = given.migration()
     migration.workerExecutable = "/nonexistent/worker"
     await #expect(throws: MigrationFailure.self) { try await migration.run() }
-    migration.isTrial = true
+    migration.executesSmallOrders = true
     #expect(try await migration.run().outcome == .migrated)
   }
 
@@ -105,7 +105,7 @@ import Testing
     var migration = given.migration()
     var failures: [MigrationFailure] = []
     for isTrial in [true, false] {
-      migration.isTrial = isTrial
+      migration.executesSmallOrders = isTrial
       do {
         try await migration.run()
       } catch let failure as MigrationFailure {

@@ -168,6 +168,10 @@ def documents(stage):
     stage.snap("migrate-in-place", "migrate", "Place.sqlite", *TO, "--report", "report.json",
                "--workers", 1, files=("report.json",))
     stage.snap("migrate-current", "migrate", "Place.sqlite", *TO)
+    os.mkdir(stage.path("Several"))
+    shutil.copy(stage.path("Old.sqlite"), stage.path("Other.sqlite"))
+    stage.snap("migrate-several", "migrate", "Old.sqlite", "Other.sqlite", "Place.sqlite",
+               "Nowhere.sqlite", *TO, "--output", "Several", "--no-record")
     for kind, more in (("text", ()), ("json", ("--json",))):
         stage.snap(f"status-done-{kind}", "status", "New.sqlite", *more)
         stage.snap(f"status-unknown-{kind}", "status", "Pages.sqlite", *more)
@@ -335,6 +339,9 @@ def usage(stage):
                           "Library1to3.json"),
         "validation": ("migrate", "Old.sqlite", *TO, "--validation", "maybe"),
         "map-nothing": ("map",), "map-from-alone": ("map", "--from", "Old.sqlite"),
+        "several-twice": ("migrate", "Old.sqlite", "./Old.sqlite", *TO),
+        "several-output": ("migrate", "Old.sqlite", "Other.sqlite", *TO, "--output", "No"),
+        "several-report": ("migrate", "Old.sqlite", "Other.sqlite", *TO, "--report", "r.json"),
         "generate-rows": ("generate", LIBRARY, "--rows", -1, "--output", "Failed.sqlite"),
     }
     for name, arguments in wrong.items():

@@ -1,18 +1,19 @@
 import Synchronization
+import SystemPackage
 
-/// How far each of several stores is checked, and all of them together.
-final class CheckShares: Sendable {
-  let entries: [StoreSearch.Entry]
+/// How far the work on each of several stores is, and on all of them together.
+final class StoreShares: Sendable {
+  private let stores: [FilePath]
   private let state: Mutex<(parts: [Double], done: Int)>
-  private let progress: @Sendable (Double, StoreSearch.Entry, Int) -> Void
+  private let progress: @Sendable (Double, FilePath, Int) -> Void
 
   init(
-    _ entries: [StoreSearch.Entry],
-    progress: @escaping @Sendable (Double, StoreSearch.Entry, Int) -> Void
+    _ stores: [FilePath],
+    progress: @escaping @Sendable (Double, FilePath, Int) -> Void
   ) {
-    self.entries = entries
+    self.stores = stores
     self.progress = progress
-    state = Mutex((Array(repeating: 0, count: entries.count), 0))
+    state = Mutex((Array(repeating: 0, count: stores.count), 0))
   }
 
   /// Tells what is done of a store.
@@ -26,7 +27,7 @@ final class CheckShares: Sendable {
     state.withLock { state in
       state.parts[index] = max(state.parts[index], min(1, part))
       if isDone { state.done += 1 }
-      progress(state.parts.reduce(0, +) / Double(entries.count), entries[index], state.done)
+      progress(state.parts.reduce(0, +) / Double(stores.count), stores[index], state.done)
     }
   }
 }

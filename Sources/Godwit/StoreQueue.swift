@@ -1,0 +1,50 @@
+import Foundation
+import SystemCalls
+import SystemPackage
+
+/// Looks after several stores: small ones several at a time, since one keeps hardly more than one
+/// processor busy, and those of 64 MiB and more after them, one at a time.
+struct StoreQueue: Sendable {
+  /// How many stores are small, and taken at once.
+  let atOnce: Int
+  private let paths: [FilePath]
+  private let small: [Int]
+
+  private static let (mostAtOnce, largeBytes): (Int, Int64) = (8, 64 << 20)
+
+  /// Takes the stores, and how many may be taken at once, whatever the machine allows.
+  init(_ paths: [FilePath], atMost most: Int = .max) {
+    self.paths = paths
+    small = paths.indices.filter { index in
+      let bytes = (try? Files.fileStatusIfPresent(paths[index])?.size) ?? 0
+      return bytes < Self.largeBytes
+    }
+    let processors = ProcessInfo.processInfo.activeProcessorCount
+    atOnce = max(1, min(Self.mostAtOnce, processors, most, small.count))
+  }
+
+  /// What a closure answers for each store, in the order of the stores.
+  ///
+  /// - Parameter body: is given the place of a store, and whether it is one of the small ones.
+  func run<Answer: Sendable>(
+    _ body: @escaping @Sendable (_ index: Int, _ isSmall: Bool) async -> Answer
+  ) async -> [Answer] {
+    var answers: [Int: Answer] = [:]
+    await withTaskGroup(of: (Int, Answer).self) { group in
+      var waiting = small[...]
+      for _ in 0..<atOnce {
+        guard let next = waiting.popFirst() else { break }
+        group.addTask { (next, await body(next, true)) }
+      }
+      while let (index, answer) = await group.next() {
+        answers[index] = answer
+        guard let next = waiting.popFirst() else { continue }
+        group.addTask { (next, await body(next, true)) }
+      }
+    }
+    for index in paths.indices where answers[index] == nil {
+      answers[index] = await body(index, false)
+    }
+    return paths.indices.compactMap { answers[$0] }
+  }
+}
