@@ -79,7 +79,7 @@ struct FailureFacts {
     case .nameTooLong(let path, _): file = path
     case .keptListUnreadable(let path), .keptChanged(let path): (kind, file) = (.fileExists, path)
     case .otherRun(let work, _): (kind, file) = (.otherRun, work)
-    case .nothingKept(let store): (kind, file) = (.fileNotFound, store)
+    case .nothingKept(let store, _): (kind, file) = (.fileNotFound, store)
     case .folderNotWritable(let path, _): file = path
     case .diskFull(let shortages):
       (kind, file) = (.diskFull, shortages.first?.path)

@@ -120,7 +120,7 @@ struct MigrationSummary {
     }
     return names.compactMap { name in
       let time = report.seconds[name] ?? 0
-      return time * 20 >= seconds && time > 0
+      return time * 20 >= seconds && time >= 0.005
         ? Fact(name: name, value: SecondsText(time).description) : nil
     }
   }

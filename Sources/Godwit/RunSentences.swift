@@ -40,7 +40,11 @@ extension MigrationFailure {
         .cannotCreate,
         "\(work) holds what an interrupted run has done, and \(differences.sentence): start the "
           + "command as it was then to go on, or with --restart to begin anew.")
-    case .nothingKept(let store):
+    case .nothingKept(let store, let name?):
+      self.init(
+        .notFound,
+        "no old store of \(store) is kept as \(name): `godwit list \(store)` shows those that are.")
+    case .nothingKept(let store, nil):
       self.init(.notFound, "no old store of \(store) is kept: there is nothing to go back to.")
     case .keptChanged(let kept):
       self.init(

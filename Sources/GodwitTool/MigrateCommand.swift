@@ -17,7 +17,7 @@ struct MigrateCommand: AsyncParsableCommand {
       "godwit migrate Shop.sqlite --to Shop.xcdatamodeld",
       "godwit migrate Old.sqlite --to Shop.momd --output New.sqlite --workers 4 --memory 1G",
       "godwit migrate Old.sqlite --to Shop.xcdatamodeld --progressive --report report.html",
-      "godwit migrate Fixtures/*.sqlite --to Shop.xcdatamodeld --output Migrated",
+      "godwit migrate Old.sqlite Shop.sqlite --to Shop.xcdatamodeld",
     ],
     statuses: [
       0: "done, or nothing to do",

@@ -57,7 +57,7 @@ package enum MigrationError: Error, Sendable {
   /// The list of kept stores is somebody else's file, or damaged.
   case keptListUnreadable(FilePath)
   /// No old store is kept beside the store.
-  case nothingKept(store: FilePath)
+  case nothingKept(store: FilePath, as: FilePath?)
   /// A kept store is not the one that was kept.
   case keptChanged(FilePath)
   /// An interrupted run has left work that was made for something else.

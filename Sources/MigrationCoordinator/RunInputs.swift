@@ -39,6 +39,8 @@ struct RunInputs: ResumableFile, Hashable {
       "--stepwise": request.isStepwise ? "yes" : "",
       "--salvage": request.salvages ? "yes" : "",
       "--cloudkit": request.cloudKit == .carry ? "carry" : "",
+      "--history": request.history == .drop ? "drop" : "",
+      "--extra-tables": request.extraTables == .refuse ? "" : request.extraTables.rawValue,
     ].merging(request.defectChoices.options) { $1 }
   }
 

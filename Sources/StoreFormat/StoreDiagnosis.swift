@@ -32,8 +32,13 @@ package struct StoreDiagnosis {
 
   /// Whatever keeps the rows of the store from being trusted; empty for a sound one.
   package func findings() throws(StoreError) -> [Finding] {
-    try connection.run { db in
-      let whole = try Self.answers("PRAGMA integrity_check(\(Self.limit))", db: db)
+    let bytes = (try? SourceFile(connection.path).byteCount) ?? 0
+    let parts: [String]? =
+      bytes >= IntegrityCheck.leastBytes ? try IntegrityCheck(connection.path).lines() : nil
+    return try connection.run { db in
+      let whole =
+        try parts.map { Self.sought($0) }
+        ?? Self.answers("PRAGMA integrity_check(\(Self.limit))", db: db)
       if whole.isEmpty { return [] }
       var findings: [Finding] = []
       let tables = try String.fetchAll(
@@ -54,22 +59,12 @@ package struct StoreDiagnosis {
       .map { Finding(table: table, text: $0) }
   }
 
-  /// What a check answers besides that all is well, a line each.
-  ///
-  /// What a damaged cell makes of the memory behind its page may end a check in the middle: that is
-  /// an answer too.
+  /// What a check answers of the rows, a line each.
   private static func answers(_ pragma: String, db: Database) throws -> [String] {
-    var told: [String] = []
-    do {
-      let rows = try String.fetchCursor(db, sql: pragma)
-      while let row = try rows.next() { told.append(row) }
-    } catch let error as DatabaseError
-    where [.SQLITE_CORRUPT, .SQLITE_TOOBIG].contains(error.resultCode) {
-      told.append(error.message ?? "\(error.resultCode)")
-    }
-    return told.flatMap { $0.split(separator: "\n").map(String.init) }
-      .filter { line in
-        line != "ok" && !line.hasPrefix("***") && !harmless.contains { line.contains($0) }
-      }
+    try sought(IntegrityCheck.answers(pragma, db: db))
+  }
+
+  private static func sought(_ lines: [String]) -> [String] {
+    lines.filter { line in !harmless.contains { line.contains($0) } }
   }
 }

@@ -117,16 +117,17 @@ extension Files {
       path.withPlatformString { csystem_open_directory($0, &directory) }, operation: .listDirectory,
       path: path)
     defer { csystem_close_directory(directory) }
-    var names: [FilePath.Component] = []
+    // A component makes its text anew each time that it is asked for it.
+    var names: [(text: String, component: FilePath.Component)] = []
     var name: UnsafePointer<CChar>?
     while try check(csystem_next_name(directory, &name), operation: .listDirectory, path: path) == 1
     {
       guard let name, let component = FilePath.Component(platformString: name),
         component.kind == .regular
       else { continue }
-      names.append(component)
+      names.append((component.string, component))
     }
-    return names.sorted { $0.string < $1.string }
+    return names.sorted { $0.text < $1.text }.map(\.component)
   }
 
   /// Removes an empty folder; returns false if it is not empty or does not exist.

@@ -68,24 +68,28 @@ package enum Processes {
   /// opened it by this name.
   package static func writers(of path: FilePath) -> [Int32] {
     let names = (try? Files.listDirectory("/proc")) ?? []
-    return names.compactMap { Int32($0.string) }.filter { $0 != own && isWriter($0, of: path) }
-  }
-
-  private static func isWriter(_ process: Int32, of path: FilePath) -> Bool {
-    let folder = FilePath("/proc/\(process)")
-    guard let open = try? Files.listDirectory(folder.appending("fd")) else { return false }
-    return open.contains { name in
-      // The text of the link, and no look at the file: that may wait for another machine.
-      target(of: folder.appending("fd").appending(name)) == path
-        && isForWriting(folder.appending("fdinfo").appending(name))
+    var text = [CChar](repeating: 0, count: Int(PATH_MAX))
+    return names.compactMap { Int32($0.string) }.filter { process in
+      process != own && isWriter(process, of: path, text: &text)
     }
   }
 
-  private static func target(of link: FilePath) -> FilePath? {
-    let most = Int(PATH_MAX)
-    var buffer = [CChar](repeating: 0, count: most + 1)
-    let count = link.withPlatformString { readlink($0, &buffer, most) }
-    return count > 0 ? FilePath(platformString: buffer) : nil
+  /// - Parameter text: room for what a link says.
+  private static func isWriter(_ process: Int32, of path: FilePath, text: inout [CChar]) -> Bool {
+    let folder = FilePath("/proc/\(process)")
+    guard let open = try? Files.listDirectory(folder.appending("fd")) else { return false }
+    let wanted = path.string.utf8
+    for name in open {
+      // The text of the link, and no look at the file: that may wait for another machine.
+      let count = folder.appending("fd").appending(name).withPlatformString { link in
+        readlink(link, &text, text.count)
+      }
+      guard count == wanted.count,
+        text.prefix(count).elementsEqual(wanted, by: { UInt8(bitPattern: $0) == $1 })
+      else { continue }
+      if isForWriting(folder.appending("fdinfo").appending(name)) { return true }
+    }
+    return false
   }
 
   /// By the line `flags:` of proc_pid_fdinfo(5), in octal digits.

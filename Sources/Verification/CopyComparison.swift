@@ -7,6 +7,7 @@ import StoreFormat
 extension VerificationRun {
   func compareCopies() throws {
     publish("reading the schema", fraction: 0)
+    beginPages()
     compareEntries()
     let kinds = try CopyKinds(model: order.copyModel, catalog: before)
     let tables = before.entries(type: "table").filter { catalog.hasTable($0.name) && !$0.isVirtual }

@@ -133,19 +133,21 @@ extension VerificationRun {
 
   // MARK: Pages
 
-  /// Runs SQLite's `integrity_check`, which reads every page and compares every index with its
-  /// table.
+  /// Starts SQLite's `integrity_check`, which reads every page and compares every index with its
+  /// table, beside the comparison of rows.
+  func beginPages() {
+    // What keeps it from being started is told when its answers are wanted.
+    pages = try? IntegrityCheck(order.new.readable)
+  }
+
   func checkPages() throws {
-    try judge(nil) {
-      for row in try new.rows(sql: "PRAGMA integrity_check(100)") {
-        guard case .text(let bytes) = row[0] else { continue }
-        let message = String(decoding: bytes, as: UTF8.self)
-        if message == "ok" { continue }
-        for line in message.split(separator: "\n") where !line.hasPrefix("***") {
-          let isIndex = ["index "].contains { line.contains($0) }
-          note(.init(isIndex ? .indexEntry : .page, actual: RawValue.escaped(line.utf8)))
-        }
+    do {
+      for line in try (pages ?? IntegrityCheck(order.new.readable)).lines() {
+        let isIndex = line.contains("index ")
+        note(.init(isIndex ? .indexEntry : .page, actual: RawValue.escaped(line.utf8)))
       }
+    } catch let error as StoreError {
+      note(.init(.page, actual: error.cause.map { "\($0)" } ?? "it cannot be read"))
     }
   }
 }

@@ -20,6 +20,8 @@ final class VerificationRun {
   let keptTables: Set<String>
   var report: VerificationReport
   private let progress: (VerificationProgress) -> Void
+  /// The check of the new store's pages, which goes on beside the comparison.
+  var pages: IntegrityCheck?
   private var rowsExpected: Int64 = 0
   private var reported = 0.0
 
@@ -47,6 +49,8 @@ final class VerificationRun {
       before.statement(ofTable: $0) == catalog.statement(ofTable: $0)
     }
   }
+
+  deinit { pages?.stop() }
 
   /// Runs a part that reads the new store; a failure to read it is a difference.
   func judge(_ table: String?, body: () throws -> Void) throws {
@@ -82,6 +86,7 @@ final class VerificationRun {
 
   func compareMigrated() throws {
     guard let last = order.steps.last, let source else { return }
+    beginPages()
     for feature in order.unsupported { report.cannotJudge(feature) }
     publish("reading the schema", fraction: 0)
     var schema = try StoreSchema(last.destination)

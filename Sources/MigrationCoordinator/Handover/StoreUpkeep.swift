@@ -23,7 +23,23 @@ package struct StoreUpkeep: Sendable {
     let folder = try work.map {
       try Files.fileStatusIfPresent($0) == nil ? Files.resolvedFolder(of: $0) : Files.resolved($0)
     }
-    paths = MigrationPaths(destination: store, below: folder)
+    let named = MigrationPaths(destination: store, below: folder)
+    paths = try folder == nil ? Self.recorded(named) ?? named : named
+  }
+
+  /// The paths of work that the record beside the store names, where there is none beside the store
+  /// itself; nil unless it is the store's own work, and marked as such.
+  private static func recorded(_ beside: MigrationPaths) throws -> MigrationPaths? {
+    guard try Files.fileStatusIfPresent(beside.work, followLinks: false) == nil,
+      let record = try? OutcomeFile(beside: beside.destination).read(), let work = record.workFolder
+    else { return nil }
+    // A record may say anything: only the folder that this store would be given counts.
+    let found = MigrationPaths(destination: beside.destination, below: Files.parent(of: work))
+    guard found.work == work,
+      try Files.fileStatusIfPresent(work, followLinks: false)?.isDirectory == true,
+      try WorkFolder(path: work).mark()?.destination == beside.destination.string
+    else { return nil }
+    return found
   }
 
   private var kept: KeptStores { KeptStores(of: store) }
@@ -74,12 +90,12 @@ package struct StoreUpkeep: Sendable {
         FilePath.Component(entry.name).flatMap { KeptStores.kind(of: $0, beside: store) } == .before
       }
       guard let last = before.max(by: { $0.time < $1.time }) else {
-        throw MigrationError.nothingKept(store: store)
+        throw MigrationError.nothingKept(store: store, as: nil)
       }
       return last
     }
     guard let found = entries.first(where: { $0.name == wanted.lastComponent?.string }) else {
-      throw MigrationError.nothingKept(store: wanted)
+      throw MigrationError.nothingKept(store: store, as: wanted)
     }
     return found
   }

@@ -1,0 +1,148 @@
+import Dispatch
+import Foundation
+import GRDB
+import Schema
+import Synchronization
+import SystemCalls
+package import SystemPackage
+
+/// SQLite's `integrity_check` of a file that nobody writes, on several threads.
+///
+/// A large file is checked table by table, each with its indexes; what only the whole of it shows
+/// (free pages, the pointer map, pages of nobody) is what `quick_check` looks at, which compares no
+/// index with its table.
+package final class IntegrityCheck: Sendable {
+  /// A check by SQLite; nil for that of the whole file.
+  private struct Part: Sendable {
+    var pragma: String
+  }
+
+  private struct State {
+    var waiting: [Part] = []
+    /// What each part found, by its place.
+    var found: [Int: [String]] = [:]
+    var begun = 0
+    var failure: StoreError?
+    var connections: [StoreConnection] = []
+    var isStopped = false
+  }
+
+  private let path: FilePath
+  private let state = Mutex(State())
+  private let running = DispatchGroup()
+
+  /// The size of a file from which it is checked in parts.
+  static let leastBytes: Int64 = 32 << 20
+  /// The most that is told of one part.
+  private static let limit = 100
+
+  /// Starts to check a file.
+  ///
+  /// - Parameter threads: the most that work at a time; by default as many as there are processors.
+  /// - Throws: `StoreError`, if it cannot be opened.
+  package init(
+    _ path: FilePath, threads: Int = ProcessInfo.processInfo.activeProcessorCount
+  ) throws(StoreError) {
+    self.path = path
+    let parts = try Self.parts(of: path)
+    state.withLock { $0.waiting = parts }
+    for _ in 0..<max(1, min(threads, parts.count)) {
+      // Not a task: work that waits for a disk would hold a thread that all tasks share.
+      DispatchQueue.global().async(group: running) { [self] in work() }
+    }
+  }
+
+  private static func parts(of path: FilePath) throws(StoreError) -> [Part] {
+    let connection = try StoreConnection.immutable(path)
+    let bytes = (try? SourceFile(path).byteCount) ?? 0
+    let whole = Part(pragma: "PRAGMA integrity_check(\(limit))")
+    guard bytes >= leastBytes else { return [whole] }
+    let tables: [String]
+    do {
+      tables = try connection.run { db in
+        let names = try String.fetchAll(
+          db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
+        // The longest first; what cannot be asked is no shorter.
+        let sizes = names.map { name in
+          (try? Int64.fetchOne(db, sql: "SELECT max(rowid) FROM \(SQL.quoted(name: name))")) ?? .max
+        }
+        return zip(names, sizes).sorted { $0.1 > $1.1 }.map(\.0)
+      }
+    } catch {
+      // What is wrong with the schema, the check of the whole tells.
+      guard error.problem == .damaged else { throw error }
+      return [whole]
+    }
+    return [Part(pragma: "PRAGMA quick_check(\(limit))")]
+      + (["sqlite_schema"] + tables).map {
+        Part(pragma: "PRAGMA integrity_check(\(SQL.quoted(name: $0)))")
+      }
+  }
+
+  // MARK: Threads
+
+  private func work() {
+    do {
+      let connection = try StoreConnection.immutable(path)
+      state.withLock { $0.connections.append(connection) }
+      while let (place, part) = next() {
+        let lines = try connection.run { try Self.answers(part.pragma, db: $0) }
+        state.withLock { $0.found[place] = lines }
+      }
+    } catch {
+      state.withLock { state in
+        if !state.isStopped { state.failure = state.failure ?? error }
+        state.waiting = []
+      }
+    }
+  }
+
+  private func next() -> (place: Int, part: Part)? {
+    state.withLock { state in
+      guard !state.isStopped, !state.waiting.isEmpty else { return nil }
+      defer { state.begun += 1 }
+      return (state.begun, state.waiting.removeFirst())
+    }
+  }
+
+  /// What a check answers besides that all is well, a line each.
+  ///
+  /// What a damaged cell makes of the memory behind its page may end a check in the middle: that is
+  /// an answer too.
+  static func answers(_ pragma: String, db: Database) throws -> [String] {
+    var told: [String] = []
+    do {
+      let rows = try String.fetchCursor(db, sql: pragma)
+      while let row = try rows.next() { told.append(row) }
+    } catch let error as DatabaseError
+      where [.SQLITE_CORRUPT, .SQLITE_TOOBIG].contains(error.resultCode)
+    {
+      told.append(error.message ?? "\(error.resultCode)")
+    }
+    return told.flatMap { $0.split(separator: "\n").map(String.init) }
+      .filter { $0 != "ok" && !$0.hasPrefix("***") }
+  }
+
+  // MARK: Answers
+
+  /// Waits for the end; all that SQLite found, a line each, and none twice.
+  ///
+  /// - Throws: `StoreError`, if the file cannot be read for another reason than what is found.
+  package func lines() throws(StoreError) -> [String] {
+    running.wait()
+    let (found, failure) = state.withLock { ($0.found, $0.failure) }
+    if let failure { throw failure }
+    var told: Set<String> = []
+    return found.sorted { $0.key < $1.key }.flatMap(\.value).filter { told.insert($0).inserted }
+  }
+
+  /// Ends the check, and waits until nobody reads the file.
+  package func stop() {
+    let connections = state.withLock { state in
+      state.isStopped = true
+      return state.connections
+    }
+    for connection in connections { connection.queue.interrupt() }
+    running.wait()
+  }
+}
