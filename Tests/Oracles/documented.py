@@ -4,9 +4,10 @@ these pages name are those of the tool.
 
 Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
 in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
-such a folder; where `running`, `paused` or `migrated` follows, the store is just that. A command
-ends with 0 unless a comment behind it says `ends with N`. The lines of a ```yaml block that call
-godwit, in a file for a server that runs tests, are run likewise. The files are made from
+such a folder; where `running`, `paused` or `migrated` follows, the store is just that. A block
+```sh continued goes on in the folder of the block before it on its page that calls godwit. A
+command ends with 0 unless a comment behind it says `ends with N`. The lines of a ```yaml block that
+call godwit, in a file for a server that runs tests, are run likewise. The files are made from
 docs/sample, and where .xcmappingmodel files are named, from the corpus as well. docs/commands.md
 and the manual pages have to be what scripts/manual writes.
 
@@ -74,6 +75,7 @@ class Page:
 
     def scenes(self):
         """(what has become of the store, commands), each of which wants a folder of its own."""
+        found = []
         for rest, line, text in self.blocks("sh"):
             commands = []
             for number, whole in joined(text):
@@ -83,10 +85,15 @@ class Page:
                         Command(whole, line + number, int(status[1]) if status else 0))
             words = rest.split()
             settings = [w for w in words if w in SETTINGS]
+            before = [part for _, part in found if part and part[0].words[:1] == ["godwit"]]
+            if words == ["continued"] and before:
+                before[-1].extend(commands)
+                continue
             if set(words) - set(settings) - {"alternatives"} or len(settings) > 1:
                 raise Failure(f"{self.name}:{line}: no block is known as ```sh {rest}")
             for part in ([c] for c in commands) if "alternatives" in words else [commands]:
-                yield "".join(settings), part
+                found.append(("".join(settings), part))
+        return found
 
     def prose(self):
         """(line number, line) outside of the blocks that are run."""
@@ -422,6 +429,10 @@ PLANTED = {
     "a command in YAML that fails": (
         "```yaml\nstores:\n  run: godwit check Gone --to Shop.momd\n```", "ends with 66, not"),
     "YAML without a command": ("```yaml\nstores:\n  run: true\n```", "no line calls godwit"),
+    "a store that a block before has made": (
+        "```sh\ngodwit migrate Shop.sqlite --to Shop.momd\n```\n```sh continued\n"
+        "godwit migrate Shop.sqlite --to Shop.momd --output New.sqlite\n"
+        "godwit inspect New.sqlite\n```", "`godwit inspect New.sqlite` ends with 66, not with 0"),
     "a line of alternatives": (
         "```sh alternatives\ngodwit migrate Shop.sqlite --to Shop.momd\n"
         "godwit verify Shop.sqlite.before-* Shop.sqlite\n```", "ends with 66, not with 0"),
