@@ -1,4 +1,5 @@
 import GRDB
+import MigrationStatus
 import MigrationWorker
 import Planning
 import StoreFormat
@@ -76,6 +77,54 @@ import Testing
     #expect(!report.resumed)
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZTAG WHERE ZWORD <> 'new'") == 0)
+  }
+
+  @Test func `work that was begun for other choices is not taken up`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    var request = given.request(rangeRows: 10)
+    request.history = .drop
+    try await expectOtherRun(.option("--history", earlier: ""), of: request, in: given)
+    request.history = .keep
+    request.extraTables = .drop
+    try await expectOtherRun(.option("--extra-tables", earlier: ""), of: request, in: given)
+    request.extraTables = .refuse
+    #expect(try await given.run(request).resumed)
+  }
+
+  @Test func `work in a folder of its own is found by the record beside the store`() async throws {
+    let given = try GivenMigration()
+    let folder = given.folder.appending("elsewhere")
+    try Files.createDirectory(folder)
+    var request = given.request(rangeRows: 10)
+    request.work = folder
+    request.keepsRecord = true
+    let killed = FaultyLauncher { _, count in
+      if count == 2 { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) { try await given.run(request, killed) }
+    let names = try Files.listDirectory(folder)
+    #expect(names.count == 1)
+    let upkeep = try StoreUpkeep(of: given.store)
+    #expect(try upkeep.contents().work?.path == folder.appending(names[0]))
+    // A record that names what is not this store's work is not believed.
+    let record = OutcomeFile(beside: given.store).path
+    let text = String(decoding: try Files.readFile(record, limit: 1 << 20), as: UTF8.self)
+    let foreign = given.folder.appending("Other.sqlite.godwit-12345678")
+    try Files.createDirectory(foreign)
+    let work = folder.appending(names[0]).string.replacing("/", with: "\\/")
+    let told = foreign.string.replacing("/", with: "\\/")
+    for (before, after) in [(work, told), (folder.appending(names[0]).string, foreign.string)] {
+      let changed = text.replacing(before, with: after)
+      guard changed != text else { continue }
+      try Files.writeFileAtomically(Array(changed.utf8), to: record)
+    }
+    #expect(try StoreUpkeep(of: given.store).contents().work == nil)
+    try Files.writeFileAtomically(Array(text.utf8), to: record)
+    #expect(try StoreUpkeep(of: given.store).discard().removed.first == folder.appending(names[0]))
+    #expect(try Files.listDirectory(folder).isEmpty)
+    #expect(try Files.fileStatusIfPresent(foreign) != nil)
   }
 
   @Test func `a shard that is not whole any more is made again`() async throws {
