@@ -70,6 +70,44 @@ struct WorkForecastTests {
     WorkForecast(work.plan, finished: work.finished, row: 1e-6, byte: 1e-9, isSequential: true)
   }
 
+  @Test func `under a limit the bytes that are left tell the time, whatever rows cost`() {
+    // Rows of the first table are ten times as long as those of the second, and cost the same.
+    let orders = [
+      WorkOrder(
+        number: 1, partition: 1,
+        pieces: [
+          Piece(number: 1, destinationTable: "A", keys: .all, rows: 10_000, bytes: 100_000_000),
+          Piece(number: 2, destinationTable: "B", keys: .all, rows: 10_000, bytes: 10_000_000),
+        ])
+    ]
+    let plan = MigrationPlan(
+      partitions: [], workOrders: orders, program: .none(deriving: []))
+    var forecast = WorkForecast(plan, finished: [], row: 1e-6, byte: 1e-9, isSequential: true)
+    // Ten million bytes a second: ten seconds for the first table, one for the second.
+    for tick in 0...110 {
+      let time = Double(tick) / 10
+      let rows = time <= 10 ? time * 1_000 : 10_000 + (time - 10) * 10_000
+      forecast.observe(
+        [
+          .init(
+            workOrder: 1, rowsDone: UInt64(rows), isRunning: rows < 20_000, isDone: rows >= 20_000)
+        ], at: Int64(time * 1e9), isHeld: false, rate: 10_000_000)
+      guard time > 1.5, time < 10.9 else { continue }
+      let left = forecast.secondsLeft(workers: 1)
+      #expect(abs((left ?? 0) - (11 - time)) < 0.2)
+      // What follows is not limited.
+      #expect((forecast.scale ?? 9) <= 2)
+    }
+    // A limit that nobody comes near tells nothing.
+    var free = WorkForecast(plan, finished: [], row: 1e-6, byte: 1e-9, isSequential: true)
+    for tick in 0...50 {
+      free.observe(
+        [.init(workOrder: 1, rowsDone: UInt64(tick * 100), isRunning: true, isDone: false)],
+        at: Int64(tick) * 100_000_000, isHeld: false, rate: 10_000_000_000)
+    }
+    #expect((free.secondsLeft(workers: 1) ?? 0) > 5)
+  }
+
   @Test(arguments: [1e-6, 1e-5, 1e-3])
   func `rows of one kind are foretold on a machine of any speed`(speed: Double) {
     let rows = Int64(20 / speed)

@@ -176,6 +176,9 @@ extension ControlDesk {
   /// How many workers may run at once.
   var workers: Int { locked { limit } }
 
+  /// Bytes that workers may read in a second, all together; 0 for no limit.
+  var rate: UInt64 { locked { asked?.rate ?? controls.rate } }
+
   /// The limits of workers from now on, as they change.
   var limits: AsyncStream<Int> {
     AsyncStream { continuation in

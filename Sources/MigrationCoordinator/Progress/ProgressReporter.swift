@@ -15,9 +15,9 @@ private final class Estimate: Sendable {
     var rows: WorkForecast?
 
     /// Learns from how far the run is.
-    mutating func observe(_ seen: RunAdvance, isHeld: Bool, workers: Int) {
+    mutating func observe(_ seen: RunAdvance, isHeld: Bool, workers: Int, rate: UInt64) {
       let now = MonotonicClock.now()
-      rows?.observe(seen.parts, at: now, isHeld: isHeld)
+      rows?.observe(seen.parts, at: now, isHeld: isHeld, rate: rate)
       let forecast = rows.flatMap { rows in
         rows.secondsLeft(workers: workers).flatMap { left in
           rows.scale.map { RunEstimate.Forecast(secondsLeft: left, scale: $0) }
@@ -77,7 +77,7 @@ final class ProgressReporter: Sendable {
         if let standing = seen?.workersStand { desk.note(workersStand: standing) }
         let reached = estimate.withLock { estimate in
           if let seen {
-            estimate.observe(seen, isHeld: desk.isHeld, workers: desk.workers)
+            estimate.observe(seen, isHeld: desk.isHeld, workers: desk.workers, rate: desk.rate)
           }
           return (estimate.run.fraction, estimate.run.secondsRemaining)
         }

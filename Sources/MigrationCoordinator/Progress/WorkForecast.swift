@@ -11,6 +11,7 @@ struct WorkForecast {
   private struct Stretch {
     let table: String
     let rows: Double
+    let bytes: Double
     /// What its rows were expected to cost, all of them.
     let cost: Double
   }
@@ -21,6 +22,24 @@ struct WorkForecast {
     /// Time of a worker that brought no row forward yet.
     var waiting = 0.0
     var isDone = false
+
+    /// Bytes of the rows that are done.
+    var bytesDone: Double {
+      if isDone { return stretches.reduce(0) { $0 + $1.bytes } }
+      var first = 0.0
+      return stretches.reduce(0) { sum, stretch in
+        defer { first += stretch.rows }
+        let rows = min(stretch.rows, max(0, rowsDone - first))
+        return sum + stretch.bytes * rows / stretch.rows
+      }
+    }
+  }
+
+  /// A limit of the bytes that workers read, and what they read since it holds.
+  private struct Limit {
+    let rate: Double
+    let bytesBefore: Double
+    var seconds = 0.0
   }
 
   private struct Measured {
@@ -33,6 +52,7 @@ struct WorkForecast {
   private var tables: [String: Measured] = [:]
   private var all = Measured()
   private var time: Int64?
+  private var limit: Limit?
 
   /// Takes the work orders of a plan, those of them that an earlier run did, and what a row, a byte
   /// and a unit of counted work are expected to cost, in any unit.
@@ -51,7 +71,8 @@ struct WorkForecast {
       let scale = counted > 0 && plain > 0 ? counted / plain : 1
       func stretch(_ table: String, rows: Int64, bytes: Int64) -> Stretch {
         let cost = scale * (row * Double(rows) + byte * Double(bytes))
-        return Stretch(table: table, rows: max(1, Double(rows)), cost: max(1e-12, cost))
+        return Stretch(
+          table: table, rows: max(1, Double(rows)), bytes: Double(bytes), cost: max(1e-12, cost))
       }
       let stretches =
         isSequential
@@ -65,10 +86,21 @@ struct WorkForecast {
   /// Learns from how far work orders are, at a moment of a clock that never goes back, in
   /// nanoseconds.
   ///
-  /// - Parameter isHeld: whether workers stand still on request; nothing is learnt from that.
-  mutating func observe(_ parts: [RunAdvance.Part], at now: Int64, isHeld: Bool) {
+  /// - Parameters:
+  ///   - isHeld: whether workers stand still on request; nothing is learnt from that.
+  ///   - rate: bytes that workers may read in a second, all together; 0 for no limit.
+  mutating func observe(
+    _ parts: [RunAdvance.Part], at now: Int64, isHeld: Bool, rate: UInt64 = 0
+  ) {
     let elapsed = time.map { max(0, (Double(now) - Double($0)) / 1e9) } ?? 0
     time = now
+    if rate == 0 {
+      limit = nil
+    } else if limit?.rate != Double(rate) {
+      limit = Limit(rate: Double(rate), bytesBefore: bytesDone)
+    } else if !isHeld {
+      limit?.seconds += elapsed
+    }
     for part in parts {
       guard var order = orders[part.workOrder], !order.isDone else { continue }
       if part.isRunning, !isHeld { order.waiting += elapsed }
@@ -117,6 +149,18 @@ struct WorkForecast {
     return trust * measured.seconds / measured.rows + (1 - trust) * expected
   }
 
+  private var bytesDone: Double { orders.values.reduce(0) { $0 + $1.bytesDone } }
+
+  /// Whether it is the limit that rows take their time for.
+  private var isLimited: Bool {
+    guard let limit, limit.seconds > 1 else { return false }
+    return bytesDone - limit.bytesBefore >= 0.7 * limit.rate * limit.seconds
+  }
+
+  /// What a limit makes of the scale counts for nothing else: the machine is taken for one of less
+  /// than half the speed that costs are told for.
+  private static let mostLimited = 2.0
+
   /// Seconds that one second of expected costs takes on this machine: the median over what was
   /// measured, since rows of some tables cost more than anybody expects.
   var scale: Double? {
@@ -126,7 +170,7 @@ struct WorkForecast {
     var sum = 0.0
     for (ratio, cost) in known {
       sum += cost
-      if sum >= half { return ratio }
+      if sum >= half { return isLimited ? min(ratio, Self.mostLimited) : ratio }
     }
     return nil
   }
@@ -134,6 +178,10 @@ struct WorkForecast {
   /// Seconds until so many workers have done the rest, nil before anything was measured.
   func secondsLeft(workers: Int) -> Double? {
     guard all.seconds > 0.2 else { return nil }
+    if isLimited, let limit {
+      let all = orders.values.flatMap(\.stretches).reduce(0) { $0 + $1.bytes }
+      return max(0, all - bytesDone) / limit.rate
+    }
     var (total, longest) = (0.0, 0.0)
     for order in orders.values where !order.isDone {
       var (left, first) = (0.0, 0.0)
