@@ -7,11 +7,10 @@ import SystemCalls
 import SystemPackage
 
 // (1) What a clone begins with is the source as it was surveyed, the pages of its log included.
-// (2) A table stays only where its rows, as SQL would make them, are those that it has, and no row of
-// any table stays behind: no reference of a table that stays can lose what it leads to.
-// (3) Tables that stay are not read: what is wrong in them is wrong in the result as well, and the old
-// store is no better.
-
+// (2) A table stays only where its rows, as SQL would make them, are those that it has, and no row
+// of any table stays behind: no reference of a table that stays can lose what it leads to.
+// (3) Tables that stay are not read: what is wrong in them is wrong in the result as well, and the
+// old store is no better.
 // (4) SQLite gives away pages that are free or become so only after the pointer map has confirmed
 // that they are nobody else's: a damaged list of free pages must not cost what stays.
 
@@ -23,8 +22,9 @@ struct CloneError: Error {
 
 /// Begins the result as a clone of the source, and makes only the tables that change.
 ///
-/// Where the file system shares blocks between files, time and room follow what a migration changes,
-/// however large the store is; elsewhere the clone is a copy. Rows that change are made by SQL.
+/// Where the file system shares blocks between files, time and room follow what a migration
+/// changes, however large the store is; elsewhere the clone is a copy. Rows that change are made by
+/// SQL.
 package struct CloneEngine: MigrationEngine {
   /// The name `clone`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "clone")

@@ -7,8 +7,8 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// A result that begins as a clone of the source: what stays is found under its new name in the end,
-/// and what does not stay goes before anything is made.
+/// A result that begins as a clone of the source: what stays is found under its new name in the
+/// end, and what does not stay goes before anything is made.
 struct SourceClone: AssemblyBase {
   let source: FilePath
   /// The names in the source of tables and indexes that stay, by those in the result.

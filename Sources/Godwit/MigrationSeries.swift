@@ -10,9 +10,9 @@ public import SystemPackage
 /// print(ends.filter { $0.failure != nil })
 /// ```
 ///
-/// Each store is migrated as by itself, with a work folder, a record and an old store of its own: what
-/// is done of one does not depend on any other. Small stores are migrated several at a time and, as
-/// far as SQL makes their rows, without worker processes.
+/// Each store is migrated as by itself, with a work folder, a record and an old store of its own:
+/// what is done of one does not depend on any other. Small stores are migrated several at a time
+/// and, as far as SQL makes their rows, without worker processes.
 public struct MigrationSeries: Sendable {
   /// How the migration of one store ended.
   public struct End: Sendable {
@@ -46,8 +46,8 @@ public struct MigrationSeries: Sendable {
   /// those that it interrupted, the same run goes on.
   ///
   /// - Parameters:
-  ///   - progress: is called with the completed share of all stores, 0...1, which never falls, with the
-  ///     store that it is about and how many are done, on any thread, but by one at a time.
+  ///   - progress: is called with the completed share of all stores, 0...1, which never falls, with
+  ///     the store that it is about and how many are done, on any thread, but by one at a time.
   ///   - ended: is called with each end in the order of the stores, as soon as those before it have
   ///     ended too, by one at a time.
   /// - Throws: `MigrationFailure`, before anything is migrated, if a store was named twice, or two

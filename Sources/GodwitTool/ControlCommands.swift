@@ -72,6 +72,15 @@ struct ResumeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let answer = try await options.control.resume(within: options.time)
+    if answer.isDone, case .file(let file)? = answer.status.reason {
+      // The request is obeyed, and something else holds the migration all the same.
+      if options.json {
+        Terminal.standardOutput.line(json: try JSONOutput.text(value: answer.status))
+      }
+      Terminal.standardError.line(
+        text: "godwit: asked to go on, and it still waits until \(file) is removed.")
+      throw ExitCode(69)
+    }
     try options.show(answer, done: "goes on")
   }
 }

@@ -20,15 +20,18 @@ package struct StatusText {
           fraction: progress.fraction, words: ProgressText.words(progress), columns: 77
         ).text(hasColor: false))
     }
-    lines += status.sentences.map { "  \($0)" }
+    // The headline says it already.
+    lines += status.sentences.filter { $0 != "interrupted: \(Self.goesOn)." }.map { "  \($0)" }
     lines += status.losses.map { "  loses \($0)" }
     if status.state.isOpen { lines += workOrders }
     return lines
   }
 
+  private static let goesOn = "start the same command again to go on"
+
   /// The state in one line.
   package var headline: String {
-    let goesOn = "start the same command again to go on"
+    let goesOn = Self.goesOn
     return switch status.state {
     case .running where status.reason != nil: "running, and about to pause: \(reason)"
     case .running: "running"

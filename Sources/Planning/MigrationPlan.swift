@@ -101,7 +101,7 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   package var workOrders: [WorkOrder]
   /// How the rows of every table are made.
   package var program: MigrationProgram
-  /// The tables of which no row is made; empty but where the result begins as a clone of the source.
+  /// The tables of which no row is made; empty but where the result begins as a clone.
   package var staying: [StayingTable] = []
 
   /// The names of `staying` in the destination.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Migrates stores of which little changes by clones, and compares them with what SQL makes: alike to
-the byte once vacuumed, sound, usable, and the same after kills. Tables that change go to new pages,
-all others stay: random models, wear of every kind, logs, history, tables of other programs.
+"""Migrates stores of which little changes by clones, and compares them with what SQL makes: alike
+to the byte once vacuumed, sound, usable, and the same after kills. Tables that change go to new
+pages, all others stay: random models, wear of every kind, logs, history, tables of other programs.
 
 Where file systems that share blocks can be mounted (XFS and btrfs, in files, as root), a clone is
 chosen by itself there, takes no room to speak of, and is rolled back; elsewhere pages are chosen.
@@ -43,7 +43,8 @@ def random_model(r):
         following, before = names[(place + 1) % len(names)], names[place - 1]
         # Of two entities, one would be its own neighbour twice by one name.
         many = r.random() < 0.4
-        parts = attributes((f"{c}{n}", r.choice(TYPES)) for n, c in enumerate("abcdef"[:r.randint(2, 6)]))
+        letters = "abcdef"[:r.randint(2, 6)]
+        parts = attributes((f"{c}{n}", r.choice(TYPES)) for n, c in enumerate(letters))
         parts += relationship("next", following, "previous", many)
         parts += relationship("previous", before, "next", r.random() < 0.6)
         if r.random() < 0.6:
@@ -126,15 +127,16 @@ def wear(r, store, big):
         db.close()
         for name in os.listdir(keep):
             if not name.endswith("-shm"):
-                shutil.copyfile(os.path.join(keep, name), os.path.join(os.path.dirname(store), name))
+                shutil.copyfile(os.path.join(keep, name),
+                                os.path.join(os.path.dirname(store), name))
         shutil.rmtree(keep)
     db.close()
     return done, flags
 
 
 def killed(r, tool, command):
-    """Runs a command and kills all of it at a random moment, twice at most; then runs it to its end,
-    where it has not come there."""
+    """Runs a command and kills all of it at a random moment, twice at most; then runs it to its
+    end, where it has not come there."""
     for _ in range(2):
         process = tool.start(*command)
         try:

@@ -169,7 +169,8 @@ def check(tool, seed, folder):
                 CLONES["stayed"] += len(told["movedTables"])
         if flags[1] != told["engine"]:
             with LOCK:
-                DECLINED[seed if name != "clone" else f"{seed}, a clone"] = told.get("engineDeclined", "without a reason")
+                DECLINED[seed if name != "clone" else f"{seed}, a clone"] = told.get(
+                    "engineDeclined", "without a reason")
             if "engineDeclined" not in told:
                 found.append(f"{name}: the rows are written by {told['engine']}, and why is told "
                              "nowhere")
