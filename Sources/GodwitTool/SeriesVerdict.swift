@@ -1,6 +1,8 @@
 import Godwit
 
-/// What became of several stores, in a line: `5 stores: 3 migrated, 1 current already, 1 failed.`
+/// What became of several stores, in a line.
+///
+/// Such as `3 stores: 2 migrated, 1 failed.`
 struct SeriesVerdict: CustomStringConvertible {
   private let ends: [MigrationSeries.End]
 

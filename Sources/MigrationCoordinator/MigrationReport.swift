@@ -214,8 +214,9 @@ package struct MigrationReport: Codable, Sendable {
   package var violations = 0
   /// The first of these violations.
   package var firstViolations: [Violation] = []
-  /// Rows of tables that stayed where they were in a clone of the source, as far as they were
-  /// estimated; `rows` counts them too. nil where all rows were made.
+  /// Rows of tables that stayed where they were in a clone of the source, estimated.
+  ///
+  /// `rows` counts them too; nil where all rows were made.
   package var stayingRows: Int64?
   /// Tables whose b-trees were taken over from the source unchanged.
   package var movedTables: [String] = []

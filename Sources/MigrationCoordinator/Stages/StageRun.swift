@@ -260,7 +260,9 @@ struct StageRun {
     }
     let staying = order.plan.stayingTables
     func isWhole(_ table: String) throws -> Bool {
-      guard !staying.contains(table), let source = program.tables.first(where: { $0.destinationTable == table }) else {
+      guard !staying.contains(table),
+        let source = program.tables.first(where: { $0.destinationTable == table })
+      else {
         return true
       }
       return try survey.reader.rowCount(of: source.sourceTable, by: .index) == written[table] ?? 0
