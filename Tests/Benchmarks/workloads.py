@@ -117,7 +117,7 @@ def _(lab):
     return filtered(lab, "Setting", "value > 0", "ZVALUE > 0")
 
 
-@workload("validation", "a mapping model of all attributes, validated; inferred")
+@workload("validation", "a mapping model of all attributes, validated")
 def _(lab):
     step = lab.step([thing()], [thing(MORE)], lab.scaled(1_000_000))
     return step.case(step.migrate("--mapping", step.mapping()), step.migrate(name="inferred"))
@@ -195,7 +195,7 @@ def _(lab):
     return lab.step(numbered(88), numbered(88, MORE), lab.scaled(2_000_000)).against_sql()
 
 
-@workload("entities-500", "one attribute more in one of 500 entities, 1,000 objects")
+@workload("entities-500", "one attribute more in one of 500 entities")
 def _(lab):
     count = lab.fixed(500)
     return lab.step(numbered(count), numbered(count, MORE), 2 * count).against_sql()
@@ -204,7 +204,7 @@ def _(lab):
 BLOB = entity("Blob", attributes({"data": "Binary"}))
 
 
-@workload("blobs", "one attribute more, ten values of up to 100 MB; cp")
+@workload("blobs", "one attribute more, ten large values")
 def _(lab):
     size = lab.scaled(100_000_000)
     step = lab.step([BLOB], [BLOB.replace("</entity>", MORE + "</entity>")], 10, spoil=f"""
@@ -248,7 +248,7 @@ def _(lab):
 # Small
 
 
-@workload("small", "one attribute more, a store of 7.5 MB")
+@workload("small", "one attribute more, a small store")
 def _(lab):
     return lab.step([thing()], [thing(MORE)], lab.fixed(45_000)).against_sql()
 
@@ -291,7 +291,7 @@ def logged(lab):
     return step, with_log(lab, step.store)
 
 
-@workload("wal-plan", "plan: a store with a -wal of one page; without")
+@workload("wal-plan", "plan of a store with a -wal of one page")
 def _(lab):
     step, live = logged(lab)
     return step.case(*(step.command("plan", store, "--to", step.new, "--models", step.bundle,
@@ -299,13 +299,13 @@ def _(lab):
                        for name, store in (("ours", live), ("without", step.store))))
 
 
-@workload("wal-migrate", "migrate: a store with a -wal of one page; without")
+@workload("wal-migrate", "one attribute more, a -wal of one page")
 def _(lab):
     step, live = logged(lab)
     return step.case(step.migrate(store=live), step.migrate(name="without"))
 
 
-@workload("verify", "verify of a migrated store; integrity_check of it")
+@workload("verify", "verify of a migrated store")
 def _(lab):
     step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(3_000_000))
     result = step.result()
@@ -313,7 +313,7 @@ def _(lab):
                                   says="as they should be"), checked(result))
 
 
-@workload("verify-full", "migrate --verify full; quick; integrity_check of the result")
+@workload("verify-full", "one attribute more, --verify full")
 def _(lab):
     step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(3_000_000))
     return step.case(step.migrate("--verify", "full"), step.migrate(name="quick"),
@@ -335,12 +335,12 @@ def versions(lab, *flags):
                      step.command("inspect", store, "--models", bundle, name="inspect"))
 
 
-@workload("versions-check", "check against a bundle of 64 versions; inspect")
+@workload("versions-check", "check against a bundle of 64 versions")
 def _(lab):
     return versions(lab)
 
 
-@workload("versions-progressive", "check --progressive over 64 versions; inspect")
+@workload("versions-progressive", "check --progressive over 64 versions")
 def _(lab):
     return versions(lab, "--progressive")
 
@@ -363,6 +363,6 @@ def _(lab):
     return small_entity(lab)
 
 
-@workload("small-entity-xfs", "the same on XFS with reflink=1, in a file")
+@workload("small-entity-xfs", "the same on XFS with reflink=1")
 def _(lab):
     return small_entity(lab, lab.mounted("xfs", (320 << 20) + lab.scaled(5_000_000) * 1600))
