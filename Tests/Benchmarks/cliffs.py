@@ -67,10 +67,14 @@ def rows(name, what, case):
         yield {**base, "against": other.name,
                "otherSeconds": [round(s, 4) for s in other.walls],
                "otherPeakMiB": mebibytes(other),
-               "times": round(statistics.median(ratios), 3),
-               "timesRange": [round(min(ratios), 3), round(max(ratios), 3)]}
+               "times": round(statistics.median(ratios), 4),
+               "timesRange": [round(min(ratios), 4), round(max(ratios), 4)]}
     if not case.others:
         yield base
+
+
+def times(ratio):
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.4f}"
 
 
 def line(row):
@@ -83,7 +87,7 @@ def line(row):
     if "against" in row:
         low, high = row["timesRange"]
         cells += [f"{row['against']} {span(row['otherSeconds'], ' s', 3)}",
-                  f"{row['times']:.2f} [{low:.2f}-{high:.2f}]"]
+                  f"{times(row['times'])} [{times(low)}-{times(high)}]"]
     else:
         cells += ["", ""]
     return "| " + " | ".join([*cells, f"{row['peakMiB']:.0f}"]) + " |"

@@ -318,7 +318,7 @@ def _(lab):
 
 @workload("verify", "verify of a migrated store")
 def _(lab):
-    step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(3_000_000))
+    step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(1_000_000))
     result = step.result()
     return step.case(step.command("verify", step.store, result, "--models", step.bundle,
                                   says="as they should be"), checked(result))
@@ -326,7 +326,7 @@ def _(lab):
 
 @workload("verify-full", "one attribute more, --verify full")
 def _(lab):
-    step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(3_000_000))
+    step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(1_000_000))
     return step.case(step.migrate("--verify", "full"), step.migrate(name="quick"),
                      checked(step.result()))
 
