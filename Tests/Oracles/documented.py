@@ -39,8 +39,8 @@ COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "
             "serve")
 # Commands whose options are those of a command within.
 WITHIN = {"model": "export"}
-# Options of other programs that the pages name.
-FOREIGN = {"--static-swift-stdlib": "swift build", "--prefix": "scripts/install"}
+# Options of swift build, scripts/install and scripts/bench that the pages name.
+FOREIGN = {"--static-swift-stdlib", "--prefix", "--scale", "--rounds", "--only", "--list"}
 # Options that every program has.
 ALWAYS = {"--help"}
 # What may have become of the store before a command runs.
