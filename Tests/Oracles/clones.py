@@ -141,16 +141,21 @@ def killed(r, tool, command):
         process = tool.start(*command)
         try:
             process.wait(timeout=r.uniform(0.05, 0.4))
-            return subprocess.CompletedProcess(command, process.returncode, "", said(process))
+            return ended(command, process.returncode, said(process))
         except subprocess.TimeoutExpired:
             COUNT["kills"] += 1
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     done = tool.call(*command)
-    if done.returncode == 73 and "exists already" in done.stderr:
-        # Without a record nothing tells that a result is that of a run which was all but over.
-        return subprocess.CompletedProcess(command, 0, "", "")
-    return done
+    return ended(command, done.returncode, done.stderr)
+
+
+def ended(command, status, errors):
+    """How a command ended that may have been killed before: without a record nothing tells that a
+    result is that of a run which was all but over."""
+    if status == 73 and "exists already" in errors:
+        status = 0
+    return subprocess.CompletedProcess(command, status, "", errors)
 
 
 COUNT = {"clones": 0, "stayed": 0, "kills": 0}
