@@ -54,11 +54,11 @@ extension RunRecording {
     return TimelinePicture(lanes, to: seconds)
   }
 
-  /// The phases that took a thirtieth of the time or more, in their order.
+  /// The phases of which a bar can be seen, in their order.
   private var phaseNames: [String] {
     var names: [String] = []
     for phase in phases where !names.contains(phase.phase) {
-      if (secondsByPhase[phase.phase] ?? 0) * 30 >= seconds { names.append(phase.phase) }
+      if (secondsByPhase[phase.phase] ?? 0) * 150 >= seconds { names.append(phase.phase) }
     }
     return names
   }
