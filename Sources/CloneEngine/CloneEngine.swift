@@ -15,10 +15,7 @@ import SystemPackage
 // that they are nobody else's: a damaged list of free pages must not cost what stays.
 
 /// A store whose pages cannot be left where they are after all.
-struct CloneError: Error {
-  /// What SQLite said of the clone; nil where its pages do not belong to whom they should.
-  var cause: (any Error)?
-}
+struct CloneError: Error {}
 
 /// Begins the result as a clone of the source, and makes only the tables that change.
 ///
@@ -52,15 +49,21 @@ package struct CloneEngine: MigrationEngine {
   /// SQL takes as long for a byte as pages for so many: then at most this part may change.
   private static let mostChanging: Int64 = 8
 
-  /// Whether a clone takes less time than writing all pages.
+  /// Whether a clone takes less time than writing all pages; false where the schema cannot be read,
+  /// which ends the plan of any engine.
   package static func isWorthwhile(for stage: StageInput) -> Bool {
+    (try? changesLittle(stage)) ?? false
+  }
+
+  private static func changesLittle(_ stage: StageInput) throws -> Bool {
     let bytes = stage.survey.access.fingerprint.bytes
-    guard bytes >= worthwhileBytes, sharesBlocks(stage), refusal(of: stage) == nil,
-      let trees = try? StayingTrees(stage),
-      let statistics = try? StatisticsReader(survey: stage.survey, sliceRows: nil)
-        .statistics(program: stage.program)
+    guard bytes >= worthwhileBytes, sharesBlocks(stage),
+      try StayingTrees.refusal(of: stage) == nil
     else { return false }
-    let changing = statistics.filter { trees.tables[$0.key] == nil }
+    let trees = try StayingTrees(stage)
+    if trees.tables.isEmpty { return false }
+    let changing = try StatisticsReader(survey: stage.survey, sliceRows: nil)
+      .statistics(program: stage.program).filter { trees.tables[$0.key] == nil }
     return changing.values.reduce(0) { $0 + $1.bytes } * mostChanging <= bytes
   }
 
@@ -110,10 +113,9 @@ package struct CloneEngine: MigrationEngine {
       return try SQLAssembler(SourceClone(source: FilePath(source), names: trees.names))
         .assemble(order, progress: progress)
     } catch let error as StoreError where error.problem == .damaged {
-      throw CloneError(cause: error)
-    } catch let error as AssemblyError {
-      guard case .damaged = error else { throw error }
-      throw CloneError(cause: error)
+      throw CloneError()
+    } catch AssemblyError.damaged {
+      throw CloneError()
     }
   }
 

@@ -16,7 +16,6 @@ struct SourceClone: AssemblyBase {
 
   func make(_ result: FilePath) throws {
     try SourceFile.copy(source, to: result)
-    try Files.makeOwn(result)
     let file = try Files.open(result, mode: .readWrite)
     try file.closeAfter {
       // Numbers of the app's own are not Core Data's, and nobody keeps a log of the clone.
@@ -34,9 +33,9 @@ struct SourceClone: AssemblyBase {
   /// Drops whatever does not stay; SQLite gives the pages to the tables that are made next.
   ///
   /// - Throws: `CloneError`, where some of these pages may belong to what stays.
-  func clear(_ db: Database) throws {
+  func clear(_ db: Database, order: AssemblyOrder) throws {
     let kept = Set(names.values)
-    try requireOwned(besides: kept, db: db)
+    try requireOwned(order.result, besides: kept, db: db)
     let rows = try Row.fetchAll(
       db, sql: "SELECT type, name, sql IS NULL FROM sqlite_schema ORDER BY rowid")
     // Dropping a table drops its indexes and triggers as well.
@@ -49,16 +48,15 @@ struct SourceClone: AssemblyBase {
     }
   }
 
-  private func requireOwned(besides kept: Set<String>, db: Database) throws {
-    let file = try String.fetchOne(db, sql: "SELECT file FROM pragma_database_list WHERE seq = 0")
-    let pages = try PageOwnership(FilePath(file ?? ""))
-    guard try pages.ownsFreePages() else { throw CloneError(cause: nil) }
+  private func requireOwned(
+    _ result: FilePath, besides kept: Set<String>, db: Database
+  ) throws {
+    let pages = try PageOwnership(result)
+    guard try pages.ownsFreePages() else { throw CloneError() }
     let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage, type FROM sqlite_schema")
     for row in rows where !kept.contains(row[0]) {
       guard let root = UInt32.fromDatabaseValue(row[1]), root > 0 else { continue }
-      guard try pages.ownsTree(root: root, isIndex: row[2] == "index") else {
-        throw CloneError(cause: nil)
-      }
+      guard try pages.ownsTree(root: root, isIndex: row[2] == "index") else { throw CloneError() }
     }
   }
 
@@ -66,7 +64,7 @@ struct SourceClone: AssemblyBase {
 
   /// Lists all tables and indexes as a store has them that was made from nothing.
   func arrange(_ db: Database, order: AssemblyOrder) throws {
-    let roots = try Self.roots(db)
+    let roots = try StoreWriter.roots(in: db)
     let (entries, version) = try Self.entries(of: order.schema)
     try requireStaying(order.result, roots: roots)
     try db.execute(sql: "PRAGMA writable_schema = ON")
@@ -87,13 +85,6 @@ struct SourceClone: AssemblyBase {
     }
   }
 
-  static func roots(_ db: Database) throws -> [String: UInt32] {
-    Dictionary(
-      try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
-        .map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
-      uniquingKeysWith: { first, _ in first })
-  }
-
   /// The list of a store without objects, and how often it has changed.
   private static func entries(of schema: StoreSchema) throws -> ([Row], Int64) {
     let empty = try StoreConnection.scratch(":memory:", cacheBytes: 2 << 20)
@@ -112,7 +103,7 @@ struct SourceClone: AssemblyBase {
   /// moved it to: its kind and how many cells it has tell one from another.
   func requireStaying(_ result: FilePath, roots: [String: UInt32]) throws {
     let connection = try StoreConnection.immutable(source)
-    let before = try connection.run { try Self.roots($0) }
+    let before = try connection.run { try StoreWriter.roots(in: $0) }
     let (old, new) = (try SourceFile(source), try SourceFile(result))
     for name in names.values {
       guard let one = before[name], let other = roots[name],

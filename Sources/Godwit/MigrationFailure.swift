@@ -80,6 +80,9 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case fault
   }
 
+  /// What to do after an interruption, as the end of a sentence.
+  package static let goesOn = "start the same command again to go on"
+
   /// One sentence; for a migration that is refused, one that says so and then one per reason.
   public let sentences: [String]
   /// The kind of the failure.
@@ -144,8 +147,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as UnknownVersionHash: Self(error)
     case let error as SchemaError: Self(error)
     case let error as GenerationError: Self(generating: error)
-    case is CancellationError:
-      Self(.interrupted, "interrupted: start the same command again to go on.")
+    case is CancellationError: Self(.interrupted, "interrupted: \(Self.goesOn).")
     default:
       if let error = StoreError(ofSQLite: error) {
         Self(error)

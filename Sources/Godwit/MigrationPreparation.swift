@@ -173,9 +173,8 @@ extension StoreMigration.Preparation {
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
-    let staying = preview.plan?.staying ?? []
-    stayingTables = staying.map(\.table)
-    (stayingRows, stayingBytes) = staying.reduce((0, 0)) { ($0.0 + $1.rows, $0.1 + $1.bytes) }
+    stayingTables = (preview.plan?.staying ?? []).map(\.table)
+    (stayingRows, stayingBytes) = (preview.plan?.stayingRows ?? 0, preview.plan?.stayingBytes ?? 0)
   }
 
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {

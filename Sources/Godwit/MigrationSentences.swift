@@ -68,7 +68,7 @@ extension MigrationFailure {
       .verificationFailed, .resultDamaged:
       self.init(work: error)
     case .interrupted:
-      self.init(.interrupted, "interrupted: start the same command again to go on.")
+      self.init(.interrupted, "interrupted: \(Self.goesOn).")
     }
   }
 }

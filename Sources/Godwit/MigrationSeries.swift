@@ -6,7 +6,7 @@ public import SystemPackage
 ///
 /// ```swift
 /// let series = try MigrationSeries(of: StoreMigration(store: "A.sqlite", to: "Shop.momd"))
-/// let ends = await series.run(["A.sqlite", "B.sqlite"])
+/// let ends = try await series.run(["A.sqlite", "B.sqlite"])
 /// print(ends.filter { $0.failure != nil })
 /// ```
 ///
@@ -98,7 +98,7 @@ public struct MigrationSeries: Sendable {
       let result = try await own.run(for: target) { progress($0.fraction) }
       return End(store: store, result: result, failure: nil)
     } catch is CancellationError {
-      let sentence = "\(store): interrupted: start the same command again to go on."
+      let sentence = "\(store): interrupted: \(MigrationFailure.goesOn)."
       return End(store: store, result: nil, failure: MigrationFailure(.interrupted, sentence))
     } catch {
       return End(store: store, result: nil, failure: MigrationFailure(error))

@@ -45,9 +45,10 @@ struct MigrationSummary {
 
   /// The figures of the whole run.
   var facts: [Fact] {
-    let staying = report.stayingRows
-    var facts = [Fact(name: "rows", value: "\(report.rows - (staying ?? 0))")]
-    if let staying { facts.append(Fact(name: "rows that stay, about", value: "\(staying)")) }
+    var facts = [Fact(name: "rows", value: "\(rowsMade)")]
+    if let staying = report.stayingRows {
+      facts.append(Fact(name: "rows that stay, about", value: "\(staying)"))
+    }
     guard let timeline = report.timeline else { return facts }
     facts.append(Fact(name: "time", value: SecondsText(seconds).description))
     if let rate { facts.append(Fact(name: "rows per second", value: rate)) }
@@ -63,11 +64,12 @@ struct MigrationSummary {
 
   /// Rows of the result per second of the whole run.
   private var rate: String? {
-    // What stays as it is takes no time.
-    let rows = report.rows - (report.stayingRows ?? 0)
-    guard seconds > 0, rows > 0 else { return nil }
-    return "\(Int64(min(1e15, (Double(rows) / seconds).rounded())))"
+    guard seconds > 0, rowsMade > 0 else { return nil }
+    return "\(Int64(min(1e15, (Double(rowsMade) / seconds).rounded())))"
   }
+
+  /// Rows of the result but for those that stayed as they were, which takes no time.
+  private var rowsMade: Int64 { report.rows - (report.stayingRows ?? 0) }
 
   /// What all processes occupied at most, as far as it was seen.
   private var memory: String? {

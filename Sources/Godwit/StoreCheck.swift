@@ -1,4 +1,3 @@
-import Foundation
 import SystemCalls
 public import SystemPackage
 

@@ -33,6 +33,16 @@ package enum ToolProcess {
     return { signals.forget() }
   }
 
+  /// Runs something that is cancelled when a signal asks the process to stop.
+  package static func cancellable<Answer: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    let task = Task { try await body() }
+    let forget = whenAskedToStop { task.cancel() }
+    defer { forget() }
+    return try await task.value
+  }
+
   /// Calls a block before a signal ends or stops the process, as it would have without, and another
   /// one when the process goes on after a stop (Ctrl-Z); both on threads of their own.
   ///

@@ -82,7 +82,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
     let file = try junit.map { try JUnitReportFile($0, besides: search.entries.map(\.path)) }
     let page = try self.report.map { try CheckReportPage($0, besides: search.entries.map(\.path)) }
-    let report = CheckReport(await findings(search.entries, by: check), by: check, in: search)
+    let report = CheckReport(try await findings(search.entries, by: check), by: check, in: search)
     try show(report)
     try file?.write(report)
     try page?.write(report)
@@ -136,20 +136,13 @@ struct CheckCommand: AsyncParsableCommand {
   /// What is found of each store; SIGINT and SIGTERM leave the rest of them out.
   private func findings(
     _ entries: [StoreSearch.Entry], by check: StoreCheck
-  ) async -> [StoreCheck.Finding] {
-    let task = Task { await look(at: entries, by: check) }
-    let forget = ToolProcess.whenAskedToStop { task.cancel() }
-    defer { forget() }
-    return await task.value
-  }
-
-  private func look(
-    at entries: [StoreSearch.Entry], by check: StoreCheck
-  ) async -> [StoreCheck.Finding] {
+  ) async throws -> [StoreCheck.Finding] {
     let bar = ProgressBar()
     defer { bar.clear() }
-    return await check.run(entries) { share, store, done in
-      bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(store)")
+    return try await ToolProcess.cancellable {
+      await check.run(entries) { share, store, done in
+        bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(store)")
+      }
     }.map(judged)
   }
 

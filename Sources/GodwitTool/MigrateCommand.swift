@@ -189,14 +189,11 @@ struct MigrateCommand: AsyncParsableCommand {
   ) async throws -> StoreMigration.Result {
     let bar = ProgressBar()
     defer { bar.clear() }
-    let task = Task {
+    return try await ToolProcess.cancellable {
       try await migration.run { progress in
         if let log { log.show(progress) } else { bar.show(progress) }
       }
     }
-    let forget = ToolProcess.whenAskedToStop { task.cancel() }
-    defer { forget() }
-    return try await task.value
   }
 
   // MARK: Several stores
@@ -207,7 +204,7 @@ struct MigrateCommand: AsyncParsableCommand {
   ) async throws {
     let series = try MigrationSeries(of: migration, outputFolder: folder)
     let bar = ProgressBar()
-    let task = Task {
+    let ends = try await ToolProcess.cancellable {
       try await series.run(stores) { share, store, done in
         bar.show(fraction: share, "\(done) of \(stores.count) stores done: \(store)")
       } ended: { end in
@@ -215,9 +212,6 @@ struct MigrateCommand: AsyncParsableCommand {
         show(end)
       }
     }
-    let forget = ToolProcess.whenAskedToStop { task.cancel() }
-    defer { forget() }
-    let ends = try await task.value
     bar.clear()
     Terminal.standardOutput.line(text: SeriesVerdict(ends).description)
     let status = ends.compactMap { $0.failure?.exitStatus.rawValue }.max() ?? 0

@@ -21,17 +21,17 @@ package struct StatusText {
         ).text(hasColor: false))
     }
     // The headline says it already.
-    lines += status.sentences.filter { $0 != "interrupted: \(Self.goesOn)." }.map { "  \($0)" }
+    lines += status.sentences.filter { $0 != "interrupted: \(MigrationFailure.goesOn)." }.map {
+      "  \($0)"
+    }
     lines += status.losses.map { "  loses \($0)" }
     if status.state.isOpen { lines += workOrders }
     return lines
   }
 
-  private static let goesOn = "start the same command again to go on"
-
   /// The state in one line.
   package var headline: String {
-    let goesOn = Self.goesOn
+    let goesOn = MigrationFailure.goesOn
     return switch status.state {
     case .running where status.reason != nil: "running, and about to pause: \(reason)"
     case .running: "running"

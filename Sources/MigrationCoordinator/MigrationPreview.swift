@@ -83,9 +83,6 @@ package struct MigrationPreview: Sendable {
     }
   }
 
-  /// The bytes of a store that is scanned whole before it is migrated.
-  private static let smallBytes: Int64 = 8 << 20
-
   private init(_ prepared: PreparedMigration, since start: ContinuousClock.Instant) throws {
     self.prepared = prepared
     let (request, survey) = (prepared.request, prepared.survey)
@@ -93,7 +90,7 @@ package struct MigrationPreview: Sendable {
     first.isIntermediate = prepared.stages.count > 1
     // A migration of a large store looks at strange rows only as it comes across them: what it does
     // beforehand is done once for the time that it takes.
-    if survey.access.fingerprint.bytes > Self.smallBytes, let stage = prepared.stages.first {
+    if !StrayRows(survey: survey, scansAll: false).scans, let stage = prepared.stages.first {
       _ = try StageAssessment(stage: stage, survey: survey, request: first)
     }
     let surveyed = (ContinuousClock.now - start) / .seconds(1)

@@ -107,6 +107,11 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   /// The names of `staying` in the destination.
   package var stayingTables: Set<String> { Set(staying.map(\.table)) }
 
+  /// Rows of `staying`, estimated.
+  package var stayingRows: Int64 { staying.reduce(0) { $0 + $1.rows } }
+  /// Bytes that those rows take, estimated.
+  package var stayingBytes: Int64 { staying.reduce(0) { $0 + $1.bytes } }
+
   /// Takes partitions and work orders that are numbered already.
   package init(partitions: [Partition], workOrders: [WorkOrder], program: MigrationProgram) {
     self.partitions = partitions

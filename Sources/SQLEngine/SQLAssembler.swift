@@ -12,7 +12,7 @@ package protocol AssemblyBase: Sendable {
   /// Makes the file; nothing has its name.
   func make(_ result: FilePath) throws
   /// Removes what the new tables take the place of.
-  func clear(_ db: Database) throws
+  func clear(_ db: Database, order: AssemblyOrder) throws
   /// Takes over what stayed, once the new tables and their indexes are there.
   func arrange(_ db: Database, order: AssemblyOrder) throws
 }
@@ -26,7 +26,7 @@ private struct EmptyBase: AssemblyBase {
     ).close()
   }
 
-  func clear(_ db: Database) {}
+  func clear(_ db: Database, order: AssemblyOrder) {}
   func arrange(_ db: Database, order: AssemblyOrder) {}
 }
 
@@ -52,7 +52,7 @@ package struct SQLAssembler {
     var report = AssemblyReport()
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }
-      try base.clear(db)
+      try base.clear(db, order: order)
       try StoreWriter.createTables(order.schema, but: staying, in: db)
       report.rows = try merge(order, db: db, progress: progress)
       try relink(order, db: db, progress: progress, report: &report)
@@ -71,7 +71,7 @@ package struct SQLAssembler {
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
     try Files.syncFile(order.result)
-    report.rows += order.plan.staying.reduce(0) { $0 + $1.rows }
+    report.rows += order.plan.stayingRows
     report.movedTables = staying.sorted()
     return report
   }

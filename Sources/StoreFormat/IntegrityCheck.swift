@@ -12,13 +12,9 @@ package import SystemPackage
 /// (free pages, the pointer map, pages of nobody) is what `quick_check` looks at, which compares no
 /// index with its table.
 package final class IntegrityCheck: Sendable {
-  /// A check by SQLite; nil for that of the whole file.
-  private struct Part: Sendable {
-    var pragma: String
-  }
-
   private struct State {
-    var waiting: [Part] = []
+    /// The pragmas that nobody has begun with.
+    var waiting: [String] = []
     /// What each part found, by its place.
     var found: [Int: [String]] = [:]
     var begun = 0
@@ -52,10 +48,10 @@ package final class IntegrityCheck: Sendable {
     }
   }
 
-  private static func parts(of path: FilePath) throws(StoreError) -> [Part] {
+  private static func parts(of path: FilePath) throws(StoreError) -> [String] {
     let connection = try StoreConnection.immutable(path)
     let bytes = (try? SourceFile(path).byteCount) ?? 0
-    let whole = Part(pragma: "PRAGMA integrity_check(\(limit))")
+    let whole = "PRAGMA integrity_check(\(limit))"
     guard bytes >= leastBytes else { return [whole] }
     let tables: [String]
     do {
@@ -73,9 +69,9 @@ package final class IntegrityCheck: Sendable {
       guard error.problem == .damaged else { throw error }
       return [whole]
     }
-    return [Part(pragma: "PRAGMA quick_check(\(limit))")]
+    return ["PRAGMA quick_check(\(limit))"]
       + (["sqlite_schema"] + tables).map {
-        Part(pragma: "PRAGMA integrity_check(\(SQL.quoted(name: $0)))")
+        "PRAGMA integrity_check(\(SQL.quoted(name: $0)))"
       }
   }
 
@@ -85,8 +81,8 @@ package final class IntegrityCheck: Sendable {
     do {
       let connection = try StoreConnection.immutable(path)
       state.withLock { $0.connections.append(connection) }
-      while let (place, part) = next() {
-        let lines = try connection.run { try Self.answers(part.pragma, db: $0) }
+      while let (place, pragma) = next() {
+        let lines = try connection.run { try Self.answers(pragma, db: $0) }
         state.withLock { $0.found[place] = lines }
       }
     } catch {
@@ -97,7 +93,7 @@ package final class IntegrityCheck: Sendable {
     }
   }
 
-  private func next() -> (place: Int, part: Part)? {
+  private func next() -> (place: Int, pragma: String)? {
     state.withLock { state in
       guard !state.isStopped, !state.waiting.isEmpty else { return nil }
       defer { state.begun += 1 }

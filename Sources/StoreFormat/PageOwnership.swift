@@ -106,6 +106,6 @@ package final class PageOwnership {
   }
 
   private static func number(_ bytes: [UInt8], at place: Int) -> UInt32 {
-    bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) }
+    UInt32(PageBytes.number(bytes, at: place, count: 4) ?? 0)
   }
 }

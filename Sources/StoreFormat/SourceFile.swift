@@ -120,14 +120,16 @@ package final class SourceFile: Sendable {
   }
 
   /// Makes a file of a store and the pages of its log, which needs none; a copy of any other file.
+  ///
+  /// It is this user's to write, also where the store may only be read.
   package static func copy(_ path: FilePath, to target: FilePath) throws {
     guard let pages = try WALPages(path) else {
       try Files.cloneOrCopy(from: path, to: target)
+      try Files.makeOwn(target)
       return
     }
     try Files.cloneOrCopy(from: pages.main, to: target)
     do {
-      // A copy of a store that may only be read is written all the same.
       try Files.makeOwn(target)
       let file = OpenFile(try Files.open(target, mode: .readWrite))
       try file.cut(at: pages.byteCount)

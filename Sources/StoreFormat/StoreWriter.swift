@@ -37,6 +37,14 @@ package enum StoreWriter {
     }
   }
 
+  /// The root pages of all tables and indexes, by their names.
+  package static func roots(in db: Database) throws -> [String: UInt32] {
+    let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
+    return Dictionary(
+      rows.map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
   /// Computes a derived attribute in all rows, before there is a trigger.
   package static func write(_ attribute: DerivedAttribute, in db: Database) throws {
     let table = SQL.identifier(name: attribute.table)

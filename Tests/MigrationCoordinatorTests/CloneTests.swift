@@ -154,7 +154,7 @@ import Testing
     let clone = SourceClone(source: given.store, names: ["ZBOOK": "ZBOOK"])
     try clone.make(result)
     let connection = try StoreConnection.scratch(result, cacheBytes: 1 << 20)
-    let roots = try connection.run { try SourceClone.roots($0) }
+    let roots = try connection.run { try StoreWriter.roots(in: $0) }
     try clone.requireStaying(result, roots: roots)
     try connection.run { try $0.execute(sql: "DELETE FROM ZBOOK WHERE Z_PK > 100") }
     #expect(throws: AssemblyError.damaged(["ZBOOK"])) {

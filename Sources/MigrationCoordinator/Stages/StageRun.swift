@@ -191,8 +191,7 @@ struct StageRun {
     report.graph = PartitionGraph(saved.plan)
     report.movedTables = assembled.movedTables
     report.rows = assembled.rows
-    let staying = saved.plan.staying
-    report.stayingRows = staying.isEmpty ? nil : staying.reduce(0) { $0 + $1.rows }
+    report.stayingRows = saved.plan.staying.isEmpty ? nil : saved.plan.stayingRows
     report.danglingReferences = assembled.danglingReferences
     report.omittedIndexes = assessment.destination.omissions
     report.keptTables = keptTables

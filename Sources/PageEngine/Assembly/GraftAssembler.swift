@@ -97,10 +97,7 @@ struct GraftAssembler {
       try StoreWriter.createIndexes(order.schema, in: db)
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
-      let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
-      return Dictionary(
-        rows.map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
-        uniquingKeysWith: { first, _ in first })
+      return try StoreWriter.roots(in: db)
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     return roots
