@@ -3,7 +3,12 @@ import Foundation
 extension ExpressionEvaluator {
   /// The value at the end of a key path; nil anywhere on the way is nil at its end.
   package static func follow(_ path: String, from value: ObjectValue) throws -> ObjectValue {
-    try follow(path.split(separator: ".", omittingEmptySubsequences: false)[...], from: value)
+    // Most paths are one key.
+    if !path.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "@") }) {
+      return value.isNull ? .null : try self.value(ofKey: path, of: value)
+    }
+    return try follow(
+      path.split(separator: ".", omittingEmptySubsequences: false)[...], from: value)
   }
 
   private static func follow(

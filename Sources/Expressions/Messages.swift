@@ -5,7 +5,7 @@ extension ExpressionEvaluator {
   func send(
     _ selector: String, to receiver: ObjectValue, arguments: [ObjectValue]
   ) throws -> ObjectValue {
-    let expected = selector.count { $0 == ":" }
+    let expected = selector.utf8.count { $0 == UInt8(ascii: ":") }
     guard arguments.count == expected else {
       throw EvaluationError(
         .argumentCount(of: selector, expected: expected, actual: arguments.count))

@@ -54,7 +54,14 @@ package protocol MigrationLookups: AnyObject {
 /// `$manager` in value expressions.
 package final class ManagerObject: EvaluatedObject {
   private unowned let lookups: any MigrationLookups
-  private var requests: [String: FetchRequestValue] = [:]
+  private struct RequestText: Hashable {
+    var entity: String
+    var predicate: String
+  }
+
+  private var requests: [RequestText: FetchRequestValue] = [:]
+  private let reader = PredicateReader()
+  private static let mostRequests = 500
 
   /// Takes the migration, which outlives it.
   package init(_ lookups: any MigrationLookups) { self.lookups = lookups }
@@ -118,9 +125,11 @@ package final class ManagerObject: EvaluatedObject {
     let text =
       arguments[1].isNull
       ? "TRUEPREDICATE" : try ExpressionEvaluator.text(value: arguments[1], of: selector)
-    let key = "\(entity) \(text)"
+    let key = RequestText(entity: entity, predicate: text)
     if let known = requests[key] { return known }
-    let made = FetchRequestValue(entityName: entity, predicate: try ValuePredicate(format: text))
+    let made = FetchRequestValue(
+      entityName: entity, predicate: try reader.predicate(format: text))
+    if requests.count >= Self.mostRequests { requests = [:] }
     requests[key] = made
     return made
   }

@@ -25,6 +25,7 @@ public struct EntityMapping: Sendable {
 /// Each mapping model has a manager of its own, with its own associations and `userInfo`.
 public final class MigrationManager {
   let core: any PolicyManager
+  private let reader = PredicateReader()
 
   init(_ core: any PolicyManager) { self.core = core }
 
@@ -106,7 +107,7 @@ public final class MigrationManager {
     _ entityName: String, where predicate: String? = nil, in store: Store = .destination,
     includesSubentities: Bool = true, limit: Int = .max
   ) throws -> [MigrationObject] {
-    let parsed = try predicate.map { try ValuePredicate(format: $0) }
+    let parsed = try predicate.map { try reader.predicate(format: $0) }
     return try core.fetch(
       entityName, where: parsed, inSource: store == .source,
       includesSubentities: includesSubentities, limit: limit

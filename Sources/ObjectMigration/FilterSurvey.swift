@@ -1,6 +1,7 @@
 import Expressions
 package import GRDB
 package import Mapping
+import ObjectModel
 package import Schema
 package import SystemPackage
 
@@ -182,5 +183,27 @@ extension StoredValue {
     guard case .text(let text) = self, case .text(let others) = other else { return self == other }
     // Not Swift's equality, which takes composed and decomposed characters for one.
     return text.utf8.elementsEqual(others.utf8)
+  }
+}
+
+/// A predicate that says no more than that an attribute of exact values equals a constant.
+private struct Equality {
+  let column: String
+  let value: StoredValue
+
+  init?(predicate: ValuePredicate, facts: EntityFacts) {
+    guard
+      case .comparison(
+        .keyPath(let operand, let name), .equal, .constant(let constant), .direct, false, false) =
+        predicate, operand == nil || operand == .evaluatedObject,
+      let attribute = facts.attributes[name]
+    else { return nil }
+    switch (attribute.attribute.type, constant) {
+    case (.string, .string), (.uuid, .uuid), (.uri, .uri), (.integer16, .integer),
+      (.integer32, .integer), (.integer64, .integer):
+      column = facts.columns[attribute.index]
+      value = StoredValue(value: constant, of: attribute.attribute)
+    default: return nil
+    }
   }
 }

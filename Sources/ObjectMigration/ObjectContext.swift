@@ -42,6 +42,17 @@ package final class ObjectContext: EvaluatedContext {
   weak var newObjects: (any NewObjectValues)?
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
+  /// The name under which a file is attached for tables of the context's own; nil without one.
+  var scratch: String?
+  private(set) lazy var fetchIndexes = FetchIndexes(self)
+  /// The entities of a family, by the name of the one at its top.
+  private var families: [String: [EntityFacts]] = [:]
+  /// What fetches found that no index answers, by their requests: a source does not change.
+  private var answers: [ObjectIdentifier: (request: FetchRequestValue, found: [ObjectPlace])] = [:]
+  /// How many answers are kept, and how many objects each may have.
+  private static let mostAnswers = 200
+  /// How many rows are read at once.
+  static let batchSize = 500
 
   /// The objects of the only store of a connection; whoever makes it closes `statements`.
   convenience init(
@@ -237,18 +248,17 @@ package final class ObjectContext: EvaluatedContext {
   // MARK: Fetching
 
   /// The objects of an entity in the order of their keys, some at a time, from a key on.
-  func batch(
-    of facts: EntityFacts, from key: Int64, limit: Int, equal: Equality? = nil
+  private func batch(
+    of facts: EntityFacts, from first: Int64, having key: FetchKey?
   ) throws -> [ManagedObject] {
-    let condition = equal.map { "AND \(SQL.identifier(name: $0.column)) = ?3" } ?? ""
-    let list = (["Z_PK"] + facts.columns.map(SQL.identifier)).joined(separator: ", ")
-    let statement = try statements.statement(
-      sql: """
-        SELECT \(list) FROM \(sqlTable(name: facts.tableName))
-        WHERE Z_PK >= ?1 AND Z_ENT = ?2 \(condition) ORDER BY Z_PK LIMIT \(limit)
-        """)
-    statement.bind(all: [key, facts.number])
-    if let equal { statement.bind(equal.value, at: 3) }
+    let statement: PreparedStatement
+    if let key {
+      statement = try fetchIndexes.statement(of: facts, index: key.index)
+      statement.bind(key.value, at: 2)
+    } else {
+      statement = try rowStatements(facts: facts).batch(facts: facts, context: self)
+    }
+    statement.bind(first, at: 1)
     var result: [ManagedObject] = []
     while try statement.step() {
       let place = ObjectPlace(facts: facts, key: statement.integer(column: 0))
@@ -274,20 +284,19 @@ package final class ObjectContext: EvaluatedContext {
       try flush()
       try makeIndexes()
     }
-    let names =
-      includesSubentities ? schema.model.family(of: entityName).map(\.name) : [entityName]
+    let predicate = predicate == .always(true) ? nil : predicate
     let patterns = PatternCache()
-    for name in names {
-      let facts = try entityFacts(name: name)
-      guard tableExists(facts) else { continue }
-      let equal = predicate.flatMap { Equality(predicate: $0, facts: facts) }
+    for facts in try family(of: entityName, includesSubentities: includesSubentities) {
+      let key = predicate.flatMap { FetchKey($0, facts: facts, now: now) }
       var next: Int64? = .min
       while let first = next {
-        let objects = try batch(of: facts, from: first, limit: 500, equal: equal)
-        guard let end = objects.last else { break }
-        next = end.primaryKey == .max ? nil : end.primaryKey + 1
+        let objects = try batch(of: facts, from: first, having: key)
+        // No rows are added meanwhile.
+        let isLast = objects.count < Self.batchSize
+        next =
+          isLast ? nil : objects.last.flatMap { $0.primaryKey == .max ? nil : $0.primaryKey + 1 }
         for object in objects {
-          if let predicate, predicate != .always(true) {
+          if let predicate {
             let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
             guard try choosing({ try ExpressionEvaluator(scope).isTrue(predicate) }) else {
               continue
@@ -297,6 +306,14 @@ package final class ObjectContext: EvaluatedContext {
         }
       }
     }
+  }
+
+  private func family(of name: String, includesSubentities: Bool) throws -> [EntityFacts] {
+    guard includesSubentities else { return [try entityFacts(name: name)] }
+    if let known = families[name] { return known }
+    let found = try schema.model.family(of: name).map { try entityFacts(name: $0.name) }
+    families[name] = found
+    return found
   }
 
   /// Evaluates what chooses among objects, and makes nothing of what it reads.
@@ -321,19 +338,23 @@ package final class ObjectContext: EvaluatedContext {
     return result
   }
 
-  /// A store may lack tables after an unfinished clean-up.
-  private func tableExists(_ facts: EntityFacts) -> Bool {
-    schema.tables.contains { $0.name == facts.tableName }
-  }
-
   /// Answers FETCH: objects of subentities have mappings of their own, so they are left out.
   package func fetch(_ request: FetchRequestValue) throws -> [any EvaluatedObject] {
+    let id = ObjectIdentifier(request)
+    if let known = answers[id] { return known.found.map { object(at: $0) } }
     var result: [ManagedObject] = []
     try forEach(
       request.entityName, where: request.predicate, includesSubentities: false, now: 0
     ) { object in
       result.append(object)
       return true
+    }
+    let facts = try entityFacts(name: request.entityName)
+    if isSource, result.count <= Self.mostAnswers,
+      FetchKey(request.predicate, facts: facts, now: 0) == nil
+    {
+      if answers.count >= Self.mostAnswers { answers = [:] }
+      answers[id] = (request, result.map(\.place))
     }
     return result
   }
@@ -375,26 +396,4 @@ extension ObjectContext {
 protocol NewObjectValues: AnyObject {
   /// The value that a column has before anything sets it.
   func initialValue(of object: ManagedObject, at index: Int) throws -> StoredValue
-}
-
-/// A predicate that SQLite can answer: an attribute of exact values equals a constant.
-struct Equality {
-  let column: String
-  let value: StoredValue
-
-  init?(predicate: ValuePredicate, facts: EntityFacts) {
-    guard
-      case .comparison(
-        .keyPath(let operand, let name), .equal, .constant(let constant), .direct, false, false) =
-        predicate, operand == nil || operand == .evaluatedObject,
-      let attribute = facts.attributes[name]
-    else { return nil }
-    switch (attribute.attribute.type, constant) {
-    case (.string, .string), (.uuid, .uuid), (.uri, .uri), (.integer16, .integer),
-      (.integer32, .integer), (.integer64, .integer):
-      column = facts.columns[attribute.index]
-      value = StoredValue(value: constant, of: attribute.attribute)
-    default: return nil
-    }
-  }
 }

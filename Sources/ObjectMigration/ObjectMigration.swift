@@ -177,6 +177,7 @@ package struct ObjectMigration {
       schema: order.sourceSchema, statements: statements, database: "src", isSource: true,
       support: order.support)
     source.knownIdentifier = order.storeIdentifier
+    source.scratch = "link"
     let destination = ObjectContext(
       schema: schema, statements: statements, database: "main", isSource: false,
       support: order.support)
@@ -225,6 +226,7 @@ package struct ObjectMigration {
   ) throws {
     let schema = order.destinationSchema
     try destination.flush()
+    try destination.fetchIndexes.drop()
     try destination.makeIndexes()
     try PlaceNumbering(schema: schema, db: db).run()
     try validate(destination, scope: scope, report: &report)

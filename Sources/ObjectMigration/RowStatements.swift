@@ -5,6 +5,7 @@ final class EntityStatements {
   let read: PreparedStatement
   let insert: PreparedStatement
   private var updates: [[Int]: PreparedStatement] = [:]
+  private var batch: PreparedStatement?
 
   init(facts: EntityFacts, context: ObjectContext) throws {
     let table = context.sqlTable(name: facts.tableName)
@@ -19,6 +20,19 @@ final class EntityStatements {
         INSERT INTO \(table) (\(names.joined(separator: ", ")))
         VALUES (\(values.joined(separator: ", ")))
         """)
+  }
+
+  /// The rows of the entity in the order of their keys, a batch of them from the key ?1 on.
+  func batch(facts: EntityFacts, context: ObjectContext) throws -> PreparedStatement {
+    if let batch { return batch }
+    let made = try context.statements.statement(
+      sql: """
+        SELECT \(facts.rowList(alias: "t")) FROM \(context.sqlTable(name: facts.tableName)) AS t
+        WHERE t.Z_PK >= ?1 AND t.Z_ENT = \(facts.number)
+        ORDER BY t.Z_PK LIMIT \(ObjectContext.batchSize)
+        """)
+    batch = made
+    return made
   }
 
   /// Writes some columns, in their order, to the row of a key.
