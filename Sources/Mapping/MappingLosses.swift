@@ -19,6 +19,8 @@ package struct MappingLosses: Hashable, Sendable {
 
     /// The name of the entity.
     package var entity: String
+    /// The names of the mappings that take objects.
+    package var mappings: [String]
     /// The predicate of each mapping that takes objects; nil where another expression yields them.
     package var filters: [String?]
     /// The properties that not every mapping reads.
@@ -79,7 +81,9 @@ package struct MappingLosses: Hashable, Sendable {
     guard !matches.isEmpty else { return }
     let filters = takers.map { mappings[$0].predicate }
     let isDivided = !filters.allSatisfy { $0 == ValueExpression.everything }
-    var division = Division(entity: entity.name, filters: filters, properties: [])
+    var division = Division(
+      entity: entity.name, mappings: takers.map { mappings[$0].name }, filters: filters,
+      properties: [])
     for attribute in source.allLeafAttributes(of: entity).sorted(by: { $0.name < $1.name })
     where !attribute.isTransient && attribute.derivation == nil {
       let name = attribute.name

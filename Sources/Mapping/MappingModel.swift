@@ -19,6 +19,23 @@ package struct MappingModel: Hashable, Sendable, Codable {
     entityMappings.first { $0.sourceEntityName == name }?.destinationEntityName
   }
 
+  /// The mappings that make objects of a source entity, in processing order.
+  package func makers(ofSource name: String) -> [EntityMapping] {
+    entityMappings.filter {
+      $0.makesObjects && $0.sourceEntityName == name && $0.destinationEntityName != nil
+    }
+  }
+
+  /// The mapping that makes objects of one entity of those of another; nil if there is none.
+  package func maker(from source: String, to destination: String) -> EntityMapping? {
+    makers(ofSource: source).first { $0.destinationEntityName == destination }
+  }
+
+  /// The place of the mapping of that name.
+  package func place(named name: String) -> Int? {
+    entityMappings.firstIndex { $0.name == name }
+  }
+
   /// The property mappings of the inverse of a destination relationship, in all entities that have
   /// it; empty where there is no inverse.
   func mappings(

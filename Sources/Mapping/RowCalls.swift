@@ -9,6 +9,9 @@ package struct RowCalls: Hashable, Sendable {
   package let conditions: [Condition]
   /// What the mapping model leaves behind.
   package let losses: MappingLosses
+  /// Source entities of whose objects no two mappings may take one: what they make is in one table,
+  /// where each keeps its key.
+  package let exclusive: Set<String>
 
   /// Throws the first reason to fall back; policies are independent where they declare it.
   ///
@@ -18,22 +21,27 @@ package struct RowCalls: Hashable, Sendable {
     independentPolicies: Set<String>, allowsFilters: Bool
   ) throws(RowFallback) {
     self.mapping = mapping
-    if !allowsFilters, let filtered = mapping.entityMappings.first(where: \.isFiltered) {
-      throw .init(reason: .watched, mapping: filtered.name)
-    }
     let check = RowCheck(
       mapping: mapping, source: source, destination: destination,
       independentPolicies: independentPolicies)
+    if !allowsFilters, let divided = mapping.entityMappings.first(where: check.divides) {
+      throw .init(reason: .watched, mapping: divided.name)
+    }
     var conditions: [Condition] = []
     for entityMapping in mapping.entityMappings {
       conditions += try check.conditions(of: entityMapping)
     }
     self.conditions = conditions
+    exclusive = check.exclusive
+    isDivided = mapping.entityMappings.contains(where: check.divides)
     losses = MappingLosses(models: [mapping], source: source, destination: destination)
   }
 
   /// Whether mappings choose among objects by filters.
   package var isFiltered: Bool { mapping.entityMappings.contains(where: \.isFiltered) }
+  /// Whether entities are filtered, split or merged, so that a number alone does not tell what a
+  /// row becomes, or came from.
+  package let isDivided: Bool
 
   /// Whether nothing is computed: values are copied, converted or constant.
   package var isEmpty: Bool {
@@ -86,302 +94,6 @@ package struct PlainDemands: Hashable, Sendable {
           false
         }
       }
-    }
-  }
-}
-
-extension EntityMapping {
-  /// Whether it takes every object of its source entity.
-  fileprivate var takesAll: Bool {
-    sourceExpression == nil || filter == ValueExpression.everything
-  }
-}
-
-/// Looks for what keeps the objects of a mapping model together.
-private struct RowCheck {
-  let mapping: MappingModel
-  let source: ManagedObjectModel
-  let destination: ManagedObjectModel
-  let independentPolicies: Set<String>
-
-  /// What a mapping demands of its objects; throws what keeps them together.
-  func conditions(
-    of entityMapping: EntityMapping
-  ) throws(RowFallback) -> [Condition] {
-    func fail(
-      _ reason: RowFallback.Reason, property: String? = nil
-    ) -> RowFallback {
-      .init(reason: reason, mapping: entityMapping.name, property: property)
-    }
-    if let policy = entityMapping.ownPolicyClassName, !independentPolicies.contains(policy) {
-      throw fail(.policy(policy))
-    }
-    guard let (old, new) = ends(of: entityMapping) else {
-      // A policy may make objects where there is no source object.
-      if let policy = entityMapping.ownPolicyClassName { throw fail(.policy(policy)) }
-      return []
-    }
-    guard let predicate = entityMapping.predicate else { throw fail(.selection) }
-    if mayTell(time: predicate) { throw fail(.moment) }
-    if let other = mapping.entityMappings.first(where: {
-      shares($0, old: old, new: new, name: entityMapping.name)
-    }) {
-      throw fail(.shared(by: other.name))
-    }
-    for property in entityMapping.attributeMappings {
-      if let reason = fallback(property: property, entityMapping: entityMapping, old: old, new: new)
-      {
-        throw fail(reason, property: property.name)
-      }
-    }
-    for property in entityMapping.relationshipMappings
-    where !continues(property, of: old, as: new) {
-      throw fail(.relationship, property: property.name)
-    }
-    for relationship in destination.allRelationships(of: new)
-    where isLeftByBothEnds(relationship, of: entityMapping) {
-      throw fail(.relationship, property: relationship.name)
-    }
-    for relationship in destination.allRelationships(of: new)
-    where relationship.isOrdered && destination.inverse(of: relationship) != nil {
-      // Filled from its other end alone, it has the order in which the objects come.
-      if !reads(relationship.name, entityMapping), isFilledFromOtherEnd(relationship) {
-        throw fail(.relationship, property: relationship.name)
-      }
-    }
-    return try narrowings(entityMapping, old: old, new: new)
-      + constraints(mapping: entityMapping, old: old, new: new)
-  }
-
-  /// Whether a predicate asks for the moment; one that cannot be read is refused when it is asked.
-  private func mayTell(time predicate: String) -> Bool {
-    guard let predicate = try? ValuePredicate(format: predicate) else { return false }
-    return predicate.expressions.contains(where: \.tellsTime)
-  }
-
-  private func ends(of entityMapping: EntityMapping) -> (old: Entity, new: Entity)? {
-    guard let old = entityMapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
-      let new = entityMapping.destinationEntityName.flatMap({ destination.entity(name: $0) })
-    else { return nil }
-    return (old, new)
-  }
-
-  /// Whether each object of a mapping becomes one object, nothing else becomes one of those, and no
-  /// policy has a say.
-  func isPlain(_ entityMapping: EntityMapping) -> Bool {
-    // Of several mapping models two mappings may have one name.
-    guard let (old, new) = ends(of: entityMapping),
-      mapping.entityMappings.count(where: { $0.name == entityMapping.name }) == 1
-    else { return false }
-    return entityMapping.ownPolicyClassName == nil && entityMapping.takesAll
-      && !mapping.entityMappings.contains {
-        shares($0, old: old, new: new, name: entityMapping.name)
-      }
-  }
-
-  /// What a plain mapping demands of its objects, as far as their rows tell it.
-  func plainConditions(of entityMapping: EntityMapping) -> [Condition] {
-    guard let (old, new) = ends(of: entityMapping) else { return [] }
-    // A constraint compares all objects of a table.
-    let family = Set(destination.family(of: destination.root(of: new).name).map(\.name))
-    let others = mapping.entityMappings.filter {
-      $0.destinationEntityName.map(family.contains) ?? false
-    }
-    func origins(_ mapping: EntityMapping, _ names: [String]) -> [PropertyOrigin?] {
-      names.map { name in mapping.attributeMappings.first { $0.name == name }?.origin }
-    }
-    let unique = destination.lineage(of: new).flatMap(\.uniquenessConstraints).filter { names in
-      let own = origins(entityMapping, names)
-      let isComputed = own.contains { if case .computed? = $0 { true } else { false } }
-      return !isComputed && others.allSatisfy { isPlain($0) && origins($0, names) == own }
-    }
-    return narrowings(entityMapping, old: old, new: new)
-      + unique.map {
-        Condition(
-          demand: .unique(properties: $0), sourceEntity: old.name, destinationEntity: new.name)
-      }
-  }
-
-  /// Numbers that may have no place in the type that they are to have.
-  private func narrowings(_ mapping: EntityMapping, old: Entity, new: Entity) -> [Condition] {
-    mapping.attributeMappings.compactMap { property in
-      guard case .attribute(let name, _) = property.origin,
-        let type = source.leafAttribute(named: name, of: old)?.type,
-        let wanted = destination.leafAttribute(named: property.name, of: new)?.type, type != wanted,
-        type.canOverflow(as: wanted)
-      else { return nil }
-      return Condition(
-        demand: .valuesFit(attribute: name, type: wanted.name), sourceEntity: old.name,
-        destinationEntity: new.name, property: property.name)
-    }
-  }
-
-  /// Constraints that the source did not have on the same values.
-  private func constraints(
-    mapping: EntityMapping, old: Entity, new: Entity
-  ) throws(RowFallback) -> [Condition] {
-    let before = Set(source.lineage(of: old).flatMap(\.uniquenessConstraints).map(Set.init))
-    var result: [Condition] = []
-    for constraint in destination.lineage(of: new).flatMap(\.uniquenessConstraints) {
-      let origins = mapping.attributeMappings.filter { constraint.contains($0.name) }.map(\.origin)
-      let isComputed = origins.contains { if case .computed = $0 { true } else { false } }
-      guard !isComputed, mapping.ownPolicyClassName == nil else {
-        throw .init(reason: .constraint, mapping: mapping.name, property: constraint.first)
-      }
-      let sources = Set(
-        origins.compactMap { if case .attribute(let name, .null) = $0 { name } else { nil } })
-      if !before.contains(sources) || sources.count < constraint.count
-        || !narrowings(mapping, old: old, new: new).isEmpty
-      {
-        result.append(
-          Condition(
-            demand: .unique(properties: constraint), sourceEntity: old.name,
-            destinationEntity: new.name))
-      }
-    }
-    return result
-  }
-
-  /// Whether another mapping takes or makes the same objects, or fills the same table from another.
-  private func shares(
-    _ other: EntityMapping, old: Entity, new: Entity, name: String
-  ) -> Bool {
-    guard other.name != name,
-      let from = other.sourceEntityName.flatMap({ source.entity(name: $0) }),
-      let to = other.destinationEntityName.flatMap({ destination.entity(name: $0) })
-    else { return false }
-    if from.name == old.name || to.name == new.name { return true }
-    return destination.root(of: to).name == destination.root(of: new).name
-      && source.root(of: from).name != source.root(of: old).name
-  }
-
-  private func fallback(
-    property: PropertyMapping, entityMapping: EntityMapping, old: Entity, new: Entity
-  ) -> RowFallback.Reason? {
-    guard let attribute = destination.leafAttribute(named: property.name, of: new) else {
-      return .expression
-    }
-    switch property.origin {
-    case .standard, .constant: return nil
-    case .relationship: return .expression
-    case .computed(let expression):
-      var allowed: Set = ["source", "entityMapping", "propertyMapping"]
-      if entityMapping.ownPolicyClassName != nil { allowed.insert("entityPolicy") }
-      return expression.freeVariables.isSubset(of: allowed) ? nil : .expression
-    case .attribute(let name, _):
-      guard let before = source.leafAttribute(named: name, of: old) else {
-        return .expression
-      }
-      let isAlike =
-        before.type == attribute.type || (before.type.isNumeric && attribute.type.isNumeric)
-      return isAlike ? nil : .type
-    }
-  }
-
-  /// Whether a relationship holds what all objects of a source relationship became, and its
-  /// inverse agrees.
-  private func continues(_ property: PropertyMapping, of old: Entity, as new: Entity) -> Bool {
-    let name: String
-    switch property.origin {
-    case .standard, .constant(.null): return true
-    case .relationship(let found, let mappingName):
-      name = found
-      guard let relationship = source.allRelationships(of: old).first(where: { $0.name == name })
-      else { return false }
-      if let mappingName, !takesAll(relationship, name: mappingName) { return false }
-    default: return false
-    }
-    guard
-      let relationship = source.allRelationships(of: old).first(where: { $0.name == name }),
-      let made = destination.allRelationships(of: new).first(where: { $0.name == property.name }),
-      hasSameForm(relationship, as: made), staysWithin(relationship, new: made)
-    else { return false }
-    guard let (owner, inverse) = destination.inverseWithOwner(of: made) else { return true }
-    // Where the other end is mapped as well, it must continue the other end of the same one.
-    let family = Set(destination.family(of: owner.name).map(\.name))
-    let others = mapping.entityMappings.filter {
-      $0.destinationEntityName.map(family.contains) ?? false
-    }.flatMap(\.relationshipMappings).filter { $0.name == inverse.name }
-    return others.allSatisfy {
-      switch $0.origin {
-      case .standard, .constant(.null): true
-      case .relationship(let back, _): back == relationship.inverseName
-      default: false
-      }
-    }
-  }
-
-  private func isFilledFromOtherEnd(_ relationship: Relationship) -> Bool {
-    mapping.mappings(ofOtherEnd: relationship, in: destination).contains {
-      $0.sourceRelationshipName != nil
-    }
-  }
-
-  /// Whether mappings read some references of a relationship, and this one and another leave those
-  /// between their objects: rows are copied with all references or with none.
-  private func isLeftByBothEnds(
-    _ relationship: Relationship, of entityMapping: EntityMapping
-  ) -> Bool {
-    guard let (owner, inverse) = destination.inverseWithOwner(of: relationship),
-      !reads(relationship.name, entityMapping)
-    else { return false }
-    func makers(_ entity: String) -> [EntityMapping] {
-      let family = Set(destination.family(of: entity).map(\.name))
-      return mapping.entityMappings.filter {
-        $0.makesObjects && $0.destinationEntityName.map(family.contains) ?? false
-      }
-    }
-    let others = makers(relationship.destinationEntityName)
-    let isRead =
-      makers(inverse.destinationEntityName).contains { reads(relationship.name, $0) }
-      || makers(owner.name).contains { reads(inverse.name, $0) }
-    return isRead && others.contains { !reads(inverse.name, $0) }
-  }
-
-  private func reads(_ relationship: String, _ entityMapping: EntityMapping) -> Bool {
-    entityMapping.relationshipMappings.contains {
-      $0.name == relationship && $0.sourceRelationshipName != nil
-    }
-  }
-
-  private func hasSameForm(_ old: Relationship, as new: Relationship) -> Bool {
-    old.isToMany == new.isToMany
-      && source.inverse(of: old)?.isToMany == destination.inverse(of: new)?.isToMany
-  }
-
-  /// Whether whatever the objects become, the destination relationship can hold it.
-  private func staysWithin(_ old: Relationship, new: Relationship) -> Bool {
-    let family = Set(destination.family(of: new.destinationEntityName).map(\.name))
-    return source.family(of: old.destinationEntityName).allSatisfy {
-      mapping.destinationName(ofSource: $0.name).map(family.contains) ?? true
-    }
-  }
-
-  /// Whether a mapping takes every object that the relationship can hold.
-  private func takesAll(_ relationship: Relationship, name: String) -> Bool {
-    let taken = mapping.mapping(named: name)?.sourceEntityName
-    return source.family(of: relationship.destinationEntityName).allSatisfy { entity in
-      entity.isAbstract || entity.name == taken
-        || mapping.destinationName(ofSource: entity.name) == nil
-    }
-  }
-}
-
-extension ValueExpression {
-  /// Whether it is, or has in it, the moment of the migration.
-  fileprivate var tellsTime: Bool {
-    if case .builtIn("now", _) = self { return true }
-    return parts.contains(where: \.tellsTime)
-  }
-
-  /// The variables that it names, those that a subquery binds for its predicate left out.
-  fileprivate var freeVariables: Set<String> {
-    switch self {
-    case .variable(let name): [name]
-    case .subquery(let collection, let variable, let predicate):
-      predicate.expressions.reduce(into: Set()) { $0.formUnion($1.freeVariables) }
-        .subtracting([variable]).union(collection.freeVariables)
-    default: parts.reduce(into: Set()) { $0.formUnion($1.freeVariables) }
     }
   }
 }

@@ -69,12 +69,13 @@ package struct PreparedMigration: Sendable {
     let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
     try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
     for step in found.route.steps { try Self.check(step) }
-    stages = try StagePlanner(
+    let planned = try StagePlanner(
       route: found.route, source: survey.schema, isStepwise: request.isStepwise,
       independentPolicies: request.independentPolicies,
       allowsFilters: request.allowsFilters(of: survey),
       joins: try JoinChoices(request: request, target: target.model)
     ).stages
+    stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
     try LossRules(request: request, survey: survey, stages: stages).check()
     try requireMirrored()
   }

@@ -6,7 +6,7 @@ import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-/// The keys of source rows that the filters of their mappings leave behind, by table.
+/// The keys of source rows that some mappings do not take, by the names of such sets.
 ///
 /// A table of its own database has them as bits, 4096 keys a row: a few bytes for each key where
 /// they lie far apart, one bit where they do not. Nobody holds all of them in memory.
@@ -93,13 +93,17 @@ package struct DroppedKeys: Sendable {
 /// Collects dropped keys, best in rising order.
 package final class DroppedKeyWriter {
   private let keys: DroppedKeys
+  private let mostWaiting: Int
   private var table = ""
   private var chunk: Int64 = 0
   private var bits: [UInt64]?
   private var waiting: [(table: String, chunk: Int64, bits: [UInt64])] = []
 
-  /// Takes the set to add to.
-  package init(_ keys: DroppedKeys) { self.keys = keys }
+  /// Takes the set to add to, and how many others there are that hold as much at once.
+  package init(_ keys: DroppedKeys, beside others: Int = 0) {
+    self.keys = keys
+    mostWaiting = max(16, 1000 / (others + 1))
+  }
 
   /// Adds the key of a row of the table.
   package func add(_ key: Int64, table: String) throws {
@@ -107,7 +111,7 @@ package final class DroppedKeyWriter {
     if bits == nil || chunk != self.chunk || table != self.table {
       try close()
       let isBack = waiting.last.map { $0.table != table || $0.chunk >= chunk } ?? false
-      if isBack || waiting.count >= 1000 { try flush() }
+      if isBack || waiting.count >= mostWaiting { try flush() }
       // Objects of another entity may have been here before.
       bits =
         try keys.bits(of: chunk, in: table) ?? [UInt64](repeating: 0, count: DroppedKeys.words)
@@ -138,6 +142,11 @@ package final class DroppedKeyWriter {
 package final class DroppedKeyReader {
   private let keys: DroppedKeys
   private var tables: [Table] = []
+  /// Chunks that all tables hold.
+  private var held = 0
+
+  /// The most chunks that are held, of half a kilobyte each.
+  private static let mostHeld = 16_384
   /// What ended a look-up that SQLite asked for, as a fact.
   package private(set) var failure: (any Error)?
 
@@ -152,9 +161,6 @@ package final class DroppedKeyReader {
     private var last: Int64 = .max
     private var bits: UnsafeMutablePointer<UInt64>?
 
-    /// The most chunks that are held, of half a kilobyte each.
-    private static let mostHeld = 16_384
-
     fileprivate init(name: String, reader: DroppedKeyReader) {
       self.name = name
       self.reader = reader
@@ -162,9 +168,10 @@ package final class DroppedKeyReader {
 
     deinit { forget() }
 
-    private func forget() {
+    fileprivate func forget() {
       for case let pointer? in chunks.values { pointer.deallocate() }
       chunks = [:]
+      (last, bits) = (.max, nil)
     }
 
     /// Whether a key is dropped; nil where it cannot be read.
@@ -180,7 +187,7 @@ package final class DroppedKeyReader {
         (last, bits) = (chunk, known)
         return true
       }
-      if chunks.count >= Self.mostHeld { forget() }
+      reader.makeRoom()
       (last, bits) = (.max, nil)
       do {
         var made: UnsafeMutablePointer<UInt64>?
@@ -199,6 +206,15 @@ package final class DroppedKeyReader {
     }
   }
 
+  /// Makes room for another chunk.
+  private func makeRoom() {
+    if held >= Self.mostHeld {
+      for table in tables { table.forget() }
+      held = 0
+    }
+    held += 1
+  }
+
   /// The dropped keys of a table, which must not outlive the reader.
   package func table(_ name: String) -> Table {
     if let known = tables.first(where: { $0.name == name }) { return known }
@@ -215,7 +231,7 @@ package final class DroppedKeyReader {
   /// Makes `godwit_dropped` known to a connection, which keeps the reader as long as it lives.
   package func install(in db: Database) {
     sqlite3_create_function_v2(
-      db.sqliteConnection, DroppedRows.function, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+      db.sqliteConnection, UntakenRows.function, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
       // Safe: the connection gives the reference back when it closes.
       Unmanaged.passRetained(self).toOpaque(),
       { context, _, arguments in

@@ -14,9 +14,14 @@ package struct FilterSurvey {
     package var untaken: Int64 = 0
     /// The lowest keys of what nothing takes.
     package var untakenKeys: [Int64] = []
+    /// Objects that each of the mappings does not take.
+    package var left: [Int64]
     /// Values that are not nil, and references, that no mapping reads which takes their object, by
     /// property.
     package var forgotten: [String: Int64] = [:]
+
+    /// Knows nothing yet of what so many mappings take.
+    package init(mappings: Int) { left = Array(repeating: 0, count: mappings) }
   }
 
   /// The most keys that an outcome lists.
@@ -24,6 +29,8 @@ package struct FilterSurvey {
 
   private let context: ObjectContext
   private let now: Double
+  /// Whether SQLite is asked where it is certain to say what the evaluator says.
+  package var asksSQLite = true
 
   /// Takes a connection to the source store.
   package init(db: Database, schema: StoreSchema, support: FilePath?, now: Double) {
@@ -36,97 +43,125 @@ package struct FilterSurvey {
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
   ///
-  /// - Parameter drop: called for each object that nothing takes, with its table and its key.
+  /// - Parameter note: called for each object that not all mappings take, with its table, its key
+  ///   and which of them take it; where there are several mappings, for all objects.
   package func outcome(
     division: MappingLosses.Division,
-    drop: (_ table: String, _ key: Int64) throws -> Void = { _, _ in }
+    note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void = { _, _, _ in }
   ) throws -> Outcome? {
     guard division.isKnown else { return nil }
     let facts = try context.entityFacts(name: division.entity)
     let filters = try division.filters.map {
       try ObjectFilter(text: $0 ?? ValueExpression.everything, facts: facts, now: now)
     }
+    var outcome = Outcome(mappings: filters.count)
+    if asksSQLite, division.properties.allSatisfy({ facts.attributes[$0.name] != nil }) {
+      let statements = filters.compactMap { $0.statement(facts) }
+      if statements.count == filters.count {
+        try survey(
+          statements, filters: filters, facts: facts, division: division, outcome: &outcome,
+          note: note)
+        return outcome
+      }
+    }
+    try evaluate(filters, facts: facts, division: division, outcome: &outcome, note: note)
+    return outcome
+  }
+
+  /// Has the evaluator look at each object.
+  private func evaluate(
+    _ filters: [ObjectFilter], facts: EntityFacts, division: MappingLosses.Division,
+    outcome: inout Outcome,
+    note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void
+  ) throws {
     let properties = division.properties.compactMap { property in
       facts.attributes[property.name].map { (property, $0.index) }
     }
     let relationships = division.properties.compactMap { property in
       facts.relationships[property.name].map { (property, $0) }
     }
-    var outcome = Outcome()
-    if filters.count == 1, let statement = filters[0].statement(facts) {
-      try survey(
-        statement, filter: filters[0], facts: facts,
-        properties: properties.filter { $0.0.readers.isEmpty }, outcome: &outcome, drop: drop)
-      return outcome
-    }
     try context.forEach(
       division.entity, where: nil, includesSubentities: false, now: now
     ) { object in
-      let takers = try filters.indices.filter { try filters[$0].takes(object) }
-      if takers.isEmpty {
-        outcome.leave(object.primaryKey)
-        try drop(facts.tableName, object.primaryKey)
-        return true
+      let takes = try filters.map { try $0.takes(object) }
+      if takes.contains(false) || filters.count > 1 {
+        try note(facts.tableName, object.primaryKey, takes)
       }
-      for (property, index) in properties where property.readers.isDisjoint(with: takers) {
+      guard outcome.add(takes, key: object.primaryKey) else { return true }
+      for (property, index) in properties where !property.isRead(takes) {
         if try object.loadedRow()[index] != .null {
           outcome.forgotten[property.name, default: 0] += 1
         }
       }
-      for (property, relationship) in relationships
-      where property.readers.isDisjoint(with: takers) {
+      for (property, relationship) in relationships where !property.isRead(takes) {
         let left = try context.places(of: object.place, facts: relationship)
           .count { property.targets?.contains($0.facts.name) ?? true }
         if left > 0 { outcome.forgotten[property.name, default: 0] += Int64(left) }
       }
       return true
     }
-    return outcome
   }
 }
 
 extension FilterSurvey {
-  /// Has SQLite evaluate the only filter of an entity, the evaluator where SQLite is not certain.
+  /// Has SQLite evaluate the filters of an entity, the evaluator where SQLite is not certain.
   private func survey(
-    _ statement: FilterStatement, filter: ObjectFilter, facts: EntityFacts,
-    properties: [(MappingLosses.Division.Property, Int)], outcome: inout Outcome,
-    drop: (_ table: String, _ key: Int64) throws -> Void
+    _ statements: [FilterStatement], filters: [ObjectFilter], facts: EntityFacts,
+    division: MappingLosses.Division, outcome: inout Outcome,
+    note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void
   ) throws {
-    let flags = properties.map { "(\(SQL.identifier(name: facts.columns[$0.1])) IS NOT NULL)" }
-    let list = ["Z_PK", statement.sql] + flags
-    let isWanted = ["\(statement.sql) IS NOT 1"] + flags
+    let properties = division.properties.filter { $0.readers.count < filters.count }
+    let flags = properties.compactMap { property in
+      facts.attributes[property.name].map {
+        "(\(SQL.identifier(name: facts.columns[$0.index])) IS NOT NULL)"
+      }
+    }
+    let list = ["Z_PK"] + statements.map(\.sql) + flags
+    let isWanted = (statements.map { "\($0.sql) IS NOT 1" } + flags).joined(separator: " OR ")
+    let test = filters.count > 1 ? "" : " AND (\(isWanted))"
     let rows = try context.statements.statement(
       sql: """
         SELECT \(list.joined(separator: ", ")) FROM \(context.sqlTable(name: facts.tableName)) \
-        NOT INDEXED WHERE Z_ENT = ?1 AND (\(isWanted.joined(separator: " OR "))) ORDER BY Z_PK
+        NOT INDEXED WHERE Z_ENT = ?1\(test) ORDER BY Z_PK
         """)
     rows.bind(facts.number, at: 1)
+    var takes = Array(repeating: false, count: filters.count)
     while try rows.step() {
       let key = rows.integer(column: 0)
-      let isTaken: Bool
-      if let certain = rows.key(column: 1) {
-        isTaken = certain == 1
-      } else {
-        isTaken = try filter.takes(context.object(at: ObjectPlace(facts: facts, key: key)))
+      for place in filters.indices {
+        if let certain = rows.key(column: place + 1) {
+          takes[place] = certain == 1
+        } else {
+          takes[place] = try filters[place].takes(
+            context.object(at: ObjectPlace(facts: facts, key: key)))
+        }
       }
-      guard isTaken else {
-        outcome.leave(key)
-        try drop(facts.tableName, key)
-        continue
-      }
+      if takes.contains(false) || filters.count > 1 { try note(facts.tableName, key, takes) }
+      guard outcome.add(takes, key: key) else { continue }
       for (place, property) in properties.enumerated()
-      where rows.integer(column: place + 2) == 1 {
-        outcome.forgotten[property.0.name, default: 0] += 1
+      where rows.integer(column: place + 1 + filters.count) == 1 && !property.isRead(takes) {
+        outcome.forgotten[property.name, default: 0] += 1
       }
     }
   }
 }
 
+extension MappingLosses.Division.Property {
+  /// Whether any of the mappings that take an object reads it.
+  fileprivate func isRead(_ takes: [Bool]) -> Bool { readers.contains { takes[$0] } }
+}
+
 extension FilterSurvey.Outcome {
-  /// Counts an object that nothing takes.
-  fileprivate mutating func leave(_ key: Int64) {
+  /// Counts an object by what takes it; whether anything does.
+  fileprivate mutating func add(_ takes: [Bool], key: Int64) -> Bool {
+    var isTaken = false
+    for place in takes.indices {
+      if takes[place] { isTaken = true } else { left[place] += 1 }
+    }
+    if isTaken { return true }
     untaken += 1
     if untakenKeys.count < FilterSurvey.reportedKeyLimit { untakenKeys.append(key) }
+    return false
   }
 }
 

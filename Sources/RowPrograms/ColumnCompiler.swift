@@ -100,13 +100,16 @@ struct ColumnCompiler {
       let operation: ColumnOperation =
         switch role {
         case .toOneEntity:
-          numberColumn.map { .renumber(column: $0, map: map) }
-            ?? lookUp(column, family: family, map: map)
+          number(map, key: column) { map in
+            numberColumn.map { .renumber(column: $0, map: map) }
+              ?? lookUp(column, family: family, map: map)
+          }
         case .toOneOrder:
           orderColumn.map { .reference(column: $0, filter: filter) } ?? .constant(.null)
         default: .reference(column: column, filter: filter)
         }
-      return kept(operation, key: column, table: compiler.filteredTable(of: family))
+      return kept(
+        operation, key: column, unless: compiler.untaken(ofFamily: family, within: within))
     case .owner(let pairs):
       switch role {
       case .toOneOrder: return .constant(.null)
@@ -120,15 +123,33 @@ struct ColumnCompiler {
   private func ownerKey(_ pairs: PairSource) -> ColumnOperation {
     .ownerKey(
       table: pairs.table, column: pairs.targetColumn, entities: pairs.rowEntities,
-      isFiltered: pairs.filteredOwners != nil)
+      others: pairs.untakenOwners)
   }
 
-  /// An operation that leads nowhere where the object of a key is dropped.
+  /// An operation that leads nowhere where no mapping takes the object of a key which counts.
   private func kept(
-    _ operation: ColumnOperation, key: String, table: String?
+    _ operation: ColumnOperation, key: String, unless rows: UntakenRows?
   ) -> ColumnOperation {
-    guard let table, operation != .constant(.null) else { return operation }
-    return .unlessDropped(key: key, table: table, operation)
+    guard let rows, operation != .constant(.null) else { return operation }
+    return .unless(key: key, of: rows, operation)
+  }
+
+  /// The entity number of a reference: of an object that one of several mappings takes, as that one
+  /// has it.
+  private func number(
+    _ map: [TableProgram.Renumbering], key: String,
+    make: ([TableProgram.Renumbering]) -> ColumnOperation
+  ) -> ColumnOperation {
+    var result = map.compactMap { entry in
+      entry.others.map { others in
+        var own = entry
+        own.others = nil
+        return ColumnOperation.unless(key: key, of: others, make([own]))
+      }
+    }
+    let whole = map.filter { $0.others == nil }
+    if result.isEmpty || !whole.isEmpty { result.append(make(whole)) }
+    return result.dropLast().reversed().reduce(result[result.count - 1]) { .either($1, $0) }
   }
 
   private func lookUp(
@@ -214,7 +235,7 @@ struct ColumnCompiler {
     guard compiler.losesObjects(ofFamily: family, within: within) else { return nil }
     return ReferenceFilter(
       column: column, table: nil,
-      kept: compiler.renumberings(ofFamily: family, within: within).map(\.source))
+      kept: compiler.kept(ofFamily: family, within: within))
   }
 
   // MARK: To-many relationships without inverse
@@ -232,11 +253,11 @@ struct ColumnCompiler {
     case (.toOneOfTarget, .owner):
       return kept(
         .reference(column: pairs.ownerColumn, filter: pairs.ownerFilter), key: pairs.ownerColumn,
-        table: pairs.filteredOwners)
+        unless: pairs.untakenOwners)
     case (.toOneOfTarget, _):
       return kept(
         pairs.targetOrder.map { .reference(column: $0, filter: pairs.ownerFilter) }
-          ?? .constant(.null), key: pairs.ownerColumn, table: pairs.filteredOwners)
+          ?? .constant(.null), key: pairs.ownerColumn, unless: pairs.untakenOwners)
     case (.toOneOfOwner, .owner): return ownerKey(pairs)
     case (.toOneOfOwner, _): return .constant(.null)
     case (.joinTable, _): throw CompileError.Place(entity: entity, property: name)

@@ -45,7 +45,12 @@ package struct HistoryCompiler {
   private func changes(
     _ table: EntityTable, existing: Set<String>, entities: [TableProgram.Renumbering]
   ) -> TableProgram {
-    let pairs = entities.sorted { $0.source < $1.source }
+    // Where mappings divide an entity, there are no changes of it.
+    var pairs: [TableProgram.Renumbering] = []
+    for entity in entities.sorted(by: { $0.source < $1.source })
+    where pairs.last?.source != entity.source {
+      pairs.append(.init(source: entity.source, destination: entity.destination))
+    }
     let changes = pairs.map { EntityChange($0, source: source, destination: destination) }
     let columns = table.columns.dropFirst(3).map { column in
       ColumnProgram(

@@ -63,9 +63,9 @@ struct OperationComposer {
       case .constant(.null): return .constant(.null)
       default: throw NotComposable()
       }
-    case .ownerKey(let name, let column, let entities, let isFiltered):
+    case .ownerKey(let name, let column, let entities, let others):
       // A step that chooses among rows needs those of the store before it.
-      if isFiltered { throw NotComposable() }
+      if others != nil { throw NotComposable() }
       guard let owners = table(name: name) else { return .constant(.null) }
       guard case .column(let source, let holders) = try plainReference(column, before: owners)
       else {
@@ -75,9 +75,9 @@ struct OperationComposer {
         table: owners.sourceTable, column: source,
         entities: owners.entities.filter {
           entities.contains($0.destination) && holders.contains($0.source)
-        }.map(\.source), isFiltered: false)
+        }.map(\.source), others: nil)
     // The object that it is called for would exist on paper only; masks are made once, at the end.
-    case .call, .remask, .unlessDropped: throw NotComposable()
+    case .call, .remask, .unless, .either: throw NotComposable()
     case .then(let inner, let outer):
       return .then(try compose(inner, before: before, entity: entity), outer)
     }

@@ -23,8 +23,8 @@ struct PairSource: Hashable {
     }
   }
 
-  /// The table of the owners, where mappings choose among its rows.
-  var filteredOwners: String? { drops.first { $0.column == ownerColumn }?.table }
+  /// The owners that are left out, where mappings choose among them.
+  var untakenOwners: UntakenRows? { drops.first { $0.column == ownerColumn }?.rows }
 
   /// The source numbers of the entities whose rows hold the pairs.
   var rowEntities: [Int64] { filters.first { $0.keyColumn == nil }?.kept ?? [] }
@@ -85,8 +85,8 @@ struct PairFinder {
       filters: rowFilter(table: table, family: entity.name, within: owners)
         + keyFilter(
           column: column.name, family: relationship.destinationEntityName, within: targets),
-      drops: drops("Z_PK", of: entity.name)
-        + drops(column.name, of: relationship.destinationEntityName),
+      drops: drops("Z_PK", of: entity.name, within: owners)
+        + drops(column.name, of: relationship.destinationEntityName, within: targets),
       form: .toOneOfOwner)
   }
 
@@ -104,7 +104,8 @@ struct PairFinder {
         .name,
       filters: rowFilter(table: table, family: destination.name, within: targets)
         + keyFilter(column: column.name, family: entity.name, within: owners),
-      drops: drops("Z_PK", of: destination.name) + drops(column.name, of: entity.name),
+      drops: drops("Z_PK", of: destination.name, within: targets)
+        + drops(column.name, of: entity.name, within: owners),
       form: .toOneOfTarget)
   }
 
@@ -121,14 +122,18 @@ struct PairFinder {
       ownerOrder: owner.orderColumn, targetOrder: target.orderColumn,
       filters: keyFilter(column: owner.keyColumn, family: owner.entityName, within: owners)
         + keyFilter(column: target.keyColumn, family: target.entityName, within: targets),
-      drops: drops(owner.keyColumn, of: owner.entityName)
-        + drops(target.keyColumn, of: target.entityName),
+      drops: drops(owner.keyColumn, of: owner.entityName, within: owners)
+        + drops(target.keyColumn, of: target.entityName, within: targets),
       form: .joinTable)
   }
 
-  /// Leaves out rows whose key leads to a dropped object, where there may be any.
-  private func drops(_ column: String, of entity: String) -> [JoinProgram.Drop] {
-    compiler.filteredTable(of: entity).map { [.init(column: column, table: $0)] } ?? []
+  /// Leaves out rows whose key leads to an object that no mapping takes which counts, where there
+  /// may be any.
+  private func drops(
+    _ column: String, of entity: String, within: String
+  ) -> [JoinProgram.Drop] {
+    compiler.untaken(ofFamily: entity, within: within).map { [.init(column: column, rows: $0)] }
+      ?? []
   }
 
   /// Leaves out the rows themselves whose entity has no place.
@@ -138,7 +143,7 @@ struct PairFinder {
     [
       .init(
         keyColumn: nil, table: table.name,
-        kept: compiler.renumberings(ofFamily: family, within: within).map(\.source))
+        kept: compiler.kept(ofFamily: family, within: within))
     ]
   }
 
@@ -153,7 +158,7 @@ struct PairFinder {
     return [
       .init(
         keyColumn: column, table: table.name,
-        kept: compiler.renumberings(ofFamily: family, within: within).map(\.source))
+        kept: compiler.kept(ofFamily: family, within: within))
     ]
   }
 }

@@ -8,8 +8,6 @@ package struct ProgramCompiler {
   let source: StoreSchema
   let destination: StoreSchema
   let calls: RowCalls?
-  /// The tables of the source among whose rows mappings choose.
-  private let filteredTables: Set<String>
 
   /// Takes the source's schema with the names that the store really uses, and what of the mapping
   /// expressions and policies compute row by row.
@@ -20,17 +18,27 @@ package struct ProgramCompiler {
     self.mapping = mapping
     self.source = source
     self.destination = destination
-    filteredTables = Set(
-      mapping.entityMappings.filter(\.isFiltered).compactMap { entityMapping in
-        entityMapping.sourceEntityName.flatMap { source.model.entity(name: $0) }
-          .flatMap { source.table(of: $0)?.name }
-      })
   }
 
-  /// The table of a source entity, where mappings choose among its rows.
-  func filteredTable(of entity: String) -> String? {
-    source.model.entity(name: entity).flatMap { source.table(of: $0)?.name }
-      .flatMap { filteredTables.contains($0) ? $0 : nil }
+  /// The rows of a source entity's family of which no mapping makes what a family of the
+  /// destination holds; nil where the entity number alone tells them.
+  func untaken(ofFamily name: String, within: String) -> UntakenRows? {
+    let makers = makers(ofFamily: name, within: within)
+    return makers.contains(where: \.isFiltered) ? untaken(by: makers, of: name) : nil
+  }
+
+  private func untaken(by makers: [EntityMapping], of entity: String) -> UntakenRows? {
+    source.model.entity(name: entity).flatMap { source.table(of: $0)?.name }.map {
+      UntakenRows(table: $0, mappings: makers.compactMap { mapping.place(named: $0.name) })
+    }
+  }
+
+  /// The mappings that make what a family of the destination holds of a source entity's family.
+  private func makers(ofFamily name: String, within: String) -> [EntityMapping] {
+    let family = Set(destination.model.family(of: within).map(\.name))
+    return source.model.family(of: name).filter { !$0.isAbstract }.flatMap {
+      mapping.makers(ofSource: $0.name)
+    }.filter { $0.destinationEntityName.map(family.contains) ?? false }
   }
 
   /// Compiles; throws where data are held in a form from which the wanted one cannot be made.
@@ -57,7 +65,7 @@ package struct ProgramCompiler {
   private func compile(
     _ table: EntityTable, problems: inout [CompileError.Place], fills: inout [OrderFill]
   ) -> TableProgram? {
-    let pairs = table.entityNames.compactMap(pair)
+    let pairs = table.entityNames.flatMap(pairs)
     guard let first = pairs.first, let sourceTable = source.table(of: first.old) else { return nil }
     let columns = ColumnCompiler(compiler: self, table: table, sourceTable: sourceTable)
     var programs: [ColumnProgram] = []
@@ -82,11 +90,9 @@ package struct ProgramCompiler {
           }))
       if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
     }
-    var program = TableProgram(
+    return TableProgram(
       sourceTable: sourceTable.name, destinationTable: table.name, entities: pairs.map(\.numbers),
       columns: programs)
-    program.isFiltered = filteredTables.contains(sourceTable.name)
-    return program
   }
 
   /// What rows of entities without the property get: what they had, where the column stays one.
@@ -112,18 +118,23 @@ package struct ProgramCompiler {
     return source.model.lineage(of: entity).contains { $0.name == owner }
   }
 
-  /// The mapping that fills a concrete destination entity.
-  private func pair(name: String) -> Pair? {
-    guard let entityMapping = mapping.mapping(toDestination: name),
-      let sourceName = entityMapping.sourceEntityName,
-      let old = source.model.entity(name: sourceName),
-      let new = destination.model.entity(name: name),
-      !old.isAbstract, !new.isAbstract,
-      let from = source.numbers[sourceName], let to = destination.numbers[name]
-    else { return nil }
-    return Pair(
-      mapping: entityMapping, old: old, new: new,
-      numbers: .init(source: from.rawValue, destination: to.rawValue))
+  /// The mappings that fill a concrete destination entity.
+  private func pairs(name: String) -> [Pair] {
+    mapping.entityMappings.filter {
+      $0.destinationEntityName == name && $0.sourceEntityName != nil
+    }.compactMap { entityMapping in
+      guard let sourceName = entityMapping.sourceEntityName,
+        let old = source.model.entity(name: sourceName),
+        let new = destination.model.entity(name: name),
+        !old.isAbstract, !new.isAbstract,
+        let from = source.numbers[sourceName], let to = destination.numbers[name]
+      else { return nil }
+      return Pair(
+        mapping: entityMapping, old: old, new: new,
+        numbers: .init(
+          source: from.rawValue, destination: to.rawValue,
+          others: entityMapping.isFiltered ? untaken(by: [entityMapping], of: sourceName) : nil))
+    }
   }
 
   private func compile(
@@ -179,8 +190,9 @@ package struct ProgramCompiler {
     else { return nil }
     let finder = PairFinder(compiler: self, owners: entity, targets: targets)
     var found: PairSource?
-    for name in destination.model.family(of: entity).map(\.name) {
-      guard let entityMapping = mapping.mapping(toDestination: name),
+    let family = destination.model.family(of: entity).map(\.name)
+    for entityMapping in mapping.entityMappings {
+      guard let name = entityMapping.destinationEntityName, family.contains(name),
         let sourceName = entityMapping.sourceEntityName,
         let old = entityMapping.relationshipMappings.first(where: { $0.name == relationship })?
           .sourceRelationshipName,
@@ -229,25 +241,32 @@ package struct ProgramCompiler {
     destination.model.entity(name: name).flatMap { destination.table(of: $0)?.name }
   }
 
-  /// The numbers of a source entity's family that have a place in a family of the destination.
+  /// The numbers of a source entity's family that have a place in a family of the destination;
+  /// where several mappings take objects of one, each with the rows that it does not stand for.
   func renumberings(ofFamily name: String, within: String) -> [TableProgram.Renumbering] {
-    let family = Set(destination.model.family(of: within).map(\.name))
-    return source.model.family(of: name).compactMap { entity in
-      guard !entity.isAbstract, let from = source.numbers[entity.name],
-        let new = mapping.destinationName(ofSource: entity.name), family.contains(new),
-        let to = destination.numbers[new]
+    let makers = makers(ofFamily: name, within: within)
+    return makers.compactMap { maker in
+      guard let old = maker.sourceEntityName, let from = source.numbers[old],
+        let to = maker.destinationEntityName.flatMap({ destination.numbers[$0] })
       else { return nil }
-      return .init(source: from.rawValue, destination: to.rawValue)
+      let isShared = makers.contains { $0.sourceEntityName == old && $0.name != maker.name }
+      return .init(
+        source: from.rawValue, destination: to.rawValue,
+        others: isShared ? untaken(by: [maker], of: old) : nil)
+    }
+  }
+
+  /// The source numbers of the entities of a family that have a place in one of the destination.
+  func kept(ofFamily name: String, within: String) -> [Int64] {
+    renumberings(ofFamily: name, within: within).map(\.source).reduce(into: []) {
+      if !$0.contains($1) { $0.append($1) }
     }
   }
 
   /// Whether an object of the entity or its subentities may stay behind, or leave for elsewhere.
   func losesObjects(ofFamily name: String, within: String) -> Bool {
-    let family = Set(destination.model.family(of: within).map(\.name))
-    return source.model.family(of: name).contains {
-      !$0.isAbstract
-        && !(mapping.destinationName(ofSource: $0.name).map(family.contains) ?? false)
-    }
+    let kept = Set(makers(ofFamily: name, within: within).compactMap(\.sourceEntityName))
+    return source.model.family(of: name).contains { !$0.isAbstract && !kept.contains($0.name) }
   }
 }
 

@@ -22,8 +22,8 @@ package struct ProgramComposer {
 
   /// The composed program; nil where a step needs the store between to be real.
   package func compose() -> MigrationProgram? {
-    // Which rows are dropped is known of the rows of a store, and of no other.
-    guard !first.isFiltered, !second.isFiltered else { return nil }
+    // Which mapping takes a row is known of the rows of a store, and of no other.
+    guard !first.isDivided, !second.isDivided else { return nil }
     do {
       var fills = second.orderFills
       let tables = try second.tables.compactMap { try table(program: $0, fills: &fills) }

@@ -36,11 +36,11 @@ extension TableProgram {
     let list = columns.map {
       "\(expression(of: $0, schema: schema)) AS \(SQL.identifier(name: $0.name))"
     }
-    let number = isOfChanges ? "s.Z_ENT" : entities.renumbering("s.Z_ENT")
+    let number = isOfChanges ? "s.Z_ENT" : choice(entities.map { "\($0.destination)" })
     let conditions =
       ["s.\(entityColumn) IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
       + [range.map { $0.condition(column: "s.Z_PK") } ?? "0"].compactMap(\.self)
-      + (isFiltered ? [DroppedRows.exclusion(table: sourceTable, key: "s.Z_PK")] : [])
+      + (isFiltered ? [takenTest] : [])
     return """
       SELECT s.Z_PK AS Z_PK, \(number) AS Z_ENT, s.Z_OPT AS Z_OPT\
       \(list.map { ",\n  \($0)" }.joined())
@@ -140,11 +140,7 @@ extension JoinProgram {
       keepsRowNumbers ? "\(first) > \($0.0)" : "(\(one), \(other)) > (\($0.0), \($0.1))"
     }
     let conditions =
-      ["\(one) IS NOT NULL", "\(other) IS NOT NULL"]
-      + filters.map { $0.condition(schema: schema) }
-      + drops.map {
-        DroppedRows.exclusion(table: $0.table, key: "s.\(SQL.identifier(name: $0.column))")
-      }
+      self.conditions(schema: schema)
       + [range.condition(column: first)].compactMap(\.self)
       + [after].compactMap(\.self)
     // Rows in the order of their pairs come by the index of the pairs, and are counted afterwards.
@@ -154,6 +150,26 @@ extension JoinProgram {
       FROM \(schema).\(SQL.identifier(name: sourceTable)) AS s\(scan)
       WHERE \(conditions.joined(separator: " AND "))
       ORDER BY \(keepsRowNumbers ? first : "\(one), \(other)")
+      """
+  }
+}
+
+extension JoinProgram {
+  /// What a row of the source table, named `s`, has to meet.
+  private func conditions(schema: String) -> [String] {
+    let keys = [sources[0] ?? "Z_PK", secondColumn].map { "s.\(SQL.identifier(name: $0))" }
+    return keys.map { "\($0) IS NOT NULL" } + filters.map { $0.condition(schema: schema) }
+      + drops.map { $0.rows.exclusion(key: "s.\(SQL.identifier(name: $0.column))") }
+  }
+
+  /// A query for how many rows of one source table some programs take, each counted once; they may
+  /// be divided among them.
+  package static func count(takenByAny programs: [JoinProgram], schema: String) -> String {
+    let table = SQL.identifier(name: programs.first?.sourceTable ?? "")
+    let tests = programs.map { "(\($0.conditions(schema: schema).joined(separator: " AND ")))" }
+    return """
+      SELECT count(*) FROM \(schema).\(table) AS s NOT INDEXED
+      WHERE \(tests.joined(separator: " OR "))
       """
   }
 }
@@ -174,8 +190,46 @@ extension TableProgram {
     let rendered = column.operations.map { $0.expression(schema: schema) }
     guard let first = rendered.first else { return "NULL" }
     if rendered.allSatisfy({ $0 == first }) { return first }
-    let cases = zip(entities, rendered).map { "WHEN \($0.source) THEN \($1)" }
-    return "CASE s.\(entityColumn) \(cases.joined(separator: " ")) END"
+    return choice(rendered)
+  }
+
+  /// One of some values, one for each of the entities in their order: by the entity of a row, and
+  /// by the mapping that takes it where several do.
+  private func choice(_ values: [String]) -> String {
+    let cases = byNumber(values).map { number, choices in
+      let parts = choices.map { entity, value in
+        "WHEN \(entity.others?.exclusion(key: "s.Z_PK") ?? "1") THEN \(value)"
+      }
+      let one = choices.count == 1 ? choices[0].1 : "CASE \(parts.joined(separator: " ")) END"
+      return "WHEN \(number) THEN \(one)"
+    }
+    return cases.isEmpty ? "NULL" : "CASE s.\(entityColumn) \(cases.joined(separator: " ")) END"
+  }
+
+  /// A test that holds of rows of these entities that some mapping takes.
+  private var takenTest: String {
+    let cases = byNumber(entities.map { $0.others?.exclusion(key: "s.Z_PK") }).compactMap {
+      number, choices -> String? in
+      let tests = choices.compactMap(\.1)
+      guard tests.count == choices.count else { return nil }
+      return "WHEN \(number) THEN \(tests.joined(separator: " OR "))"
+    }
+    return "CASE s.\(entityColumn) \(cases.joined(separator: " ")) ELSE 1 END"
+  }
+
+  /// The entities of each source number with what belongs to them.
+  private func byNumber<Value>(
+    _ values: [Value]
+  ) -> [(number: Int64, choices: [(Renumbering, Value)])] {
+    var result: [(number: Int64, choices: [(Renumbering, Value)])] = []
+    for (entity, value) in zip(entities, values) {
+      if let place = result.firstIndex(where: { $0.number == entity.source }) {
+        result[place].choices.append((entity, value))
+      } else {
+        result.append((entity.source, [(entity, value)]))
+      }
+    }
+    return result
   }
 }
 
@@ -214,17 +268,18 @@ extension ColumnOperation {
         (SELECT t.Z_ENT FROM \(schema).\(SQL.identifier(name: table)) AS t \
         WHERE t.Z_PK = \(name(column: column)))
         """)
-    case .ownerKey(let table, let column, let entities, let isFiltered):
-      let test =
-        isFiltered ? " AND \(DroppedRows.exclusion(table: table, key: "t.Z_PK"))" : ""
+    case .ownerKey(let table, let column, let entities, let others):
+      let test = others.map { " AND \($0.exclusion(key: "t.Z_PK"))" } ?? ""
       return """
         (SELECT min(t.Z_PK) FROM \(schema).\(SQL.identifier(name: table)) AS t \
         WHERE t.\(SQL.identifier(name: column)) = s.Z_PK \
         AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", ")))\(test))
         """
-    case .unlessDropped(let key, let table, let operation):
-      let test = DroppedRows.exclusion(table: table, key: "s.\(SQL.identifier(name: key))")
+    case .unless(let key, let rows, let operation):
+      let test = rows.exclusion(key: "s.\(SQL.identifier(name: key))")
       return "CASE WHEN \(test) THEN \(operation.expression(schema: schema, input: input)) END"
+    case .either(let first, let second):
+      return "ifnull(\(first.expression(schema: schema)), \(second.expression(schema: schema)))"
     case .call(let mapping, let property, _):
       return "godwit_call(\(mapping), \(StoredValue.text(property).sql), s.Z_PK)"
     case .place(let table): return SQL.place(table: table, condition: "o.first = s.Z_PK")

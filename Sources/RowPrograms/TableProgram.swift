@@ -9,6 +9,8 @@ package struct TableProgram: Hashable, Codable, Sendable {
     package var source: Int64
     /// The number in the destination.
     package var destination: Int64
+    /// The rows of that entity which become something else, or nothing; nil where all become this.
+    package var others: UntakenRows?
   }
 
   /// The table of the source that the rows are read from.
@@ -16,6 +18,8 @@ package struct TableProgram: Hashable, Codable, Sendable {
   /// The table of the destination that the rows go to.
   package var destinationTable: String
   /// The source entities whose rows the table takes; rows of others stay behind.
+  ///
+  /// Several mappings may take rows of one entity, none of them the same row.
   package var entities: [Renumbering]
   /// One program per destination column but `Z_PK`, `Z_ENT` and `Z_OPT`, in the table's order.
   package var columns: [ColumnProgram]
@@ -23,8 +27,8 @@ package struct TableProgram: Hashable, Codable, Sendable {
   /// objects; where it is another one, rows keep the number in `Z_ENT`.
   package var entityColumn = "Z_ENT"
 
-  /// Whether mappings choose among the rows: those whose keys are dropped stay behind.
-  package var isFiltered = false
+  /// Whether mappings choose among the rows: what none of them takes stays behind.
+  package var isFiltered: Bool { entities.contains { $0.others != nil } }
 
   /// Whether the rows are changes of objects instead of objects.
   package var isOfChanges: Bool { entityColumn != "Z_ENT" }
@@ -72,11 +76,13 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   case renumber(column: String, map: [TableProgram.Renumbering])
   /// The entity number of a reference, read from the row that it leads to.
   case lookUpNumber(column: String, table: String, map: [TableProgram.Renumbering])
-  /// The key of the row that leads here by its to-one relationship; of a filtered table, of a row
-  /// that is not dropped.
-  case ownerKey(table: String, column: String, entities: [Int64], isFiltered: Bool)
-  /// The value of the operation; NULL where the key in a column is that of a table's dropped row.
-  case unlessDropped(key: String, table: String, ColumnOperation)
+  /// The key of the row that leads here by its to-one relationship, and is none of those that are
+  /// left out.
+  case ownerKey(table: String, column: String, entities: [Int64], others: UntakenRows?)
+  /// The value of the operation; NULL where the key in a column is that of one of these rows.
+  case unless(key: String, of: UntakenRows, ColumnOperation)
+  /// The value of the first operation, of the second one where that is NULL.
+  case either(ColumnOperation, ColumnOperation)
   /// The row's place among those of its owner, from a table made before (`OrderFill.numbering`).
   case place(table: String)
   /// The updated properties of a change, as bits in the order of the destination.
@@ -107,25 +113,57 @@ extension ColumnOperation {
     switch self {
     case .lookUpNumber, .ownerKey, .place: true
     case .reference(_, let filter): filter?.table != nil
-    case .then(let first, let second): first.looksUpRow || second.looksUpRow
+    case .then(let first, let second), .either(let first, let second):
+      first.undropped.looksUpRow || second.undropped.looksUpRow
     default: false
     }
   }
 
-  /// The operation that makes the value where no key is dropped.
+  /// The operation that makes the value where no row is left out.
   var undropped: ColumnOperation {
-    if case .unlessDropped(_, _, let operation) = self { operation } else { self }
+    if case .unless(_, _, let operation) = self { operation } else { self }
   }
 }
 
-/// The SQL function that tells dropped rows: `godwit_dropped(table, key)`.
-package enum DroppedRows {
-  /// The name of the function.
+extension ColumnOperation {
+  /// Adds the rows by whose keys the value is decided.
+  fileprivate func note(into found: inout Set<UntakenRows>) {
+    switch self {
+    case .ownerKey(_, _, _, let others?): found.insert(others)
+    case .unless(_, let rows, let operation):
+      found.insert(rows)
+      operation.note(into: &found)
+    case .either(let first, let second), .then(let first, let second):
+      first.note(into: &found)
+      second.note(into: &found)
+    case .call(_, _, let standard): standard.note(into: &found)
+    default: break
+    }
+  }
+}
+
+/// The rows of a source table that none of some entity mappings takes, known by their keys.
+package struct UntakenRows: Hashable, Codable, Sendable {
+  /// The table.
+  package var table: String
+  /// The places of the mappings in their model, rising.
+  package var mappings: [Int]
+
+  /// Takes the places of the mappings in any order.
+  package init(table: String, mappings: some Sequence<Int>) {
+    self.table = table
+    self.mappings = Set(mappings).sorted()
+  }
+
+  /// The name of the set in which the keys are.
+  package var name: String { "\(table) \(mappings.map(String.init).joined(separator: "+"))" }
+
+  /// The SQL function that tells such rows: `godwit_dropped(name, key)`.
   package static let function = "godwit_dropped"
 
-  /// A test for keys of rows that are not dropped.
-  package static func exclusion(table: String, key: String) -> String {
-    "NOT \(function)(\(SQL.literal(text: table)), \(key))"
+  /// A test for keys of other rows.
+  package func exclusion(key: String) -> String {
+    "NOT \(Self.function)(\(SQL.literal(text: name)), \(key))"
   }
 }
 
@@ -151,12 +189,12 @@ package struct JoinProgram: Hashable, Codable, Sendable {
     package var kept: [Int64]
   }
 
-  /// Rows that do not count where the key in a column is that of a dropped row.
+  /// Rows that do not count where the key in a column is that of a row which is left out.
   package struct Drop: Hashable, Codable, Sendable {
-    /// The column with a key of `table`, which is `Z_PK` for the row itself.
+    /// The column with the key, which is `Z_PK` for the row itself.
     package var column: String
-    /// The filtered table.
-    package var table: String
+    /// The rows that are left out.
+    package var rows: UntakenRows
   }
 
   /// The table of the source that the rows are read from; for a to-one relationship an entity's.
@@ -169,7 +207,7 @@ package struct JoinProgram: Hashable, Codable, Sendable {
   package var sources: [String?]
   /// The conditions that a row has to meet, besides two keys that are not NULL.
   package var filters: [Filter]
-  /// The dropped rows with which pairs go.
+  /// The rows with which pairs go.
   package var drops: [Drop] = []
   /// Tables with the places of the rows, made before, by destination column.
   package var places: [String: String] = [:]
@@ -217,8 +255,23 @@ package struct MigrationProgram: Hashable, Codable, Sendable {
   /// The derived attributes that are computed anew once all rows are together.
   package var derived: [DerivedAttribute] = []
 
-  /// Whether mappings choose among the rows of some table.
-  package var isFiltered: Bool { tables.contains(where: \.isFiltered) }
+  /// Whether a number alone does not tell what a row of some table becomes, or what it was.
+  package var isDivided: Bool {
+    tables.contains { table in
+      table.isFiltered || Set(table.entities.map(\.destination)).count < table.entities.count
+    }
+  }
+
+  /// All rows by whose keys something is decided.
+  package var untakenRows: Set<UntakenRows> {
+    var found: Set<UntakenRows> = []
+    for table in tables {
+      found.formUnion(table.entities.compactMap(\.others))
+      for operation in table.columns.flatMap(\.operations) { operation.note(into: &found) }
+    }
+    for drop in joins.flatMap(\.drops) { found.insert(drop.rows) }
+    return found
+  }
 
   /// What objects make without programs: they have the values of derived attributes to come.
   package static func none(deriving derived: [DerivedAttribute]) -> Self {

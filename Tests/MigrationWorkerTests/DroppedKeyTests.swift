@@ -10,18 +10,19 @@ import Testing
     [.min, -4097, -4096, -1, 0, 1, 4095, 4096, 1 << 40, .max] + Array(10_000..<11_000)
 
   @Test func `keys that lie close and far apart are found, and their neighbours are not`() throws {
+    let rows = UntakenRows(table: "ZITEM", mappings: [2, 0])
     let dropped = try DroppedKeys()
     let writer = DroppedKeyWriter(dropped)
-    for key in Self.keys.sorted() { try writer.add(key, table: "ZITEM") }
+    for key in Self.keys.sorted() { try writer.add(key, table: rows.name) }
     // Objects of another entity of the table come after them, from the lowest key on.
-    for key in [Int64(-2), 2, 10_500, 12_000] { try writer.add(key, table: "ZITEM") }
+    for key in [Int64(-2), 2, 10_500, 12_000] { try writer.add(key, table: rows.name) }
     try writer.add(3, table: "ZOTHER")
     try writer.finish()
     let path = ScratchFolder.current.appending("dropped.sqlite")
     try dropped.write(to: path)
     for set in [dropped, try DroppedKeys(file: path)] {
       let reader = DroppedKeyReader(set)
-      let table = reader.table("ZITEM")
+      let table = reader.table(rows.name)
       let all = Set(Self.keys + [-2, 2, 10_500, 12_000])
       for key in all { #expect(table.contains(key) == true, "\(key)") }
       for key in all {
@@ -33,7 +34,7 @@ import Testing
       let queue = try DatabaseQueue()
       try queue.writeWithoutTransaction { db in
         reader.install(in: db)
-        let sql = "SELECT \(DroppedRows.exclusion(table: "ZITEM", key: "column1")) FROM (VALUES "
+        let sql = "SELECT \(rows.exclusion(key: "column1")) FROM (VALUES "
         let found = try Bool.fetchAll(db, sql: sql + "(1), (3), (NULL), ('1'), (4096))")
         #expect(found == [false, true, true, true, false])
       }

@@ -7,8 +7,7 @@ import Schema
 import TestSupport
 import Testing
 
-/// Filters in SQL against the evaluator: of an entity with two mappings, the evaluator is asked for
-/// every object.
+/// Filters in SQL against the evaluator.
 struct FilterSurveyTests {
   private static let predicates = [
     "n == 5", "n != 5", "n > 5", "n <= 5.5", "n == nil", "n != nil", "NOT (n > 5)",
@@ -33,7 +32,7 @@ struct FilterSurveyTests {
   }
 
   private func outcomes(
-    _ predicate: String, rows: [String]
+    _ filters: [String], rows: [String]
   ) throws -> (FilterSurvey.Outcome?, FilterSurvey.Outcome?, [Int64]) {
     let schema = try StoreSchema(model())
     let queue = try DatabaseQueue()
@@ -46,26 +45,32 @@ struct FilterSurveyTests {
             VALUES (\(place * 5000 - 10000), 1, 1, \(row))
             """)
       }
-      func outcome(_ filters: [String], keys: inout [Int64]) throws -> FilterSurvey.Outcome? {
-        let survey = FilterSurvey(db: db, schema: schema, support: nil, now: 0)
+      func outcome(bySQL: Bool, keys: inout [Int64]) throws -> FilterSurvey.Outcome? {
+        var survey = FilterSurvey(db: db, schema: schema, support: nil, now: 0)
+        survey.asksSQLite = bySQL
         defer { survey.close() }
         let mappings = filters.enumerated().map { place, filter in
           var mapping = EntityMapping(
             name: "Item\(place)", kind: .transform, source: "Item", destination: "Item")
           mapping.sourceExpression = .sourceObjects(of: "Item", where: filter)
+          mapping.attributeMappings =
+            place == 0 ? [] : [PropertyMapping(name: "n", valueExpression: .source(name: "n"))]
           return mapping
         }
         let losses = MappingLosses(
           models: [MappingModel(entityMappings: mappings)], source: schema.model,
           destination: schema.model)
         let division = try #require(losses.divisions.first)
-        return try survey.outcome(division: division) { keys.append($1) }
+        #expect(division.mappings == mappings.map(\.name))
+        return try survey.outcome(division: division) { _, key, takes in
+          if !takes.contains(true) { keys.append(key) }
+        }
       }
       var keys: [Int64] = []
       var others: [Int64] = []
-      let first = try outcome([predicate], keys: &keys)
-      let second = try outcome([predicate, predicate], keys: &others)
-      #expect(keys == others, "\(predicate)")
+      let first = try outcome(bySQL: true, keys: &keys)
+      let second = try outcome(bySQL: false, keys: &others)
+      #expect(keys == others, "\(filters)")
       return (first, second, keys)
     }
   }
@@ -83,10 +88,16 @@ struct FilterSurveyTests {
           ["NULL", "11", "9.5"][place % 3], words[place / 6 % 7], ["NULL", "x'01'"][place % 2],
         ].joined(separator: ", "))
     }
-    let (first, second, keys) = try outcomes(predicate, rows: rows)
+    let (first, second, keys) = try outcomes([predicate], rows: rows)
     #expect(first == second)
     #expect(keys.count == Int(first?.untaken ?? -1))
+    #expect(first?.left == [first?.untaken ?? -1])
     #expect(predicate == "FALSEPREDICATE" || keys.count < rows.count)
+    let (one, other, rest) = try outcomes([predicate, "n > 5"], rows: rows)
+    #expect(one == other)
+    #expect(rest.count <= keys.count)
+    #expect(one?.left.first == first?.untaken)
+    #expect(one?.left.count == 2)
   }
 
   @Test(arguments: ["n == 5", "n != 5", "n == nil", "x == 2.5", "flag != YES", "word == 'a'"])
@@ -96,13 +107,15 @@ struct FilterSurveyTests {
       "'5', '2.5', '1', '11', CAST(x'ff61' AS TEXT), NULL", "5, 2.5, 1, 11, 'a', NULL",
       "x'05', NULL, x'01', NULL, 2.5, NULL",
     ]
-    let (first, second, _) = try outcomes(predicate, rows: rows)
-    #expect(first == second)
+    for filters in [[predicate], [predicate, "n == nil"]] {
+      let (first, second, _) = try outcomes(filters, rows: rows)
+      #expect(first == second)
+    }
   }
 
   @Test func `what has no value is told with its key`() throws {
     let error = #expect(throws: ObjectMigrationError.self) {
-      try outcomes("n > 5", rows: ["7, 1, 1, 1, 'a', NULL", "'abc', 1, 1, 1, 'a', NULL"])
+      try outcomes(["n > 5"], rows: ["7, 1, 1, 1, 'a', NULL", "'abc', 1, 1, 1, 'a', NULL"])
     }
     #expect(error?.entity == "Item")
     #expect(error?.key == -5000)

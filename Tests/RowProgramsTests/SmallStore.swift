@@ -15,13 +15,22 @@ struct SmallStore {
 
   /// Fills the source's tables by SQL.
   init(_ old: [Entity], _ new: [Entity], _ statements: String...) throws {
+    try self.init(old, new, mapping: nil, untaken: [:], statements)
+  }
+
+  /// Takes a mapping of its own, nil for the inferred one, and the keys of the rows that its
+  /// mappings do not take, by the names of the sets.
+  init(
+    _ old: [Entity], _ new: [Entity], mapping: MappingModel?, untaken: [String: [Int64]],
+    _ statements: [String]
+  ) throws {
     let old = try ManagedObjectModel(entities: old)
     let new = try ManagedObjectModel(entities: new)
     let source = try StoreSchema(old)
     self.source = source
     destination = try StoreSchema(new)
     program = try ProgramCompiler(
-      mapping: MappingInference(from: old, to: new).mapping, source: source,
+      mapping: mapping ?? MappingInference(from: old, to: new).mapping, source: source,
       destination: destination
     ).compile()
     queue = try DatabaseQueue()
@@ -29,6 +38,11 @@ struct SmallStore {
       for table in source.tables { try db.execute(sql: table.createStatement) }
       for table in source.joinTables { try db.execute(sql: table.createStatement) }
       for statement in statements { try db.execute(sql: statement) }
+      db.add(
+        function: DatabaseFunction(UntakenRows.function, argumentCount: 2, pure: true) { values in
+          let keys = String.fromDatabaseValue(values[0]).flatMap { untaken[$0] } ?? []
+          return Int64.fromDatabaseValue(values[1]).map(keys.contains) ?? false
+        })
       // What a worker reads out of an external file is told by its name here.
       db.add(
         function: DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { values in

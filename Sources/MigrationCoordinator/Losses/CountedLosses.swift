@@ -72,8 +72,8 @@ struct CountedLosses {
 
   /// The losses caused by filter predicates, found by evaluating them for each object.
   ///
-  /// - Parameter dropped: takes the keys of objects that no filter takes.
-  func divided(now: Double, dropped: DroppedKeyWriter? = nil) throws -> [Loss] {
+  /// - Parameter keeper: takes the keys of objects by what takes them.
+  func divided(now: Double, keeper: UntakenRowKeeper? = nil) throws -> [Loss] {
     if losses.divisions.isEmpty { return [] }
     var result: [Loss] = []
     try survey.reader.connection.perform { db in
@@ -81,10 +81,12 @@ struct CountedLosses {
         db: db, schema: survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
       defer { filters.close() }
       for division in losses.divisions {
-        let outcome = try filters.outcome(division: division) {
-          try dropped?.add($1, table: $0)
+        try keeper?.begin(division)
+        let outcome = try filters.outcome(division: division) { _, key, takes in
+          try keeper?.add(key, takes: takes)
         }
         guard let outcome else { continue }
+        keeper?.end(outcome.left)
         result += Self.losses(division: division, outcome: outcome)
       }
     }

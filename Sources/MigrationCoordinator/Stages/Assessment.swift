@@ -26,8 +26,10 @@ package struct Assessment: Sendable {
   /// Whether references with unknown entity numbers are among the losses; else workers look for
   /// them.
   let knowsStrayReferences: Bool
-  /// The keys of rows that filters leave behind; nil where mappings take all.
+  /// The keys of rows by the mappings that take them; nil where mappings take all.
   let dropped: DroppedKeys?
+  /// How many objects each mapping does not take that chooses among those of its entity.
+  let left: [String: Int64]
   /// The tables of the last step's destination.
   package let destination: StoreSchema
 
@@ -52,8 +54,10 @@ package struct Assessment: Sendable {
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
-    let (dropped, untaken) = try Self.filtered(steps, survey: survey)
+    let (keeper, untaken) = try Self.filtered(steps, survey: survey)
+    let dropped = keeper?.keys
     self.dropped = dropped
+    left = keeper?.left ?? [:]
     try survey.reader.connection.run { db in
       RowView.prepare(db)
       if let dropped { DroppedKeyReader(dropped).install(in: db) }
@@ -97,19 +101,20 @@ package struct Assessment: Sendable {
     }
   }
 
-  /// Evaluates the filters of a step, which is the only one where it has any: the keys that none of
-  /// them takes, and the losses.
-  private static func filtered(
+  /// Evaluates the filters of a step, which is the only one where it has any: the keys of what they
+  /// take, and the losses.
+  ///
+  /// - Throws: `RowFallback` where two mappings take an object and would put it into one table.
+  static func filtered(
     _ steps: [RowStep], survey: StoreSurvey
-  ) throws -> (keys: DroppedKeys?, losses: [Loss]) {
+  ) throws -> (keeper: UntakenRowKeeper?, losses: [Loss]) {
     guard let step = steps.first(where: \.isFiltered) else { return (nil, []) }
-    let keys = try DroppedKeys()
-    let writer = DroppedKeyWriter(keys)
+    let keeper = try UntakenRowKeeper(step)
     let losses = try CountedLosses(
       survey: survey, mappings: [step.mapping], to: step.destination
-    ).divided(now: Date().timeIntervalSinceReferenceDate, dropped: writer)
-    try writer.finish()
-    return (keys, losses)
+    ).divided(now: Date().timeIntervalSinceReferenceDate, keeper: keeper)
+    try keeper.finish()
+    return (keeper, losses)
   }
 
   /// The highest primary keys ever assigned, by root entity of the destination.
@@ -186,7 +191,7 @@ private struct OpenStep {
       model: step.source.model, schema: step.source, program: before, counts: survey.rowCounts)
     let checker = ConditionChecker(
       view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader,
-      excludesDropped: step.isFiltered)
+      excludesUntaken: step.isFiltered)
     self.checker = checker
     let demands = step.conditions + (looksAtAll ? step.keptConstraints : [])
     conditions = demands.compactMap { condition in

@@ -114,7 +114,7 @@ package struct RowStep: Sendable {
   }
 
   /// Whether it takes a store of its own to begin with.
-  var needsStore: Bool { isComputed || isFiltered }
+  var needsStore: Bool { isComputed || calls?.isDivided == true }
 
   /// Whether mappings choose among the rows of this very step's source.
   var isFiltered: Bool { calls?.isFiltered ?? false }

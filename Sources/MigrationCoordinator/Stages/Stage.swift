@@ -2,6 +2,7 @@ package import Mapping
 package import Planning
 import RowPrograms
 import Schema
+import Survey
 
 /// Steps of a route that run over the data at once, from one store to the next.
 package struct Stage: Sendable {
@@ -38,6 +39,25 @@ package struct Stage: Sendable {
 
   /// The mapping models given for its steps.
   var mappings: [MappingModel] { steps.flatMap(\.mappings).map(\.mapping) }
+
+  /// The stage object by object.
+  func falling(back fallback: RowFallback) -> Stage {
+    Stage(work: .objects(steps[0], because: fallback), cut: cut)
+  }
+
+  /// The stage as the objects of its store let it be: only they tell whether two filters take one
+  /// of them.
+  func settled(in survey: StoreSurvey) throws -> Stage {
+    guard case .rows(let steps) = work, let step = steps.first,
+      step.calls?.exclusive.isEmpty == false
+    else { return self }
+    do {
+      _ = try Assessment.filtered(steps, survey: survey)
+      return self
+    } catch let fallback as RowFallback {
+      return falling(back: fallback)
+    }
+  }
 
   /// The version with which the stage begins.
   package var source: RouteVersion { steps[0].source }

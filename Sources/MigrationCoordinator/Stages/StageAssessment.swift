@@ -35,6 +35,18 @@ package struct StageAssessment: Sendable {
   init(
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false
   ) throws {
+    do {
+      try self.init(decided: stage, survey: survey, request: request, scansAll: scansAll)
+    } catch let fallback as RowFallback {
+      try self.init(
+        decided: stage.falling(back: fallback), survey: survey, request: request,
+        scansAll: scansAll)
+    }
+  }
+
+  private init(
+    decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool
+  ) throws {
     self.survey = survey
     let scansAll = scansAll || request.sourceCheck == .full
     let search = DefectSearch(survey: survey)

@@ -12,8 +12,8 @@ struct ConditionChecker {
   let destination: StoreSchema
   let mapping: MappingModel
   let reader: StoreReader
-  /// Whether rows that filters leave behind may break conditions.
-  var excludesDropped = false
+  /// Whether rows that the mapping of a condition does not take may not break it.
+  var excludesUntaken = false
 
   /// What to count for a condition.
   enum Question {
@@ -126,14 +126,20 @@ struct ConditionChecker {
     guard let place = place(name: condition.sourceEntity), let test = test(place) else {
       return nil
     }
-    return .rows(place.isOf(taken(test, of: place)))
+    return .rows(place.isOf(taken(test, of: place, condition: condition)))
   }
 
-  /// A test that holds of no row which a filter leaves behind.
-  private func taken(_ test: String, of place: Place) -> String {
-    guard excludesDropped else { return test }
-    let exclusion = DroppedRows.exclusion(table: place.rows.sourceTable, key: "s.Z_PK")
-    return "(\(test)) AND \(exclusion)"
+  /// A test that holds of no row which the mapping of a condition leaves to others.
+  private func taken(_ test: String, of place: Place, condition: Condition) -> String {
+    let maker = mapping.maker(from: condition.sourceEntity, to: condition.destinationEntity)
+    return exclusion(maker, of: place).map { "(\(test)) AND \($0)" } ?? test
+  }
+
+  /// A test for rows that a mapping takes of those of its entity; nil where it takes all.
+  private func exclusion(_ maker: EntityMapping?, of place: Place) -> String? {
+    guard excludesUntaken, let maker, maker.isFiltered, let own = mapping.place(named: maker.name)
+    else { return nil }
+    return UntakenRows(table: place.rows.sourceTable, mappings: [own]).exclusion(key: "s.Z_PK")
   }
 
   /// The column of the store itself from which an attribute's values are made; nil where there are
@@ -181,13 +187,12 @@ struct ConditionChecker {
         return nil
       }
     }
-    let family = place.rows.isOf(numbers(inFamilyOf: condition.destinationEntity))
-    let present = columns.map { "\($0) IS NOT NULL" } + [family]
+    let present =
+      columns.map { "\($0) IS NOT NULL" } + [isCompared(condition.destinationEntity, of: place)]
     return .groups(
       Groups(
         table: place.rows.sourceTable, from: place.rows.from,
-        test: taken(present.joined(separator: " AND "), of: place),
-        by: columns))
+        test: present.joined(separator: " AND "), by: columns))
   }
 
   /// An SQL expression for the value that a column will have in the destination.
@@ -203,12 +208,22 @@ struct ConditionChecker {
     return other == .null ? value : "ifnull(\(value), \(other.sql))"
   }
 
-  /// The entity numbers of all rows in the index of a uniqueness constraint.
-  private func numbers(inFamilyOf destinationEntity: String) -> [EntityNumber] {
-    guard let entity = destination.model.entity(name: destinationEntity) else { return [] }
-    return destination.model.family(of: destination.model.root(of: entity).name)
-      .compactMap { mapping.mapping(toDestination: $0.name)?.sourceEntityName }
-      .compactMap { view.schema.numbers[$0] }
+  /// A test for the rows that are in the index of a uniqueness constraint.
+  private func isCompared(_ destinationEntity: String, of place: Place) -> String {
+    guard let entity = destination.model.entity(name: destinationEntity) else { return "0" }
+    let family = destination.model.family(of: destination.model.root(of: entity).name).map(\.name)
+    let makers = mapping.entityMappings.filter {
+      $0.sourceEntityName != nil && $0.destinationEntityName.map(family.contains) ?? false
+    }
+    func numbers(_ makers: [EntityMapping]) -> [EntityNumber] {
+      makers.compactMap(\.sourceEntityName).compactMap { view.schema.numbers[$0] }
+    }
+    let tests = makers.compactMap { maker in
+      exclusion(maker, of: place).map { "\(place.rows.isOf(numbers([maker]))) AND \($0)" }
+    }
+    let whole = makers.filter { exclusion($0, of: place) == nil }
+    guard !tests.isEmpty else { return place.rows.isOf(numbers(whole)) }
+    return "(\(([place.rows.isOf(numbers(whole))] + tests).joined(separator: " OR ")))"
   }
 
   private func sharedTargets(_ relationship: String, condition: Condition) -> Question? {
@@ -220,7 +235,8 @@ struct ConditionChecker {
       Groups(
         table: place.rows.sourceTable, from: place.rows.from,
         test: taken(
-          "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", of: place),
+          "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", of: place,
+          condition: condition),
         by: [column]))
   }
 

@@ -71,7 +71,8 @@ extension ColumnOperation {
     case .renumber(let column, _): column
     case .reference(_, let filter?) where filter.table == nil: filter.column
     case .then(let first, _): first.renumberedColumn
-    case .unlessDropped(_, _, let operation): operation.renumberedColumn
+    case .unless(_, _, let operation): operation.renumberedColumn
+    case .either(let first, let second): first.renumberedColumn ?? second.renumberedColumn
     case .call(_, _, let standard): standard.renumberedColumn
     default: nil
     }

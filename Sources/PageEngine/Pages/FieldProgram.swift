@@ -15,6 +15,8 @@ package struct FieldStep: Sendable {
     case remasked
     /// What another step makes, where the key in a field is not dropped.
     case keyed
+    /// What the first of two steps makes, the second where that is NULL.
+    case either
   }
 
   var kind: Kind
@@ -78,8 +80,11 @@ package final class FieldProgram {
   private var constants: UnsafeMutableBufferPointer<Field>
   private var lists: UnsafeMutableBufferPointer<UnsafeMutableBufferPointer<(Int64, Int64)>>
   private var masks: [MaskBuffer] = []
-  /// The keys of source rows that stay behind.
-  private var dropped: DroppedKeyReader.Table?
+  /// By the places of entities, the keys of source rows that do not become what they stand for.
+  private var others: [DroppedKeyReader.Table?]
+  /// Whether there are any.
+  private var isDivided = false
+  private var eithers: [(FieldStep, FieldStep)] = []
   private var keyed: [(step: FieldStep, dropped: DroppedKeyReader.Table)] = []
   private var kept: [UnsafeMutableRawPointer] = []
   private let scratch: UnsafeMutableRawPointer
@@ -107,6 +112,7 @@ package final class FieldProgram {
     made = .allocate(capacity: max(1, entities.count))
     made.initialize(repeating: 0, count: max(1, entities.count))
     wide = entities.map { _ in 0 }
+    others = entities.map { _ in nil }
     let count = max(1, entities.count * columns)
     steps = .allocate(capacity: count)
     steps.initialize(repeating: FieldStep(kind: .constant), count: count)
@@ -134,6 +140,7 @@ package final class FieldProgram {
       switch step.kind {
       case .remasked: masks.count
       case .keyed: keyed.count
+      case .either: eithers.count
       default: max(1, lists.count)
       }
     precondition(step.constant < constants.count && step.list < known, "a step's parts exist")
@@ -174,8 +181,17 @@ package final class FieldProgram {
     return masks.count - 1
   }
 
-  /// Has rows with these keys become none.
-  package func leaveBehind(_ keys: DroppedKeyReader.Table) { dropped = keys }
+  /// Has rows with these keys become nothing that the entity at that place stands for.
+  package func leave(_ keys: DroppedKeyReader.Table, entity: Int) {
+    others[entity] = keys
+    isDivided = true
+  }
+
+  /// Keeps two steps, the second of which makes what the first one does not.
+  package func add(_ step: FieldStep, else other: FieldStep) -> Int {
+    eithers.append((step, other))
+    return eithers.count - 1
+  }
 
   /// Keeps a step that makes a value where a key is none of these.
   package func add(_ step: FieldStep, unlessIn keys: DroppedKeyReader.Table) -> Int {
@@ -236,18 +252,19 @@ package final class FieldProgram {
       leftBehind += 1
       return .leftBehind
     }
-    guard let entity = place(of: number.integer) else {
+    guard var entity = place(of: number.integer) else {
       leftBehind += 1
       return .leftBehind
     }
-    if let dropped {
-      guard fields[0].isInteger, let isDropped = dropped.contains(fields[0].integer) else {
+    if isDivided {
+      guard fields[0].isInteger, let found = taken(fields[0].integer, from: entity) else {
         return .unknown
       }
-      if isDropped {
+      if found == entities.count {
         leftBehind += 1
         return .leftBehind
       }
+      entity = found
     }
     lastEntity = entity
     if entityField == 1 {
@@ -300,6 +317,18 @@ package final class FieldProgram {
     return nil
   }
 
+  /// The place of the entity, from one on, that takes the row of a key; their count where none
+  /// does, nil where that cannot be read.
+  private func taken(_ key: Int64, from first: Int) -> Int? {
+    let number = entityNumbers[first].source
+    for index in first..<entities.count where entityNumbers[index].source == number {
+      guard let keys = others[index] else { return index }
+      guard let isOther = keys.contains(key) else { return nil }
+      if !isOther { return index }
+    }
+    return entities.count
+  }
+
   private func value(
     step: FieldStep, field: Field, fields: UnsafePointer<Field>,
     own: UnsafeMutableRawPointer
@@ -336,6 +365,11 @@ package final class FieldProgram {
         return nil
       }
       return value(step: inner, field: fields[Int(inner.source)], fields: fields, own: own)
+    case .either:
+      let (first, second) = eithers[Int(step.list)]
+      let made = value(step: first, field: fields[Int(first.source)], fields: fields, own: own)
+      guard let made, made.isNull else { return made }
+      return value(step: second, field: fields[Int(second.source)], fields: fields, own: own)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }

@@ -32,8 +32,10 @@ struct CompiledProgram {
       entities: program.entities.map { ($0.source, $0.destination) },
       columns: program.columns.count, entityField: program.isOfChanges ? 3 : 1,
       entityOutput: program.columns.firstIndex(where: isEntity).map { $0 + 3 } ?? 1)
-    if program.isFiltered { rows.leaveBehind(try droppedKeys(of: program.sourceTable)) }
     for entity in program.entities.indices {
+      if let others = program.entities[entity].others {
+        rows.leave(try keys(of: others), entity: entity)
+      }
       for (place, column) in program.columns.enumerated() {
         let operation =
           entity < column.operations.count ? column.operations[entity] : .constant(.null)
@@ -77,19 +79,25 @@ struct CompiledProgram {
       return FieldStep(
         kind: .remasked, affinity: affinity, source: place(of: source),
         list: rows.add(mask: change))
-    case .unlessDropped(let key, let table, let operation):
+    case .unless(let key, let others, let operation):
       let inner = try compile(operation, column: column, stored: stored)
       return FieldStep(
         kind: .keyed, affinity: affinity, source: place(of: key),
-        list: rows.add(inner, unlessIn: try droppedKeys(of: table)))
+        list: rows.add(inner, unlessIn: try keys(of: others)))
+    case .either(let first, let second):
+      let steps = (
+        try compile(first, column: column, stored: stored),
+        try compile(second, column: column, stored: stored)
+      )
+      return FieldStep(kind: .either, affinity: affinity, list: rows.add(steps.0, else: steps.1))
     case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
       return asExpression(operation, affinity: affinity)
     }
   }
 
-  private func droppedKeys(of table: String) throws -> DroppedKeyReader.Table {
-    guard let dropped else { throw ShardError(.orderIncomplete, table: table) }
-    return dropped.table(table)
+  private func keys(of rows: UntakenRows) throws -> DroppedKeyReader.Table {
+    guard let dropped else { throw ShardError(.orderIncomplete, table: rows.table) }
+    return dropped.table(rows.name)
   }
 
   private static func kind(type: AttributeType) -> FieldStep.Kind {
