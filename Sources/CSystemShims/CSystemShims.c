@@ -143,6 +143,31 @@ int csystem_open_beneath(int folder, const char *path) {
   return open_step_by_step(folder, path);
 }
 
+static int64_t read_whole(int file, char *bytes, size_t room) {
+  struct stat found;
+  if (fstat(file, &found) < 0) return -errno;
+  if (!S_ISREG(found.st_mode)) return -EINVAL;
+  size_t count = 0;
+  while (count < room) {
+    ssize_t more = read(file, bytes + count, room - count);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return -errno;
+    count += (size_t)more;
+    // There was room for more than was left, so this is the end; it is asked for again where the
+    // file has another length than it had.
+    if (more == 0 || (count < room && count == (size_t)found.st_size)) return (int64_t)count;
+  }
+  return -EFBIG;
+}
+
+int64_t csystem_read_beneath(int folder, const char *path, void *bytes, size_t room) {
+  int file = csystem_open_beneath(folder, path);
+  if (file < 0) return file;
+  int64_t count = read_whole(file, bytes, room);
+  close(file);
+  return count;
+}
+
 int csystem_wait_writable(int descriptor, int milliseconds) {
   struct pollfd wanted = {.fd = descriptor, .events = POLLOUT};
   return result(poll(&wanted, 1, milliseconds));
@@ -428,6 +453,19 @@ int csystem_next_name(void *directory, const char **name) {
 }
 
 void csystem_close_directory(void *directory) { closedir(directory); }
+
+int64_t csystem_bytes_in(const char *path) {
+  DIR *directory = opendir(path);
+  if (!directory) return -errno;
+  int64_t sum = 0;
+  struct stat found;
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (fstatat(dirfd(directory), entry->d_name, &found, 0) == 0) sum += found.st_size;
+  }
+  closedir(directory);
+  return sum;
+}
 
 #ifndef GODWIT_COMMIT
 #define GODWIT_COMMIT ""

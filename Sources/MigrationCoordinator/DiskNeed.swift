@@ -167,10 +167,6 @@ extension SourceAccess {
 extension MigrationPaths {
   /// The bytes of the external binary data files beside a store.
   static func externalBytes(of store: FilePath) -> Int64 {
-    let folder = ExternalDataFolder.files(support: support(of: store))
-    let names = (try? Files.listDirectory(folder)) ?? []
-    return names.reduce(0) { sum, name in
-      sum + ((try? Files.fileStatusIfPresent(folder.appending(name)))?.size ?? 0)
-    }
+    Files.bytes(in: ExternalDataFolder.files(support: support(of: store)))
   }
 }

@@ -114,7 +114,7 @@ package struct MigrationPreview: Sendable {
         let (engine, made) = try chosen.engine.planned(input, under: nil)
         sharesBlocks = engine.sharesBlocks
         costs = chosen.engine.costs.all(
-          of: made, workers: request.workers, schema: input.destination,
+          of: made, workers: request.workersWithRoom, schema: input.destination,
           verifiesFully: request.verifiesFully)
         plan = made
       }

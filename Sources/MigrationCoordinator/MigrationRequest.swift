@@ -132,6 +132,9 @@ package struct MigrationRequest: Sendable {
     self.memory = memory
   }
 
+  /// How many worker processes have room in the memory, of those that may run at once.
+  var workersWithRoom: Int { WaitingOrders.room(for: workers, memory: memory) }
+
   /// The path of the store that is made.
   package var destination: FilePath { output ?? store }
 

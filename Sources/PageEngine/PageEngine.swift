@@ -20,10 +20,9 @@ package struct PageEngine: MigrationEngine {
 
   private var layout: PageLayout
 
-  /// Refuses objects made one by one, stores in UTF-16, and orders of computed objects.
+  /// Refuses objects made one by one, and orders of computed objects.
   package static func refusal(of stage: StageInput) -> String? {
     guard case .rows(let program) = stage.work else { return "objects are made one by one" }
-    if stage.survey.header.textEncoding > 1 { return "the store's texts are not encoded in UTF-8" }
     let isComputed = program.orderFills.contains { fill in
       program.tables.contains { $0.destinationTable == fill.table && $0.hasCalls }
     }
@@ -55,9 +54,18 @@ package struct PageEngine: MigrationEngine {
     plan.program = plan.program.placing()
     let layout = PageLayout(
       schema: schema, moves: moves, source: stage.survey.access.readable,
-      sourceBytes: stage.survey.access.fingerprint.bytes,
+      encoding: TextEncoding(header: stage.survey.header.textEncoding),
+      sourceBytes: bytes(of: stage),
       metadataBytes: stage.survey.metadata.encoded.count)
     return (PageEngine(layout: layout), plan)
+  }
+
+  /// The bytes that go into the result, of files of their own too.
+  private static func bytes(of stage: StageInput) -> Int64 {
+    let store = stage.survey.access.fingerprint.bytes
+    guard stage.program.tables.contains(where: { $0.filesRead > 0 }) else { return store }
+    let support = MigrationPaths.support(of: stage.survey.store)
+    return store + Files.bytes(in: ExternalDataFolder.files(support: support))
   }
 
   /// Whether the pages that workers wrote are still there: no restart since, and no lost result.
@@ -99,8 +107,8 @@ package struct PageEngine: MigrationEngine {
   ) throws {
     try layout.prepare(paths, expecting: bytes)
     try OrderPlaces(
-      program: plan.program, source: stage.survey.access.readable, memory: stage.memory,
-      dropped: stage.dropped
+      program: plan.program, source: stage.survey.access.readable, encoding: layout.encoding,
+      memory: stage.memory, dropped: stage.dropped
     ).write(to: paths.places)
   }
 

@@ -42,7 +42,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     document: WorkOrderDocument, work: PageWork, policies: PolicyFactories = [:]
   ) throws {
     let connection = try StoreConnection.scratch(
-      FilePath(":memory:"), cacheBytes: document.memory / 16, memory: document.memory)
+      FilePath(":memory:"), cacheBytes: document.memory / 16, textEncoding: work.encoding.rawValue,
+      memory: document.memory)
     let dropped = try document.droppedKeys()
     try document.attachSource(to: connection, without: dropped)
     if let places = work.places {
@@ -170,9 +171,11 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       names: names(of: piece), digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source, caller, dropped) = (document, source, caller, dropped)
+    let encoding = work.encoding
     let (read, count) = try connection.perform(caller, without: dropped) { db in
       let loop = try PieceLoop(
-        document: document, piece: piece, file: source, db: db, caller: caller, dropped: dropped)
+        document: document, piece: piece, file: source, encoding: encoding, db: db, caller: caller,
+        dropped: dropped)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

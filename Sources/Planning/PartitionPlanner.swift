@@ -22,8 +22,8 @@ package struct PartitionPlanner {
 
   private let program: MigrationProgram
   private let statistics: [String: TableStatistics]
-  /// Rows of other tables that are looked up for a row of a destination table.
-  private let lookUps: [String: Int]
+  /// What a row of a destination table costs besides what its own table tells.
+  private let rowWork: [String: Int64]
   private let granularity: Granularity
 
   /// Takes the statistics by destination table.
@@ -33,19 +33,25 @@ package struct PartitionPlanner {
     self.program = program
     self.statistics = statistics
     self.granularity = granularity
-    lookUps = Dictionary(
-      program.tables.map { ($0.destinationTable, $0.lookUps) }, uniquingKeysWith: max)
+    rowWork = Dictionary(
+      program.tables.map { table in
+        let work =
+          Self.lookUpWork * Int64(table.lookUps) + Self.fileWork * Int64(table.filesRead)
+        return (table.destinationTable, work)
+      }, uniquingKeysWith: max)
   }
 
   /// What a row that is looked up costs, in the bytes of `TableStatistics.work`: measured, through
   /// SQLite and row by row.
   private static let lookUpWork: Int64 = 1_200
+  /// What reading a file of a few kibibytes costs, which each row is taken to have.
+  private static let fileWork: Int64 = 8_000
 
-  /// What a slice of a table costs, with what its rows look up elsewhere.
+  /// What a slice of a table costs, with what its rows look up and read elsewhere.
   private func work(of slice: Int, in table: String) -> Int64 {
     guard let statistics = statistics[table] else { return 0 }
     return statistics.work(of: slice)
-      + Self.lookUpWork * Int64(lookUps[table] ?? 0) * statistics.slices[slice].rows
+      + (rowWork[table] ?? 0) * statistics.slices[slice].rows
   }
 
   /// Groups the tables, cuts them, and orders the work by its cost; the same input gives the same

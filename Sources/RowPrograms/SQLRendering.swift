@@ -33,13 +33,20 @@ extension TableProgram {
   ///
   /// - Parameter schema: the name under which the source store is attached.
   package func query(in range: KeyRange?, schema: String) -> String {
+    query(where: range.map { $0.condition(column: "s.Z_PK") } ?? "0", schema: schema)
+  }
+
+  /// The same for the row whose key is the first parameter of the statement.
+  package func queryByKey(schema: String) -> String { query(where: "s.Z_PK = ?1", schema: schema) }
+
+  private func query(where condition: String?, schema: String) -> String {
     let list = columns.map {
       "\(expression(of: $0, schema: schema)) AS \(SQL.identifier(name: $0.name))"
     }
     let number = isOfChanges ? "s.Z_ENT" : choice(entities.map { "\($0.destination)" })
     let conditions =
       ["s.\(entityColumn) IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
-      + [range.map { $0.condition(column: "s.Z_PK") } ?? "0"].compactMap(\.self)
+      + [condition].compactMap(\.self)
       + (isFiltered ? [takenTest] : [])
     return """
       SELECT s.Z_PK AS Z_PK, \(number) AS Z_ENT, s.Z_OPT AS Z_OPT\
@@ -90,6 +97,15 @@ extension TableProgram {
   /// A query for how many changes of a key range get masks that say more than is known, by the
   /// number of the destination's entity; nil where none can.
   package func wideMaskCount(in range: KeyRange, schema: String) -> String? {
+    wideMaskCount(where: range.condition(column: "Z_PK"), schema: schema)
+  }
+
+  /// The same for the change whose key is the first parameter of the statement.
+  package func wideMaskCountByKey(schema: String) -> String? {
+    wideMaskCount(where: "Z_PK = ?1", schema: schema)
+  }
+
+  private func wideMaskCount(where test: String?, schema: String) -> String? {
     guard let masks = columns.first(where: { $0.name == HistoryTables.maskColumn }), isOfChanges
     else { return nil }
     let tests = zip(entities, masks.operations).compactMap { entity, operation -> String? in
@@ -102,7 +118,7 @@ extension TableProgram {
         + "THEN \(entity.destination) END"
     }
     if tests.isEmpty { return nil }
-    let condition = range.condition(column: "Z_PK").map { " WHERE \($0)" } ?? ""
+    let condition = test.map { " WHERE \($0)" } ?? ""
     return """
       SELECT n, count(*) FROM (SELECT CASE \(SQL.identifier(name: entityColumn)) \
       \(tests.joined(separator: " ")) END AS n \

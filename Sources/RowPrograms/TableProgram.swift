@@ -40,6 +40,13 @@ package struct TableProgram: Hashable, Codable, Sendable {
     }.max() ?? 0
   }
 
+  /// The files that are read for one row, at most.
+  package var filesRead: Int {
+    entities.indices.map { entity in
+      columns.count { $0.operations[entity].undropped.readsFile }
+    }.max() ?? 0
+  }
+
   /// Whether some value is computed by an expression or a policy.
   package var hasCalls: Bool {
     columns.contains { column in
@@ -119,8 +126,18 @@ extension ColumnOperation {
     }
   }
 
+  /// Whether a file of external binary data is read for the value.
+  var readsFile: Bool {
+    switch self {
+    case .removeExternalTag: true
+    case .then(let first, let second), .either(let first, let second):
+      first.undropped.readsFile || second.undropped.readsFile
+    default: false
+    }
+  }
+
   /// The operation that makes the value where no row is left out.
-  var undropped: ColumnOperation {
+  package var undropped: ColumnOperation {
     if case .unless(_, _, let operation) = self { operation } else { self }
   }
 }

@@ -48,6 +48,13 @@ package enum ExternalDataFolder {
     return sum
   }
 
+  /// The folder itself, to look for many files in it; nil where it cannot be opened, or is none.
+  package static func opened(support: FilePath) -> ForeignFolder? {
+    guard let folder = support.lastComponent else { return nil }
+    return ForeignFolder(
+      Files.parent(of: support), path: FilePath(root: nil, [folder, Self.name]))
+  }
+
   /// Opens the file that an external value names, beside the store that the support folder belongs
   /// to; nil where there is none.
   ///

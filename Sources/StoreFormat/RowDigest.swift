@@ -94,9 +94,11 @@ package struct RowDigest: Hashable, Sendable {
     case SQLITE_INTEGER: return integer(value: sqlite3_column_int64(row, column))
     case SQLITE_FLOAT: return real(number: sqlite3_column_double(row, column))
     case SQLITE_TEXT:
-      return text(
-        start: sqlite3_column_text(row, column).map { UnsafeRawPointer($0) },
-        count: sqlite3_column_bytes(row, column))
+      // Asked for as a blob, a text comes in the encoding of its database; an empty one without an
+      // address.
+      let start = sqlite3_column_blob(row, column)
+      let count = sqlite3_column_bytes(row, column)
+      return text(start: start ?? UnsafeRawPointer(row), count: count)
     case SQLITE_BLOB:
       return blob(start: sqlite3_column_blob(row, column), count: sqlite3_column_bytes(row, column))
     default: return null

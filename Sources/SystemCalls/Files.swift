@@ -130,6 +130,12 @@ extension Files {
     return names.sorted { $0.text < $1.text }.map(\.component)
   }
 
+  /// The sizes of all files of a folder together, those of links' targets included; 0 where there
+  /// is no folder that may be read.
+  package static func bytes(in folder: FilePath) -> Int64 {
+    max(0, folder.withPlatformString { csystem_bytes_in($0) })
+  }
+
   /// Removes an empty folder; returns false if it is not empty or does not exist.
   @discardableResult
   package static func removeDirectory(_ path: FilePath) throws(SystemCallError) -> Bool {

@@ -31,6 +31,54 @@ extension Files {
   }
 }
 
+/// An open folder whose files are opened by names that anybody may have given.
+///
+/// It does what `Files.openBeneath` does, in fewer calls for many files, and does not say why it
+/// fails.
+package final class ForeignFolder: Sendable {
+  /// What came of reading a file.
+  package enum Outcome {
+    case read(Int)
+    case tooLong, failed
+  }
+
+  private let descriptor: FileDescriptor
+
+  /// Opens a folder by a path below another one; nil where there is none, or a link on the way.
+  package init?(_ folder: FilePath, path: FilePath) {
+    guard let base = try? Files.open(folder, mode: .readOnly, options: .directory) else {
+      return nil
+    }
+    defer { try? base.close() }  // was only looked through
+    let code = path.withPlatformString { csystem_open_beneath(base.rawValue, $0) }
+    guard code >= 0 else { return nil }
+    descriptor = FileDescriptor(rawValue: code)
+    guard (try? Files.fileStatus(of: descriptor).isDirectory) == true else { return nil }
+  }
+
+  deinit {
+    try? descriptor.close()  // was only read
+  }
+
+  /// Whether a regular file has this name and may be read.
+  package func hasFile(_ name: FilePath.Component) -> Bool {
+    let code = name.withPlatformString { csystem_open_beneath(descriptor.rawValue, $0) }
+    guard code >= 0 else { return false }
+    let file = FileDescriptor(rawValue: code)
+    defer { try? file.close() }  // was only looked at
+    return (try? Files.fileStatus(of: file).kind) == .file
+  }
+
+  /// Reads a regular file by a name that ends with a NUL; it has to be shorter than the room.
+  package func read(
+    _ name: UnsafePointer<CChar>, into room: UnsafeMutableRawBufferPointer
+  ) -> Outcome {
+    let count = csystem_read_beneath(descriptor.rawValue, name, room.baseAddress, room.count)
+    if count >= 0 { return .read(Int(count)) }
+    return count == -Int64(Errno.fileTooLarge.rawValue) ? .tooLong : .failed
+  }
+}
+
 /// A pipe, a terminal or another device that is open for writing, and that nobody waits for long.
 package final class StreamFile: Sendable {
   private let path: FilePath

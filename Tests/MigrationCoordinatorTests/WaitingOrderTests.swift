@@ -35,12 +35,26 @@ import Testing
       for step in 0..<200 {
         let limit = limits[step % limits.count]
         while let next = waiting.next(atMost: limit) { running.append(next) }
-        let used = running.reduce(0) { $0 + $1.memory } + memory / Int64(limit + 1)
+        let used =
+          running.reduce(0) { $0 + $1.memory }
+          + memory / Int64(WaitingOrders.room(for: limit, memory: memory) + 1)
         #expect(used <= memory || running.count <= 1 || running.count > limit, "step \(step)")
         #expect(running.reduce(0) { $0 + $1.memory } < memory)
         if step % 3 != 0, !running.isEmpty { waiting.end(running.removeFirst()) }
       }
     }
+  }
+
+  @Test func `start no more workers than have room, and each gets more`() {
+    for memory in [64 << 20, 256 << 20] as [Int64] {
+      var waiting = WaitingOrders(documents(300, memory: memory), memory: memory)
+      var running: [WorkOrderDocument] = []
+      while let next = waiting.next(atMost: 256) { running.append(next) }
+      #expect(Int64(running.count + 1) == memory >> 23)
+      #expect(running.allSatisfy { $0.memory == 8 << 20 })
+    }
+    #expect(WaitingOrders.room(for: 4, memory: 64 << 20) == 4)
+    #expect(WaitingOrders.room(for: 4, memory: 1 << 20) == 1)
   }
 
   @Test func `never stop while there are any`() {

@@ -156,7 +156,7 @@ import Testing
 
   /// What a column keeps, it makes of itself; what it makes of anything, it keeps.
   private func check(_ affinity: Affinity, _ field: Field, _ scratch: UnsafeMutableRawPointer) {
-    guard let made = affinity.applied(to: field, scratch: scratch) else {
+    guard let made = affinity.applied(to: field, scratch: scratch, encoding: .utf8) else {
       return #expect(!affinity.holds(field))
     }
     let isSame =

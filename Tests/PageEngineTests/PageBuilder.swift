@@ -238,7 +238,9 @@ enum TestRow {
         at.copyMemory(from: bytes, byteCount: bytes.count)
         plain = Field(type: UInt64(bytes.count * 2 + 12), body: at)
       }
-      fields.append(table.affinity(column).applied(to: plain, scratch: scratch(8)) ?? plain)
+      let made = table.affinity(column).applied(
+        to: plain, scratch: scratch(8), encoding: .utf8)
+      fields.append(made ?? plain)
     }
     try fields.withUnsafeBufferPointer { buffer in
       if let base = buffer.baseAddress { try body(base) }

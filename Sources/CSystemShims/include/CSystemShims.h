@@ -55,6 +55,9 @@ int csystem_open_direct(const char *path);
 /// Opens a file for reading by a path below an open folder, and follows no link on the way; waits
 /// for nobody, such as the writer of a pipe.
 int csystem_open_beneath(int folder, const char *path);
+/// Reads a whole regular file that is opened so; how many bytes it has, -EFBIG where there is no
+/// room for them and one more, -EINVAL where it is no regular file.
+int64_t csystem_read_beneath(int folder, const char *path, void *bytes, size_t room);
 /// Waits until a descriptor takes bytes: 1, or 0 when so many milliseconds are over.
 int csystem_wait_writable(int descriptor, int milliseconds);
 /// Gives a file blocks up to a size, which becomes its size if it is smaller.
@@ -119,5 +122,7 @@ int csystem_open_directory(const char *path, void **directory);
 /// 1 and a name valid until the next call, 0 at the end.
 int csystem_next_name(void *directory, const char **name);
 void csystem_close_directory(void *directory);
+/// The sizes of all files of a folder together, without those below.
+int64_t csystem_bytes_in(const char *path);
 
 #endif

@@ -29,7 +29,7 @@ extension WorkOrderDocument {
       manifest: paths.manifest(order.number).string, status: paths.status.string,
       tables: program.tables.filter { wanted.contains($0.destinationTable) },
       joins: program.joins.filter { wanted.contains($0.destinationTable) },
-      createStatements: statements, memory: request.memory / Int64(request.workers + 1),
+      createStatements: statements, memory: request.memory / Int64(request.workersWithRoom + 1),
       logsSQL: request.logsSQL)
     store = input.survey.store.string
     sourceIdentity = input.survey.access.identity

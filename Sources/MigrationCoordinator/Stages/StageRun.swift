@@ -118,7 +118,7 @@ struct StageRun {
     of plan: MigrationPlan, input: StageInput, costs: PhaseCosts
   ) -> [Phase: Double] {
     [
-      .migrating: costs.migrating(plan, workers: request.workers),
+      .migrating: costs.migrating(plan, workers: request.workersWithRoom),
       .merging: costs.merging(plan),
       .relinking: costs.relinking(plan),
       .indexing: costs.indexing(plan, schema: input.destination),
@@ -317,7 +317,7 @@ extension StageInput {
     }
     self.init(
       store: request.store, survey: survey, destination: assessment.destination, work: work,
-      workers: request.workers, memory: request.memory)
+      workers: request.workersWithRoom, memory: request.memory)
     rangeRows = request.rangeRows
     verifiesFully = request.verifiesFully
     validates = request.validation != .off

@@ -111,11 +111,12 @@ struct ExternalFileSearch {
     in column: ExternalUses.Column, of numbers: [EntityNumber]
   ) throws -> [Kind: (keys: [Int64], names: [String])] {
     let support = MigrationPaths.support(of: survey.store)
+    let folder = ExternalDataFolder.opened(support: support)
     var result: [Kind: (keys: [Int64], names: [String])] = [:]
     try survey.reader.connection.perform { db in
       let references = ExternalReferences(table: column.table, column: column.name)
       try references.forEach(of: numbers, in: db) { key, number, file in
-        guard let fault = try Self.fault(of: file, support: support) else { return }
+        guard let fault = try Self.fault(of: file, in: folder, support: support) else { return }
         let kind = Kind(fault: fault, use: uses.use(of: column, in: number))
         result[kind, default: ([], [])].keys.append(key)
         if let count = result[kind]?.names.count, count < Self.nameLimit {
@@ -127,10 +128,13 @@ struct ExternalFileSearch {
   }
 
   /// What keeps the file from being read; nil where nothing does.
-  private static func fault(of name: String, support: FilePath) throws -> ExternalFileFault? {
+  private static func fault(
+    of name: String, in folder: ForeignFolder?, support: FilePath
+  ) throws -> ExternalFileFault? {
     guard let component = FilePath.Component(name), component.kind == .regular else {
       return .missing
     }
+    if folder?.hasFile(component) == true { return nil }
     do {
       guard let file = try ExternalDataFolder.open(component, support: support) else {
         return .missing

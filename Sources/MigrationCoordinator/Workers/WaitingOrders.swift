@@ -8,6 +8,13 @@ struct WaitingOrders {
   private var waiting: ArraySlice<WorkOrderDocument>
   private var memories: [Int: Int64] = [:]
   private let memory: Int64
+  /// What a process takes before it has done anything.
+  private static let leastBytes: Int64 = 8 << 20
+
+  /// How many workers have room beside the coordinator, at least one and at most so many.
+  static func room(for workers: Int, memory: Int64) -> Int {
+    max(1, min(workers, Int(memory / leastBytes) - 1))
+  }
 
   /// Takes the orders in the sequence in which they start, and the memory of all processes.
   init(_ documents: [WorkOrderDocument], memory: Int64) {
@@ -19,7 +26,8 @@ struct WaitingOrders {
   var running: Int { memories.count }
 
   /// Starts the next order, with its share of the memory; nil if none may start now.
-  mutating func next(atMost limit: Int) -> WorkOrderDocument? {
+  mutating func next(atMost wanted: Int) -> WorkOrderDocument? {
+    let limit = Self.room(for: wanted, memory: memory)
     guard running < limit, var next = waiting.first else { return nil }
     let share = memory / Int64(limit + 1)
     next.memory = min(next.memory, share)

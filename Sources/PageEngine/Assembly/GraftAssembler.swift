@@ -91,7 +91,8 @@ struct GraftAssembler {
   /// Makes the store without its objects; the roots of its b-trees.
   private func makeSkeleton(_ order: AssemblyOrder) throws -> [String: UInt32] {
     try Files.remove(paths.skeleton)
-    let connection = try StoreConnection.scratch(paths.skeleton, cacheBytes: 2 << 20)
+    let connection = try StoreConnection.scratch(
+      paths.skeleton, cacheBytes: 2 << 20, textEncoding: layout.encoding.rawValue)
     let roots = try connection.run { db in
       try StoreWriter.createTables(order.schema, in: db)
       try StoreWriter.createIndexes(order.schema, in: db)
@@ -289,7 +290,8 @@ struct GraftAssembler {
       // SQLite may take or move pages that manifests list: the next run has to begin anew.
       for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
     }
-    let connection = try StoreConnection.scratch(order.result, cacheBytes: order.memory / 16)
+    let connection = try StoreConnection.scratch(
+      order.result, cacheBytes: order.memory / 16, textEncoding: layout.encoding.rawValue)
     try connection.run { db in
       for name in names { try db.execute(sql: "REINDEX \(SQL.identifier(name: name))") }
       for reference in references {

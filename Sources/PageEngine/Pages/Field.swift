@@ -106,12 +106,15 @@ package enum Affinity: String, Hashable, Codable, Sendable {
   /// By declared type: `INTEGER`, `FLOAT`, `TIMESTAMP` or `DECIMAL`, `VARCHAR`, `BLOB`.
   case integer, real, numeric, text, none
 
-  /// The value as the column keeps it; nil where that takes SQLite's own conversion of text.
+  /// The value as the column keeps it; nil where that takes SQLite's own conversion between text
+  /// and numbers.
   ///
-  /// - Parameter scratch: eight bytes for a value that changes its form.
+  /// - Parameters:
+  ///   - scratch: eight bytes for a value that changes its form.
+  ///   - encoding: that of texts.
   @inlinable @inline(__always)
   package func applied(
-    to field: Field, scratch: UnsafeMutableRawPointer
+    to field: Field, scratch: UnsafeMutableRawPointer, encoding: TextEncoding
   ) -> Field? {
     switch self {
     case .none: return field
@@ -121,7 +124,7 @@ package enum Affinity: String, Hashable, Codable, Sendable {
       if field.isReal {
         return Self.whole(field.real).map { Field(value: $0, scratch: scratch) } ?? field
       }
-      return field.isText && field.size > 0 ? nil : field
+      return field.isText ? number(field, scratch: scratch, encoding: encoding) : field
     case .real:
       if field.isNull { return field }
       if field.isInteger {
@@ -133,7 +136,23 @@ package enum Affinity: String, Hashable, Codable, Sendable {
         return Field.type(of: value) == 6
           ? Field(real: Double(value), scratch: scratch) : Field(value: value, scratch: scratch)
       }
-      return field.isText && field.size > 0 ? nil : field
+      return field.isText ? number(field, scratch: scratch, encoding: encoding) : field
+    }
+  }
+
+  /// What a column of numbers keeps of a text; nil where SQLite has to convert it.
+  @usableFromInline
+  func number(
+    _ text: Field, scratch: UnsafeMutableRawPointer, encoding: TextEncoding
+  ) -> Field? {
+    switch NumberText(text, encoding: encoding) {
+    case .none: return text
+    case .other: return nil
+    case .integer(let value):
+      if self == .real, Field.type(of: value) == 6 {
+        return Field(real: Double(value), scratch: scratch)
+      }
+      return Field(value: value, scratch: scratch)
     }
   }
 
@@ -163,5 +182,31 @@ package enum Affinity: String, Hashable, Codable, Sendable {
     guard number > -9.223372036854775808e18, number < 9.223372036854775808e18 else { return nil }
     let value = Int64(number)
     return Double(value) == number ? value : nil
+  }
+}
+
+extension Affinity {
+  /// Whether a column keeps a value as it is; where it does not say so, `applied` has to look.
+  @inline(__always)
+  func keeps(_ field: Field) -> Bool {
+    switch self {
+    case .none: true
+    case .text: field.type >= 12
+    case .integer, .numeric:
+      field.type < 7 || field.type == 8 || field.type == 9
+        || field.type == 7 && Self.isBroken(field.real)
+    case .real:
+      field.type < 6 || field.type == 8 || field.type == 9
+        || field.type == 7 && Self.isBroken(field.real)
+    }
+  }
+
+  /// Whether a number has a fraction for certain, by the bits below its point.
+  @inline(__always)
+  private static func isBroken(_ number: Double) -> Bool {
+    let bits = number.bitPattern & (1 << 63 - 1)
+    let exponent = bits >> 52
+    if exponent < 1023 { return bits != 0 }
+    return exponent < 1075 && bits & (1 << (1075 - exponent) - 1) != 0
   }
 }

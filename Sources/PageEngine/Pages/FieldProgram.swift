@@ -17,6 +17,8 @@ package struct FieldStep: Sendable {
     case keyed
     /// What the first of two steps makes, the second where that is NULL.
     case either
+    /// The value behind a tag, or in the file that it names.
+    case untagged
   }
 
   var kind: Kind
@@ -85,9 +87,12 @@ package final class FieldProgram {
   /// Whether there are any.
   private var isDivided = false
   private var eithers: [(FieldStep, FieldStep)] = []
+  private var untagged: [UntaggedValue] = []
   private var keyed: [(step: FieldStep, dropped: DroppedKeyReader.Table)] = []
   private var kept: [UnsafeMutableRawPointer] = []
   private let scratch: UnsafeMutableRawPointer
+  /// That of the texts of source and destination.
+  private let encoding: TextEncoding
 
   /// Takes the entity numbers before and after, and the number of columns after the first three.
   ///
@@ -97,9 +102,10 @@ package final class FieldProgram {
   ///   - entityOutput: the field of a destination row with that number.
   package init(
     entities: [(source: Int64, destination: Int64)], columns: Int, entityField: Int = 1,
-    entityOutput: Int = 1
+    entityOutput: Int = 1, encoding: TextEncoding = .utf8
   ) {
     self.entities = entities
+    self.encoding = encoding
     self.columns = columns
     self.entityField = entityField
     self.entityOutput = entityOutput
@@ -141,6 +147,7 @@ package final class FieldProgram {
       case .remasked: masks.count
       case .keyed: keyed.count
       case .either: eithers.count
+      case .untagged: untagged.count
       default: max(1, lists.count)
       }
     precondition(step.constant < constants.count && step.list < known, "a step's parts exist")
@@ -191,6 +198,12 @@ package final class FieldProgram {
   package func add(_ step: FieldStep, else other: FieldStep) -> Int {
     eithers.append((step, other))
     return eithers.count - 1
+  }
+
+  /// Keeps what takes the tags off the values of one column.
+  func add(untagged values: UntaggedValue) -> Int {
+    untagged.append(values)
+    return untagged.count - 1
   }
 
   /// Keeps a step that makes a value where a key is none of these.
@@ -277,7 +290,10 @@ package final class FieldProgram {
     if count.isInteger || count.isNull {
       output[2] = count
     } else {
-      guard let made = Affinity.integer.applied(to: count, scratch: scratch + 16) else {
+      guard
+        let made = Affinity.integer.applied(
+          to: count, scratch: scratch + 16, encoding: encoding)
+      else {
         return .unknown
       }
       output[2] = made
@@ -293,10 +309,10 @@ package final class FieldProgram {
         } else if step.affinity.keeps(field) {
           output[index + 3] = field
         } else {
-          guard let made = step.affinity.applied(to: field, scratch: scratch + (index + 3) * 8)
-          else {
-            return .unknown
-          }
+          guard
+            let made = step.affinity.applied(
+              to: field, scratch: scratch + (index + 3) * 8, encoding: encoding)
+          else { return .unknown }
           output[index + 3] = made
         }
       } else {
@@ -344,7 +360,7 @@ package final class FieldProgram {
         strays += 1
         return .null
       }
-      return affinity.applied(to: field, scratch: own)
+      return affinity.applied(to: field, scratch: own, encoding: encoding)
     case .renumbered:
       if field.isNull { return .null }
       guard field.isInteger else { return nil }
@@ -352,7 +368,8 @@ package final class FieldProgram {
         strays += 1
         return .null
       }
-      return affinity.applied(to: Field(value: number, scratch: own), scratch: own)
+      return affinity.applied(
+        to: Field(value: number, scratch: own), scratch: own, encoding: encoding)
     case .remasked:
       isWide = masks[Int(step.list)].widens(field)
       return masks[Int(step.list)].applied(to: field)
@@ -370,10 +387,14 @@ package final class FieldProgram {
       let made = value(step: first, field: fields[Int(first.source)], fields: fields, own: own)
       guard let made, made.isNull else { return made }
       return value(step: second, field: fields[Int(second.source)], fields: fields, own: own)
+    case .untagged:
+      if field.isNull { return constants[Int(step.constant)] }
+      guard let bytes = untagged[Int(step.list)].value(of: field) else { return nil }
+      return affinity.applied(to: bytes, scratch: own, encoding: encoding)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }
-      return affinity.applied(to: number, scratch: own)
+      return affinity.applied(to: number, scratch: own, encoding: encoding)
     }
   }
 
@@ -404,31 +425,5 @@ package final class FieldProgram {
     if number <= -9.223372036854775808e18 { return .min }
     if number >= 9.223372036854775808e18 { return .max }
     return Int64(number)
-  }
-}
-
-extension Affinity {
-  /// Whether a column keeps a value as it is; where it does not say so, `applied` has to look.
-  @inline(__always)
-  func keeps(_ field: Field) -> Bool {
-    switch self {
-    case .none: true
-    case .text: field.type >= 12
-    case .integer, .numeric:
-      field.type < 7 || field.type == 8 || field.type == 9
-        || field.type == 7 && Self.isBroken(field.real)
-    case .real:
-      field.type < 6 || field.type == 8 || field.type == 9
-        || field.type == 7 && Self.isBroken(field.real)
-    }
-  }
-
-  /// Whether a number has a fraction for certain, by the bits below its point.
-  @inline(__always)
-  private static func isBroken(_ number: Double) -> Bool {
-    let bits = number.bitPattern & (1 << 63 - 1)
-    let exponent = bits >> 52
-    if exponent < 1023 { return bits != 0 }
-    return exponent < 1075 && bits & (1 << (1075 - exponent) - 1) != 0
   }
 }

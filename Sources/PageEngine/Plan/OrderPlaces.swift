@@ -10,6 +10,7 @@ import SystemPackage
 struct OrderPlaces {
   let program: MigrationProgram
   let source: FilePath
+  let encoding: TextEncoding
   let memory: Int64
   let dropped: DroppedKeys?
 
@@ -18,7 +19,8 @@ struct OrderPlaces {
     guard !program.orderFills.isEmpty, try Files.fileStatusIfPresent(path) == nil else { return }
     let unfinished = FilePath("\(path).making")
     try Files.remove(unfinished)
-    let connection = try StoreConnection.scratch(unfinished, cacheBytes: memory / 4)
+    let connection = try StoreConnection.scratch(
+      unfinished, cacheBytes: memory / 4, textEncoding: encoding.rawValue)
     try connection.perform { db in
       if let dropped { DroppedKeyReader(dropped).install(in: db) }
       try db.execute(

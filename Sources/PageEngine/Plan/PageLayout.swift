@@ -21,22 +21,26 @@ struct PageLayout: Hashable, Codable, Sendable {
   var moves: TreeMoves?
   /// Where they are.
   var source: String
+  /// That of all texts, in the source and in the result.
+  let encoding: TextEncoding
 
   /// The bytes of a store from which free pages do not matter.
   private static let smallBytes: Int64 = 8 << 20
 
   /// Leaves room for the schema, and for metadata of so many bytes with the archive of the model.
   init(
-    schema: StoreSchema, moves: TreeMoves?, source: FilePath, sourceBytes: Int64,
-    metadataBytes: Int
+    schema: StoreSchema, moves: TreeMoves?, source: FilePath, encoding: TextEncoding,
+    sourceBytes: Int64, metadataBytes: Int
   ) {
+    self.encoding = encoding
     isTight = sourceBytes < Self.smallBytes
     self.moves = moves
     self.source = source.string
     let statements =
       schema.keyedTables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
       + schema.allIndexes.map(\.createStatement)
-    let text = statements.reduce(0) { $0 + $1.utf8.count + 200 }
+    let units = statements.reduce(0) { $0 + $1.utf8.count + 200 }
+    let text = encoding.isUTF16 ? 2 * units : units
     let roots = statements.count + schema.joinTables.count + 8
     // The archive of the model takes far less than this for real models; metadata hold whatever an
     // app puts there.
@@ -102,6 +106,7 @@ struct PageLayout: Hashable, Codable, Sendable {
       file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
       indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
       isDirect: isDirect)
+    work.encoding = encoding
     work.externalColumns = schema.externalColumns.filter { indexes.keys.contains($0.key) }
       .mapValues { $0.map(\.place) }
     for piece in order.pieces {

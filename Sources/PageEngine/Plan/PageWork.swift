@@ -20,6 +20,8 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var syncs: Bool
   /// Whether pages go past the page cache: the file system takes them so.
   package var isDirect: Bool
+  /// That of all texts, in the source and in the store under assembly.
+  package var encoding = TextEncoding.utf8
   /// Whether an index of the source that is damaged is made anew, and no error.
   package var remakesIndexes = false
   /// The places of columns whose values may be names of external files, by destination table.

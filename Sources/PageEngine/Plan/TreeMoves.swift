@@ -31,7 +31,7 @@ package struct TreeMoves: Hashable, Codable, Sendable {
   package init(survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram) throws {
     let header = survey.header
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
-      header.schemaFormat == 4, header.textEncoding == 1
+      header.schemaFormat == 4
     else { return }
     for table in program.tables {
       guard let found = try Found(name: table.sourceTable, reader: survey.reader) else { continue }

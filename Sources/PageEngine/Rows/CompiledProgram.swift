@@ -2,6 +2,7 @@ import MigrationEngine
 import ObjectModel
 import RowPrograms
 import Schema
+import SystemPackage
 
 /// A table's program in a form that a loop over rows runs without allocating.
 ///
@@ -19,9 +20,18 @@ struct CompiledProgram {
   let rows: FieldProgram
 
   private let dropped: DroppedKeyReader?
+  private let encoding: TextEncoding
+  /// The folder of the source with values in files of their own.
+  private let support: FilePath
+  private var untagged: [String: Int] = [:]
 
-  init(program: TableProgram, dropped: DroppedKeyReader?, stored: Stored) throws {
+  init(
+    program: TableProgram, dropped: DroppedKeyReader?, encoding: TextEncoding, support: FilePath,
+    stored: Stored
+  ) throws {
     self.dropped = dropped
+    self.support = support
+    self.encoding = encoding
     let isEntity = { (column: ColumnProgram) in column.name == program.entityColumn }
     if program.isOfChanges {
       expressions.append("s.\(SQL.identifier(name: program.entityColumn))")
@@ -31,7 +41,8 @@ struct CompiledProgram {
     rows = FieldProgram(
       entities: program.entities.map { ($0.source, $0.destination) },
       columns: program.columns.count, entityField: program.isOfChanges ? 3 : 1,
-      entityOutput: program.columns.firstIndex(where: isEntity).map { $0 + 3 } ?? 1)
+      entityOutput: program.columns.firstIndex(where: isEntity).map { $0 + 3 } ?? 1,
+      encoding: encoding)
     for entity in program.entities.indices {
       if let others = program.entities[entity].others {
         rows.leave(try keys(of: others), entity: entity)
@@ -90,9 +101,22 @@ struct CompiledProgram {
         try compile(second, column: column, stored: stored)
       )
       return FieldStep(kind: .either, affinity: affinity, list: rows.add(steps.0, else: steps.1))
-    case .addExternalTag, .removeExternalTag, .lookUpNumber, .ownerKey, .place, .then:
+    case .removeExternalTag(let source, let replacement):
+      return FieldStep(
+        kind: .untagged, affinity: affinity, source: place(of: source),
+        constant: try constant(value: replacement, column: column, stored: stored),
+        list: untagged(column: column.name))
+    case .addExternalTag, .lookUpNumber, .ownerKey, .place, .then:
       return asExpression(operation, affinity: affinity)
     }
+  }
+
+  /// What reads the values of a column, of whatever entity: a row has one.
+  private mutating func untagged(column: String) -> Int {
+    if let known = untagged[column] { return known }
+    let added = rows.add(untagged: UntaggedValue(support: support))
+    untagged[column] = added
+    return added
   }
 
   private func keys(of rows: UntakenRows) throws -> DroppedKeyReader.Table {
@@ -144,7 +168,8 @@ struct CompiledProgram {
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
     defer { scratch.deallocate() }
     let field = reader.fields[0]
-    return rows.add(constant: column.type.affinity.applied(to: field, scratch: scratch) ?? field)
+    let kept = column.type.affinity.applied(to: field, scratch: scratch, encoding: encoding)
+    return rows.add(constant: kept ?? field)
   }
 }
 

@@ -17,6 +17,7 @@ final class ComputedFields: PassingRow {
   private let caller: RowCaller
   private let rows: FieldProgram
   private let affinities: [Affinity]
+  private let encoding: TextEncoding
   /// By the places of entities in the program.
   private let computed: [Computed?]
   private var values: [(column: Int, value: StoredValue)] = []
@@ -27,10 +28,12 @@ final class ComputedFields: PassingRow {
 
   /// Nil where the program calls for nothing; to be made before the first row is read.
   init?(
-    table: TableProgram, compiled: inout CompiledProgram, caller: RowCaller
+    table: TableProgram, compiled: inout CompiledProgram, caller: RowCaller,
+    encoding: TextEncoding
   ) throws {
     guard table.hasCalls else { return nil }
     self.caller = caller
+    self.encoding = encoding
     rows = compiled.rows
     affinities = [.integer, .integer, .integer] + table.columns.map(\.type.affinity)
     var computed: [Computed?] = []
@@ -77,7 +80,7 @@ final class ComputedFields: PassingRow {
 
   /// Puts the values into the destination row; their bytes last until the next row.
   private func place() -> Bool {
-    let size = values.reduce(0) { $0 + 16 + ($1.value.byteCount + 7) & ~7 }
+    let size = values.reduce(0) { $0 + 16 + room(for: $1.value) }
     if size > capacity {
       bytes.deallocate()
       capacity = size * 2
@@ -85,38 +88,42 @@ final class ComputedFields: PassingRow {
     }
     var free = bytes
     for (column, value) in values {
-      guard let field = affinities[column].applied(to: value.field(in: free), scratch: free + 8)
-      else {
-        return false
-      }
+      guard let made = value.field(in: free, encoding: encoding),
+        let field = affinities[column].applied(to: made, scratch: free + 8, encoding: encoding)
+      else { return false }
       rows.output[column] = field
-      free += 16 + (value.byteCount + 7) & ~7
+      free += 16 + room(for: value)
     }
     return true
   }
 
+  /// The bytes that a text or a blob takes, in whole words.
+  private func room(for value: StoredValue) -> Int {
+    let count =
+      switch value {
+      case .null, .integer, .real: 0
+      case .text(let text): encoding.isUTF16 ? text.utf16.count * 2 : text.utf8.count
+      case .blob(let bytes), .rawText(let bytes, isUTF16: _): bytes.count
+      }
+    return (count + 7) & ~7
+  }
+
   func value(at index: Int) throws -> StoredValue {
     guard let fields else { return .null }
-    return StoredValue(fields[sources[index]])
+    return StoredValue(fields[sources[index]], encoding: encoding)
   }
 }
 
 extension StoredValue {
-  /// The bytes of a text or a blob.
-  fileprivate var byteCount: Int {
-    switch self {
-    case .null, .integer, .real: 0
-    case .text(let text): text.utf8.count
-    case .blob(let bytes), .rawText(let bytes, isUTF16: _): bytes.count
-    }
-  }
-
-  /// The value with its bytes put where there is room for them, and for sixteen more.
-  fileprivate func field(in free: UnsafeMutableRawPointer) -> Field {
+  /// The value with its bytes put where there is room for them, and for sixteen more; nil for what
+  /// SQLite has to take in.
+  fileprivate func field(in free: UnsafeMutableRawPointer, encoding: TextEncoding) -> Field? {
     switch self {
     case .null: return .null
     case .integer(let number): return Field(value: number, scratch: free)
     case .real(let number): return number.isNaN ? .null : Field(real: number, scratch: free)
+    case .text(let text) where encoding.isUTF16:
+      return Self.field(units: text.utf16, in: free, encoding: encoding)
     case .text(let text):
       var text = text
       let count = text.withUTF8 { utf8 in
@@ -126,10 +133,24 @@ extension StoredValue {
         return utf8.count
       }
       return Field(type: UInt64(count) * 2 + 13, body: UnsafeRawPointer(free + 16))
-    // Pages are only written of stores whose texts are UTF-8.
-    case .rawText(let bytes, isUTF16: _): return Self.field(bytes: bytes, in: free, type: 13)
+    // SQLite looks for a byte order mark in texts that it is given so.
+    case .rawText(_, isUTF16: true): return nil
+    case .rawText(let bytes, isUTF16: false):
+      return encoding.isUTF16 ? nil : Self.field(bytes: bytes, in: free, type: 13)
     case .blob(let bytes): return Self.field(bytes: bytes, in: free, type: 12)
     }
+  }
+
+  private static func field(
+    units: String.UTF16View, in free: UnsafeMutableRawPointer, encoding: TextEncoding
+  ) -> Field {
+    var size = 0
+    for unit in units {
+      let ordered = encoding == .utf16LittleEndian ? unit.littleEndian : unit.bigEndian
+      (free + 16).storeBytes(of: ordered, toByteOffset: size, as: UInt16.self)
+      size += 2
+    }
+    return Field(type: UInt64(size) * 2 + 13, body: UnsafeRawPointer(free + 16))
   }
 
   private static func field(
@@ -143,17 +164,28 @@ extension StoredValue {
     return Field(type: UInt64(bytes.count) * 2 + type, body: UnsafeRawPointer(free + 16))
   }
 
-  fileprivate init(_ field: Field) {
+  fileprivate init(_ field: Field, encoding: TextEncoding) {
     if field.isInteger {
       self = .integer(field.integer)
     } else if field.isReal {
       self = .real(field.real)
     } else if field.isText {
-      self.init(textBytes: UnsafeRawBufferPointer(start: field.body, count: field.size))
+      self.init(text: UnsafeRawBufferPointer(start: field.body, count: field.size), encoding)
     } else if field.isBlob {
       self = .blob([UInt8](UnsafeRawBufferPointer(start: field.body, count: field.size)))
     } else {
       self = .null
     }
+  }
+
+  /// A text from its bytes in a store; units of two bytes in the machine's order.
+  private init(text: UnsafeRawBufferPointer, _ encoding: TextEncoding) {
+    guard encoding == .utf16BigEndian else {
+      self.init(textBytes: text, isUTF16: encoding.isUTF16)
+      return
+    }
+    var bytes = [UInt8](text)
+    for second in stride(from: 1, to: bytes.count, by: 2) { bytes.swapAt(second - 1, second) }
+    self = bytes.withUnsafeBytes { StoredValue(textBytes: $0, isUTF16: true) }
   }
 }

@@ -8,22 +8,36 @@ import Schema
 final class FallbackRows {
   private let db: Database
   private let columns: [(name: String, affinity: Affinity)]
+  private let encoding: TextEncoding
   private let scratch: UnsafeMutableRawPointer
   private let fields: UnsafeMutablePointer<Field>
-  private var reader: RowReader?
+  /// The statements, each prepared once.
+  private let clear: RowReader
+  private let reader: RowReader
+  /// Inserts a row of given values; the row that the program makes of a key.
   private var insert: RowReader?
+  private var make: RowReader?
+  /// Finds the entity of a change whose mask says more than is known, by the key.
+  private var wideMask: RowReader?
+  private let program: TableProgram?
 
-  /// Takes the statement that makes the destination table, from its first bracket on.
-  init(definition: Substring, columns: [(name: String, affinity: Affinity)], db: Database)
-    throws
-  {
+  /// Takes the statement that makes the destination table, from its first bracket on, and the
+  /// program whose rows are asked for by their keys.
+  init(
+    definition: Substring, columns: [(name: String, affinity: Affinity)],
+    program: TableProgram? = nil, encoding: TextEncoding, db: Database
+  ) throws {
     self.db = db
+    self.program = program
     self.columns = columns
+    self.encoding = encoding
     scratch = .allocate(byteCount: max(1, columns.count) * 8, alignment: 8)
     fields = .allocate(capacity: max(1, columns.count))
     fields.initialize(repeating: .null, count: max(1, columns.count))
     try db.execute(sql: "DROP TABLE IF EXISTS temp.fallback")
     try db.execute(sql: "CREATE TEMP TABLE fallback \(definition)")
+    clear = try RowReader(sql: "DELETE FROM temp.fallback", in: db)
+    reader = try RowReader(sql: "SELECT * FROM temp.fallback", in: db)
   }
 
   deinit {
@@ -41,18 +55,44 @@ final class FallbackRows {
     return reader
   }
 
-  /// The row that a query makes, if it makes one; valid until the next one.
-  func row(of query: String) throws -> UnsafePointer<Field>? {
-    reader?.reset()
-    try db.execute(sql: "DELETE FROM temp.fallback")
-    try db.execute(sql: "INSERT INTO temp.fallback \(query)")
+  /// The row that the program makes of a source row, if it makes one; valid until the next one.
+  func row(key: Int64) throws -> UnsafePointer<Field>? {
+    try empty()
+    let make = try make ?? prepared()
+    make.bind(key, parameter: 1)
+    _ = try make.next()
+    make.reset()
     return try read()
+  }
+
+  private func prepared() throws -> RowReader {
+    guard let program else { throw ShardError(.orderIncomplete) }
+    let made = try RowReader(
+      sql: "INSERT INTO temp.fallback \(program.queryByKey(schema: "src"))", in: db)
+    make = made
+    wideMask = try program.wideMaskCountByKey(schema: "src").map {
+      try RowReader(sql: $0, in: db)
+    }
+    return made
+  }
+
+  private func empty() throws {
+    reader.reset()
+    _ = try clear.next()
+    clear.reset()
+  }
+
+  /// Whether the source row that was made last is a change whose mask says more than is known.
+  func hasWideMask(key: Int64) throws -> Bool {
+    guard let wideMask else { return false }
+    wideMask.bind(key, parameter: 1)
+    defer { wideMask.reset() }
+    return try wideMask.next()
   }
 
   /// The row that the values of another row make, from one of its columns on.
   func row(of values: RowReader, from first: Int = 0) throws -> UnsafePointer<Field>? {
-    reader?.reset()
-    try db.execute(sql: "DELETE FROM temp.fallback")
+    try empty()
     if insert == nil {
       let marks = columns.map { _ in "?" }.joined(separator: ", ")
       insert = try RowReader(sql: "INSERT INTO temp.fallback VALUES (\(marks))", in: db)
@@ -64,12 +104,13 @@ final class FallbackRows {
   }
 
   private func read() throws -> UnsafePointer<Field>? {
-    if reader == nil { reader = try RowReader(sql: "SELECT * FROM temp.fallback", in: db) }
-    guard let reader, try reader.next() else { return nil }
+    guard try reader.next() else { return nil }
     for (index, column) in columns.enumerated() {
       let field = reader.fields[index]
       // Text that its column's affinity left alone is no number.
-      fields[index] = column.affinity.applied(to: field, scratch: scratch + index * 8) ?? field
+      fields[index] =
+        column.affinity.applied(to: field, scratch: scratch + index * 8, encoding: encoding)
+        ?? field
     }
     return UnsafePointer(fields)
   }

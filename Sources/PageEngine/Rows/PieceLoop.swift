@@ -21,6 +21,8 @@ struct PieceLoop {
   private let piece: Piece
   private let definition: Substring
   private let file: SourceFile
+  private let encoding: TextEncoding
+  private let support: FilePath
   private let db: Database
   private let caller: RowCaller?
   private let dropped: DroppedKeyReader?
@@ -29,9 +31,11 @@ struct PieceLoop {
 
   /// Takes the open source file, which is attached to the database as well.
   init(
-    document: WorkOrderDocument, piece: Piece, file: SourceFile, db: Database,
-    caller: RowCaller?, dropped: DroppedKeyReader?
+    document: WorkOrderDocument, piece: Piece, file: SourceFile, encoding: TextEncoding,
+    db: Database, caller: RowCaller?, dropped: DroppedKeyReader?
   ) throws {
+    self.encoding = encoding
+    support = FilePath(document.support)
     self.caller = caller
     self.dropped = dropped
     self.piece = piece
@@ -71,11 +75,13 @@ struct PieceLoop {
     let fallback = try FallbackRows(
       definition: definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
-        + table.columns.map { ($0.name, $0.type.affinity) }, db: db)
+        + table.columns.map { ($0.name, $0.type.affinity) },
+      program: table, encoding: encoding, db: db)
     var compiled = try CompiledProgram(
-      program: table, dropped: dropped, stored: fallback.stored)
+      program: table, dropped: dropped, encoding: encoding, support: support,
+      stored: fallback.stored)
     let computed = try caller.flatMap {
-      try ComputedFields(table: table, compiled: &compiled, caller: $0)
+      try ComputedFields(table: table, compiled: &compiled, caller: $0, encoding: encoding)
     }
     let made = try run(
       table, compiled: compiled, computed: computed, fallback: fallback, output: &output,
@@ -137,7 +143,7 @@ struct PieceLoop {
       let halt = try output.copy(
         cursor, program: rows, last: piece.keys.last, rows: Self.rowsPerReport)
       if case .fallback(let key) = halt {
-        try add(table, key: key, rows: rows, fallback: fallback, output: &output)
+        try add(key, rows: rows, fallback: fallback, output: &output)
       }
       made += output.rows - before
       try progress(output.rows - before, cursor.key)
@@ -165,7 +171,7 @@ struct PieceLoop {
         try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
         rows.noteMade()
       case .leftBehind: continue
-      case .unknown: try add(table, key: key, rows: rows, fallback: fallback, output: &output)
+      case .unknown: try add(key, rows: rows, fallback: fallback, output: &output)
       }
       let made = output.rows - before
       if made - reported >= Self.rowsPerReport {
@@ -179,13 +185,10 @@ struct PieceLoop {
 
   /// Adds a row as SQLite makes it, if it makes one.
   private func add(
-    _ table: TableProgram, key: Int64, rows: FieldProgram, fallback: FallbackRows,
-    output: inout PieceOutput
+    _ key: Int64, rows: FieldProgram, fallback: FallbackRows, output: inout PieceOutput
   ) throws {
-    let query = table.query(in: KeyRange(first: key, last: key), schema: "src")
-    guard let row = try fallback.row(of: query) else { return rows.noteLeftBehind() }
-    let count = table.wideMaskCount(in: KeyRange(first: key, last: key), schema: "src")
-    rows.take(row, isWide: try count.map { try Row.fetchOne(db, sql: $0) != nil } ?? false)
+    guard let row = try fallback.row(key: key) else { return rows.noteLeftBehind() }
+    rows.take(row, isWide: try fallback.hasWideMask(key: key))
     try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
     rows.noteMade()
   }
@@ -197,7 +200,8 @@ struct PieceLoop {
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     let fallback = try FallbackRows(
-      definition: definition, columns: join.columns.map { ($0, .integer) }, db: db)
+      definition: definition, columns: join.columns.map { ($0, .integer) }, encoding: encoding,
+      db: db)
     let isNumbered = join.keepsRowNumbers
     let reader = try RowReader(
       sql: join.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
@@ -217,7 +221,8 @@ struct PieceLoop {
       var row: UnsafePointer<Field>? = UnsafePointer(fields)
       for index in 0..<width {
         guard
-          let field = Affinity.integer.applied(to: values[index], scratch: scratch + index * 8)
+          let field = Affinity.integer.applied(
+            to: values[index], scratch: scratch + index * 8, encoding: encoding)
         else {
           row = nil
           break

@@ -42,16 +42,17 @@ final class RowReader {
     switch sqlite3_column_type(handle, column) {
     case SQLITE_INTEGER: return Field(value: sqlite3_column_int64(handle, column), scratch: own)
     case SQLITE_FLOAT: return Field(real: sqlite3_column_double(handle, column), scratch: own)
-    case SQLITE_TEXT:
-      let start = sqlite3_column_text(handle, column)
-      let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))
-      return Field(type: size * 2 + 13, body: start.map { UnsafeRawPointer($0) })
-    case SQLITE_BLOB:
-      let start = sqlite3_column_blob(handle, column)
-      let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))
-      return Field(type: size * 2 + 12, body: start)
+    case SQLITE_TEXT: return bytes(column, type: 13)
+    case SQLITE_BLOB: return bytes(column, type: 12)
     default: return .null
     }
+  }
+
+  /// The bytes as they are: SQLite converts no text that it is asked for as a blob.
+  private func bytes(_ column: Int32, type: UInt64) -> Field {
+    let start = sqlite3_column_blob(handle, column)
+    let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))
+    return Field(type: size * 2 + type, body: start)
   }
 
   /// Begins again.
@@ -65,6 +66,7 @@ final class RowReader {
     }
   }
 
+  /// Begins again with a value for a parameter.
   func bind(_ value: Int64, parameter: Int32) {
     sqlite3_reset(handle)
     sqlite3_bind_int64(handle, parameter, value)

@@ -6,8 +6,8 @@ import SystemPackage
 
 /// A table of the source whose pages may be read without SQLite.
 ///
-/// Whatever is not as Core Data makes it is left to SQLite: another encoding, a default, a
-/// generated column, a table without row numbers.
+/// Whatever is not as Core Data makes it is left to SQLite: a default, a generated column, a table
+/// without row numbers.
 struct SourceTable {
   private let columns: [(name: String, isReal: Bool)]
   private let pageSize: Int
@@ -25,7 +25,7 @@ struct SourceTable {
     }
     let size = number(offset: 16, bytes: 2) == 1 ? 65_536 : Int(number(offset: 16, bytes: 2))
     guard count == 100, size >= 512, size & (size - 1) == 0, header[20] == 0,
-      number(offset: 44, bytes: 4) == 4, number(offset: 56, bytes: 4) == 1
+      number(offset: 44, bytes: 4) == 4
     else { return nil }
     let pages = file.byteCount / Int64(size)
     guard pages > 0, let pageCount = UInt32(exactly: pages) else { return nil }

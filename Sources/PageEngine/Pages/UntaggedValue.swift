@@ -1,0 +1,22 @@
+import Schema
+import StoreFormat
+import SystemPackage
+
+/// Makes values without a tag of those that have one, and reads what lies in files of its own.
+final class UntaggedValue {
+  private let files: ExternalDataReader
+
+  /// Takes the support folder of the store.
+  init(support: FilePath) { files = ExternalDataReader(support: support) }
+
+  /// The value behind the tag, or in the file; valid until the next one. nil where SQLite has to
+  /// make it, or to say why it cannot.
+  func value(of field: Field) -> Field? {
+    guard field.isBlob, field.size > 0, let body = field.body else { return nil }
+    guard body.load(as: UInt8.self) == ExternalTag.file else {
+      return Field(type: field.type - 2, body: body + 1)
+    }
+    let name = UnsafeRawBufferPointer(start: body + 1, count: field.size - 1)
+    return files.read(name).map { Field(type: UInt64($0.count) * 2 + 12, body: $0.baseAddress) }
+  }
+}
