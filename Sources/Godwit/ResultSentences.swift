@@ -15,6 +15,9 @@ extension HandoverNote {
     case .foreign: "\(path) was left alone, since Godwit did not make it."
     case .otherNames:
       "\(path) has other names (hard links), which still lead to the store before the migration."
+    case .notRecorded:
+      "\(path) could not be changed (\(cause)): everything else is done, and `godwit status` does not "
+        + "tell it."
     }
   }
 }

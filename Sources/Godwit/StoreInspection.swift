@@ -47,12 +47,19 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     public var identifiers: [String]
     /// Whether the model with these hashes was found.
     public var found: Bool
+    /// The version with these hashes among the models that were named, nil if there is none.
+    public var version: String?
     /// Parts of it that could not be read, one sentence each.
     public var unread: [String]
     /// Why the model in the store cannot be read, nil if it can.
     public var unreadable: String?
     /// What each composite attribute consists of, in words, as `Entity.attribute`.
     public var composites: [String: String]
+
+    /// Whether and where it was found.
+    var words: String {
+      version.map { "found as version \"\($0)\"" } ?? (found ? "found" : "not found")
+    }
   }
 
   /// The files of external values beside a store.
@@ -146,8 +153,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     let unsupported = try StoreSurvey.unsupported(reader, catalog: catalog)
     var unreadable: String?
     var found: ManagedObjectModel?
+    var search = OwnModel(metadata.versionHashes)
     do {
-      found = try OwnModel.find(metadata.versionHashes, in: models, reader: reader)
+      found = try search.find(in: models, reader: reader)
     } catch let error as StoreError where error.problem == .modelCacheUnreadable {
       unreadable = MigrationFailure(error as any Error).sentences.joined(separator: " ")
     }
@@ -191,6 +199,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     model = Model(
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
       identifiers: metadata.versionIdentifiers, found: found != nil,
+      version: search.version?.name,
       unread: found?.unreadSentences(of: "the model that the store carries") ?? [],
       unreadable: unreadable, composites: found?.compositeWords ?? [:])
     try access.requireUnchanged()
@@ -250,7 +259,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       "  UUID \(uuid), framework \(frameworkVersion.map { "\($0)" } ?? "unknown"), "
         + "journal mode \(journalMode)\(wal > 0 ? ", \(wal) bytes in its -wal" : "")",
       "  \(bytes) bytes" + (externalFiles.map { ", \($0.words)" } ?? ""),
-      "  model: \(model.found ? "found" : "not found"), identifiers \(model.identifiers)",
+      "  model: \(model.words), identifiers \(model.identifiers)",
     ]
     lines += ([model.unreadable].compactMap(\.self) + model.unread).map { "  \($0)" }
     for entity in entities {

@@ -31,7 +31,7 @@ extension StoreVerification {
 
   /// Something that the new version has no place for.
   public struct Removal: Hashable, Sendable, Encodable {
-    /// Its kind: `entity`, `attribute`, `relationship`, `table` or `rows`.
+    /// Its kind: `entity`, `attribute`, `relationship`, `table`, `rows` or `history`.
     public var what: String
     /// `Entity`, `Entity.property`, or the name of the table.
     public var name: String

@@ -23,6 +23,10 @@ extension StoreVerification.Report {
   /// What is unusual but not a difference.
   var remarks: [String] { core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self) }
 
+  private var exception: String {
+    core.hasLostHistory ? ", without the persistent history of \(old)" : ""
+  }
+
   /// The verdict in one sentence.
   public var verdict: String {
     if core.total > 0 {
@@ -32,12 +36,15 @@ extension StoreVerification.Report {
         + "\(CountText(core.total, "difference")) in \(CountText(core.rows, "row")) (\(kinds.joined(separator: ", ")))."
     }
     return core.notJudged.isEmpty
-      ? "\(new): \(CountText(core.rows, "row as it", "rows as they")) should be."
+      ? "\(new): \(CountText(core.rows, "row as it", "rows as they")) should be\(exception)."
       : "\(new): no difference in \(CountText(core.rows, "row")), but not everything could be judged."
   }
 }
 
 extension VerificationReport {
+  /// Whether the new store has nothing left of the history of the old one.
+  var hasLostHistory: Bool { removed.contains { $0.what == .history } }
+
   /// The number of differences beyond those kept, by kind.
   var hidden: [(kind: Difference.Kind, count: Int64)] {
     let kept = Dictionary(grouping: differences, by: \.kind).mapValues { Int64($0.count) }
@@ -79,6 +86,8 @@ extension VerificationReport.Removal {
     case .relationship: "\(CountText(count, "reference")) of \(name)"
     case .table: "table \(name) with \(CountText(count, "row")), which is none of the model's"
     case .rows: "\(CountText(count, "row")) of \(name)"
+    case .history:
+      "\(CountText(count, "row")) of persistent history (\(name)), as `--history drop` does"
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+package import MigrationEngine
 import Planning
 import StoreFormat
 import Survey
@@ -7,8 +8,8 @@ package import SystemPackage
 
 /// The bytes of disk that a migration takes at its peak, by purpose.
 ///
-/// The shares were measured (docs/performance.md, "Disk"); a model that adds much to each object
-/// takes more.
+/// The shares of the source that several stages take were measured (docs/performance.md, "Disk"); a
+/// model that adds much to each object takes more.
 package struct DiskNeed: Hashable, Codable, Sendable {
   /// Shards and temporary files, and the stores between stages.
   package var work: Int64
@@ -20,7 +21,7 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   /// All purposes together, at most `Int64.max`.
   package var bytes: Int64 { Self.sum(numbers: [work, result, external]) }
 
-  /// Estimates the need from the size of the source.
+  /// Estimates the need from the size of the source, where there is no plan yet.
   ///
   /// - Parameters:
   ///   - sourceBytes: the source with its `-wal`.
@@ -41,6 +42,34 @@ package struct DiskNeed: Hashable, Codable, Sendable {
     guard stages > 1 else { return }
     // The store that a stage begins with has its external files beside it, and so has the next one.
     work = Self.sum(numbers: [work, result, externalBytes, externalBytes])
+  }
+
+  /// Estimates the need of a single stage from its plan.
+  ///
+  /// - Parameters:
+  ///   - plan: which rows and indexes are made.
+  ///   - engine: how they are made.
+  ///   - stage: the stage that is planned.
+  ///   - walBytes: the `-wal`, whose pages are copied, where that is still to be done.
+  ///   - externalBytes: files of external binary data that the destination gets copies of.
+  /// - Throws: `StoreError` where the source cannot be read.
+  package init(
+    of plan: MigrationPlan, by engine: some MigrationEngine, stage: StageInput,
+    walBytes: Int64 = 0, externalBytes: Int64 = 0
+  ) throws {
+    let type = type(of: engine)
+    guard case .rows = stage.work else {
+      self.init(
+        sourceBytes: stage.survey.sourceBytes, walBytes: walBytes, shardTenths: type.shardTenths,
+        externalBytes: externalBytes)
+      return
+    }
+    let sizes = try ResultSizes(of: plan, stage: stage)
+    // What stays is copied where blocks are not shared.
+    let copied = plan.staying.isEmpty || engine.sharesBlocks ? 0 : stage.survey.sourceBytes
+    result = Self.sum(numbers: [sizes.result, copied])
+    work = Self.sum(numbers: [type.workBytes(beside: sizes), walBytes])
+    external = externalBytes
   }
 
   private static func share(bytes: Int64, tenths: Int64, of whole: Int64) -> Int64 {

@@ -105,14 +105,17 @@ package struct MigrationPreview: Sendable {
     var plan: MigrationPlan?
     var costs = 0.0
     var choice: EngineList.Choice?
-    var sharesBlocks = false
+    var need: DiskNeed?
     if let assessment, assessment.work != nil {
       var input = StageInput(request: request, survey: survey, assessment: assessment)
       input.folder = Files.parent(of: request.destination)
       let chosen = EngineList.choose(for: input, wish: request.engine)
       if assessment.rows != nil {
         let (engine, made) = try chosen.engine.planned(input, under: nil)
-        sharesBlocks = engine.sharesBlocks
+        if !first.isIntermediate {
+          need = try DiskNeed(
+            of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)
+        }
         costs = chosen.engine.costs.all(
           of: made, workers: request.workersWithRoom, schema: input.destination,
           verifiesFully: request.verifiesFully)
@@ -128,11 +131,11 @@ package struct MigrationPreview: Sendable {
       ? nil
       : MachineSpeed.fixedSeconds + surveyed
         + costs / MachineSpeed.ratio(reading: survey.access.readable)
-    diskNeed = DiskNeed(
-      sourceBytes: sharesBlocks ? plan?.bytes ?? 0 : survey.sourceBytes,
-      walBytes: survey.access.fingerprint.walBytes,
-      stages: prepared.stages.count,
-      shardTenths: type.shardTenths)
+    diskNeed =
+      need
+      ?? DiskNeed(
+        sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
+        stages: prepared.stages.count, shardTenths: type.shardTenths)
   }
 
   /// Checks that nothing is known now that would prevent the migration.

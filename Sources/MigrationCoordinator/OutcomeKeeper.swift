@@ -97,7 +97,7 @@ final class OutcomeKeeper: Sendable {
     let said: [String] =
       switch report.outcome {
       case .copied: ["The store had the model already and was copied."]
-      case .migrated: report.oldStore.map { ["The old store is kept as \($0)."] } ?? []
+      case .migrated: []
       default: ["There was nothing left to do."]
       }
     let losses = words.losses(report)
@@ -105,7 +105,9 @@ final class OutcomeKeeper: Sendable {
     end(isNew: [.migrated, .copied].contains(report.outcome)) { record in
       record.end(exitStatus: 0, sentences: said, losses: losses)
       record.rows = rows
+      record.oldStore = report.oldStore
     }
+    if report.outcome == .alreadyCurrent { forgetMissingOutput() }
     removeAbandoned()
   }
 
@@ -128,6 +130,22 @@ final class OutcomeKeeper: Sendable {
       if let now = try? file.read(), now.run != run, now.isOfLivingProcess { continue }
       let isOlderBetter = !isNew && before?.state == .done
       write(isOlderBetter ? before ?? kept.record : kept.record, to: file)
+    }
+  }
+
+  /// Removes the record beside an output that was not to be made and is not there.
+  private func forgetMissingOutput() {
+    guard let kept = state.withLock({ $0 }), kept.files.count > 1, let output = kept.files.last,
+      output.before == nil
+    else { return }
+    do {
+      let made = try Files.fileStatusIfPresent(FilePath(kept.record.destination))
+      guard made == nil, try output.file.read()?.run == run else { return }
+      try Files.removeRegularFile(output.file.path)
+    } catch {
+      logger.notice(
+        "a record of nothing stays",
+        metadata: ["file": "\(output.file.path)", "error": "\(error)"])
     }
   }
 

@@ -13,6 +13,9 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The size of the shards in tenths of the source (docs/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
+  /// The bytes of shards and temporary files beside a result of these sizes, at the peak.
+  static func workBytes(beside sizes: ResultSizes) -> Int64
+
   /// What the phases of a stage cost.
   static var costs: PhaseCosts { get }
 
@@ -89,6 +92,11 @@ package protocol Accompaniment: Sendable {
 }
 
 extension MigrationEngine {
+  /// By default those of SQL: shards have all rows once more, and an index is sorted in runs that
+  /// are merged into others.
+  package static func workBytes(beside sizes: ResultSizes) -> Int64 {
+    sizes.rows + 2 * sizes.largestIndex + sizes.places + 4 << 20
+  }
   /// By default those of SQL, of which each row is read twice and written twice.
   package static var costs: PhaseCosts {
     PhaseCosts(

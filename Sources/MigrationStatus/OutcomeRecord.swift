@@ -61,6 +61,18 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
   package var losses: [String] = []
   /// Identifies the output once it is in its place, in a form that only the coordinator interprets.
   package var made: String?
+  /// Where the old store was kept, nil if it was not; whether it still is, only that file tells.
+  package var oldStore: String?
+  /// The last store that took the place of the result again, nil if none has.
+  package var restored: Restored?
+
+  /// A kept store that was put back in its place.
+  package struct Restored: Codable, Hashable, Sendable {
+    /// Where it was kept.
+    package var path: String
+    /// When it took its place, in seconds since 1970.
+    package var time: Double
+  }
 
   /// Creates the record of a run that this process starts now.
   package init(run: Identifier, source: FilePath, destination: FilePath, work: FilePath) {
@@ -81,6 +93,31 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
     self.sentences = Self.few(sentences)
     self.losses = Self.few(losses)
     ended = Double(WallClock.now()) / 1e9
+  }
+
+  /// Records that a kept store has taken the place of the result.
+  package mutating func restore(_ kept: FilePath) {
+    restored = Restored(path: kept.string, time: Double(WallClock.now()) / 1e9)
+  }
+
+  /// What has become of the result and of the old store since, as far as it can be seen now.
+  package var sequel: [String] {
+    var sentences: [String] = []
+    if let restored {
+      let format = Date.ISO8601FormatStyle(dateTimeSeparator: .space, timeZone: .gmt)
+      let time = Date(timeIntervalSince1970: restored.time).formatted(format)
+      sentences.append("At \(time) \(restored.path) was put back in its place.")
+    }
+    if let oldStore {
+      let path = FilePath(oldStore)
+      let isThere = (try? Files.fileStatusIfPresent(path, followLinks: false))?.kind == .file
+      if isThere {
+        sentences.append("The old store is kept as \(path).")
+      } else if restored == nil {
+        sentences.append("The old store is no longer kept.")
+      }
+    }
+    return Self.few(sentences)
   }
 
   /// Bounds the size of the record, whatever the number and the length of sentences.
@@ -110,7 +147,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
 extension OutcomeRecord {
   private enum CodingKeys: CodingKey {
     case format, version, run, source, destination, work, state, process, processStart, boot
-    case started, ended, exitStatus, sentences, rows, losses, made
+    case started, ended, exitStatus, sentences, rows, losses, made, oldStore, restored
   }
 
   /// Reads a record of this version.
@@ -198,6 +235,16 @@ package struct OutcomeFile: Hashable, Sendable {
       _ = try? Files.remove(temporary)  // the failure that counts is the first
       throw error
     }
+  }
+
+  /// Changes the record of a run that has ended; does nothing where there is none.
+  ///
+  /// - Throws: as `read` and `write`.
+  package func change(_ body: (inout OutcomeRecord) -> Void) throws {
+    guard var record = try read(), !record.isOfLivingProcess else { return }
+    let mode = try Files.fileStatus(path, followLinks: false).mode
+    body(&record)
+    try write(record, mode: FilePermissions(rawValue: CInterop.Mode(mode & 0o777)))
   }
 
   /// Removes files of this user that `write` made and that no process writes any more.

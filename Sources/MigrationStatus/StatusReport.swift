@@ -13,7 +13,8 @@ package struct StatusReport: Hashable, Sendable {
   package var snapshot: StatusSnapshot?
   /// The record beside the store, nil if there is none or it is of an older run.
   package var record: OutcomeRecord?
-  /// What the tool printed at the end, or the error in the status file.
+  /// What the tool printed at the end and what has become of its result since, or the error in the
+  /// status file.
   package var sentences: [String]
   /// Bytes that are free where the new store goes, nil unless the migration may still write there.
   package var freeBytes: UInt64?
@@ -43,7 +44,7 @@ package struct StatusReport: Hashable, Sendable {
     snapshot = isOlder == true ? nil : live?.snapshot
     let isSame = record.map { record in live.map { $0.run.run == record.run } ?? true } ?? false
     self.record = isSame || isOlder == true ? record : nil
-    sentences = self.record?.sentences ?? []
+    sentences = self.record.map { $0.sentences + $0.sequel } ?? []
     if sentences.isEmpty, let error = snapshot?.error { sentences = [error] }
     if decision.state != .running { snapshot?.secondsRemaining = nil }
   }

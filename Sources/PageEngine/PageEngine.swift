@@ -13,6 +13,12 @@ package struct PageEngine: MigrationEngine {
   /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
 
+  /// Shards have keys of indexes and lists of leaves, never rows; extents that workers have begun
+  /// are free pages in the end.
+  package static func workBytes(beside sizes: ResultSizes) -> Int64 {
+    sizes.builtIndexes + sizes.places + sizes.result / 64 + 12 << 20
+  }
+
   /// Rows are put under their roots without being read again, and proven on the way.
   package static let costs = PhaseCosts(
     row: 1.5e-6, byte: 1.2e-9, work: 1.1e-9, mergedRow: 0, mergedByte: 0.02e-9, relinkedRow: 0,

@@ -1,7 +1,7 @@
 /// The version of Godwit, which work of an interrupted run is bound to.
 package enum GodwitVersion {
   /// The version of this build.
-  package static let current = "0.1.0"
+  package static let current = "0.2.0"
   /// The program and its version, as whoever reads a store's history finds them.
   package static let author = "Godwit \(current)"
 }

@@ -68,7 +68,7 @@ package struct VerificationReport: Sendable {
     /// table.
     package enum What: String, Hashable, Sendable {
       /// By which kind of name it is known.
-      case entity, attribute, relationship, table, rows
+      case entity, attribute, relationship, table, rows, history
     }
 
     /// What has no place.

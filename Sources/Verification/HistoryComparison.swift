@@ -17,9 +17,9 @@ extension VerificationRun {
     if before.changes + before.transactions > 0, after.changes == 0, after.transactions == added {
       // Nothing of it is left, which whoever migrated may have wanted; a part never is.
       report.removed.append(
-        .init(what: .table, name: HistoryTables.changes, count: before.changes))
+        .init(what: .history, name: HistoryTables.changes, count: before.changes))
       report.removed.append(
-        .init(what: .table, name: HistoryTables.transactions, count: before.transactions))
+        .init(what: .history, name: HistoryTables.transactions, count: before.transactions))
       return
     }
     report.wideMasks = try compareChanges(

@@ -69,6 +69,29 @@ import Testing
     #expect(try record(given.store) == before)
   }
 
+  @Test func `no record stays beside an output that was not to be made`() async throws {
+    let given = try GivenMigration()
+    _ = try await run(request(given))
+    let output = given.folder.appending("New.sqlite")
+    let report = try await run(request(given, output: output))
+    #expect(report.outcome == .alreadyCurrent)
+    #expect(try record(output) == nil)
+    #expect(try record(given.store)?.state == .done)
+  }
+
+  @Test func `a status tells what has become of the old store`() async throws {
+    let given = try GivenMigration()
+    let kept = try #require(try await run(request(given)).oldStore)
+    func told() throws -> [String] { try #require(try StatusWatch(given.store).look()).sentences }
+    #expect(try told() == ["The old store is kept as \(kept)."])
+    _ = try StoreUpkeep(of: given.store).rollBack()
+    let back = try told()
+    #expect(back.count == 1 && back[0].hasSuffix(" \(kept) was put back in its place."))
+    _ = try await run(request(given))
+    _ = try StoreUpkeep(of: given.store).finish()
+    #expect(try told() == ["The old store is no longer kept."])
+  }
+
   @Test func `what another run says that is at work stays`() async throws {
     let given = try GivenMigration()
     let other = OutcomeRecord(

@@ -4,8 +4,10 @@
 usage: examples.py --godwit P --corpus D --examples FOLDER-OF-EXECUTABLES [--scratch S]
 Without the corpus folder only the example of our own runs.
 """
+import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -282,6 +284,48 @@ def library_update(tool, ours, folder):
     return out
 
 
+def dependency(folder):
+    """The line in README.md: a package finds this version of the library by its tag."""
+    root = os.path.dirname(os.path.abspath(DOCS))
+    with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
+        (line, version), = re.findall(r'(\.package\(url: "ADDRESS.*?", from: "([\d.]+)"\))',
+                                      file.read())
+    here = os.path.join(folder, "here")
+    clone = os.path.join(here, "Godwit.git")
+
+    def run(*command):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            raise Failure(f"{' '.join(command[:3])}: {done.stderr[-300:]}")
+        return done.stdout
+    run("git", "clone", "--quiet", root, clone)
+    run("git", "-C", clone, "tag", "--force", f"v{version}")
+    package = os.path.join(folder, "App")
+    os.makedirs(os.path.join(package, "Sources", "App"))
+    with open(os.path.join(package, "Sources", "App", "App.swift"), "w", encoding="utf-8") as file:
+        file.write("import Godwit\n")
+    with open(os.path.join(package, "Package.swift"), "w", encoding="utf-8") as file:
+        file.write(f"""// swift-tools-version: 6.2
+import PackageDescription
+let package = Package(
+  name: "App", platforms: [.macOS(.v15)],
+  dependencies: [{line.replace("ADDRESS", "file://" + here)}],
+  targets: [
+    .executableTarget(name: "App", dependencies: [.product(name: "Godwit", package: "Godwit")])
+  ])
+""")
+    fetched = os.path.join(root, ".build", "repositories")
+    if os.path.isdir(fetched):
+        shutil.copytree(fetched, os.path.join(package, ".build", "repositories"), symlinks=True)
+    found = json.loads(run("swift", "package", "--package-path", package, "show-dependencies",
+                           "--format", "json"))["dependencies"]
+    with open(os.path.join(root, "Sources", "Planning", "GodwitVersion.swift"),
+              encoding="utf-8") as file:
+        own = re.search(r'current = "([\d.]+)"', file.read()).group(1)
+    return (expect([(d["name"], d["version"]) for d in found], [("Godwit", version)], "found")
+            + expect(version, own, "the version in README.md"))
+
+
 def main():
     p = parser(__doc__)
     p.add_argument("--examples", required=True, help="the folder with their executables")
@@ -294,6 +338,7 @@ def main():
     cases = [("LibraryExample", lambda f: library(ours, f)),
              ("LibraryExample by rows", lambda f: library_by_rows(ours, f)),
              ("policies-in-your-tool.md", lambda f: page(ours, f)),
+             ("a package that depends on the library", dependency),
              ("LibraryUpdate", lambda f: library_update(tool("LibraryUpdate"), ours, f))]
     if os.path.isdir(corpus):
         posts = tool("ColoredPosts")

@@ -105,6 +105,7 @@ def used(tool, folder):
     for name in ("README.md", "LICENSE", "docs/migration.md", "docs/schemas/error.schema.json"):
         if not os.path.isfile(prefix.at(f"share/doc/godwit/{name}")):
             out.append(f"{name} is not installed")
+    out += dead_links(prefix.at("share/doc/godwit"))
     expect(out, "a server that is not installed",
            run("godwit", "serve", "--port", 0, folder, environment=path), MISSING)
     expect(out, "installing again", prefix.install("--serve"), 0)
@@ -199,12 +200,29 @@ def needed(tool):
     return {packages.get(name, name) for name in linked if not known.match(name)}
 
 
+def dead_links(folder):
+    """The links of pages below a folder that lead to no file."""
+    out = []
+    for name, content in files(folder).items():
+        if not name.endswith(".md"):
+            continue
+        for link in re.findall(r"\]\(([^)#\s]+)", content.decode()):
+            path = os.path.join(folder, os.path.dirname(name), link)
+            if "://" not in link and not os.path.exists(path):
+                out.append(f"{name} leads to {link}, which is not there")
+    return out
+
+
 def the_judge(tool, folder):
     prefix = Prefix(tool, folder)
     prefix.write("left", "over")
     prefix.write("bin/other", "changed")
     found = prefix.touched()
-    return [] if found == ["bin/other was touched", "left is left"] else [f"the judge: {found}"]
+    prefix.write("pages/a.md", "[a](a.md#part) [the web](https://example.org/) [b](../b.md)")
+    found += dead_links(prefix.at("pages"))
+    expected = ["bin/other was touched", "left is left",
+                "a.md leads to ../b.md, which is not there"]
+    return [] if found == expected else [f"the judge: {found}"]
 
 
 def main():

@@ -190,8 +190,14 @@ def check_done(tool, folder):
     out = place.all("done", sentence="rows") + settled(tool, place.linked, "done")
     # The same in its place.
     tool.run("migrate", place.store, "--to", LIBRARY, KEEP_RECORD)
-    return out + [line for p in (place.store, place.store + ".godwit", place.link)
-                  for line in settled(tool, p, "done", sentence="The old store is kept as")]
+    out += [line for p in (place.store, place.store + ".godwit", place.link)
+            for line in settled(tool, p, "done", sentence="The old store is kept as")]
+    # What becomes of it afterwards is told as well.
+    tool.run("rollback", place.store)
+    out += settled(tool, place.store, "done", sentence="was put back in its place")
+    tool.run("migrate", place.store, "--to", LIBRARY, KEEP_RECORD)
+    tool.run("finish", place.store)
+    return out + settled(tool, place.store, "done", sentence="The old store is no longer kept")
 
 
 def check_unknown(tool, folder):

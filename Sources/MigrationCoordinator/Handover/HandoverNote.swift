@@ -13,6 +13,8 @@ package struct HandoverNote: Codable, Hashable, Sendable {
     case foreign
     /// The store has other names, which still lead to what it was before.
     case otherNames
+    /// The record of the last migration does not tell it.
+    case notRecorded
   }
 
   /// What could not be done, or was found.

@@ -72,11 +72,15 @@ package struct StoreUpkeep: Sendable {
       return try withExtendedLifetime(lock) {
         let own = OldExternalFiles(store: store)
         let after = try kept.freeName(.after) { try own.missing(for: $0) == nil }
-        let notes = try StoreSwapper(
+        var notes = try StoreSwapper(
           store: store, fingerprint: try SourceFingerprint(of: store), kept: after,
           obsolete: try own.unnamed(by: entry), restored: entry, journal: SwapJournal(paths),
           scratch: workspace.paths.result
         ).swap(old)
+        let record = OutcomeFile(beside: store)
+        HandoverNote.collect(.notRecorded, at: record.path, in: &notes) {
+          try record.change { $0.restore(old) }
+        }
         return Rollback(restored: old, kept: after, notes: notes)
       }
     }

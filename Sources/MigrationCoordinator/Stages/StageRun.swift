@@ -67,10 +67,13 @@ struct StageRun {
     var engine = try saved.engine()
     reporter.expect(
       expectedCosts(of: saved.plan, input: input, costs: type.costs), rows: type.costs)
-    try checkSpace(engine, of: saved.plan, reporter: reporter)
+    let need = try DiskNeed(
+      of: saved.plan, by: engine, stage: input,
+      externalBytes: request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store))
+    reporter.expect(need)
+    try workspace.requireSpace(need)
     try input.dropped?.write(to: paths.dropped)
-    try engine.prepare(
-      input, plan: saved.plan, in: paths, expecting: survey.access.fingerprint.bytes)
+    try engine.prepare(input, plan: saved.plan, in: paths, expecting: need.result)
     let results = try await migrate(
       input, assessment: assessment, saved: saved, engine: engine, reporter: reporter)
     do {
@@ -100,17 +103,6 @@ struct StageRun {
     let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
     try workspace.save(saved)
     return saved
-  }
-
-  private func checkSpace(
-    _ engine: any MigrationEngine, of plan: MigrationPlan, reporter: ProgressReporter
-  ) throws {
-    let copies = request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store)
-    let need = DiskNeed(
-      sourceBytes: engine.sharesBlocks ? plan.bytes : survey.sourceBytes,
-      shardTenths: type(of: engine).shardTenths, externalBytes: copies)
-    reporter.expect(need)
-    try workspace.requireSpace(need)
   }
 
   /// What the phases from `migrating` on should take, in seconds of a machine that may be another.

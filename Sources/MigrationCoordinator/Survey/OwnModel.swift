@@ -9,6 +9,8 @@ package struct OwnModel {
   private let library: ModelLibrary
   /// Versions that could not be read, which matters only if no other one matches.
   package private(set) var unreadable: [ModelFileError] = []
+  /// The version that has the hashes; nil where none was found, or only the store has the model.
+  package private(set) var version: ModelVersion?
 
   /// Takes the version hashes in the store's metadata, by entity name, and what has been read of
   /// models.
@@ -51,7 +53,10 @@ package struct OwnModel {
         let found = Self.match(model, hashes: hashes) {
           library.hashes(of: version, configuration: $0)
         }
-        if let found { return found }
+        if let found {
+          self.version = version
+          return found
+        }
       } catch {
         unreadable.append(error)
       }

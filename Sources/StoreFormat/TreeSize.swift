@@ -1,0 +1,87 @@
+/// The size of a b-tree, estimated from its upper pages ("Database File Format", section 1.6).
+package struct TreeSize: Sendable {
+  /// Pages without those of overflow chains; nil where a page is not one of a b-tree.
+  package private(set) var pages: Int64?
+
+  private let file: SourceFile
+  private let pageSize: Int
+  private let most: Int64
+
+  /// Reads the upper pages of the b-tree with this root page, counted from 1: at most some
+  /// hundred, with samples for the others.
+  package init(file: SourceFile, pageSize: Int, root: UInt32) {
+    self.file = file
+    self.pageSize = pageSize
+    most = file.byteCount / Int64(pageSize)
+    // Pages are not trusted: some may lead in circles.
+    var budget = 4_096
+    pages = count(below: root, budget: &budget).map { min($0, most) }
+  }
+
+  /// The most children of a page that are looked at; the others are like these.
+  private static let mostSamples = 8
+
+  private func count(below number: UInt32, budget: inout Int) -> Int64? {
+    budget -= 1
+    guard budget > 0, let page = BTreePage(file: file, pageSize: pageSize, number: number)
+    else { return nil }
+    guard page.isInterior else { return 1 }
+    let children = page.children
+    guard let last = children.last else { return nil }
+    // The last one may have just begun.
+    let others = children.dropLast()
+    let step = max(1, others.count / Self.mostSamples)
+    var sampled: Int64 = 0
+    var sum: Int64 = 0
+    for place in stride(from: 0, to: others.count, by: step) {
+      guard let found = count(below: others[place], budget: &budget) else { return nil }
+      sampled += 1
+      sum = min(most, sum + found)
+      // Leaves have leaves beside them.
+      if found == 1 { return 1 + Int64(children.count) }
+    }
+    guard let end = count(below: last, budget: &budget) else { return nil }
+    return 1 + end + (sampled == 0 ? 0 : sum * Int64(others.count) / sampled)
+  }
+}
+
+/// A page of a b-tree, as far as its children are concerned.
+private struct BTreePage {
+  private let bytes: [UInt8]
+  private let start: Int
+
+  init?(file: SourceFile, pageSize: Int, number: UInt32) {
+    guard number > 0 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: pageSize)
+    let count = try? bytes.withUnsafeMutableBytes {
+      try file.read($0, at: Int64(number - 1) * Int64(pageSize))
+    }
+    guard count == pageSize else { return nil }
+    self.bytes = bytes
+    start = number == 1 ? HeaderField.size : 0
+    let types = [
+      PageType.interiorTable, PageType.leafTable, PageType.interiorIndex, PageType.leafIndex,
+    ]
+    guard types.contains(bytes[start]) else { return nil }
+  }
+
+  var isInterior: Bool {
+    bytes[start] == PageType.interiorTable || bytes[start] == PageType.interiorIndex
+  }
+
+  /// The pages below an interior page; those that its cells cannot name are left out.
+  var children: [UInt32] {
+    let cells = Int(integer(at: start + PageField.cellCount, count: 2))
+    let named = (0..<cells).compactMap { cell -> UInt32? in
+      let pointer = start + PageField.interiorPointer(cell)
+      guard pointer + 2 <= bytes.count else { return nil }
+      let offset = Int(integer(at: pointer, count: 2))
+      return offset + 4 <= bytes.count ? integer(at: offset, count: 4) : nil
+    }
+    return named + [integer(at: start + PageField.rightmostChild, count: 4)]
+  }
+
+  private func integer(at offset: Int, count: Int) -> UInt32 {
+    bytes[offset..<offset + count].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}
