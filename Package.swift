@@ -291,7 +291,7 @@ let package = Package(
         "StoreFormat",
         "Survey", "SystemCalls", "TestPolicies", "TestSupport", "Expressions", .grdb,
         .logging, .systemPackage,
-      ]),
+      ], exclude: ["Recordings"]),
     .tests(
       of: "Verification",
       [
@@ -328,9 +328,12 @@ extension Target {
       swiftSettings: strict + injection)
   }
 
-  static func tests(of name: String, _ more: [Dependency] = []) -> Target {
+  static func tests(
+    of name: String, _ more: [Dependency] = [], exclude: [String] = []
+  ) -> Target {
     .testTarget(
-      name: "\(name)Tests", dependencies: [.byName(name: name)] + more, swiftSettings: strict)
+      name: "\(name)Tests", dependencies: [.byName(name: name)] + more, exclude: exclude,
+      swiftSettings: strict)
   }
 }
 

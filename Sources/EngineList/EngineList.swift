@@ -71,6 +71,9 @@ package enum EngineList {
   /// Whether mapping models are asked to be executed object by object, even if rows would do.
   package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
+  /// What objects cost that are made one by one, as far as it is known before a stage is assessed.
+  package static var objectCosts: PhaseCosts { ObjectEngine.costs }
+
   /// The size of a stage's shards in tenths of the source, estimated before the stage is assessed.
   package static func shardTenths(byRows: Bool, sourceBytes: Int64, wish: EngineName?) -> Int64 {
     guard byRows else { return ObjectEngine.shardTenths }

@@ -68,21 +68,18 @@ public struct MigrationEvents: Sendable {
     _ progress: MigrationProgress, at time: Double
   ) -> [MigrationEvent] {
     var events: [MigrationEvent] = []
-    // The last work orders are done before another phase begins.
-    if phase == .migrating, progress.phase != .migrating { events += workOrders(progress) }
+    // Work orders are done before another phase begins, whether anybody saw them at work or not.
+    if progress.phase > .migrating {
+      let isUnseen = !isPlanned && progress.workOrderCount > 0 && progress.phase != .failed
+      if isUnseen, phase != .migrating { events.append(.phase(.migrating)) }
+      events += work(progress)
+    }
     if progress.phase != phase, progress.phase != .failed, progress.phase != .done {
       events.append(.phase(progress.phase))
       told = nil
     }
     phase = progress.phase
-    if !isPlanned, progress.workOrderCount > 0 {
-      isPlanned = true
-      events.append(
-        .planned(
-          rows: progress.rowsTotal, bytes: progress.bytesTotal,
-          workOrders: progress.workOrderCount, workers: progress.workers))
-    }
-    events += workOrders(progress)
+    events += work(progress)
     if told.map({ time - $0 >= Self.pace }) ?? false {
       events.append(
         .progress(
@@ -93,6 +90,20 @@ public struct MigrationEvents: Sendable {
     }
     if told == nil { told = time }
     return events
+  }
+
+  /// The plan, once there is one, and what became of its work orders.
+  private mutating func work(_ progress: MigrationProgress) -> [MigrationEvent] {
+    var events: [MigrationEvent] = []
+    // The plan is published just before its phase begins.
+    if !isPlanned, progress.workOrderCount > 0, progress.phase >= .migrating {
+      isPlanned = true
+      events.append(
+        .planned(
+          rows: progress.rowsTotal, bytes: progress.bytesTotal,
+          workOrders: progress.workOrderCount, workers: progress.workers))
+    }
+    return events + workOrders(progress)
   }
 
   /// What became of work orders; one that is done at once has begun all the same.

@@ -121,7 +121,8 @@ public struct MigrationMonitor: Sendable {
   ///
   /// - Throws: `MigrationFailure`, if there is a status file or a record, and it cannot be read.
   public func status() async throws -> Status? {
-    var iterator = Updates(path: path, interval: .zero, wait: .zero).makeAsyncIterator()
+    var iterator = Updates(path: path, interval: .zero, wait: .zero, isForNext: false)
+      .makeAsyncIterator()
     return try await iterator.next()
   }
 
@@ -134,11 +135,13 @@ public struct MigrationMonitor: Sendable {
   ///   - interval: the time between two elements.
   ///   - wait: how long to wait for a migration to begin if none is known; if none does, the
   ///     sequence is empty.
+  ///   - isForNext: whether it waits for another one, too, if the last one is over, and began two
+  ///     seconds before or earlier; if none does, the only element is the outcome of the last one.
   public func updates(
     every interval: Duration = .milliseconds(100),
-    waitingToBegin wait: Duration = .seconds(3)
+    waitingToBegin wait: Duration = .seconds(3), forNext isForNext: Bool = false
   ) -> Updates {
-    Updates(path: path, interval: interval, wait: wait)
+    Updates(path: path, interval: interval, wait: wait, isForNext: isForNext)
   }
 
   /// The states of a migration at intervals, with the final one as the last element.
@@ -151,6 +154,7 @@ public struct MigrationMonitor: Sendable {
     let path: FilePath
     let interval: Duration
     let wait: Duration
+    let isForNext: Bool
 
     /// Starts to watch.
     public func makeAsyncIterator() -> AsyncIterator {
@@ -177,7 +181,8 @@ public struct MigrationMonitor: Sendable {
             try await Task.sleep(for: sequence.interval)
             report = try await MigrationMonitor.look(watch)
           } else {
-            report = try await MigrationMonitor.begin(watch, wait: sequence.wait)
+            report = try await MigrationMonitor.begin(
+              watch, wait: sequence.wait, isForNext: sequence.isForNext)
           }
           guard let report else { return nil }
           let status = Status(core: try await MigrationMonitor.certain(report, watch: watch))
@@ -200,15 +205,25 @@ public struct MigrationMonitor: Sendable {
         + "--no-record.")
   }
 
+  /// How long before a watcher a migration may have begun, and be over, that it was to watch: of
+  /// two commands that are given at once, either may be the first.
+  private static let lead = 2.0
+
   /// The first state, nil if none appears in time.
-  private static func begin(_ watch: StatusWatch, wait: Duration) async throws -> StatusReport? {
+  private static func begin(
+    _ watch: StatusWatch, wait: Duration, isForNext: Bool
+  ) async throws -> StatusReport? {
+    let start = Date.now.timeIntervalSince1970
     let end = ContinuousClock.now + wait
+    var earlier: StatusReport?
     repeat {
-      if let report = try watch.look() { return report }
+      let report = try watch.look()
+      if let report, !isForNext || !report.isOver(before: start - lead) { return report }
+      earlier = report
       if wait == .zero { break }
       try await Task.sleep(for: .milliseconds(100))
     } while .now < end
-    return nil
+    return earlier
   }
 
   /// Looks once more after a second if the process cannot be seen but published something just now.
@@ -236,4 +251,13 @@ extension MigrationMonitor: AsyncSequence {
 
   /// Starts to watch, as ``updates(every:waitingToBegin:)`` does.
   public func makeAsyncIterator() -> Updates.AsyncIterator { updates().makeAsyncIterator() }
+}
+
+extension StatusReport {
+  /// Whether it is of a migration that is over, and that began before a moment, in seconds since
+  /// 1970.
+  fileprivate func isOver(before moment: Double) -> Bool {
+    let started = max(snapshot?.startedAt ?? 0, record?.started ?? 0)
+    return !MigrationMonitor.Status(core: self).state.isOpen && started < moment
+  }
 }

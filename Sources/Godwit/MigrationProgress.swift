@@ -159,6 +159,15 @@ public struct MigrationProgress: Hashable, Sendable {
   }
 }
 
+extension MigrationProgress.Phase: Comparable {
+  /// Orders phases as a migration goes through them.
+  public static func < (first: Self, second: Self) -> Bool {
+    first.place < second.place
+  }
+
+  private var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
 extension MigrationProgress.Stage {
   fileprivate init(_ core: StatusSnapshot.Stage) {
     (number, count, phase) = (Int(core.number), Int(core.count), .init(core.phase))

@@ -54,12 +54,10 @@ extension RunRecording {
     return TimelinePicture(lanes, to: seconds)
   }
 
-  /// The phases of which a bar can be seen, in their order.
+  /// The phases in their order: a bar is drawn for each, however short it was.
   private var phaseNames: [String] {
     var names: [String] = []
-    for phase in phases where !names.contains(phase.phase) {
-      if (secondsByPhase[phase.phase] ?? 0) * 150 >= seconds { names.append(phase.phase) }
-    }
+    for phase in phases where !names.contains(phase.phase) { names.append(phase.phase) }
     return names
   }
 

@@ -31,9 +31,11 @@ struct StatusCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How long --watch and --follow wait for a migration to begin where none is known.",
-      valueName: "seconds"))
-  var wait = 3.0
+      """
+      How long --watch and --follow wait for a migration to begin, also where the last one is over. \
+      Without it they wait 3 seconds where none is known.
+      """, valueName: "seconds"))
+  var wait: Double?
 
   @Flag(help: "Print JSON.")
   var json = false
@@ -56,7 +58,7 @@ struct StatusCommand: AsyncParsableCommand {
   var output: FilePath?
 
   func validate() throws {
-    try OptionLimits.check(wait: wait)
+    if let wait { try OptionLimits.check(wait: wait) }
     if prometheus && (json || follow) {
       throw ValidationError("--prometheus prints no JSON: leave --json and --follow out.")
     }
@@ -73,7 +75,9 @@ struct StatusCommand: AsyncParsableCommand {
     let monitor = MigrationMonitor(path)
     let last: MigrationMonitor.Status?
     if watch || follow {
-      last = try await show(monitor.updates(waitingToBegin: .seconds(wait)), in: view(file))
+      let updates = monitor.updates(
+        waitingToBegin: .seconds(wait ?? 3), forNext: wait != nil)
+      last = try await show(updates, in: view(file))
     } else {
       last = try await monitor.status()
       if let last { try show(last, file: file) }

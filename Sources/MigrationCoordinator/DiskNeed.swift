@@ -1,6 +1,6 @@
 import Foundation
 package import MigrationEngine
-import Planning
+package import Planning
 import StoreFormat
 import Survey
 import SystemCalls
@@ -59,7 +59,7 @@ package struct DiskNeed: Hashable, Codable, Sendable {
   ) throws {
     let type = type(of: engine)
     guard case .rows = stage.work else {
-      self.init(
+      self = DiskNeed(
         sourceBytes: stage.survey.sourceBytes, walBytes: walBytes, shardTenths: type.shardTenths,
         externalBytes: externalBytes)
       return

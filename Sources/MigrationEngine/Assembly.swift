@@ -119,18 +119,19 @@ package struct AssemblyOrder: Sendable {
 
 /// The steps of an assembly, for reporting progress.
 ///
-/// A step that starts comes with its number of units, each of which ends in `stepDone`.
+/// A step that starts comes with its units, all of which end in a `stepDone`, and with how many of
+/// them may end at once: until then nobody hears of them.
 package enum AssemblyStep: Hashable, Sendable {
-  /// Starts to append the pieces of this many tables.
-  case merging(tables: Int)
+  /// Starts to append so many rows.
+  case merging(rows: Int64, atOnce: Int64)
   /// Starts this many steps on references, keys and metadata.
   case relinking(steps: Int)
-  /// Starts to build this many indexes.
-  case indexing(indexes: Int)
+  /// Starts to build indexes, counted in their entries or in the bytes of their keys.
+  case indexing(units: Int64, atOnce: Int64)
   /// Starts to check the result.
   case verifying
-  /// One unit of the present step is done.
-  case stepDone
+  /// So many units of the present step are done.
+  case stepDone(units: Int64 = 1)
 }
 
 /// The outcome of an assembly.

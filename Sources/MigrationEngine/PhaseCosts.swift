@@ -5,6 +5,8 @@ package import Schema
 ///
 /// Only their ratios matter for progress, and how fast a machine is shows while it works.
 package struct PhaseCosts: Hashable, Sendable {
+  /// Trying one filter on an object that is surveyed.
+  package var seenRow: Double
   /// A worker's time for a source row, and for each of its bytes.
   package var row: Double
   package var byte: Double
@@ -19,13 +21,18 @@ package struct PhaseCosts: Hashable, Sendable {
   package var indexEntry: Double
   /// Checking one byte of the result.
   package var verifiedByte: Double
+  /// Putting the result in its place, for each of its bytes, all of which go to the disk.
+  package var swappedByte: Double
 
   /// Takes the costs, all in seconds.
   package init(
-    row: Double, byte: Double, work: Double = 0, mergedRow: Double, mergedByte: Double,
+    seenRow: Double = 0, row: Double, byte: Double, work: Double = 0, mergedRow: Double,
+    mergedByte: Double,
     relinkedRow: Double,
-    indexEntry: Double, verifiedByte: Double
+    indexEntry: Double, verifiedByte: Double,
+    swappedByte: Double
   ) {
+    self.seenRow = seenRow
     self.row = row
     self.byte = byte
     self.work = work
@@ -34,6 +41,7 @@ package struct PhaseCosts: Hashable, Sendable {
     self.relinkedRow = relinkedRow
     self.indexEntry = indexEntry
     self.verifiedByte = verifiedByte
+    self.swappedByte = swappedByte
   }
 
   /// The time that workers take for all rows of a plan.
@@ -69,11 +77,15 @@ package struct PhaseCosts: Hashable, Sendable {
     (fully ? 10e-9 : verifiedByte) * Double(plan.bytes)
   }
 
-  /// The time for all of it, from the first worker's start to the end of verification.
+  /// The time for putting the result in its place.
+  package func swapping(_ plan: MigrationPlan) -> Double { swappedByte * Double(plan.bytes) }
+
+  /// The time for all of it, from the first worker's start to the end.
   package func all(
     of plan: MigrationPlan, workers: Int, schema: StoreSchema, verifiesFully: Bool
   ) -> Double {
     migrating(plan, workers: workers) + merging(plan) + relinking(plan)
       + indexing(plan, schema: schema) + verifying(plan, fully: verifiesFully)
+      + swapping(plan)
   }
 }

@@ -108,7 +108,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var bytesTotal: UInt64
   /// Source bytes migrated, at most `bytesTotal`.
   package var bytesDone: UInt64
-  /// Units of the present phase, such as tables, indexes or pages.
+  /// Units of the present phase, such as rows, or bytes of keys.
   package var unitsTotal: UInt64
   /// Units of the present phase that are done, at most `unitsTotal`.
   package var unitsDone: UInt64

@@ -43,10 +43,12 @@ package struct FilterSurvey {
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
   ///
-  /// - Parameter note: called for each object that not all mappings take, with its table, its key
-  ///   and which of them take it; where there are several mappings, for all objects.
+  /// - Parameters:
+  ///   - looked: called for each object that is not left to SQLite.
+  ///   - note: called for each object that not all mappings take, with its table, its key and which
+  ///     of them take it; where there are several mappings, for all objects.
   package func outcome(
-    division: MappingLosses.Division,
+    division: MappingLosses.Division, looked: () -> Void = {},
     note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void = { _, _, _ in }
   ) throws -> Outcome? {
     guard division.isKnown else { return nil }
@@ -64,14 +66,15 @@ package struct FilterSurvey {
         return outcome
       }
     }
-    try evaluate(filters, facts: facts, division: division, outcome: &outcome, note: note)
+    try evaluate(
+      filters, facts: facts, division: division, outcome: &outcome, looked: looked, note: note)
     return outcome
   }
 
   /// Has the evaluator look at each object.
   private func evaluate(
     _ filters: [ObjectFilter], facts: EntityFacts, division: MappingLosses.Division,
-    outcome: inout Outcome,
+    outcome: inout Outcome, looked: () -> Void,
     note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void
   ) throws {
     let properties = division.properties.compactMap { property in
@@ -83,6 +86,7 @@ package struct FilterSurvey {
     try context.forEach(
       division.entity, where: nil, includesSubentities: false, now: now
     ) { object in
+      looked()
       let takes = try filters.map { try $0.takes(object) }
       if takes.contains(false) || filters.count > 1 {
         try note(facts.tableName, object.primaryKey, takes)

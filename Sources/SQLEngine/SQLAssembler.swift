@@ -54,12 +54,14 @@ package struct SQLAssembler {
       if order.logsSQL { StatementLog.attach(to: db) }
       try base.clear(db, order: order)
       try StoreWriter.createTables(order.schema, but: staying, in: db)
-      report.rows = try merge(order, db: db, progress: progress)
+      let merged = try merge(order, db: db, progress: progress)
+      report.rows = merged.values.reduce(0, +)
       try relink(order, db: db, progress: progress, report: &report)
-      try progress(
-        .indexing(indexes: order.schema.allIndexes.count { !staying.contains($0.table) }))
-      try StoreWriter.createIndexes(order.schema, but: staying, in: db) { _ in
-        try progress(.stepDone)
+      let indexes = order.schema.allIndexes.filter { !staying.contains($0.table) }
+      let entries = indexes.map { merged[$0.table] ?? 0 }
+      try progress(.indexing(units: entries.reduce(0, +), atOnce: entries.max() ?? 0))
+      try StoreWriter.createIndexes(order.schema, but: staying, in: db) { index in
+        try progress(.stepDone(units: merged[index.table] ?? 0))
       }
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
@@ -78,13 +80,16 @@ package struct SQLAssembler {
 
   // MARK: Merge
 
-  /// Takes the pieces of each table in key order, and compares the table with their digests.
+  /// Takes the pieces of each table in key order, and compares the table with their digests; the
+  /// rows of each table.
   private func merge(
     _ order: AssemblyOrder, db: Database, progress: (AssemblyStep) throws -> Void
-  ) throws -> Int64 {
+  ) throws -> [String: Int64] {
     let placed = placedPieces(order: order)
-    try progress(.merging(tables: placed.count))
-    var rows: Int64 = 0
+    let sizes = placed.map { $0.places.reduce(0) { $0 + $1.result.rowsWritten } }
+    // Each row is written, and then read.
+    try progress(.merging(rows: 2 * sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
+    var rows: [String: Int64] = [:]
     // Rows of a join table that a mapping leaves alone keep their numbers.
     let numbered = Dictionary(
       uniqueKeysWithValues: order.plan.program.joins.filter(\.keepsRowNumbers).map {
@@ -106,14 +111,15 @@ package struct SQLAssembler {
         try db.execute(sql: "DETACH shard")
         expected.rows += piece.result.rowsWritten
         expected.sum &+= piece.result.digest
+        try progress(.stepDone(units: piece.result.rowsWritten))
       }
       let merged = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(name: table))", in: db)
       guard merged.rows == expected.rows, merged.sum == expected.sum else {
         throw AssemblyError.rowsDiffer(
           table: table, expected: expected.rows, found: merged.rows)
       }
-      rows += merged.rows
-      try progress(.stepDone)
+      rows[table] = merged.rows
+      try progress(.stepDone(units: merged.rows))
     }
     return rows
   }
@@ -141,7 +147,7 @@ package struct SQLAssembler {
     try progress(.relinking(steps: program.orderFills.count + references.count))
     for fill in program.orderFills {
       try db.execute(sql: fill.statement)
-      try progress(.stepDone)
+      try progress(.stepDone())
     }
     for reference in references {
       let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
@@ -149,7 +155,7 @@ package struct SQLAssembler {
         report.danglingReferences.append(
           DanglingReference(table: reference.table, column: reference.column, count: count))
       }
-      try progress(.stepDone)
+      try progress(.stepDone())
     }
   }
 

@@ -26,6 +26,39 @@ import Testing
     }
   }
 
+  @Test func `another migration is waited for where the last one is over`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var migration = given.migration()
+    migration.keepsRecord = true
+    try await migration.run()
+    func states(_ wait: Duration) async throws -> ([MigrationMonitor.State], Duration) {
+      let start = ContinuousClock.now
+      var states: [MigrationMonitor.State] = []
+      let updates = MigrationMonitor(given.store).updates(waitingToBegin: wait, forNext: true)
+      for try await status in updates { states.append(status.state) }
+      return (states, ContinuousClock.now - start)
+    }
+    // One that began just now may be the one that was meant.
+    let (meant, quick) = try await states(.seconds(60))
+    #expect(meant == [.done] && quick < .seconds(30))
+    try await Task.sleep(for: .milliseconds(2_100))
+    let (told, taken) = try await states(.seconds(1))
+    #expect(told == [.done] && taken >= .seconds(1))
+    // Another one begins while somebody waits.
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = [
+      "-c", "sleep 0.5; exec \"$0\" \"$@\"", GivenStore.tool.path, "migrate", given.store.path,
+      "--to", given.model.path, "--output", given.output.path + "2",
+    ]
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    let (next, time) = try await states(.seconds(60))
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    #expect(next.last == .done && time >= .milliseconds(500) && time < .seconds(30), "\(next)")
+  }
+
   @Test func `a refusal is told with its sentences`() async throws {
     let given = try GivenStore(Model.note + Model.tag, Model.note)
     var migration = given.migration()

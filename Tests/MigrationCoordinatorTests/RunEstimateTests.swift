@@ -38,7 +38,7 @@ private struct MadeUpRun {
         if phase == .migrating { inner = found + (1 - found) * inner }
         // Units are done all at once.
         if units > 0 { inner = (inner * Double(units)).rounded(.down) / Double(units) }
-        return .init(phase: phase, inner: min(1, inner), units: units, isHeld: isHeld)
+        return .init(phase: phase, inner: min(1, inner), steps: units, isHeld: isHeld)
       }
       before += seconds
     }
@@ -101,6 +101,48 @@ private struct MadeUpRun {
     // Of the rest of the rows, a tenth took as long as all were thought to take.
     let (_, left, _) = told[Int(30 / 0.1)]
     #expect(left != nil)
+  }
+
+  @Test func `is almost at its end where nothing is left but a swap that is held back`() {
+    var estimate = RunEstimate()
+    estimate.expect(costs)
+    estimate.observe(.init(phase: .migrating, inner: 1), at: 0)
+    estimate.observe(.init(phase: .verifying, inner: 0), at: 100_000_000)
+    #expect(estimate.fraction < 0.95)
+    estimate.observe(.init(phase: .verifying, inner: 0, isHeld: true), at: 200_000_000)
+    #expect(estimate.fraction < 0.95)
+    estimate.observe(
+      .init(phase: .verifying, inner: 0, isHeld: true, isReady: true), at: 300_000_000)
+    #expect(estimate.fraction >= 0.99 && estimate.fraction < 1)
+    #expect(estimate.secondsRemaining == nil)
+  }
+
+  @Test func `tells the time of a survey that is long, and goes on from it`() throws {
+    var estimate = RunEstimate()
+    var rough = costs
+    rough[.surveying] = 4
+    estimate.observe(.init(phase: .surveying, inner: 0), at: 0)
+    estimate.expect(rough)
+    // A machine twice as slow: eight seconds of survey, and 38 of all that follows.
+    for tick in 1...80 {
+      let inner = Double(tick) / 80
+      estimate.observe(
+        .init(phase: .surveying, inner: inner, steps: 80), at: Int64(tick) * 100_000_000)
+      guard tick >= 10 else { continue }
+      let truth = 46 - Double(tick) / 10
+      let said = try #require(estimate.secondsRemaining)
+      #expect(abs(said - truth) <= 0.2 * truth, "\(said) of \(truth)")
+    }
+    let before = estimate.fraction
+    #expect(before > 0.1 && before < 0.3)
+    // What is known better now takes its place.
+    estimate.expect([.migrating: 10, .indexing: 10])
+    let said = try #require(estimate.secondsRemaining)
+    #expect(abs(said - 40) < 8)
+    estimate.observe(.init(phase: .migrating, inner: 0), at: 8_100_000_000)
+    #expect(estimate.fraction >= before && estimate.secondsRemaining != nil)
+    estimate.expect([.migrating: 1])
+    #expect(abs((estimate.secondsRemaining ?? 0) - 40) < 8, "costs are fixed once")
   }
 
   @Test func `says nothing before there is anything to say`() {

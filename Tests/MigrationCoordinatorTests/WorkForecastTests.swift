@@ -1,3 +1,4 @@
+import MigrationEngine
 import MigrationStatus
 import Planning
 import RowPrograms
@@ -46,6 +47,20 @@ private struct MadeUpWork {
         workOrder: UInt32(order.number), rowsDone: UInt64(rows),
         isRunning: own >= 0 && time < before, isDone: time >= before)
     }
+  }
+}
+
+extension WorkForecast {
+  /// The forecast of a plan, and what a row, a byte and a unit of counted work are expected to cost.
+  fileprivate init(
+    _ plan: MigrationPlan, finished: Set<Int>, row: Double, byte: Double, work: Double = 0,
+    isSequential: Bool
+  ) {
+    let costs = PhaseCosts(
+      row: row, byte: byte, work: work, mergedRow: 0, mergedByte: 0, relinkedRow: 0,
+      indexEntry: 0, verifiedByte: 0, swappedByte: 0)
+    self.init(
+      WorkForecast.orders(of: plan, finished: finished, costs: costs, isSequential: isSequential))
   }
 }
 
@@ -154,6 +169,35 @@ struct WorkForecastTests {
     }
     #expect(error(work(isCounted: true)) < 0.1)
     #expect(error(work(isCounted: false)) > 1)
+  }
+
+  @Test func `short work orders share the time between two looks`() {
+    // Ten work orders of a tenth of a second each are done within each second, by two workers.
+    let plan = Self.plan((0..<200).map { _ in [("A", 1000)] })
+    var forecast = WorkForecast(plan, finished: [], row: 1e-6, byte: 0, isSequential: true)
+    for second in 0...10 {
+      let parts = (1...200).map { number in
+        RunAdvance.Part(
+          workOrder: UInt32(number), rowsDone: number <= second * 10 ? 1000 : 0,
+          isRunning: false, isDone: number <= second * 10)
+      }
+      forecast.observe(parts, at: Int64(second) * 1_000_000_000, isHeld: false, workers: 2)
+    }
+    let left = forecast.secondsLeft(workers: 2)
+    #expect(abs((left ?? 0) - 10) < 1, "\(left ?? -1)")
+  }
+
+  @Test
+  func `a table that was not met is taken to be like the others, whatever most of the work is`() {
+    // Nine tenths of the time went into rows that cost ten times as much as expected.
+    let work = MadeUpWork(
+      plan: Self.plan([[("Dear", 90_000)], [("A", 100_000)], [("B", 100_000)], [("C", 800_000)]]),
+      seconds: ["Dear": 1e-4, "A": 1e-5, "B": 1e-5, "C": 1e-5])
+    var forecast = WorkForecast(
+      work.plan, finished: [], row: 1e-5, byte: 0, isSequential: true)
+    let told = work.told(by: &forecast)
+    let (left, truth) = told[told.count * 11 / 19]
+    #expect(abs((left ?? -1) - truth) <= 1.3 * truth, "\(left ?? -1) of \(truth)")
   }
 
   @Test func `what an earlier run did costs nothing`() {

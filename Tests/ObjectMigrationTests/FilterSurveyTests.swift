@@ -62,9 +62,9 @@ struct FilterSurveyTests {
           destination: schema.model)
         let division = try #require(losses.divisions.first)
         #expect(division.mappings == mappings.map(\.name))
-        return try survey.outcome(division: division) { _, key, takes in
-          if !takes.contains(true) { keys.append(key) }
-        }
+        return try survey.outcome(
+          division: division,
+          note: { _, key, takes in if !takes.contains(true) { keys.append(key) } })
       }
       var keys: [Int64] = []
       var others: [Int64] = []

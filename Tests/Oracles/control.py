@@ -233,6 +233,8 @@ def postponed_swap(ground, folder):
     text = run.tool.call("status", run.output)
     if text.returncode != 0 or file not in text.stdout:
         raise Failure(f"status of one that is ready: {text.returncode} {text.stdout}")
+    # All is done but the swap.
+    run.wait("almost all", lambda s: s.get("fraction", 0) >= 0.99)
     run.require_still("it waits for its swap")
     os.remove(file)
     run.end()

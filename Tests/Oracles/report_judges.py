@@ -201,8 +201,12 @@ def judge_events(lines, status):
         out.append(f"{events[-1]} tells another status than {status}")
     if [e["time"] for e in events] != sorted(e["time"] for e in events):
         out.append("the times of events fall")
-    running = set()
+    running, phase = set(), None
     for event in events:
+        phase = event.get("phase", phase)
+        if event["event"] in ("planned", "workOrderBegun", "workOrderDone"):
+            if phase != "migrating" and not status:
+                out.append(f"{event} is told in the phase {phase}")
         if event["event"] == "workOrderBegun":
             running.add(event["workOrder"])
         elif event["event"] in ("workOrderDone", "workOrderFailed"):

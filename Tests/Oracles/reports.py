@@ -262,6 +262,12 @@ def events(ground, folder):
         out += [f"{name}: {line}" for line in judge_events(lines, status)]
         if name == "pages":
             text = lines
+    # What is over before anybody looks is told in the order in which it happened.
+    tiny = os.path.join(folder, "Tiny.sqlite")
+    ground.tool.run("generate", LIBRARY, "--version", "Library 1", "--rows", 10, "--output", tiny)
+    for number in range(5):
+        done = ground.tool.run("migrate", tiny, *command[2:], new(f"tiny-{number}"))
+        out += [f"tiny: {line}" for line in judge_events(done.stderr.splitlines(), 0)]
         wanted = {"pages": "workOrderDone", "stages": "phase", "killed": "workOrderFailed"}[name]
         if not any(json.loads(line)["event"] == wanted for line in lines):
             out.append(f"{name}: no event {wanted} in {lines[:20]}")
@@ -270,6 +276,8 @@ def events(ground, folder):
     out += judge_events(refused.stderr.splitlines(), 66)
     for what, lines, status in (
             ("no end", text[:-1], 0), ("another end", text, 65), ("no beginning", text[1:], 0),
+            ("a plan that comes late", text[:1] + [x for x in text if '"swapping"' in x]
+             + [x for x in text if '"planned"' in x] + text[-1:], 0),
             ("an order that ends twice", text[:-1] + [x for x in text if "OrderDone" in x][:1]
              + text[-1:], 0), ("an unknown field", [text[0].replace("godwit", "x"), *text[1:]], 0)):
         if not judge_events(lines, status):

@@ -212,14 +212,14 @@ def check_unknown(tool, folder):
 
 
 def check_watched(tool, folder):
-    """Whoever watches by source, from before the beginning, ends with the outcome."""
+    """Whoever watches by source, from before the beginning, ends with the outcome, whatever became
+    of the migration before, which is told where no other one begins."""
     place, out = Place(tool, folder), []
     for number, expected in ((signal.SIGKILL, 75), (signal.SIGTERM, 75), (None, 0)):
-        for name in os.listdir(folder):
-            if name.endswith(SUFFIX):
-                os.remove(os.path.join(folder, name))
         if os.path.isdir(place.output + ".godwit"):
             shutil.rmtree(place.output + ".godwit")
+        # What began less than 2 s before a watcher may be what it is to watch.
+        time.sleep(2.5)
         watch = subprocess.Popen(
             [tool.path, "status", place.store, "--watch", "--wait", "30"], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -237,6 +237,13 @@ def check_watched(tool, folder):
             out.append(f"watching ended with {watch.returncode}, expected {expected}: {errors}")
         if ": running" not in shown:
             out.append(f"watching never said that it runs: {shown[:200]!r}")
+    for wait, least, most in ((("--wait", "4"), 3.9, 20), ((), 0, 2)):
+        start = time.monotonic()
+        done = tool.call("status", place.store, "--watch", *wait)
+        taken = time.monotonic() - start
+        if done.returncode != 0 or ": done" not in done.stdout or not least <= taken <= most:
+            out.append(f"where no other one begins, {' '.join(wait) or 'no --wait'} took "
+                       f"{taken:.1f} s and ended with {done.returncode}: {done.stdout[:200]!r}")
     return out
 
 

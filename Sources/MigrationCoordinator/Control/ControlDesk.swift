@@ -166,6 +166,9 @@ extension ControlDesk {
   /// Whether anything holds the run, even if not all stands still yet.
   var isHeld: Bool { locked { hold.0 != .none } }
 
+  /// Whether nothing is left but the swap, which a file holds back.
+  var isReady: Bool { locked { swapWaits } }
+
   /// Takes what the parts of the present stage say: whether all workers stand still.
   func note(workersStand: Bool) { locked { self.workersStand = workersStand } }
 }

@@ -23,8 +23,17 @@ struct CountedLosses {
   }
 
   /// All losses that are known before an object is made.
-  func beforehand(now: Double) throws -> [Loss] {
-    try count(possible: losses.possible) + divided(now: now)
+  ///
+  /// - Parameter looking: told from time to time how many filters were tried, of `filtersToTry`.
+  func beforehand(now: Double, looking: (Int64) -> Void) throws -> [Loss] {
+    try count(possible: losses.possible) + divided(now: now, looking: looking)
+  }
+
+  /// The filters that have to be tried, for each object one by one.
+  var filtersToTry: Int64 {
+    losses.divisions.filter(\.isKnown).reduce(0) {
+      $0 + survey.count(of: $1.entity) * Int64($1.filters.count)
+    }
   }
 
   /// Losses of properties that policies could have read and did not.
@@ -72,19 +81,28 @@ struct CountedLosses {
 
   /// The losses caused by filter predicates, found by evaluating them for each object.
   ///
-  /// - Parameter keeper: takes the keys of objects by what takes them.
-  func divided(now: Double, keeper: UntakenRowKeeper? = nil) throws -> [Loss] {
+  /// - Parameters:
+  ///   - keeper: takes the keys of objects by what takes them.
+  ///   - looking: as for `beforehand`.
+  func divided(
+    now: Double, keeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void = { _ in }
+  ) throws -> [Loss] {
     if losses.divisions.isEmpty { return [] }
     var result: [Loss] = []
+    var (objects, tried) = (0, Int64(0))
     try survey.reader.connection.perform { db in
       let filters = FilterSurvey(
         db: db, schema: survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
       defer { filters.close() }
       for division in losses.divisions {
         try keeper?.begin(division)
-        let outcome = try filters.outcome(division: division) { _, key, takes in
-          try keeper?.add(key, takes: takes)
-        }
+        let outcome = try filters.outcome(
+          division: division,
+          looked: {
+            tried += Int64(division.filters.count)
+            objects += 1
+            if objects.isMultiple(of: 1024) { looking(tried) }
+          }, note: { _, key, takes in try keeper?.add(key, takes: takes) })
         guard let outcome else { continue }
         keeper?.end(outcome.left)
         result += Self.losses(division: division, outcome: outcome)

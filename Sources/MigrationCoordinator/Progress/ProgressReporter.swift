@@ -7,32 +7,44 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 
-/// An estimate that threads share.
+/// An estimate that threads share, and what is written down of it.
 private final class Estimate: Sendable {
-  struct State {
-    var run = RunEstimate()
+  private struct State {
+    var estimate = ProgressEstimate()
     var rowCosts: PhaseCosts?
-    var rows: WorkForecast?
+    var steps = 0
+  }
 
-    /// Learns from how far the run is.
-    mutating func observe(_ seen: RunAdvance, isHeld: Bool, workers: Int, rate: UInt64) {
-      let now = MonotonicClock.now()
-      rows?.observe(seen.parts, at: now, isHeld: isHeld, rate: rate)
-      let forecast = rows.flatMap { rows in
-        rows.secondsLeft(workers: workers).flatMap { left in
-          rows.scale.map { RunEstimate.Forecast(secondsLeft: left, scale: $0) }
-        }
+  let recording: ProgressRecording?
+  private let state = Mutex(State())
+
+  init(recording: ProgressRecording?) { self.recording = recording }
+
+  /// Takes an input, if there is one; what is told after it.
+  @discardableResult
+  func take(
+    _ input: ProgressEstimate.Input?
+  ) -> (fraction: Double, secondsRemaining: Double?) {
+    state.withLock { state in
+      if let input {
+        recording?.note(input)
+        state.estimate.take(input)
       }
-      run.observe(
-        .init(
-          phase: seen.phase, inner: seen.inner, units: seen.units, isHeld: isHeld,
-          forecast: forecast), at: now)
+      return (state.estimate.fraction, state.estimate.secondsRemaining)
     }
   }
 
-  private let state = Mutex(State())
-  func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-    state.withLock { body(&$0) }
+  /// What rows cost in the engine at work; nil where they are not followed.
+  var rowCosts: PhaseCosts? {
+    get { state.withLock(\.rowCosts) }
+    set { state.withLock { $0.rowCosts = newValue } }
+  }
+
+  /// In how many steps the phase at work is done, if each is as long as the longest one; 0 where
+  /// nobody knows.
+  var steps: Int {
+    get { state.withLock(\.steps) }
+    set { state.withLock { $0.steps = newValue } }
   }
 }
 
@@ -46,8 +58,9 @@ final class ProgressReporter: Sendable {
   /// Records what goes on, for the report.
   let recorder: RunRecorder
   private let flusher: RunFlusher?
-  private let estimate = Estimate()
+  private let estimate: Estimate
   private let phase = Mutex(Phase.surveying)
+  private let looked = Atomic<UInt64>(0)
   private let poller: Task<Void, Never>?
 
   /// Starts to publish.
@@ -60,6 +73,8 @@ final class ProgressReporter: Sendable {
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
     (self.desk, self.recorder) = (desk, recorder)
+    let estimate = Estimate(recording: isOuter ? .asked(logger: logger) : nil)
+    self.estimate = estimate
     do {
       let file = try StatusFile.create(paths.status)
       let own = Processes.own
@@ -69,18 +84,13 @@ final class ProgressReporter: Sendable {
       record.memoryLimit = UInt64(clamping: memory)
       status = file
       if isOuter { file.write(control: desk.record(of: run)) }
-      let estimate = estimate
       flusher = RunFlusher(file: file, record: record, every: .milliseconds(100)) {
         if isOuter { desk.look(at: (try? file.control()) ?? nil, of: run) }
         if isOuter, file.isLost { desk.loseRequests() }
         let seen = try? file.advance()
         if let standing = seen?.workersStand { desk.note(workersStand: standing) }
-        let reached = estimate.withLock { estimate in
-          if let seen {
-            estimate.observe(seen, isHeld: desk.isHeld, workers: desk.workers, rate: desk.rate)
-          }
-          return (estimate.run.fraction, estimate.run.secondsRemaining)
-        }
+        let reached = estimate.take(
+          seen.map { .observed(.init($0, steps: estimate.steps, desk: desk)) })
         if let seen { recorder.note(seen, ofStage: !isOuter) }
         if isOuter {
           recorder.note(
@@ -113,6 +123,7 @@ final class ProgressReporter: Sendable {
   /// Publishes nothing, and records all the same.
   private init(desk: ControlDesk, recorder: RunRecorder) {
     (self.desk, self.recorder) = (desk, recorder)
+    estimate = Estimate(recording: nil)
     (status, flusher, poller) = (nil, nil, nil)
   }
 
@@ -122,14 +133,16 @@ final class ProgressReporter: Sendable {
     phase.withLock { $0 } > .migrating ? ProgressReporter(desk: desk, recorder: recorder) : self
   }
 
-  func enter(_ phase: Phase, units: Int = 0) {
+  /// - Parameter atOnce: of how many units nothing is told before all of them are done.
+  func enter(_ phase: Phase, units: Int64 = 0, atOnce: Int64 = 0) {
     recorder.enter(phase)
-    publish(phase, units: units)
+    publish(phase, units: units, atOnce: atOnce)
   }
 
-  private func publish(_ phase: Phase, units: Int = 0) {
+  private func publish(_ phase: Phase, units: Int64 = 0, atOnce: Int64 = 0) {
     self.phase.withLock { $0 = phase }
-    flusher?.enter(phase, units: UInt64(units))
+    estimate.steps = atOnce > 0 ? Int(clamping: units / atOnce) : 0
+    flusher?.enter(phase, units: UInt64(clamping: units))
   }
 
   /// Takes what the phases of a stage are expected to cost, before its first row.
@@ -137,10 +150,20 @@ final class ProgressReporter: Sendable {
   /// - Parameter rows: the costs of the engine at work; nil where its rows are not followed.
   func expect(_ costs: [Phase: Double], rows: PhaseCosts?) {
     recorder.expect(costs)
-    estimate.withLock { estimate in
-      estimate.run.expect(costs)
-      estimate.rowCosts = rows
+    estimate.rowCosts = rows
+    estimate.take(.expected(costs))
+  }
+
+  /// Publishes how many filters were tried on objects that are surveyed, and takes at the first of
+  /// them what the phases are expected to cost.
+  func look(at done: Int64, of all: Int64, costs: () -> [Phase: Double]) {
+    let before = looked.exchange(UInt64(done), ordering: .relaxed)
+    if before == 0 {
+      estimate.take(.expected(costs()))
+      estimate.steps = Int(clamping: all)
+      flusher?.change { $0.unitsTotal = UInt64(all) }
     }
+    flusher?.advance(units: UInt64(done) &- before)
   }
 
   /// Publishes the disk that will be written at the peak.
@@ -162,12 +185,11 @@ final class ProgressReporter: Sendable {
         }
         return part
       })
-    estimate.withLock { estimate in
-      estimate.rows = estimate.rowCosts.map {
-        WorkForecast(
-          plan, finished: done, row: $0.row, byte: $0.byte, work: $0.work,
-          isSequential: !plan.program.tables.isEmpty)
-      }
+    if let costs = estimate.rowCosts {
+      estimate.take(
+        .planned(
+          WorkForecast.orders(
+            of: plan, finished: done, costs: costs, isSequential: !plan.program.tables.isEmpty)))
     }
     let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
     flusher?.change { record in
@@ -209,11 +231,11 @@ final class ProgressReporter: Sendable {
   /// Publishes a step of the assembly.
   func enter(_ step: AssemblyStep) {
     switch step {
-    case .merging(let tables): enter(.merging, units: tables)
-    case .relinking(let steps): enter(.relinking, units: steps)
-    case .indexing(let indexes): enter(.indexing, units: indexes)
+    case .merging(let rows, let atOnce): enter(.merging, units: rows, atOnce: atOnce)
+    case .relinking(let steps): enter(.relinking, units: Int64(steps), atOnce: 1)
+    case .indexing(let units, let atOnce): enter(.indexing, units: units, atOnce: atOnce)
     case .verifying: enter(Phase.verifying)
-    case .stepDone: flusher?.advance()
+    case .stepDone(let units): flusher?.advance(units: UInt64(clamping: units))
     }
   }
 
@@ -227,5 +249,16 @@ final class ProgressReporter: Sendable {
   func end() {
     poller?.cancel()
     flusher?.stop()
+    estimate.recording?.end()
+  }
+}
+
+extension ProgressEstimate.Observation {
+  /// How far a run is now, and what holds it.
+  fileprivate init(_ seen: RunAdvance, steps: Int, desk: ControlDesk) {
+    self.init(
+      at: MonotonicClock.now(), phase: seen.phase, inner: seen.inner, steps: steps,
+      parts: seen.parts, isHeld: desk.isHeld, isReady: desk.isReady, workers: desk.workers,
+      rate: desk.rate)
   }
 }

@@ -5,7 +5,7 @@ import MigrationStatus
 // (2) Time during which the run is held is no time: nothing is learnt from it.
 // (3) While rows are migrated, and once some were, the time left is made of what was measured of
 //     the rows of each table; costs that are only expected are scaled by the machine's speed.
-// (4) A phase whose present unit takes long goes on slowly, up to nine tenths of the unit, so that
+// (4) A phase whose present step takes long goes on slowly, up to nine tenths of the step, so that
 //     nobody takes it for dead; nothing is learnt from that either.
 
 /// Works out which share of a run is done, and how long the rest will take, from what it observes.
@@ -18,10 +18,12 @@ struct RunEstimate {
     var phase: Phase
     /// The completed share of the phase, 0...1.
     var inner: Double
-    /// The units of the phase, 0 where it has none.
-    var units = 0
+    /// In how many steps the phase is done, if each is as long as the longest; 0 where nobody knows.
+    var steps = 0
     /// Whether the run stands still on request.
     var isHeld = false
+    /// Whether nothing but the swap is left, which a file holds back.
+    var isReady = false
     /// What was measured of rows; nil where nothing was.
     var forecast: Forecast?
   }
@@ -36,13 +38,17 @@ struct RunEstimate {
 
   private var costs: [Phase: Double] = [:]
   private var isExpected = false
+  /// Whether the costs are those that are known before there is a plan.
+  private var isRough = false
+  /// Seconds that one second of rough costs took.
+  private var roughScale: Double?
   /// The share of the run that was done when its costs became known.
   private var before = 0.0
   private var highest = 0.0
   private var samples: [(time: Double, work: Double)] = []
   private var active = 0.0
   private var last: (time: Int64, observation: Observation)?
-  private var unitSince = 0.0
+  private var stepSince = 0.0
   /// The share that was done when rows began to be migrated, and the time that was active then.
   private var rowsSince: (share: Double, active: Double)?
   /// What was measured of rows last, and the time that was active when the last row was migrated.
@@ -60,17 +66,21 @@ struct RunEstimate {
 
   /// Takes the expected seconds of each phase from `migrating` on; only their ratios matter.
   ///
-  /// What is done at the first observation after that costs no time any more.
+  /// Those of `surveying` come with costs that are roughly known before there is a plan, and that
+  /// give way to others. What is done at the first observation after that costs no time any more.
   mutating func expect(_ costs: [Phase: Double]) {
-    guard !isExpected else { return }
+    guard !isExpected || isRough else { return }
+    if isRough { roughScale = rate(in: .surveying).map { 1 / $0 } }
+    isRough = costs[.surveying] != nil
     // A phase of which nobody knows anything takes a little.
     let least = max(1e-9, costs.values.reduce(0, +)) / 200
     self.costs = Dictionary(
       uniqueKeysWithValues: Self.phases.map { ($0, max(least, costs[$0] ?? 0)) })
+    self.costs[.surveying] = costs[.surveying]
     (isExpected, before) = (true, highest)
     (samples, active) = ([], 0)
     (rowsSince, measured) = (nil, nil)
-    secondsRemaining = nil
+    secondsRemaining = roughScale.map { $0 * total }
   }
 
   /// Takes an observation at a moment of a clock that never goes back, in nanoseconds.
@@ -81,19 +91,23 @@ struct RunEstimate {
       last?.observation.phase != observation.phase
       || last.map { $0.observation.inner < observation.inner } ?? true
     last = (now, observation)
+    if observation.isReady {
+      let share = (costs[.swapping] ?? 0) / max(total, 1e-9)
+      highest = max(highest, before + (1 - before) * (1 - share))
+    }
     if observation.isHeld || wasHeld {
       secondsRemaining = nil
       if observation.isHeld { return }
     } else {
       active += elapsed
     }
-    if hasMoved { unitSince = active }
-    guard isExpected, observation.phase >= .migrating else {
+    if hasMoved { stepSince = active }
+    guard isExpected, isRough || observation.phase >= .migrating else {
       // Nobody knows how long this takes; it goes on, ever more slowly.
       highest = max(highest, Self.surveyed * active / (active + 10))
       return
     }
-    if rowsSince == nil {
+    if rowsSince == nil, observation.phase >= .migrating {
       let found = observation.phase == .migrating ? observation.inner : 1
       let share = (costs[.migrating] ?? 0) * found / total
       rowsSince = (before + (1 - before) * share, active)
@@ -108,8 +122,11 @@ struct RunEstimate {
     let rate = rate(in: observation.phase)
     let assumed = work + assumedWork(observation, rate: rate)
     highest = max(highest, before + (1 - before) * min(1, assumed / total))
-    guard let rate, active >= Self.leastActive else { return }
-    secondsRemaining = max(0, total - assumed) / rate
+    if let rate, active >= Self.leastActive {
+      secondsRemaining = max(0, total - assumed) / rate
+    } else {
+      secondsRemaining = roughScale.map { $0 * max(0, total - assumed) }
+    }
   }
 
   /// The share of the run before its costs are known: `surveying`, `planning` and `reading`.
@@ -151,18 +168,18 @@ struct RunEstimate {
 
   /// The work that is done, in the unit of the costs.
   private func work(_ observation: Observation) -> Double {
-    let done = Self.phases.prefix { $0 < observation.phase }.reduce(0) { $0 + (costs[$1] ?? 0) }
+    let done = costs.reduce(0) { $0 + ($1.key < observation.phase ? $1.value : 0) }
     return done + (costs[observation.phase] ?? 0) * min(1, max(0, observation.inner))
   }
 
-  /// What of the present unit may be done.
+  /// What of the present step may be done.
   private func assumedWork(_ observation: Observation, rate: Double?) -> Double {
     guard observation.phase != .migrating, let cost = costs[observation.phase], let rate else {
       return 0
     }
     let left = cost * max(0, 1 - observation.inner)
-    let unit = observation.units > 0 ? min(left, cost / Double(observation.units)) : left
-    return min(0.9 * unit, (active - unitSince) * rate)
+    let step = observation.steps > 0 ? min(left, cost / Double(observation.steps)) : left
+    return min(0.9 * step, (active - stepSince) * rate)
   }
 
   private mutating func sample(_ work: Double) {

@@ -1,3 +1,5 @@
+import Foundation
+import MigrationEngine
 import MigrationStatus
 import Planning
 
@@ -8,20 +10,35 @@ import Planning
 /// on the scale of what was measured.
 struct WorkForecast {
   /// A run of rows of one table within a work order.
-  private struct Stretch {
-    let table: String
-    let rows: Double
-    let bytes: Double
-    /// What its rows were expected to cost, all of them.
-    let cost: Double
+  struct Stretch: Hashable, Codable, Sendable {
+    /// What its rows have in common: a table, or a partition whose rows are made all at once.
+    var table: String
+    /// How many they are, never 0.
+    var rows: Double
+    /// Bytes that they take in the source.
+    var bytes: Double
+    /// What they were expected to cost, all of them.
+    var cost: Double
   }
 
-  private struct Order {
+  /// The rows of a work order in the order in which they are migrated.
+  struct Order: Hashable, Codable, Sendable {
+    /// Its number in the plan.
+    var number: UInt32
+    /// Its rows.
+    var stretches: [Stretch]
+    /// Whether an earlier run did it.
+    var isFinished: Bool
+  }
+
+  private struct Progress {
     let stretches: [Stretch]
     var rowsDone = 0.0
     /// Time of a worker that brought no row forward yet.
     var waiting = 0.0
     var isDone = false
+
+    var rows: Double { stretches.reduce(0) { $0 + $1.rows } }
 
     /// Bytes of the rows that are done.
     var bytesDone: Double {
@@ -46,40 +63,21 @@ struct WorkForecast {
     var rows = 0.0
     var seconds = 0.0
     var cost = 0.0
+
+    /// What little is known of a table counts for little.
+    var trust: Double { min(1, seconds / 0.2) }
   }
 
-  private var orders: [UInt32: Order] = [:]
+  private var orders: [UInt32: Progress] = [:]
   private var tables: [String: Measured] = [:]
   private var all = Measured()
   private var time: Int64?
   private var limit: Limit?
 
-  /// Takes the work orders of a plan, those of them that an earlier run did, and what a row, a byte
-  /// and a unit of counted work are expected to cost, in any unit.
-  ///
-  /// Work that the planner counted tells more than rows and bytes: it knows what is looked up.
-  ///
-  /// - Parameter isSequential: whether workers migrate one table after the other, as rows are, or
-  ///   all at once, as objects are.
-  init(
-    _ plan: MigrationPlan, finished: Set<Int>, row: Double, byte: Double, work: Double = 0,
-    isSequential: Bool
-  ) {
-    for order in plan.workOrders {
-      let plain = row * Double(order.rows) + byte * Double(order.bytes)
-      let counted = work * Double(order.work)
-      let scale = counted > 0 && plain > 0 ? counted / plain : 1
-      func stretch(_ table: String, rows: Int64, bytes: Int64) -> Stretch {
-        let cost = scale * (row * Double(rows) + byte * Double(bytes))
-        return Stretch(
-          table: table, rows: max(1, Double(rows)), bytes: Double(bytes), cost: max(1e-12, cost))
-      }
-      let stretches =
-        isSequential
-        ? order.pieces.map { stretch($0.destinationTable, rows: $0.rows, bytes: $0.bytes) }
-        : [stretch("partition \(order.partition)", rows: order.rows, bytes: order.bytes)]
-      orders[UInt32(order.number)] = Order(
-        stretches: stretches, isDone: finished.contains(order.number))
+  /// Takes the work orders of a plan.
+  init(_ orders: [Order]) {
+    for order in orders {
+      self.orders[order.number] = Progress(stretches: order.stretches, isDone: order.isFinished)
     }
   }
 
@@ -88,9 +86,10 @@ struct WorkForecast {
   ///
   /// - Parameters:
   ///   - isHeld: whether workers stand still on request; nothing is learnt from that.
+  ///   - workers: how many work orders are migrated at once at most.
   ///   - rate: bytes that workers may read in a second, all together; 0 for no limit.
   mutating func observe(
-    _ parts: [RunAdvance.Part], at now: Int64, isHeld: Bool, rate: UInt64 = 0
+    _ parts: [RunAdvance.Part], at now: Int64, isHeld: Bool, workers: Int = .max, rate: UInt64 = 0
   ) {
     let elapsed = time.map { max(0, (Double(now) - Double($0)) / 1e9) } ?? 0
     time = now
@@ -101,14 +100,14 @@ struct WorkForecast {
     } else if !isHeld {
       limit?.seconds += elapsed
     }
-    for part in parts {
-      guard var order = orders[part.workOrder], !order.isDone else { continue }
-      if part.isRunning, !isHeld { order.waiting += elapsed }
-      let rows = part.isDone ? order.stretches.reduce(0) { $0 + $1.rows } : Double(part.rowsDone)
-      if rows > order.rowsDone, part.isDone || part.isRunning {
-        if order.waiting == 0, part.isDone { order.waiting = elapsed }
-        credit(&order, from: order.rowsDone, to: rows)
-      }
+    let active = parts.filter { isActive($0) }
+    // Of orders that are done one after the other between two looks, each had its share of the time.
+    let share = active.isEmpty ? 0 : min(1, Double(workers) / Double(active.count)) * elapsed
+    for part in active {
+      guard var order = orders[part.workOrder] else { continue }
+      if !isHeld { order.waiting += share }
+      let rows = part.isDone ? order.rows : Double(part.rowsDone)
+      if rows > order.rowsDone { credit(&order, from: order.rowsDone, to: rows) }
       // Another attempt begins with the first row.
       order.rowsDone = rows
       order.isDone = part.isDone
@@ -116,8 +115,14 @@ struct WorkForecast {
     }
   }
 
+  /// Whether somebody is at work on an order, or has been since the last look.
+  private func isActive(_ part: RunAdvance.Part) -> Bool {
+    guard let order = orders[part.workOrder], !order.isDone else { return false }
+    return part.isRunning || part.isDone
+  }
+
   /// Divides the time since the last row among the tables whose rows it brought.
-  private mutating func credit(_ order: inout Order, from: Double, to: Double) {
+  private mutating func credit(_ order: inout Progress, from: Double, to: Double) {
     var shares: [(table: String, rows: Double, cost: Double, weight: Double)] = []
     var first = 0.0
     for stretch in order.stretches {
@@ -141,11 +146,9 @@ struct WorkForecast {
   }
 
   private func seconds(perRowOf stretch: Stretch) -> Double {
-    let scale = all.cost > 0 && all.seconds > 0 ? all.seconds / all.cost : 1
-    let expected = stretch.cost / stretch.rows * scale
+    let expected = stretch.cost / stretch.rows * (typicalScale ?? 1)
     guard let measured = tables[stretch.table], measured.seconds > 0 else { return expected }
-    // What little is known of a table counts for little.
-    let trust = min(1, measured.seconds / 0.2)
+    let trust = measured.trust
     return trust * measured.seconds / measured.rows + (1 - trust) * expected
   }
 
@@ -161,18 +164,24 @@ struct WorkForecast {
   /// than half the speed that costs are told for.
   private static let mostLimited = 2.0
 
-  /// Seconds that one second of expected costs takes on this machine: the median over what was
-  /// measured, since rows of some tables cost more than anybody expects.
+  /// Seconds that one second of expected costs takes on this machine, nil before any was measured:
+  /// the least of the mean over tables and of that over all time, since rows of some tables cost
+  /// more than anybody expects.
   var scale: Double? {
-    let known = tables.values.filter { $0.cost > 0 && $0.seconds > 0 }
-      .map { (ratio: $0.seconds / $0.cost, cost: $0.cost) }.sorted { $0.ratio < $1.ratio }
-    let half = known.reduce(0) { $0 + $1.cost } / 2
-    var sum = 0.0
-    for (ratio, cost) in known {
-      sum += cost
-      if sum >= half { return isLimited ? min(ratio, Self.mostLimited) : ratio }
+    guard let typical = typicalScale else { return nil }
+    let least = min(typical, all.seconds / all.cost)
+    return isLimited ? min(least, Self.mostLimited) : least
+  }
+
+  /// The mean over the tables that were met: of one that was not met nobody knows which it is like.
+  private var typicalScale: Double? {
+    var (sum, weights) = (0.0, 0.0)
+    for table in tables.values where table.cost > 0 && table.seconds > 0 {
+      let weight = table.trust
+      sum += weight * log(table.seconds / table.cost)
+      weights += weight
     }
-    return nil
+    return weights > 0 ? exp(sum / weights) : nil
   }
 
   /// Seconds until so many workers have done the rest, nil before anything was measured.
@@ -195,5 +204,38 @@ struct WorkForecast {
       longest = max(longest, left)
     }
     return max(longest, total / Double(max(1, workers)))
+  }
+}
+
+extension WorkForecast {
+  /// The work orders of a plan, those of them that an earlier run did, and what their rows are
+  /// expected to cost.
+  ///
+  /// Work that the planner counted tells more than rows and bytes: it knows what is looked up.
+  ///
+  /// - Parameter isSequential: whether workers migrate one table after the other, as rows are, or
+  ///   all at once, as objects are.
+  static func orders(
+    of plan: MigrationPlan, finished: Set<Int>, costs: PhaseCosts, isSequential: Bool
+  ) -> [Order] {
+    plan.workOrders.map { order in
+      func cost(_ rows: Int64, _ bytes: Int64) -> Double {
+        costs.row * Double(rows) + costs.byte * Double(bytes)
+      }
+      let plain = cost(order.rows, order.bytes)
+      let counted = costs.work * Double(order.work)
+      let scale = counted > 0 && plain > 0 ? counted / plain : 1
+      func stretch(_ table: String, rows: Int64, bytes: Int64) -> Stretch {
+        Stretch(
+          table: table, rows: max(1, Double(rows)), bytes: Double(bytes),
+          cost: max(1e-12, scale * cost(rows, bytes)))
+      }
+      return Order(
+        number: UInt32(order.number),
+        stretches: isSequential
+          ? order.pieces.map { stretch($0.destinationTable, rows: $0.rows, bytes: $0.bytes) }
+          : [stretch("partition \(order.partition)", rows: order.rows, bytes: order.bytes)],
+        isFinished: finished.contains(order.number))
+    }
   }
 }

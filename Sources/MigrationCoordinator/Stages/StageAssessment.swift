@@ -31,21 +31,26 @@ package struct StageAssessment: Sendable {
 
   /// Assesses a stage against the store that it begins with; writes nothing.
   ///
-  /// - Parameter scansAll: searches every row for entities that the model does not have.
+  /// - Parameters:
+  ///   - scansAll: searches every row for entities that the model does not have.
+  ///   - looking: told from time to time how many filters were tried, and of how many.
   init(
-    stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false
+    stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false,
+    looking: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
   ) throws {
     do {
-      try self.init(decided: stage, survey: survey, request: request, scansAll: scansAll)
+      try self.init(
+        decided: stage, survey: survey, request: request, scansAll: scansAll, looking: looking)
     } catch let fallback as RowFallback {
       try self.init(
         decided: stage.falling(back: fallback), survey: survey, request: request,
-        scansAll: scansAll)
+        scansAll: scansAll, looking: looking)
     }
   }
 
   private init(
-    decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool
+    decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool,
+    looking: (_ done: Int64, _ all: Int64) -> Void
   ) throws {
     self.survey = survey
     let scansAll = scansAll || request.sourceCheck == .full
@@ -81,7 +86,9 @@ package struct StageAssessment: Sendable {
         try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) }
         + triggers + files
       losses =
-        try counted.beforehand(now: Date().timeIntervalSinceReferenceDate)
+        try counted.beforehand(now: Date().timeIntervalSinceReferenceDate) {
+          looking($0, counted.filtersToTry)
+        }
         + StrayRows(survey: survey, scansAll: scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
         + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)

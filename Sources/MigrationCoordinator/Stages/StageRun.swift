@@ -36,7 +36,10 @@ struct StageRun {
   /// Makes the result; if the engine's plan turns out not to work, once more under a restriction.
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     try request.requireSupported(survey)
-    let assessment = try StageAssessment(stage: stage, survey: survey, request: request)
+    let assessment = try StageAssessment(stage: stage, survey: survey, request: request) {
+      done, all in
+      reporter.look(at: done, of: all) { roughCosts(trying: all) }
+    }
     try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
@@ -66,7 +69,8 @@ struct StageRun {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
     reporter.expect(
-      expectedCosts(of: saved.plan, input: input, costs: type.costs), rows: type.costs)
+      expectedCosts(of: saved.plan, schema: input.destination, costs: type.costs),
+      rows: type.costs)
     let need = try DiskNeed(
       of: saved.plan, by: engine, stage: input,
       externalBytes: request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store))
@@ -105,16 +109,43 @@ struct StageRun {
     return saved
   }
 
+  /// What the phases of a stage should take whose objects are surveyed one by one, as far as it is
+  /// known before there is a plan.
+  private func roughCosts(trying filters: Int64) -> [Phase: Double] {
+    let costs = EngineList.objectCosts
+    let tables = stage.mappings.flatMap(\.entityMappings).compactMap { mapping in
+      mapping.sourceEntityName.flatMap { name in
+        survey.model.entity(name: name).flatMap { survey.schema.table(of: $0) }.map {
+          (name: $0.name, rows: survey.count(of: name))
+        }
+      }
+    }
+    let rows = tables.reduce(0) { $0 + $1.rows }
+    let perRow = Double(survey.sourceBytes) / Double(max(1, rows))
+    let pieces = zip(1..., tables).map { number, table in
+      Piece(
+        number: number, destinationTable: table.name, keys: .all, rows: table.rows,
+        bytes: Int64(Double(table.rows) * perRow))
+    }
+    let plan = MigrationPlan(
+      partitions: [], workOrders: [WorkOrder(number: 1, partition: 1, pieces: pieces)],
+      program: .none(deriving: []))
+    var rough = expectedCosts(of: plan, schema: survey.schema, costs: costs)
+    rough[.surveying] = costs.seenRow * Double(filters)
+    return rough
+  }
+
   /// What the phases from `migrating` on should take, in seconds of a machine that may be another.
   private func expectedCosts(
-    of plan: MigrationPlan, input: StageInput, costs: PhaseCosts
+    of plan: MigrationPlan, schema: StoreSchema, costs: PhaseCosts
   ) -> [Phase: Double] {
     [
       .migrating: costs.migrating(plan, workers: request.workersWithRoom),
       .merging: costs.merging(plan),
       .relinking: costs.relinking(plan),
-      .indexing: costs.indexing(plan, schema: input.destination),
+      .indexing: costs.indexing(plan, schema: schema),
       .verifying: costs.verifying(plan, fully: request.verifiesFully),
+      .swapping: request.isIntermediate ? 0 : costs.swapping(plan),
     ]
   }
 

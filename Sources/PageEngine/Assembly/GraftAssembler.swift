@@ -146,7 +146,8 @@ struct GraftAssembler {
     _ order: AssemblyOrder, placed: borrowing PlacedPages, roots: [String: UInt32],
     stitcher: TableStitcher, progress: (AssemblyStep) throws -> Void
   ) throws -> Int64 {
-    try progress(.merging(tables: placed.tables.count))
+    let sizes = placed.tables.map { $0.pieces.reduce(0) { $0 + $1.result.rowsWritten } }
+    try progress(.merging(rows: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
     var rows: Int64 = 0
     let listed = try Files.open(
       paths.renumbered, mode: .readWrite, options: [.create, .truncate],
@@ -168,8 +169,9 @@ struct GraftAssembler {
       }
       let leaves = SectionReader(sections)
       try stitcher.stitch(root: root) { () throws(PageError) in try leaves.nextLeaf() }
-      rows += pieces.reduce(0) { $0 + $1.result.rowsWritten }
-      try progress(.stepDone)
+      let written = pieces.reduce(0) { $0 + $1.result.rowsWritten }
+      rows += written
+      try progress(.stepDone(units: written))
     }
     return rows
   }
@@ -233,8 +235,9 @@ struct GraftAssembler {
     }
     let all = parts.flatMap(\.self)
     let indexPool = IndexPool(jobs: all, file: file, pool: pool, pointers: pointers, bytes: bytes)
-    try progress(.indexing(indexes: all.count))
-    let outcomes = try indexPool.run(all.count) { try progress(.stepDone) }
+    let sizes = all.map(\.bytes)
+    try progress(.indexing(units: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
+    let outcomes = try indexPool.run(all.count) { try progress(.stepDone(units: $0)) }
     let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
     for jobs in parts {
       guard let job = jobs.first, jobs.count > 1 else { continue }

@@ -70,6 +70,14 @@ struct IndexJob: Sendable {
   /// Entries to merge, for putting the largest job first.
   var size: Int64 { pieces.reduce(0) { $0 + $1.result.rowsWritten } }
 
+  /// Bytes of the keys that this job merges, which tell how long it takes.
+  var bytes: Int64 {
+    if let part { return part.runs.reduce(0) { $0 + $1.1.bytes } }
+    return pieces.reduce(0) { sum, piece in
+      sum + (piece.pages.indexes[index.name]?.runs ?? []).reduce(0) { $0 + $1.bytes }
+    }
+  }
+
   /// Whether all keys are there; otherwise SQLite makes the index.
   var isComplete: Bool {
     pieces.allSatisfy { piece in

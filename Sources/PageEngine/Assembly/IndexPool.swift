@@ -6,6 +6,8 @@ final class IndexPool: Sendable {
   private struct State {
     var waiting: ArraySlice<IndexJob>
     var outcomes: [IndexJob.Outcome] = []
+    /// The bytes of jobs that have ended, and of which nobody has been told.
+    var untold: [Int64] = []
     var error: (any Error)?
   }
 
@@ -30,14 +32,15 @@ final class IndexPool: Sendable {
     state = Mutex(State(waiting: jobs.sorted { $0.size > $1.size }[...]))
   }
 
-  /// Runs all jobs, and calls `each` once for every one, on the calling thread.
-  func run(_ count: Int, each: () throws -> Void) throws -> [IndexJob.Outcome] {
+  /// Runs all jobs, and calls `each` once for every one with its bytes, on the calling thread.
+  func run(_ count: Int, each: (Int64) throws -> Void) throws -> [IndexJob.Outcome] {
     let threads = max(1, min(Self.mostThreads, count))
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }
     var failure: (any Error)?
     for _ in 0..<count {
       ended.wait()
-      do { if failure == nil { try each() } } catch { failure = error }
+      let bytes = state.withLock { $0.untold.removeLast() }
+      do { if failure == nil { try each(bytes) } } catch { failure = error }
     }
     if let failure { throw failure }
     return try state.withLock { state in
@@ -54,6 +57,7 @@ final class IndexPool: Sendable {
       } catch {
         state.withLock { $0.error = $0.error ?? error }
       }
+      state.withLock { $0.untold.append(job.bytes) }
       ended.signal()
     }
   }

@@ -9,8 +9,9 @@ final class UntaggedValue {
   /// Takes the support folder of the store.
   init(support: FilePath) { files = ExternalDataReader(support: support) }
 
-  /// The value behind the tag, or in the file; valid until the next one. nil where SQLite has to
-  /// make it, or to say why it cannot.
+  /// The value behind the tag or in the file, nil where SQLite has to make it or to say why not.
+  ///
+  /// It lasts until the next one.
   func value(of field: Field) -> Field? {
     guard field.isBlob, field.size > 0, let body = field.body else { return nil }
     guard body.load(as: UInt8.self) == ExternalTag.file else {

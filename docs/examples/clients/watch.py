@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Watches a migration by its status file, with nothing but liblmdb (docs/status-file.md).
 
-usage: watch.py New.sqlite.godwit/status.mdb
+usage: watch.py New.sqlite.godwit/status.mdb [SECONDS]
+
+It looks every tenth of a second, or as often as SECONDS says.
 """
 import ctypes
 import ctypes.util
@@ -55,7 +57,7 @@ class StatusFile:
 
 
 def main():
-    status = StatusFile(sys.argv[1])
+    status, pause = StatusFile(sys.argv[1]), float((sys.argv[2:] or ["0.1"])[0])
     before = None
     while True:
         run, parts = status.read()
@@ -70,7 +72,7 @@ def main():
             before = line
         if phase >= 10:
             sys.exit(0 if phase == 10 else struct.unpack_from("<i", run, 164)[0] or 70)
-        time.sleep(0.1)
+        time.sleep(pause)
 
 
 if __name__ == "__main__":

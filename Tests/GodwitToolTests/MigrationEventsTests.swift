@@ -1,0 +1,55 @@
+import Godwit
+import MigrationStatus
+import Testing
+
+@Suite("Events are told in the order in which they happened")
+struct MigrationEventsTests {
+  private var given = GivenStatus(workers: 2)
+  private var events = MigrationEvents()
+  private var time = 0.0
+
+  private mutating func told(in phase: Phase) -> [String] {
+    time += 0.1
+    given.run.enter(phase, at: Int64(time * 1e9))
+    return events.after(given.progress, at: time).map { event in
+      switch event {
+      case .phase(let phase): "\(phase)"
+      case .planned: "planned"
+      case .workOrderBegun(let number, _, _, _): "begun \(number)"
+      case .workOrderDone(let number, _): "done \(number)"
+      default: "\(event)"
+      }
+    }
+  }
+
+  private mutating func finish() {
+    for index in given.parts.indices { given.parts[index].state = .done }
+  }
+
+  @Test mutating func `a plan is told once its phase has begun, and work orders as they end`() {
+    #expect(told(in: .planning) == ["planning"])
+    #expect(told(in: .migrating) == ["migrating", "planned", "begun 1", "begun 2"])
+    #expect(told(in: .migrating) == [])
+    finish()
+    #expect(told(in: .merging) == ["done 1", "done 2", "merging"])
+    #expect(told(in: .done) == [])
+  }
+
+  @Test(arguments: [Phase.merging, .swapping, .done])
+  mutating func `what nobody saw comes before the phase after it`(next: Phase) {
+    #expect(told(in: .surveying) == ["surveying"])
+    finish()
+    #expect(
+      told(in: next) == [
+        "migrating", "planned", "begun 1", "done 1", "begun 2", "done 2",
+      ] + (next == .done ? [] : ["\(next)"]))
+    #expect(told(in: next) == [])
+  }
+
+  @Test mutating func `a migration without work has no plan`() {
+    given = GivenStatus(workers: 0)
+    given.run.workOrders = 0
+    #expect(told(in: .surveying) == ["surveying"])
+    #expect(told(in: .swapping) == ["swapping"])
+  }
+}
