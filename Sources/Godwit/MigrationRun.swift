@@ -51,7 +51,9 @@ extension StoreMigration {
 
   private var launcher: any WorkerLauncher {
     let processes = ProcessLauncher(executable: workerExecutable)
-    return executesSmallOrders ? InsideLauncher(processes: processes) : processes
+    // Whoever names an executable wants workers of it, and a rate is kept by workers.
+    let isInside = rate == 0 && (workerExecutable == nil || executesSmallOrders)
+    return isInside ? InsideLauncher(processes: processes) : processes
   }
 
   /// Checks that nobody is told to remove a store so that the migration goes on.

@@ -104,8 +104,8 @@ public struct StoreMigration: Sendable {
   ///
   /// It has to call `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
   public var workerExecutable: FilePath?
-  /// Whether small orders are executed in this process, which is then what a run has to survive:
-  /// where the result is thrown away, or where many stores are migrated.
+  /// Whether small plans are executed in this process even where `workerExecutable` is named: where
+  /// the result is thrown away, or where many stores are migrated.
   var executesSmallOrders = false
   /// What the last run did, for the report of a failure.
   var lastRun = LastRun()

@@ -14,6 +14,18 @@ extension FaultPoint {
     #endif
   }
 
+  /// Whether the environment asks for something that befalls worker processes; never in release
+  /// builds.
+  package static var befallsWorkers: Bool {
+    #if FAULT_INJECTION
+      let environment = ProcessInfo.processInfo.environment
+      return environment["GODWIT_SLOW"] != nil
+        || environment[variable]?.hasPrefix("worker:") ?? false
+    #else
+      return false
+    #endif
+  }
+
   /// Ends the process if its environment asks for a list of all points, or names an unknown one,
   /// with which a test would test nothing.
   package static func answerEnvironment() {

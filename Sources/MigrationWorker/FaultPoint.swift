@@ -8,7 +8,9 @@ import Planning
 extension FaultPoint {
   /// Slows a worker down or kills it with SIGKILL after a number of flushes, if the environment
   /// says so, in the first attempt at work order 1 only; nothing in release builds.
-  static func afterFlush(_ number: Int, isLast: Bool, order: Int, attempt: Int) {
+  static func afterFlush(
+    _ number: Int, isLast: Bool, order: Int, attempt: Int, inCoordinator: Bool
+  ) {
     #if FAULT_INJECTION
       let environment = ProcessInfo.processInfo.environment
       if let text = environment["GODWIT_SLOW"], let milliseconds = UInt32(text) {
@@ -19,6 +21,7 @@ extension FaultPoint {
       else { return }
       let isHere =
         switch point {
+        case .coordinatorExecuting: inCoordinator && isLast
         case .workerFirstFlush: number == 1
         case .workerSecondFlush: number == 2
         case .workerLastFlush: isLast

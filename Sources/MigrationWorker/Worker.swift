@@ -16,6 +16,7 @@ package struct Worker {
   private let document: WorkOrderDocument
   private let status: StatusFile?
   private let policies: PolicyFactories
+  private let isInCoordinator: Bool
 
   /// Describes a failure for the status file.
   private let words: @Sendable (any Error) -> String
@@ -25,14 +26,17 @@ package struct Worker {
   /// - Parameters:
   ///   - status: the status file for the progress, nil for none.
   ///   - policies: creates the policies that mapping models name.
+  ///   - isInCoordinator: whether this is the coordinator's own process.
   ///   - words: describes a failure for the status file.
   package init(
     document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
+    isInCoordinator: Bool = false,
     words: @escaping @Sendable (any Error) -> String = { "\($0)" }
   ) {
     self.document = document
     self.status = status
     self.policies = policies
+    self.isInCoordinator = isInCoordinator
     self.words = words
   }
 
@@ -66,7 +70,8 @@ package struct Worker {
         ShardWork(
           document: document, policies: policies,
           progress: FlushedProgress(
-            flusher: flusher, gate: gate, memory: memory, of: document)))
+            flusher: flusher, gate: gate, memory: memory, of: document,
+            inCoordinator: isInCoordinator)))
       try requireSameSource()
       var manifest = ShardManifest(
         planID: document.planID, order: order.number, attempt: document.attempt,
@@ -159,15 +164,18 @@ private final class FlushedProgress: ShardProgress {
   private let gate: WorkerGate
   private let memory: PeakMemory
   private let document: WorkOrderDocument
+  private let isInCoordinator: Bool
   private var flushes = 0
 
   init(
-    flusher: PartFlusher?, gate: WorkerGate, memory: PeakMemory, of document: WorkOrderDocument
+    flusher: PartFlusher?, gate: WorkerGate, memory: PeakMemory, of document: WorkOrderDocument,
+    inCoordinator: Bool
   ) {
     self.flusher = flusher
     self.gate = gate
     self.memory = memory
     self.document = document
+    isInCoordinator = inCoordinator
   }
 
   func begin(_ name: String) {
@@ -190,12 +198,14 @@ private final class FlushedProgress: ShardProgress {
     pass(bytes)
     // Asking the kernel costs more than many of the rows between two of these calls.
     if flushes.isMultiple(of: 16) { _ = memory.sample() }
-    FaultPoint.afterFlush(
-      flushes, isLast: false, order: document.order.number, attempt: document.attempt)
+    reachFaultPoint(isLast: false)
   }
 
-  func end() {
+  func end() { reachFaultPoint(isLast: true) }
+
+  private func reachFaultPoint(isLast: Bool) {
     FaultPoint.afterFlush(
-      flushes, isLast: true, order: document.order.number, attempt: document.attempt)
+      flushes, isLast: isLast, order: document.order.number, attempt: document.attempt,
+      inCoordinator: isInCoordinator)
   }
 }

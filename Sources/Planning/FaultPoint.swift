@@ -9,6 +9,8 @@ package enum FaultPoint: String, CaseIterable, Sendable {
   case workerSecondFlush = "worker:second-flush"
   /// All rows are in the shard, which is neither synced nor declared done.
   case workerLastFlush = "worker:last-flush"
+  /// The coordinator executes an order itself, and all rows are in the shard.
+  case coordinatorExecuting = "coordinator:executing"
   /// A work order is done.
   case coordinatorMigrating = "coordinator:migrating"
   /// The result is complete, and has no name yet.

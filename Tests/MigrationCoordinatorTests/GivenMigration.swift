@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import Godwit
 import Logging
+import MigrationStatus
 import MigrationWorker
 import ModelFiles
 import ObjectMigration
@@ -138,7 +139,7 @@ struct GivenMigration {
 struct InProcessLauncher: WorkerLauncher {
   var policies = MigrationPolicies()
 
-  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
+  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
     do {
       // What a process reads is what was written.
       let read = try Worker.decode(document.encoded())
@@ -169,7 +170,7 @@ final class FaultyLauncher: WorkerLauncher {
     self.ending = ending
   }
 
-  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
+  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
     let count = started.withLock {
       $0.append("\(document.order.number).\(document.attempt)")
       return $0.count
@@ -179,7 +180,7 @@ final class FaultyLauncher: WorkerLauncher {
       try Files.writeFileAtomically(Array("half".utf8), to: FilePath(document.shard))
       return ending
     }
-    return try await InProcessLauncher(policies: policies).run(document)
+    return try await InProcessLauncher(policies: policies).run(document, status: status)
   }
 
   var starts: [String] { started.withLock(\.self) }

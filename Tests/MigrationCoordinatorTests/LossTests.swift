@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import Godwit
 import Mapping
+import MigrationStatus
 import ModelFiles
 import ObjectEngine
 import ObjectModel
@@ -275,8 +276,8 @@ struct TamperingLauncher: WorkerLauncher {
   var policies = MigrationPolicies()
   let change: @Sendable (inout ShardManifest) -> Void
 
-  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
-    let ending = try await InProcessLauncher(policies: policies).run(document)
+  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
+    let ending = try await InProcessLauncher(policies: policies).run(document, status: status)
     let path = FilePath(document.manifest)
     var manifest = try VersionedFile<ShardManifest>(
       sealed: Files.readFile(path, limit: 1 << 26)

@@ -162,6 +162,7 @@ struct StageRun {
       document.task = try engine.task(
         for: order, of: saved.plan, stage: input, in: paths, now: saved.now)
       document.syncs = engine.syncsShards && !input.isQuicklyMade(order)
+      document.planBytes = saved.plan.bytes
       if reporter.status == nil { document.status = nil }
       return document
     }

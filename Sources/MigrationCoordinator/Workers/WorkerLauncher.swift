@@ -1,4 +1,5 @@
 import Foundation
+package import MigrationStatus
 package import Planning
 import Subprocess
 import SystemCalls
@@ -8,8 +9,10 @@ package import SystemPackage
 package protocol WorkerLauncher: Sendable {
   /// Starts a worker on a work order and waits until it has ended.
   ///
+  /// - Parameter status: the status file that the document names, as this process has it open; nil
+  ///   where it names none.
   /// - Throws: `MigrationError.workerNotStarted`, if no process can be started.
-  func run(_ document: WorkOrderDocument) async throws -> WorkerEnding
+  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding
 }
 
 /// How a worker process ended.
@@ -42,7 +45,9 @@ package struct ProcessLauncher: WorkerLauncher {
   package init(executable: FilePath? = nil) { self.executable = executable ?? "/proc/self/exe" }
 
   /// Starts a process with the work order on standard input and waits until it has ended.
-  package func run(_ document: WorkOrderDocument) async throws -> WorkerEnding {
+  package func run(
+    _ document: WorkOrderDocument, status: StatusFile?
+  ) async throws -> WorkerEnding {
     let order = try Files.anonymousFile(containing: document.encoded())
     var options = PlatformOptions()
     options.teardownSequence = [.gracefulShutDown(allowedDurationToNextStep: .seconds(2))]

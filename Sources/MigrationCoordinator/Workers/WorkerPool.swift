@@ -101,7 +101,7 @@ struct WorkerPool {
   }
 
   private func ended(_ document: WorkOrderDocument) async throws -> WorkerLifecycle.Ending {
-    switch try await launcher.run(document) {
+    switch try await launcher.run(document, status: document.status == nil ? nil : status) {
     case .done: return .done
     case .exited(WorkerProtocol.failed, let message):
       guard let failure = WorkerFailure(message: message) else {
