@@ -149,6 +149,30 @@ package struct StoreReader: Sendable {
     }
   }
 
+  /// A table as the schema of the database has it.
+  package struct TableEntry: Hashable, Sendable {
+    /// The root page of its b-tree.
+    package var root: Int64
+    /// The statement that made it.
+    package var statement: String
+  }
+
+  /// The tables of the database, by name: a look into the schema for each of many reads all of it
+  /// each time.
+  package func tableEntries() throws(StoreError) -> [String: TableEntry] {
+    try connection.run { db in
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT name, rootpage, sql FROM sqlite_schema WHERE type = 'table'")
+      let entries = rows.compactMap { row -> (String, TableEntry)? in
+        guard let name = String.fromDatabaseValue(row[0]),
+          let root = Int64.fromDatabaseValue(row[1]), let sql = String.fromDatabaseValue(row[2])
+        else { return nil }
+        return (name, TableEntry(root: root, statement: sql))
+      }
+      return Dictionary(entries, uniquingKeysWith: { first, _ in first })
+    }
+  }
+
   /// The tables whose rows SQLite keeps by the numbers in a column of this name.
   ///
   /// A key of any other kind has an index.
@@ -219,6 +243,19 @@ package struct StoreReader: Sendable {
     try number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table))\(scan.clause)")
   }
 
+  /// How many rows each of some tables holds; with an index that knows of none, the rows tell.
+  package func rowCounts(ofTables names: [String], by scan: Scan) throws(StoreError) -> [Int64] {
+    func query(_ name: String, _ scan: Scan) -> String {
+      "SELECT count(*) FROM \(SQL.identifier(name: name))\(scan.clause)"
+    }
+    var counts = try numbers(sql: names.map { query($0, scan) })
+    guard scan == .index else { return counts }
+    let empty = names.indices.filter { counts[$0] == 0 }
+    let found = try numbers(sql: empty.map { query(names[$0], .rows) })
+    for (place, count) in zip(empty, found) { counts[place] = count }
+    return counts
+  }
+
   /// The rows of a table by entity number, as an index tells them that knows of any.
   package func estimatedRowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
     let rows = try rowCounts(of: table, by: .index)
@@ -232,6 +269,27 @@ package struct StoreReader: Sendable {
     let rows = try rowCount(of: table, by: .index)
     return rows > 0 ? rows : try rowCount(of: table, by: .rows)
   }
+
+  /// The numbers that queries return, of one column each, 0 for one that returns none.
+  ///
+  /// Many in one statement: a statement by itself costs more than a look at a small table.
+  package func numbers(sql queries: [String]) throws(StoreError) -> [Int64] {
+    try connection.run { db in
+      var result: [Int64] = []
+      for start in stride(from: 0, to: queries.count, by: Self.queriesAtOnce) {
+        let some = queries[start..<min(start + Self.queriesAtOnce, queries.count)]
+        let sql = "SELECT " + some.map { "(\($0))" }.joined(separator: ", ")
+        let row = try Row.fetchOne(db, sql: sql)
+        result += some.indices.map { place in
+          row.flatMap { Int64.fromDatabaseValue($0[place - start]) } ?? 0
+        }
+      }
+      return result
+    }
+  }
+
+  /// SQLite's limit on columns is 2000, and on the length of a statement a million characters.
+  private static let queriesAtOnce = 100
 
   /// The number that a query returns, 0 if it returns none.
   package func number(sql: String) throws(StoreError) -> Int64 {

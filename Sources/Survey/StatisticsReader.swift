@@ -27,39 +27,52 @@ package struct StatisticsReader {
   /// left out.
   package func statistics(program: MigrationProgram) throws -> [String: TableStatistics] {
     var result: [String: TableStatistics] = [:]
+    let trees = sliceRows == nil ? try Trees(survey) : nil
     for table in program.tables {
       let rows = survey.rows(of: table)
       guard rows > 0 else { continue }
       result[table.destinationTable] =
-        sliceRows == nil
-        ? try outlined(table.sourceTable, rows: rows)
-        : try counted(table.sourceTable, key: "Z_PK", bytesPerRow: 100)
+        if let trees {
+          try outlined(table.sourceTable, in: trees, rows: rows)
+        } else {
+          try counted(table.sourceTable, key: "Z_PK", bytesPerRow: 100)
+        }
     }
     for join in program.joins {
-      let isOutlined = sliceRows == nil && join.keepsRowNumbers
+      let (table, key) = (join.sourceTable, join.rangeColumn)
       let statistics =
-        isOutlined
-        ? try outlined(
-          join.sourceTable, rows: survey.reader.estimatedRowCount(of: join.sourceTable),
-          key: join.rangeColumn)
-        : sliceRows == nil
-          ? try spread(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
-          : try counted(join.sourceTable, key: join.rangeColumn, bytesPerRow: Self.joinBytes)
+        if let trees, join.keepsRowNumbers {
+          try outlined(
+            table, in: trees, rows: survey.reader.estimatedRowCount(of: table), key: key)
+        } else if trees != nil {
+          try spread(table, key: key, bytesPerRow: Self.joinBytes)
+        } else {
+          try counted(table, key: key, bytesPerRow: Self.joinBytes)
+        }
       if statistics.rows > 0 { result[join.destinationTable] = statistics }
     }
     return result
   }
 
+  /// The b-trees of the store, looked up once.
+  private struct Trees {
+    let file: SourceFile
+    let entries: [String: StoreReader.TableEntry]
+
+    init(_ survey: StoreSurvey) throws {
+      file = try SourceFile(survey.access.readable)
+      entries = try survey.reader.tableEntries()
+    }
+  }
+
   /// Slices from the upper pages of the table's b-tree, scaled to the counted rows.
   private func outlined(
-    _ table: String, rows: Int64, key: String = "Z_PK"
+    _ table: String, in trees: Trees, rows: Int64, key: String = "Z_PK"
   ) throws -> TableStatistics {
     if rows == 0 { return TableStatistics(slices: []) }
-    let root = try survey.reader.number(
-      sql: "SELECT rootpage FROM sqlite_schema WHERE name = \(SQL.literal(text: table))")
     let outline = TableOutline(
-      file: try SourceFile(survey.access.readable), pageSize: survey.header.pageSize,
-      root: UInt32(clamping: root))
+      file: trees.file, pageSize: survey.header.pageSize,
+      root: UInt32(clamping: trees.entries[table]?.root ?? 0))
     let estimated = outline.runs.reduce(Int64(0)) { $0 + $1.leaves * $1.sampleRows }
     guard estimated > 0 else {
       return try counted(table, key: key, bytesPerRow: 100)

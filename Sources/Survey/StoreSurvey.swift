@@ -65,13 +65,8 @@ package struct StoreSurvey: Sendable {
     guard unkeyed.isEmpty else {
       throw StoreError(problem: .keysMissing(unkeyed), store: store)
     }
-    var counts: [String: [EntityNumber: Int64]] = [:]
-    for table in schema.tables {
-      counts[table.name] = try Self.rowCounts(
-        of: table, reader: reader, numbers: schema.numbers,
-        byRows: access.fingerprint.bytes <= Self.smallBytes)
-    }
-    rowCounts = counts
+    rowCounts = try Self.rowCounts(
+      in: schema, reader: reader, byRows: access.fingerprint.bytes <= Self.smallBytes)
     // Rows are found by number: after a rename the name may still be the old one.
     let recorded = Dictionary(
       try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
@@ -93,21 +88,28 @@ package struct StoreSurvey: Sendable {
   /// A pass over the rows of a store of so many bytes is not worth saving.
   private static let smallBytes: Int64 = 8 << 20
 
-  /// Rows of a table by entity, of a large store as an index tells them.
+  /// Rows of the tables by entity, of a large store as an index tells them.
   ///
   /// That is an estimate: workers count the rows themselves, and an index that knows of none is not
   /// believed.
   private static func rowCounts(
-    of table: EntityTable, reader: StoreReader, numbers: EntityNumbers, byRows: Bool
-  ) throws(StoreError) -> [EntityNumber: Int64] {
-    guard table.entityNames.count == 1, let number = numbers[table.rootName] else {
-      return try byRows
+    in schema: StoreSchema, reader: StoreReader, byRows: Bool
+  ) throws(StoreError) -> [String: [EntityNumber: Int64]] {
+    var result: [String: [EntityNumber: Int64]] = [:]
+    var alone: [(table: String, number: EntityNumber)] = []
+    for table in schema.tables {
+      if table.entityNames.count == 1, let number = schema.numbers[table.rootName] {
+        alone.append((table.name, number))
+        continue
+      }
+      result[table.name] =
+        try byRows
         ? reader.rowCounts(of: table.name, by: .rows) : reader.estimatedRowCounts(of: table.name)
     }
-    return [
-      number: try byRows
-        ? reader.rowCount(of: table.name, by: .rows) : reader.estimatedRowCount(of: table.name)
-    ]
+    let counts = try reader.rowCounts(
+      ofTables: alone.map(\.table), by: byRows ? .rows : .index)
+    for (one, count) in zip(alone, counts) { result[one.table] = [one.number: count] }
+    return result
   }
 
   /// The rows that a program reads and keeps; of changes all.
@@ -136,8 +138,9 @@ package struct StoreSurvey: Sendable {
     recorded: [EntityNumber: Int64], reader: StoreReader, schema: StoreSchema
   ) throws(StoreError) -> [String: Int64] {
     var result: [String: Int64] = [:]
-    for table in schema.tables {
-      let used = try reader.number(sql: "SELECT max(Z_PK) FROM \(SQL.identifier(name: table.name))")
+    let highest = try reader.numbers(
+      sql: schema.tables.map { "SELECT max(Z_PK) FROM \(SQL.identifier(name: $0.name))" })
+    for (table, used) in zip(schema.tables, highest) {
       let number = schema.numbers[table.rootName]
       result[table.rootName] = max(used, number.flatMap { recorded[$0] } ?? 0)
     }

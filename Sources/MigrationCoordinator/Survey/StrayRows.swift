@@ -16,9 +16,13 @@ struct StrayRows {
   private static let smallBytes: Int64 = 8 << 20
 
   func losses() throws -> [Loss] {
+    let asked = survey.schema.tables.compactMap { table in
+      test(of: table, isSuspect: false).map { (table: table, test: $0) }
+    }
+    let counts = try survey.reader.numbers(sql: asked.map { Self.count($0.table, $0.test) })
     var result: [Loss] = []
-    for table in survey.schema.tables {
-      if let loss = try loss(table: table) { result.append(loss) }
+    for (one, count) in zip(asked, counts) where count > 0 {
+      result.append(try loss(one.table, test: one.test, count: count))
     }
     for join in survey.schema.joinTables {
       if let loss = try loss(join: join) { result.append(loss) }
@@ -31,27 +35,36 @@ struct StrayRows {
 
   /// Rows of a table whose entity is not one of the table's, or is abstract.
   func loss(table: EntityTable, isSuspect: Bool = false) throws -> Loss? {
+    guard let test = test(of: table, isSuspect: isSuspect) else { return nil }
+    let count = try survey.reader.number(sql: Self.count(table, test))
+    return count > 0 ? try loss(table, test: test, count: count) : nil
+  }
+
+  /// By what such rows are told; nil where they are not looked for.
+  private func test(of table: EntityTable, isSuspect: Bool) -> String? {
     let numbers = table.entityNames.filter { survey.model.entity(name: $0)?.isAbstract == false }
       .compactMap { survey.schema.numbers[$0]?.rawValue }
-    let name = SQL.identifier(name: table.name)
-    let list = numbers.map { "\($0)" }.joined(separator: ", ")
-    let test = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(list)))"
-    let mayScan = mayScan(isSuspect: isSuspect)
-    if table.entityNames.count > 1 {
+    if !mayScan(isSuspect: isSuspect) {
+      guard table.entityNames.count > 1 else { return nil }
       let known = Set(numbers)
       let strays = survey.rowCounts[table.name]?.filter { !known.contains($0.key.rawValue) }
-      if !mayScan, strays?.isEmpty ?? true { return nil }
-    } else if !mayScan {
-      return nil
+      if strays?.isEmpty ?? true { return nil }
     }
-    let count = try survey.reader.number(
-      sql: "SELECT count(*) FROM \(name) NOT INDEXED WHERE \(test)")
-    guard count > 0 else { return nil }
+    let list = numbers.map { "\($0)" }.joined(separator: ", ")
+    return "(Z_ENT IS NULL OR Z_ENT NOT IN (\(list)))"
+  }
+
+  private static func count(_ table: EntityTable, _ test: String) -> String {
+    "SELECT count(*) FROM \(SQL.identifier(name: table.name)) NOT INDEXED WHERE \(test)"
+  }
+
+  private func loss(_ table: EntityTable, test: String, count: Int64) throws -> Loss {
     let keys = try survey.reader.connection.run { db in
       try Int64.fetchAll(
         db,
         sql: """
-          SELECT Z_PK FROM \(name) NOT INDEXED WHERE \(test) ORDER BY Z_PK LIMIT \(Loss.keyLimit)
+          SELECT Z_PK FROM \(SQL.identifier(name: table.name)) NOT INDEXED WHERE \(test)
+          ORDER BY Z_PK LIMIT \(Loss.keyLimit)
           """)
     }
     return Loss(

@@ -33,12 +33,15 @@ package struct TreeMoves: Hashable, Codable, Sendable {
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4
     else { return }
+    let entries = try survey.reader.tableEntries()
     for table in program.tables {
-      guard let found = try Found(name: table.sourceTable, reader: survey.reader) else { continue }
+      guard let found = try Found(table.sourceTable, of: entries, reader: survey.reader)
+      else { continue }
       add(table, found: found, survey: survey, schema: schema)
     }
     for join in program.joins where join.keepsRowNumbers {
-      guard let found = try Found(name: join.sourceTable, reader: survey.reader) else { continue }
+      guard let found = try Found(join.sourceTable, of: entries, reader: survey.reader)
+      else { continue }
       add(join, found: found, schema: schema)
     }
   }
@@ -262,21 +265,17 @@ private struct Found {
   let columns: [Column]
   private let indexes: [Index]
 
-  init?(name: String, reader: StoreReader) throws {
-    let found = try reader.connection.run { db -> (UInt32, [Column], [Index])? in
-      let row = try Row.fetchOne(
-        db,
-        sql: "SELECT rootpage, sql FROM sqlite_schema WHERE type = 'table' AND name = ?",
-        arguments: [name])
-      guard let row, let number = Int64.fromDatabaseValue(row[0]),
-        let root = UInt32(exactly: number), let sql = String.fromDatabaseValue(row[1]),
-        !sql.uppercased().contains("WITHOUT")
-      else { return nil }
+  init?(_ name: String, of entries: [String: StoreReader.TableEntry], reader: StoreReader) throws {
+    guard let entry = entries[name], let root = UInt32(exactly: entry.root),
+      !entry.statement.uppercased().contains("WITHOUT")
+    else { return nil }
+    let found = try reader.connection.run { db -> ([Column], [Index])? in
       guard let columns = try Self.columns(name: name, db: db) else { return nil }
-      return (root, columns, try Self.indexes(name: name, db: db))
+      return (columns, try Self.indexes(name: name, db: db))
     }
     guard let found else { return nil }
-    (root, columns, indexes) = found
+    self.root = root
+    (columns, indexes) = found
   }
 
   private static func columns(name: String, db: Database) throws -> [Column]? {
