@@ -37,6 +37,11 @@ package struct MappingInference {
     }
   }
 
+  /// Keeps what is inferred while a body runs that infers each of many steps more than once.
+  package static func keeping<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try recent.keeping(body)
+  }
+
   private init(comparing source: ManagedObjectModel, with destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination

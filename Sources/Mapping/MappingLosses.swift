@@ -72,13 +72,22 @@ package struct MappingLosses: Hashable, Sendable {
   }
 
   private mutating func add(_ entity: Entity, takers: [Int]) {
-    let matches = takers.compactMap { taker in
-      mappings[taker].destinationEntityName.flatMap { destination.entity(name: $0) }.map {
-        PropertyMatch(
-          source: source, old: entity, destination: destination, new: $0, entities: entities)
-      }
+    let made = takers.compactMap { taker in
+      mappings[taker].destinationEntityName.flatMap { destination.entity(name: $0) }
     }
-    guard !matches.isEmpty else { return }
+    guard !made.isEmpty else { return }
+    // As a rule everything is read, and nobody asks why it would not be.
+    var known: [PropertyMatch]?
+    func isDropped(_ name: String, among names: (PropertyMatch) -> [String]) -> Bool {
+      let matches =
+        known
+        ?? made.map {
+          PropertyMatch(
+            source: source, old: entity, destination: destination, new: $0, entities: entities)
+        }
+      known = matches
+      return matches.allSatisfy { names($0).contains(name) }
+    }
     let filters = takers.map { mappings[$0].predicate }
     let isDivided = !filters.allSatisfy { $0 == ValueExpression.everything }
     var division = Division(
@@ -90,7 +99,7 @@ package struct MappingLosses: Hashable, Sendable {
       let readers = takers.indices.filter { reads[takers[$0]].contains(name, of: entity.name) }
       let isElsewhere = readers.isEmpty && read.contains(name, of: entity.name)
       if readers.count == takers.count || isElsewhere { continue }
-      let isDropped = matches.allSatisfy { $0.droppedAttributes.contains(name) }
+      let isDropped = isDropped(name, among: \.droppedAttributes)
       let cause: LossCause = isDropped ? .removed : .unmappedProperty
       if isDivided, division.isKnown, !hasPolicy(takers) {
         division.properties.append(
@@ -102,7 +111,7 @@ package struct MappingLosses: Hashable, Sendable {
     }
     for relationship in source.allRelationships(of: entity).sorted(by: { $0.name < $1.name })
     where !relationship.isTransient {
-      let isDropped = matches.allSatisfy { $0.droppedRelationships.contains(relationship.name) }
+      let isDropped = isDropped(relationship.name, among: \.droppedRelationships)
       let cause: LossCause = isDropped ? .removed : .unmappedProperty
       let readers = takers.indices.filter {
         reads[takers[$0]].contains(relationship.name, of: entity.name)
@@ -160,17 +169,16 @@ package struct MappingLosses: Hashable, Sendable {
 
   /// Numbers that become ones of a type that cannot hold all of them.
   private mutating func addConversions(_ entity: Entity, takers: [Int]) {
-    let attributes = source.allLeafAttributes(of: entity)
+    let attributes = source.leafTypes(of: entity)
     var found: Set<PossibleLoss> = []
     for taker in takers {
       guard
         let new = mappings[taker].destinationEntityName.flatMap({ destination.entity(name: $0) })
       else { continue }
-      let wanted = destination.allLeafAttributes(of: new)
+      let wanted = destination.leafTypes(of: new)
       for property in mappings[taker].attributeMappings {
         guard case .attribute(let name, _) = property.origin,
-          let old = attributes.first(where: { $0.name == name })?.type,
-          let type = wanted.first(where: { $0.name == property.name })?.type,
+          let old = attributes[name], let type = wanted[property.name],
           old.isConverted(to: type)
         else { continue }
         var loss = PossibleLoss(
@@ -183,6 +191,13 @@ package struct MappingLosses: Hashable, Sendable {
 }
 
 extension ManagedObjectModel {
+  /// The types of an entity's attributes, by name.
+  fileprivate func leafTypes(of entity: Entity) -> [String: AttributeType] {
+    Dictionary(
+      allLeafAttributes(of: entity).map { ($0.name, $0.type) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
   /// What is left of a loss of references where something reads those that `read` names, from
   /// either end; nil where all are read.
   package func unread(_ loss: PossibleLoss, read: PropertiesRead) -> PossibleLoss? {

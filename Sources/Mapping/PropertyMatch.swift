@@ -96,6 +96,10 @@ struct PropertyMatch {
     from old: [Attribute], to new: [Attribute], pairs: [String: String]
   ) -> [String: (old: AttributeType, new: AttributeType)] {
     var result: [String: (old: AttributeType, new: AttributeType)] = [:]
+    func isComposite(_ attribute: Attribute) -> Bool { attribute.type == .composite }
+    guard old.contains(where: isComposite) || new.contains(where: isComposite) else {
+      return result
+    }
     let taken = Set(pairs.values)
     for attribute in new where !attribute.isTransient {
       let keys = [attribute.renamingIdentifier, attribute.name].compactMap(\.self)

@@ -12,9 +12,16 @@ package final class RecentPairs<Value: Sendable>: Sendable {
     var value: Value
   }
 
-  /// The last one is the one that was asked for last.
-  private let known = Mutex<[Known]>([])
+  private struct State {
+    /// The last one is the one that was asked for last.
+    var known: [Known] = []
+    /// How many want all pairs to be kept.
+    var keepers = 0
+  }
+
+  private let state = Mutex(State())
   private static var capacity: Int { 4 }
+  private static var largestCapacity: Int { 160 }
 
   /// Keeps nothing yet.
   package init() {}
@@ -23,23 +30,43 @@ package final class RecentPairs<Value: Sendable>: Sendable {
   package func value(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, compute: () -> Value
   ) -> Value {
-    let found = known.withLock { known -> Value? in
+    let found = state.withLock { state -> Value? in
+      // Models that were read once are told apart without a look at their entities; only the last
+      // ones are compared with what was read anew.
+      func isWanted(_ known: Known) -> Bool {
+        known.source == source && known.destination == destination
+      }
       guard
-        let place = known.lastIndex(where: {
-          $0.source == source && $0.destination == destination
-        })
+        let place = state.known.lastIndex(where: {
+          $0.source.sharesEntities(with: source)
+            && $0.destination.sharesEntities(with: destination) && isWanted($0)
+        }) ?? state.known.suffix(Self.capacity).lastIndex(where: isWanted)
       else { return nil }
-      let entry = known.remove(at: place)
-      known.append(entry)
+      let entry = state.known.remove(at: place)
+      state.known.append(entry)
       return entry.value
     }
     if let found { return found }
     // Nobody waits for another one's computing; whoever computes at the same time gets the same.
     let value = compute()
-    known.withLock { known in
-      if known.count == Self.capacity { known.removeFirst() }
-      known.append(Known(source: source, destination: destination, value: value))
+    state.withLock { state in
+      let capacity = state.keepers > 0 ? Self.largestCapacity : Self.capacity
+      if state.known.count >= capacity { state.known.removeFirst() }
+      state.known.append(Known(source: source, destination: destination, value: value))
     }
     return value
+  }
+
+  /// Keeps more pairs while a body runs, as many as the steps of a long route: whoever follows it
+  /// asks for each step several times, one step after the other.
+  package func keeping<Result>(_ body: () throws -> Result) rethrows -> Result {
+    state.withLock { $0.keepers += 1 }
+    defer {
+      state.withLock { state in
+        state.keepers -= 1
+        if state.keepers == 0 { state.known.removeFirst(max(0, state.known.count - Self.capacity)) }
+      }
+    }
+    return try body()
   }
 }

@@ -10,6 +10,8 @@ struct RenamingMatch: Hashable {
     var identifier: String?
     /// The name by which Core Data compares: the identifier, or the own name where there is none.
     var canonical: String { identifier ?? name }
+    /// Whether no identifier leads elsewhere.
+    var isPlain: Bool { identifier == nil || identifier == name }
   }
 
   /// Names of both sides that one identifier joins in several ways.
@@ -31,6 +33,11 @@ struct RenamingMatch: Hashable {
     inherited: [String: String] = [:]
   ) {
     free = Set(sources.map(\.name))
+    if sources.allSatisfy(\.isPlain), destinations.allSatisfy(\.isPlain) {
+      // What follows would come to the same, one identifier after another.
+      for name in destinations.map(\.name) where free.contains(name) { take(name, for: name) }
+      return
+    }
     for name in destinations.map(\.name) where unchanged.contains(name) && free.contains(name) {
       take(name, for: name)
     }

@@ -63,18 +63,21 @@ package struct PreparedMigration: Sendable {
       return
     }
     try request.requireSupported(survey)
-    let found = try RouteFinder(request: request, target: target, survey: survey).find(
-      namesVersions: request.namesVersions)
+    // A long route and its stages infer every step, one after the other.
+    let (found, planned) = try MappingInference.keeping {
+      let found = try RouteFinder(request: request, target: target, survey: survey).find(
+        namesVersions: request.namesVersions)
+      let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
+      try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
+      for step in found.route.steps { try Self.check(step) }
+      let planner = try StagePlanner(
+        route: found.route, source: survey.schema, isStepwise: request.isStepwise,
+        independentPolicies: request.independentPolicies,
+        allowsFilters: request.allowsFilters(of: survey),
+        joins: try JoinChoices(request: request, target: target.model))
+      return (found, planner.stages)
+    }
     route = found
-    let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
-    try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
-    for step in found.route.steps { try Self.check(step) }
-    let planned = try StagePlanner(
-      route: found.route, source: survey.schema, isStepwise: request.isStepwise,
-      independentPolicies: request.independentPolicies,
-      allowsFilters: request.allowsFilters(of: survey),
-      joins: try JoinChoices(request: request, target: target.model)
-    ).stages
     stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
     try LossRules(request: request, survey: survey, stages: stages).check()
     try requireMirrored()

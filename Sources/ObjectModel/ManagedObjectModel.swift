@@ -40,6 +40,14 @@ package struct ManagedObjectModel: Hashable, Sendable {
     }
   }
 
+  /// Whether both have their entities from one model, which are the same then.
+  package func sharesEntities(with other: ManagedObjectModel) -> Bool {
+    entities.count == other.entities.count
+      && entities.withUnsafeBufferPointer { own in
+        other.entities.withUnsafeBufferPointer { own.baseAddress == $0.baseAddress }
+      }
+  }
+
   /// The entity of that name, or nil.
   package func entity(name: String) -> Entity? {
     indexByName[name].map { entities[$0] }

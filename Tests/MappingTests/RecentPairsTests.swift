@@ -46,4 +46,28 @@ import Testing
     #expect(pairs.value(from: try model("A"), to: other) { 1 } == 1)
     #expect(pairs.value(from: other, to: other) { 2 } == 2)
   }
+
+  @Test func `all pairs are kept while somebody wants them, and the last ones afterwards`() throws {
+    let pairs = RecentPairs<Int>()
+    let models = try (0..<40).map { try model("E\($0)") }
+    var count = 0
+    func askAll() {
+      for (old, new) in zip(models, models.dropFirst()) {
+        _ = pairs.value(from: old, to: new) {
+          count += 1
+          return count
+        }
+      }
+    }
+    pairs.keeping {
+      askAll()
+      pairs.keeping { askAll() }
+      askAll()
+    }
+    #expect(count == 39)
+    // The last ones were asked for after all others, which are computed again.
+    askAll()
+    #expect(count == 39 + 39)
+    #expect(pairs.value(from: models[38], to: models[39]) { 0 } > 0)
+  }
 }

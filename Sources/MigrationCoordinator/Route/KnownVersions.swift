@@ -1,3 +1,4 @@
+import Dispatch
 import ModelFiles
 import ObjectModel
 import Planning
@@ -20,9 +21,11 @@ enum KnownVersions {
       let path = ModelBundle.enclosing(place)
       if !places.contains(path) { places.append(path) }
     }
-    let bundles = places.map { place in
-      // A version that cannot be read cannot be migrated to.
-      ((try? ModelBundle(place).versions) ?? []).compactMap {
+    // A version that cannot be read cannot be migrated to.
+    let versions = places.map { (try? ModelBundle($0).versions) ?? [] }
+    readAtOnce(versions.flatMap(\.self), for: request)
+    let bundles = versions.map { versions in
+      versions.compactMap {
         version($0, configuration: request.configuration, library: request.library)
       }
     }
@@ -31,6 +34,15 @@ enum KnownVersions {
       throw MigrationError.versionNameUnknown(unknown, available: names)
     }
     return bundles.map { VersionNumbering($0, named: request.versionOrder) }
+  }
+
+  /// Has the library read many versions, several at a time.
+  private static func readAtOnce(_ versions: [ModelVersion], for request: MigrationRequest) {
+    guard versions.count >= 8 else { return }
+    DispatchQueue.concurrentPerform(iterations: versions.count) { place in
+      _ = version(
+        versions[place], configuration: request.configuration, library: request.library)
+    }
   }
 
   private static func version(
