@@ -114,7 +114,7 @@ extension MigrationReport {
   private static let mostEntities = 120
 
   private var modelSection: Page.Section? {
-    guard let models else { return nil }
+    guard let models = models?.comparison else { return nil }
     var section = Page.Section("Models")
     let entities = models.entities.map { ModelDiff.Entity($0) }
     var pairs = entities.map { entity in

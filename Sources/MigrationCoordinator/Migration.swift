@@ -204,7 +204,7 @@ package struct Migration: Sendable {
       report.peakMemory = reporter.peakMemory
       report.models = prepared.stages.first.flatMap { first in
         prepared.stages.last.map {
-          ModelComparison(from: first.source.model, to: $0.destination.model)
+          ComparedModels(from: first.source.model, to: $0.destination.model)
         }
       }
       reporter.enter(.done)

@@ -173,7 +173,7 @@ package struct MigrationReport: Codable, Sendable {
   package var unusedMappings: [UnusedMapping] = []
   /// What the models of the first and the last version say differently; nil if there was nothing
   /// to do.
-  package var models: ModelComparison?
+  package var models: ComparedModels?
   /// Rows of all entities and join tables in the result.
   package var rows: Int64 = 0
   /// The work orders of the last stage, by number.
@@ -292,4 +292,35 @@ extension MigrationRoute.Unused.Reason {
     case .elsewhere: "it is for other versions"
     }
   }
+}
+
+/// What two models say differently, which is found out when somebody asks.
+package struct ComparedModels: Codable, Sendable {
+  private enum Content: Sendable {
+    case models(old: ManagedObjectModel, new: ManagedObjectModel)
+    case comparison(ModelComparison)
+  }
+
+  private let content: Content
+
+  /// Takes two models, which are not compared yet.
+  init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
+    content = .models(old: old, new: new)
+  }
+
+  /// What they say differently.
+  package var comparison: ModelComparison {
+    switch content {
+    case .models(let old, let new): ModelComparison(from: old, to: new)
+    case .comparison(let found): found
+    }
+  }
+
+  /// Decodes a comparison.
+  package init(from decoder: any Decoder) throws {
+    content = .comparison(try ModelComparison(from: decoder))
+  }
+
+  /// Encodes the comparison.
+  package func encode(to encoder: any Encoder) throws { try comparison.encode(to: encoder) }
 }
