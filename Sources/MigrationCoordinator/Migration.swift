@@ -181,7 +181,8 @@ package struct Migration: Sendable {
         report.salvage = prepared.salvage
         return report
       }
-      try workspace.begin(RunInputs(request: request, prepared: prepared))
+      try workspace.begin(
+        RunInputs(request: request, prepared: prepared), syncs: !survey.isQuicklyMigrated)
       work.isOwn = true
       let defects = try prepared.defects(scansAll: request.sourceCheck == .full)
       var report: MigrationReport

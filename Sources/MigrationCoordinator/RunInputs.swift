@@ -91,8 +91,10 @@ extension Workspace {
 
   /// Takes up the work of an interrupted run, or notes what this one is made for.
   ///
+  /// - Parameter syncs: whether the work is worth finding again after a crash of the system; inputs
+  ///   that such a crash damages are none.
   /// - Throws: `MigrationError.otherRun` where the work was made for something else.
-  func begin(_ inputs: RunInputs) throws {
+  func begin(_ inputs: RunInputs, syncs: Bool) throws {
     if let earlier = try runInputs() {
       let differences = inputs.differences(from: earlier)
       guard differences.isEmpty else {
@@ -102,7 +104,7 @@ extension Workspace {
     }
     // What nobody says what it is made for is not taken up.
     try clear(keeping: paths.copiesOfSource.union([paths.status, paths.statusLock]))
-    try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run)
+    try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run, syncs: syncs)
   }
 
   /// Whether work orders or stages are done, which a later run need not do again.

@@ -78,7 +78,9 @@ struct WorkFolder {
       let mark = Mark(
         id: UUID(), store: store.string, destination: paths.destination.string,
         madeParent: madeParent)
-      try Files.writeFileAtomically(Array(JSONEncoder().encode(mark)), to: paths.mark)
+      // The folder's own name is not synced either; what is in the folder comes after the mark.
+      try Files.writeFileAtomically(
+        Array(JSONEncoder().encode(mark)), to: paths.mark, syncsName: false)
       return mark
     }
     guard mark.destination == paths.destination.string else {

@@ -36,6 +36,8 @@ package struct AssemblyOrder: Sendable {
   package var usesWAL: Bool
   /// The memory that all processes may use together, in bytes.
   package var memory: Int64
+  /// Whether the result is synced; if not, the caller does so before it counts.
+  package var syncs = true
   /// Whether digests are compared and `integrity_check` is run.
   package var verifiesFully: Bool
   /// Whether SQL statements are logged.

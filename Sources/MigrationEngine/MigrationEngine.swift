@@ -64,7 +64,8 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The combined summary of shards made from objects, nil if rows were migrated.
   static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary?
 
-  /// Assembles shards into one store, which is synced and has no log beside it.
+  /// Assembles shards into one store, which is synced if the order says so, and has no log beside
+  /// it.
   ///
   /// - Throws: `AssemblyError`, if the result is not what the manifests describe.
   func assemble(

@@ -72,7 +72,7 @@ package struct SQLAssembler {
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
-    try Files.syncFile(order.result)
+    if order.syncs { try Files.syncFile(order.result) }
     report.rows += order.plan.stayingRows
     report.movedTables = staying.sorted()
     return report

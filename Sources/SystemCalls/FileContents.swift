@@ -62,10 +62,13 @@ extension Files {
 
   /// Creates or replaces a file: after a crash there is the old or the new one, never a part.
   ///
-  /// - Parameter syncs: false if the file need not survive a crash of the system.
+  /// - Parameters:
+  ///   - syncs: false if the file need not survive a crash of the system.
+  ///   - syncsName: false if the caller syncs the folder later, or if the old file does as well.
   package static func writeFileAtomically(
     _ bytes: some Sequence<UInt8>, to path: FilePath,
-    mode: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead], syncs: Bool = true
+    mode: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead], syncs: Bool = true,
+    syncsName: Bool = true
   ) throws(SystemCallError) {
     let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue
     let temporary = FilePath("\(path.string).\(Processes.own).\(count).tmp")
@@ -87,7 +90,7 @@ extension Files {
       _ = try? remove(temporary)  // the failure that counts is the first
       throw error
     }
-    if syncs { try syncDirectory(parent(of: path)) }
+    if syncs && syncsName { try syncDirectory(parent(of: path)) }
   }
 
   /// The folder of a path, `.` for a bare name.

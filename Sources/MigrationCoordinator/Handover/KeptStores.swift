@@ -77,8 +77,10 @@ struct KeptStores {
   }
 
   /// Adds an entry, or replaces the one of that name.
-  func note(_ entry: Entry) throws {
-    try write(entries().filter { $0.name != entry.name } + [entry])
+  ///
+  /// - Parameter syncsName: false if the caller syncs the folder of the store later.
+  func note(_ entry: Entry, syncsName: Bool = true) throws {
+    try write(entries().filter { $0.name != entry.name } + [entry], syncsName: syncsName)
   }
 
   /// Drops the entry of a store that is kept no more.
@@ -107,7 +109,7 @@ struct KeptStores {
     try forget(own)
   }
 
-  private func write(_ entries: [Entry]) throws {
+  private func write(_ entries: [Entry], syncsName: Bool = true) throws {
     guard !entries.isEmpty else {
       if try Files.removeRegularFile(path) { try Files.syncDirectory(Files.parent(of: path)) }
       return
@@ -116,7 +118,7 @@ struct KeptStores {
     let mode = try Files.fileStatusIfPresent(store)?.mode ?? 0o600
     try Files.writeFileAtomically(
       VersionedFile(List(stores: entries)).sealed(), to: path,
-      mode: FilePermissions(rawValue: CInterop.Mode(mode & 0o666 | 0o600)))
+      mode: FilePermissions(rawValue: CInterop.Mode(mode & 0o666 | 0o600)), syncsName: syncsName)
   }
 
   // MARK: Names

@@ -93,11 +93,12 @@ struct StoreSwapper {
     try OldExternalFiles(store: result).keep(returning, for: store)
     if let kept {
       try old.keep(links, for: kept)
+      // Both names are synced at once: of one without the other the journal knows.
       try KeptStores(of: store).note(
         .init(
           name: kept.lastComponent?.string ?? "", bytes: status.size, modified: status.modified,
           time: Date().timeIntervalSince1970, externalFiles: old.names().map(\.string),
-          madeSupport: replaced.makesSupport))
+          madeSupport: replaced.makesSupport), syncsName: false)
       if let copy {
         try Files.renameNoReplace(copy, to: kept)
       } else {

@@ -109,8 +109,9 @@ extension Workspace {
     return saved
   }
 
-  func save(_ plan: SavedPlan) throws {
+  /// - Parameter syncs: as for `begin`.
+  func save(_ plan: SavedPlan, syncs: Bool) throws {
     try Files.writeFileAtomically(
-      VersionedFile(plan).sealed(by: PlanCoding.encoder), to: paths.plan)
+      VersionedFile(plan).sealed(by: PlanCoding.encoder), to: paths.plan, syncs: syncs)
   }
 }

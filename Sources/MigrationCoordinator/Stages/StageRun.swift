@@ -105,7 +105,7 @@ struct StageRun {
       keeping: paths.copiesOfSource.union([paths.status, paths.statusLock, paths.run]))
     let (engine, plan) = try type.planned(input, under: restriction)
     let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
-    try workspace.save(saved)
+    try workspace.save(saved, syncs: !survey.isQuicklyMigrated)
     return saved
   }
 
@@ -327,6 +327,9 @@ struct StageRun {
     assessment.mirroring?.add(to: &extras)
     order.extras = extras
     if let mode = request.journalMode { order.usesWAL = mode == .wal }
+    // The result is synced once more when it has its attributes; what there is to write takes long
+    // only where there is much, and belongs to this phase then.
+    order.syncs = !survey.isQuicklyMigrated
     return order
   }
 }
@@ -359,8 +362,16 @@ extension StageInput {
   ///
   /// Whether a shard counts is known by its checksum: one that a power cut takes is made again.
   fileprivate func isQuicklyMade(_ order: WorkOrder) -> Bool {
-    if case .rows = work { order.bytes < 16 << 20 } else { false }
+    if case .rows = work { order.bytes < StoreSurvey.quickBytes } else { false }
   }
+}
+
+extension StoreSurvey {
+  /// The most bytes that are made in less time than a few syncs take.
+  fileprivate static let quickBytes: Int64 = 16 << 20
+
+  /// Whether everything is made again before anybody notices that it was lost.
+  var isQuicklyMigrated: Bool { sourceBytes < Self.quickBytes }
 }
 
 extension MigrationEngine {

@@ -82,7 +82,7 @@ struct GraftAssembler {
     report.movedTables = layout.moves?.tables.keys.sorted() ?? []
     report.externalNames = placed.externalNames(in: order.folder)
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
-    try Files.syncFile(order.result)
+    if order.syncs { try Files.syncFile(order.result) }
     return report
   }
 
