@@ -3,6 +3,7 @@ import MigrationCoordinator
 import MigrationStatus
 import MigrationWorker
 import Planning
+import SystemCalls
 
 // A trap here ends the coordinator, and so does a kill: what that leaves is what a kill of a
 // coordinator leaves anyway. The source is as it was, and the next run begins with what is done
@@ -15,13 +16,10 @@ import Planning
 struct InsideLauncher: WorkerLauncher {
   private let processes: ProcessLauncher
 
-  /// The most source bytes of a plan that is executed here.
-  private static let mostBytes: Int64 = 16 << 20
-
   init(processes: ProcessLauncher) { self.processes = processes }
 
   func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
-    guard document.planBytes <= Self.mostBytes, document.calls == nil,
+    guard document.planBytes <= PartitionPlanner.mostBytesInside, document.calls == nil,
       document.engine != StoreMigration.Engine.objects.name, !FaultPoint.befallsWorkers
     else { return try await processes.run(document, status: status) }
     return await withCheckedContinuation { continuation in
@@ -32,15 +30,35 @@ struct InsideLauncher: WorkerLauncher {
     }
   }
 
+  /// Executes an order, whose progress is published when it has ended.
   private static func execute(_ document: WorkOrderDocument, status: StatusFile?) -> WorkerEnding {
+    let began = WallClock.now()
+    let ending: WorkerEnding
     do {
-      try Worker(document: document, status: status, isInCoordinator: true) {
-        MigrationFailure($0).description
-      }.run()
-      return .done
+      try Worker(document: document, status: nil, isInCoordinator: true).run()
+      ending = .done
     } catch {
       let answer = GodwitWorker.answer(to: error)
-      return .exited(answer.status, message: answer.message)
+      ending = .exited(answer.status, message: answer.message)
     }
+    status?.write(part: part(of: document, began: began, isDone: ending == .done))
+    return ending
+  }
+
+  private static func part(
+    of document: WorkOrderDocument, began: Int64, isDone: Bool
+  ) -> PartRecord {
+    let order = document.order
+    var part = PartRecord(
+      workOrder: UInt32(order.number), partition: UInt32(order.partition),
+      rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
+    part.attempt = UInt32(document.attempt) - 1
+    part.start(process: Processes.own, processStart: 0, at: began)
+    part.memoryLimit = UInt64(clamping: document.memory)
+    part.heartbeatAt = WallClock.now()
+    part.progressAt = part.heartbeatAt
+    part.state = isDone ? .done : .failed
+    if isDone { (part.rowsDone, part.bytesDone) = (part.rowsTotal, part.bytesTotal) }
+    return part
   }
 }

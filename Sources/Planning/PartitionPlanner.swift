@@ -62,10 +62,12 @@ package struct PartitionPlanner {
     var orders: [(order: WorkOrder, work: Int64)] = []
     let groups = groups()
     var left = groups.reduce(0) { $0 + $1.work }
+    let equal = equalShare(of: left)
     for group in groups {
       let shares =
         granularity.keepsSlices
-        ? dealt(group.tables, next: &nextPiece) : cut(group.tables, left: &left, next: &nextPiece)
+        ? dealt(group.tables, next: &nextPiece)
+        : cut(group.tables, left: &left, equal: equal, next: &nextPiece)
       let pieces = shares.flatMap(\.pieces)
       let number = partitions.count + 1
       partitions.append(
@@ -89,13 +91,31 @@ package struct PartitionPlanner {
   /// The least that a worker is started for: its start takes as long as some ten mebibytes.
   private static let leastWork: Int64 = 36 << 20
 
+  /// The most source bytes of a plan whose orders the coordinator executes by itself.
+  package static let mostBytesInside: Int64 = 16 << 20
+  /// The least that a thread is taken for.
+  private static let leastEqualShare: Int64 = 2 << 20
+
+  /// The share of each worker where no process is started for it; nil where one is.
+  private func equalShare(of work: Int64) -> Int64? {
+    let bytes = statistics.values.reduce(0) { $0 + $1.bytes }
+    guard bytes <= Self.mostBytesInside, !program.tables.contains(where: \.hasCalls) else {
+      return nil
+    }
+    return max(Self.leastEqualShare, work / Int64(max(1, granularity.workers)) + 1)
+  }
+
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since
   /// the last orders are small.
-  private func cut(_ tables: [String], left: inout Int64, next: inout Int) -> [Share] {
+  ///
+  /// - Parameter equal: the share of each, where it does not depend on what is left.
+  private func cut(
+    _ tables: [String], left: inout Int64, equal: Int64?, next: inout Int
+  ) -> [Share] {
     var shares: [Share] = []
     var current: [Piece] = []
     var work: Int64 = 0
-    var size = share(of: left)
+    var size = equal ?? share(of: left)
     for table in tables {
       var open: Piece?
       guard let statistics = statistics[table] else { continue }
@@ -121,7 +141,7 @@ package struct PartitionPlanner {
         guard work >= size else { continue }
         shares.append((current, work))
         left -= work
-        (current, work, size) = ([], 0, share(of: left))
+        (current, work, size) = ([], 0, equal ?? share(of: left))
       }
     }
     left -= work

@@ -1,6 +1,7 @@
 import CLMDB
 import Foundation
 import LMDB
+import Synchronization
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -289,6 +290,26 @@ private func newRun() -> RunRecord {
     #expect(snapshot.parts[0].state == .done && snapshot.bytesDone == 100)
     #expect(snapshot.unitsDone == 3 && snapshot.phase == .merging)
     #expect(snapshot.peakMemoryBytes > 0 && snapshot.droppedUpdates == 0)
+  }
+
+  @Test func `what changes within an instant is published at its end`() throws {
+    let file = try StatusFile.create(path)
+    var record = PartRecord(workOrder: 0, partition: 0, rowsTotal: 500, bytesTotal: 500)
+    record.start(process: Processes.own, processStart: 1, at: WallClock.now())
+    let beats = Atomic(0)
+    let started = ContinuousClock.now
+    let flusher = PartFlusher(file: file, record: record, every: .milliseconds(100)) {
+      beats.add(1, ordering: .relaxed)
+    }
+    for key in 1...500 as ClosedRange<Int64> {
+      flusher.advance(rows: 1, bytes: 1, lastKey: key)
+      flusher.publish()
+      Thread.sleep(forTimeInterval: 0.0002)
+    }
+    #expect(flusher.stop())
+    let instants = (ContinuousClock.now - started) / .milliseconds(20)
+    #expect(beats.load(ordering: .relaxed) <= Int(instants) + 2)
+    #expect(try file.part(workOrder: 0)?.lastKey == 500)
   }
 
   @Test func `a heartbeat goes on without progress`() throws {

@@ -102,6 +102,16 @@ struct PartitionPlannerTests {
     #expect(small.workOrders.count == 1)
   }
 
+  @Test(arguments: [1, 2, 3]) func `a small plan has one order for each worker`(workers: Int) {
+    // No process is started for them, and none waits for another one.
+    let statistics = ["T0": slices(Array(repeating: 20_000, count: 40))]
+    let plan = plan(program(1), statistics, workers: workers)
+    #expect(plan.workOrders.count == workers)
+    let rows = plan.workOrders.map(\.rows)
+    #expect((rows.max() ?? 0) - (rows.min() ?? 0) <= 2 * 20_000)
+    #expect(rows.reduce(0, +) == 800_000)
+  }
+
   @Test func `no piece is larger than asked for, as far as the slices go`() {
     let mebibyte: Int64 = 1 << 20
     let plan = plan(
