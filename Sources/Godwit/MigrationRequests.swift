@@ -36,6 +36,7 @@ extension StoreMigration {
     request.copiesIfCurrent = copiesIfCurrent
     request.namesVersions = namesVersions
     request.engine = engine.name
+    request.isTrial = isTrial
     request.logsSQL = logsSQL
     request.take(routing)
     return request

@@ -127,6 +127,7 @@ public struct StoreCheck: Sendable {
     defer { withExtendedLifetime(folder) {} }
     var trial = migration
     trial.executesSmallOrders = true
+    trial.isTrial = true
     trial.output = folder.path.appending("result.sqlite")
     trial.verification = .full
     trial.keepsRecord = false

@@ -107,6 +107,8 @@ public struct StoreMigration: Sendable {
   /// Whether small plans are executed in this process even where `workerExecutable` is named: where
   /// the result is thrown away, or where many stores are migrated.
   var executesSmallOrders = false
+  /// Whether the result is thrown away.
+  var isTrial = false
   /// What the last run did, for the report of a failure.
   var lastRun = LastRun()
 

@@ -57,7 +57,9 @@ struct RootCommand: AsyncParsableCommand {
       if given == ["--version"] {
         return Terminal.standardOutput.line(text: ToolProcess.build)
       }
-      try await run(LossOptions.completed(given))
+      let arguments = LossOptions.completed(given)
+      if let command = parsedAlone(arguments) { return try await run(command) }
+      try await run(arguments)
     } catch {
       let isUsage = exitCode(for: error) == .validationFailure || given.first == "help"
       let options = given.prefix { $0 != "--" }
@@ -68,6 +70,15 @@ struct RootCommand: AsyncParsableCommand {
       }
       end(error, asJSON: wantsJSON)
     }
+  }
+
+  /// The command that the first argument names, where it understands all others: the parser of the
+  /// whole tool looks at every command before it, and is needed for what it says of mistakes.
+  private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
+    guard let name = arguments.first,
+      let command = configuration.subcommands.first(where: { $0.configuration.commandName == name })
+    else { return nil }
+    return try? command.parseAsRoot(Array(arguments.dropFirst()))
   }
 
   /// The options of every command, as the parser lists them.
@@ -95,7 +106,11 @@ extension AsyncParsableCommand {
 
   /// Runs the command that the arguments name; those of the process where there are none.
   fileprivate static func run(_ arguments: [String]?) async throws {
-    var command = try parseAsRoot(arguments)
+    try await run(parseAsRoot(arguments))
+  }
+
+  fileprivate static func run(_ parsed: any ParsableCommand) async throws {
+    var command = parsed
     if var asynchronous = command as? any AsyncParsableCommand {
       try await asynchronous.run()
     } else {

@@ -24,7 +24,7 @@ struct ResultHandover {
   /// Gives the result the name of the output, or puts it in the place of the store.
   func run() throws -> Outcome {
     try Files.copyAttributes(from: request.store, to: paths.result)
-    try Files.syncFile(paths.result)
+    if !request.isTrial { try Files.syncFile(paths.result) }
     if let output = request.output { return try name(output) }
     let old = OldExternalFiles(store: request.store)
     let obsolete = request.discardsOld ? try old.obsolete(survey: survey, files: files) : []
@@ -45,7 +45,7 @@ struct ResultHandover {
   private func name(_ output: FilePath) throws -> Outcome {
     try Self.requireFreeLogs(of: output)
     let result = SwapJournal.Identity(try Files.fileStatus(paths.result))
-    try SwapJournal(paths).begin(.init(result: result))
+    if !request.isTrial { try SwapJournal(paths).begin(.init(result: result)) }
     do {
       try Files.renameNoReplace(paths.result, to: output)
     } catch {
@@ -55,6 +55,7 @@ struct ResultHandover {
     FaultPoint.coordinatorOutput.reached()
     var notes: [HandoverNote] = []
     let folder = Files.parent(of: output)
+    guard !request.isTrial else { return Outcome() }
     HandoverNote.collect(.notSynced, at: folder, in: &notes) {
       try Files.syncDirectory(folder)
     }

@@ -121,7 +121,7 @@ final class ProgressReporter: Sendable {
   }
 
   /// Publishes nothing, and records all the same.
-  private init(desk: ControlDesk, recorder: RunRecorder) {
+  init(desk: ControlDesk, recorder: RunRecorder) {
     (self.desk, self.recorder) = (desk, recorder)
     estimate = Estimate(recording: nil)
     (status, flusher, poller) = (nil, nil, nil)
