@@ -107,15 +107,18 @@ package struct PageEngine: MigrationEngine {
     return true
   }
 
-  /// Makes the result, the log of claims and the places of rows that had no order.
+  /// Makes the result, the log of claims and what rows look up.
   package mutating func prepare(
     _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
   ) throws {
     try layout.prepare(paths, expecting: bytes)
-    try OrderPlaces(
-      program: plan.program, source: stage.survey.access.readable, encoding: layout.encoding,
-      memory: stage.memory, dropped: stage.dropped
-    ).write(to: paths.places)
+    do {
+      layout.lookUps = try LookUpMaker(
+        stage, plan: plan, encoding: layout.encoding, in: paths
+      ).make()
+    } catch let error as PageError {
+      throw error.at(file: stage.store)
+    }
   }
 
   /// The `PageWork` of a work order.

@@ -34,6 +34,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let scratch = SortScratch()
   private let caller: RowCaller?
   private let dropped: DroppedKeyReader?
+  private let lookUps: LookUps
   private var pieces: [PagePiece] = []
   private var moved: [String: MovedIndex] = [:]
   private var isUnmovable = false
@@ -65,6 +66,9 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       FilePath(work.claims), mode: .writeOnly, options: [.append])
     let source = try SourceFile(FilePath(document.source))
     let claims = ClaimLog(descriptor: log, firstPage: work.firstPage)
+    lookUps = try LookUps(
+      work.lookUps, at: work.lookUpFile.map { FilePath($0) },
+      bytes: Int(max(1 << 18, min(8 << 20, document.memory / 16))))
     self.source = source
     self.caller = caller
     self.dropped = dropped
@@ -170,12 +174,13 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       pages: pages, runs: runs, indexes: indexes, bytes: budget / (sorted + 1), scratch: scratch,
       names: names(of: piece), digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
-    let (document, source, caller, dropped) = (document, source, caller, dropped)
+    let (document, source, caller, dropped, lookUps) =
+      (document, source, caller, dropped, lookUps)
     let encoding = work.encoding
     let (read, count) = try connection.perform(caller, without: dropped) { db in
       let loop = try PieceLoop(
         document: document, piece: piece, file: source, encoding: encoding, db: db, caller: caller,
-        dropped: dropped)
+        dropped: dropped, lookUps: lookUps)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

@@ -41,9 +41,9 @@ package struct PartitionPlanner {
       }, uniquingKeysWith: max)
   }
 
-  /// What a row that is looked up costs, in the bytes of `TableStatistics.work`: measured, through
-  /// SQLite and row by row.
-  private static let lookUpWork: Int64 = 1_200
+  /// What a row that is looked up costs, in the bytes of `TableStatistics.work`: measured, in a map
+  /// or a list of all that are.
+  private static let lookUpWork: Int64 = 100
   /// What reading a file of a few kibibytes costs, which each row is taken to have.
   private static let fileWork: Int64 = 8_000
 

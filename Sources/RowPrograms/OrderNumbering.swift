@@ -2,9 +2,9 @@ import Schema
 
 extension OrderFill {
   /// Where the numbers begin and how far apart they are: Core Data leaves room between neighbours.
-  package static let first = 2048
+  package static let first: Int64 = 2048
   /// The distance of two neighbours.
-  package static let step = 1024
+  package static let step: Int64 = 1024
 
   /// The place of a row among those of its owner, as a window function.
   package func place() -> String {
@@ -19,32 +19,45 @@ extension MigrationProgram {
   /// The name under which the tables with places are attached.
   package static let placesSchema = "places"
 
-  /// Statements that make a table of the places that each order fill gives: two for each.
+  /// Statements that make the table with the places of an order fill.
   ///
-  /// - Parameter schema: the name under which the source store is attached.
-  package func numbering(schema: String) -> [String] {
-    orderFills.enumerated().flatMap { number, fill in
-      let name = "main.\(Self.placesTable(number))"
-      if let table = tables.first(where: { $0.destinationTable == fill.table }) {
-        return [
-          "CREATE TABLE \(name) (first INTEGER PRIMARY KEY, place INTEGER)",
-          numbering(
-            fill, name: name, keys: ["Z_PK"],
-            rows: table.owners(fill: fill).query(in: .all, schema: schema)),
-        ]
-      }
-      guard var join = joins.first(where: { $0.destinationTable == fill.table }) else { return [] }
-      join.places = [:]
+  /// - Parameters:
+  ///   - number: the place of the fill among `orderFills`.
+  ///   - schema: the name under which the source store is attached.
+  package func numbering(_ number: Int, schema: String) -> [String] {
+    let fill = orderFills[number]
+    let name = "main.\(Self.placesTable(number))"
+    if let table = owners(fill: fill) {
       return [
-        """
-        CREATE TABLE \(name) (first INTEGER, second INTEGER, place INTEGER, \
-        PRIMARY KEY (first, second)) WITHOUT ROWID
-        """,
-        numbering(
-          fill, name: name, keys: Array(join.columns.prefix(2)),
-          rows: join.query(in: .all, schema: schema)),
+        "CREATE TABLE \(name) (first INTEGER PRIMARY KEY, place INTEGER)",
+        numbering(fill, name: name, keys: ["Z_PK"], rows: table.query(in: .all, schema: schema)),
       ]
     }
+    guard let join = pairs(fill: fill) else { return [] }
+    return [
+      """
+      CREATE TABLE \(name) (first INTEGER, second INTEGER, place INTEGER, \
+      PRIMARY KEY (first, second)) WITHOUT ROWID
+      """,
+      numbering(
+        fill, name: name, keys: Array(join.columns.prefix(2)),
+        rows: join.query(in: .all, schema: schema)),
+    ]
+  }
+
+  /// The program of a table whose rows are numbered, with no more than what that takes; nil where
+  /// they are pairs.
+  package func owners(fill: OrderFill) -> TableProgram? {
+    guard var table = tables.first(where: { $0.destinationTable == fill.table }) else { return nil }
+    table.columns = table.columns.filter {
+      $0.name == fill.ownerColumn || $0.name == fill.keyColumn
+    }
+    return table
+  }
+
+  /// The program of a join table whose pairs are numbered, without their places.
+  package func pairs(fill: OrderFill) -> JoinProgram? {
+    joins.first { $0.destinationTable == fill.table }.map { $0.leavingPlaces { _ in true } }
   }
 
   private func numbering(
@@ -59,11 +72,16 @@ extension MigrationProgram {
 
   private static func placesTable(_ number: Int) -> String { "fill\(number)" }
 
+  /// The table of the places of an order fill, as `placing` names it.
+  package static func attachedPlaces(_ number: Int) -> String {
+    "\(placesSchema).\(placesTable(number))"
+  }
+
   /// The program whose rows take their places from the tables that `numbering` makes.
   package func placing() -> MigrationProgram {
     var result = self
     for (number, fill) in orderFills.enumerated() {
-      let name = "\(Self.placesSchema).\(Self.placesTable(number))"
+      let name = Self.attachedPlaces(number)
       if let table = tables.firstIndex(where: { $0.destinationTable == fill.table }) {
         for column in tables[table].columns.indices
         where tables[table].columns[column].name == fill.orderColumn {
@@ -79,10 +97,23 @@ extension MigrationProgram {
 }
 
 extension TableProgram {
-  /// The same rows with no more than what their numbering takes.
-  fileprivate func owners(fill: OrderFill) -> TableProgram {
+  /// The program without the places that are in some tables: their columns are NULL.
+  package func leavingPlaces(in isLeft: (String) -> Bool) -> TableProgram {
     var result = self
-    result.columns = columns.filter { $0.name == fill.ownerColumn || $0.name == fill.keyColumn }
+    for column in columns.indices {
+      result.columns[column].operations = columns[column].operations.map { operation in
+        if case .place(let table) = operation, isLeft(table) { .constant(.null) } else { operation }
+      }
+    }
+    return result
+  }
+}
+
+extension JoinProgram {
+  /// The program without the places that are in some tables: their columns are NULL.
+  package func leavingPlaces(in isLeft: (String) -> Bool) -> JoinProgram {
+    var result = self
+    result.places = places.filter { !isLeft($0.value) }
     return result
   }
 }

@@ -143,6 +143,16 @@ extension ColumnOperation {
 }
 
 extension ColumnOperation {
+  /// The operations that make the value from a row: this one, or those that it chooses among.
+  package var choices: [ColumnOperation] {
+    switch self {
+    case .unless(_, _, let operation): operation.choices
+    case .either(let first, let second): first.choices + second.choices
+    case .call(_, _, let standard): standard.choices
+    default: [self]
+    }
+  }
+
   /// Adds the rows by whose keys the value is decided.
   fileprivate func note(into found: inout Set<UntakenRows>) {
     switch self {

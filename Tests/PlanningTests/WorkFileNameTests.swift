@@ -5,6 +5,7 @@ import Testing
 struct WorkFileNameTests {
   @Test(arguments: [
     "plan.json", "plan.json.4711.2.tmp", "status.mdb", "status.mdb-lock", "claims", "renumbered",
+    "lookups", "lookups.making",
     "dropped.sqlite", "dropped.sqlite.making", "places.sqlite", "places.sqlite.making",
     "places.sqlite.making-journal", "skeleton.sqlite",
     "source.sqlite-wal", "source.pages", "result.sqlite", "result.sqlite-journal", "shard-7.json",

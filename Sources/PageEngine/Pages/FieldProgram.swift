@@ -19,6 +19,11 @@ package struct FieldStep: Sendable {
     case either
     /// The value behind a tag, or in the file that it names.
     case untagged
+    /// The value if the entity of the row whose key is in another field is one of some; the number
+    /// that becomes of it.
+    case entityFiltered, numbered
+    /// The number that a list has for the key in a field.
+    case listed
   }
 
   var kind: Kind
@@ -28,7 +33,7 @@ package struct FieldStep: Sendable {
   /// The constant that takes the place of NULL; constant 0 is NULL itself.
   var constant: Int32
   var list: Int32
-  /// The field with the number that a filter looks at.
+  /// The field with the number or the key that a filter looks at.
   var number: Int32
 
   /// Makes a step; each argument that its kind does not use stays 0.
@@ -89,10 +94,17 @@ package final class FieldProgram {
   private var eithers: [(FieldStep, FieldStep)] = []
   private var untagged: [UntaggedValue] = []
   private var keyed: [(step: FieldStep, dropped: DroppedKeyReader.Table)] = []
+  /// What is looked up of the entities of other rows.
+  var lookUps: [EntityLookUp] = []
+  /// Numbers by the keys of rows, and the columns whose places they are.
+  var listed: [NumberReader] = []
+  var places: [(column: Int, list: Int)] = []
+  /// Why something could not be looked up.
+  var failure: PageError?
   private var kept: [UnsafeMutableRawPointer] = []
-  private let scratch: UnsafeMutableRawPointer
+  let scratch: UnsafeMutableRawPointer
   /// That of the texts of source and destination.
-  private let encoding: TextEncoding
+  let encoding: TextEncoding
 
   /// Takes the entity numbers before and after, and the number of columns after the first three.
   ///
@@ -148,6 +160,8 @@ package final class FieldProgram {
       case .keyed: keyed.count
       case .either: eithers.count
       case .untagged: untagged.count
+      case .entityFiltered, .numbered: lookUps.count
+      case .listed: listed.count
       default: max(1, lists.count)
       }
     precondition(step.constant < constants.count && step.list < known, "a step's parts exist")
@@ -391,6 +405,8 @@ package final class FieldProgram {
       if field.isNull { return constants[Int(step.constant)] }
       guard let bytes = untagged[Int(step.list)].value(of: field) else { return nil }
       return affinity.applied(to: bytes, scratch: own, encoding: encoding)
+    case .entityFiltered, .numbered, .listed:
+      return lookedUp(step: step, field: field, fields: fields, own: own)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }

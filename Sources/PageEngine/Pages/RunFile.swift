@@ -38,6 +38,13 @@ package final class RunFile {
     defer { end += Int64(bytes.count) }
     return Section(offset: end, bytes: Int64(bytes.count), count: count)
   }
+
+  /// Makes a section of zeros, whose bytes others may write.
+  package func reserve(_ bytes: Int64) throws -> Section {
+    defer { end += bytes }
+    try file.descriptor.resize(to: end + bytes)
+    return Section(offset: end, bytes: bytes, count: bytes)
+  }
 }
 
 /// Collects entries of one fixed size in the order in which they come.

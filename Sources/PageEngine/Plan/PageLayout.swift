@@ -23,6 +23,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   var source: String
   /// That of all texts, in the source and in the result.
   let encoding: TextEncoding
+  /// What rows look up, once it is made.
+  var lookUps = LookUpLists()
 
   /// The bytes of a store from which free pages do not matter.
   private static let smallBytes: Int64 = 8 << 20
@@ -113,7 +115,9 @@ struct PageLayout: Hashable, Codable, Sendable {
       work.tables[piece.number] = moves?.tables[piece.destinationTable]?.moved
       work.moves[piece.number] = piece.movedIndexes.compactMap { moves?.indexes[$0] }
     }
-    work.places = plan.program.orderFills.isEmpty ? nil : paths.places.string
+    work.places = lookUps.hasTables ? paths.places.string : nil
+    work.lookUps = lookUps
+    work.lookUpFile = lookUps.isEmpty ? nil : paths.lookUps.string
     return work
   }
 
@@ -132,7 +136,10 @@ extension MigrationPaths {
   var skeleton: FilePath { work.appending("skeleton.sqlite") }
   /// `…godwit/renumbered`, lists of the leaves whose rows were numbered anew.
   var renumbered: FilePath { work.appending("renumbered") }
-  /// `…godwit/places.sqlite`, the places of rows in relationships that had no order.
+  /// `…godwit/lookups`, what rows look up in others.
+  var lookUps: FilePath { work.appending("lookups") }
+  /// `…godwit/places.sqlite`, the places of rows in relationships that had no order, where SQLite
+  /// has to make them.
   var places: FilePath { work.appending("places.sqlite") }
 }
 

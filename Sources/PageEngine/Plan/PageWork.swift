@@ -14,8 +14,11 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var rowsBefore: [Int: Int64]
   /// Whether every row is digested, for a comparison with the finished store.
   package var digestsRows: Bool
-  /// The file with the places of rows in relationships that had no order, if there are any.
+  /// The database with places that SQLite made, if there are any.
   package var places: String?
+  /// What rows look up, and the file with it.
+  package var lookUps = LookUpLists()
+  var lookUpFile: String?
   /// Whether what is written is synced, because nobody would notice a restart of the system.
   package var syncs: Bool
   /// Whether pages go past the page cache: the file system takes them so.

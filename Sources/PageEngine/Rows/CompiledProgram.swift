@@ -24,12 +24,18 @@ struct CompiledProgram {
   /// The folder of the source with values in files of their own.
   private let support: FilePath
   private var untagged: [String: Int] = [:]
+  private let lookUps: LookUps?
+  private let first: Int64
+  private var lists: [ColumnOperation: Int] = [:]
 
+  /// Takes the lowest key of the rows to come, and what they look up.
   init(
-    program: TableProgram, dropped: DroppedKeyReader?, encoding: TextEncoding, support: FilePath,
-    stored: Stored
+    program: TableProgram, dropped: DroppedKeyReader?, lookUps: LookUps? = nil,
+    from first: Int64 = .min, encoding: TextEncoding, support: FilePath, stored: Stored
   ) throws {
     self.dropped = dropped
+    self.lookUps = lookUps
+    self.first = first
     self.support = support
     self.encoding = encoding
     let isEntity = { (column: ColumnProgram) in column.name == program.entityColumn }
@@ -54,6 +60,13 @@ struct CompiledProgram {
           try compile(operation, column: column, stored: stored), entity: entity, column: place)
       }
     }
+    for (place, column) in program.columns.enumerated() {
+      // All entities of a table have the same.
+      guard let operation = column.operations.first, case .place = operation,
+        let list = lists[operation]
+      else { continue }
+      rows.setPlaces(column: place, list: list)
+    }
   }
 
   private mutating func compile(
@@ -77,8 +90,11 @@ struct CompiledProgram {
       guard let filter else {
         return FieldStep(kind: .copy, affinity: affinity, source: place(of: source))
       }
-      // The number that decides stands in another row, which SQLite finds.
-      guard filter.table == nil else { return asExpression(operation, affinity: affinity) }
+      if let table = filter.table {
+        return lookedUp(
+          operation, kind: .entityFiltered, affinity: affinity, source: source,
+          key: filter.column, table: table, list: filter.kept.map { ($0, $0) })
+      }
       return FieldStep(
         kind: .filtered, affinity: affinity, source: place(of: source),
         list: rows.add(list: filter.kept.map { ($0, $0) }), number: place(of: filter.column))
@@ -106,7 +122,12 @@ struct CompiledProgram {
         kind: .untagged, affinity: affinity, source: place(of: source),
         constant: try constant(value: replacement, column: column, stored: stored),
         list: untagged(column: column.name))
-    case .addExternalTag, .lookUpNumber, .ownerKey, .place, .then:
+    case .lookUpNumber(let column, let table, let map):
+      return lookedUp(
+        operation, kind: .numbered, affinity: affinity, source: column, key: column, table: table,
+        list: map.map { ($0.source, $0.destination) })
+    case .ownerKey, .place: return try listed(operation, affinity: affinity)
+    case .addExternalTag, .then:
       return asExpression(operation, affinity: affinity)
     }
   }
@@ -122,6 +143,30 @@ struct CompiledProgram {
   private func keys(of rows: UntakenRows) throws -> DroppedKeyReader.Table {
     guard let dropped else { throw ShardError(.orderIncomplete, table: rows.table) }
     return dropped.table(rows.name)
+  }
+
+  /// What depends on the entity of another row, which SQLite finds where there is no map of them.
+  private mutating func lookedUp(
+    _ operation: ColumnOperation, kind: FieldStep.Kind, affinity: Affinity, source: String,
+    key: String, table: String, list: [(Int64, Int64)]
+  ) -> FieldStep {
+    guard let entities = lookUps?.entities(of: table) else {
+      return asExpression(operation, affinity: affinity)
+    }
+    return FieldStep(
+      kind: kind, affinity: affinity, source: place(of: source),
+      list: rows.add(EntityLookUp(entities, list: list)), number: place(of: key))
+  }
+
+  /// What a list has for the key of the row, which SQLite finds where there is none.
+  private mutating func listed(
+    _ operation: ColumnOperation, affinity: Affinity
+  ) throws -> FieldStep {
+    if lists[operation] == nil, let numbers = try lookUps?.numbers(for: operation, from: first) {
+      lists[operation] = rows.add(numbers: numbers)
+    }
+    return lists[operation].map { FieldStep(kind: .listed, affinity: affinity, list: $0) }
+      ?? asExpression(operation, affinity: affinity)
   }
 
   private static func kind(type: AttributeType) -> FieldStep.Kind {

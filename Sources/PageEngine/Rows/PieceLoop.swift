@@ -26,14 +26,16 @@ struct PieceLoop {
   private let db: Database
   private let caller: RowCaller?
   private let dropped: DroppedKeyReader?
+  private let lookUps: LookUps
   /// The folder for what does not fit in memory.
   private let folder: FilePath
 
   /// Takes the open source file, which is attached to the database as well.
   init(
     document: WorkOrderDocument, piece: Piece, file: SourceFile, encoding: TextEncoding,
-    db: Database, caller: RowCaller?, dropped: DroppedKeyReader?
+    db: Database, caller: RowCaller?, dropped: DroppedKeyReader?, lookUps: LookUps
   ) throws {
+    self.lookUps = lookUps
     self.encoding = encoding
     support = FilePath(document.support)
     self.caller = caller
@@ -76,9 +78,10 @@ struct PieceLoop {
       definition: definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) },
-      program: table, encoding: encoding, db: db)
+      program: table.leavingPlaces { lookUps.lists.places[$0] != nil }, encoding: encoding, db: db)
     var compiled = try CompiledProgram(
-      program: table, dropped: dropped, encoding: encoding, support: support,
+      program: table, dropped: dropped, lookUps: lookUps, from: piece.keys.first,
+      encoding: encoding, support: support,
       stored: fallback.stored)
     let computed = try caller.flatMap {
       try ComputedFields(table: table, compiled: &compiled, caller: $0, encoding: encoding)
@@ -189,6 +192,7 @@ struct PieceLoop {
   ) throws {
     guard let row = try fallback.row(key: key) else { return rows.noteLeftBehind() }
     rows.take(row, isWide: try fallback.hasWideMask(key: key))
+    try rows.takePlaces(key: key)
     try output.add(key: key, fields: rows.output, count: rows.width, hasKey: true)
     rows.noteMade()
   }
@@ -203,8 +207,10 @@ struct PieceLoop {
       definition: definition, columns: join.columns.map { ($0, .integer) }, encoding: encoding,
       db: db)
     let isNumbered = join.keepsRowNumbers
+    var places = try lookUps.places(of: join, piece: piece)
+    let query = join.leavingPlaces { lookUps.lists.places[$0] != nil }
     let reader = try RowReader(
-      sql: join.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
+      sql: query.query(in: piece.keys, schema: "src", numbered: isNumbered), in: db)
     let values = reader.fields + (isNumbered ? 1 : 0)
     let width = join.columns.count
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: width * 8, alignment: 8)
@@ -229,8 +235,17 @@ struct PieceLoop {
         }
         fields[index] = field
       }
-      guard let row = try row ?? fallback.row(of: reader, from: isNumbered ? 1 : 0) else {
+      guard var row = try row ?? fallback.row(of: reader, from: isNumbered ? 1 : 0) else {
         throw ShardError(.orderIncomplete, table: piece.destinationTable)
+      }
+      if !places.isEmpty {
+        if row != UnsafePointer(fields) { fields.update(from: row, count: width) }
+        row = UnsafePointer(fields)
+        for index in places.indices {
+          let column = places[index].column
+          fields[column] = Field(
+            value: try places[index].next(row), scratch: scratch + column * 8)
+        }
       }
       let number = isNumbered ? reader.fields[0].integer : output.nextRowNumber
       try output.add(key: number, fields: row, count: width, hasKey: false)
