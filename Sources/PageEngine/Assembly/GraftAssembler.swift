@@ -198,14 +198,13 @@ struct GraftAssembler {
     let outcomes = try build(
       complete, file: file, pool: pool, pointers: pointers, memory: order.memory,
       progress: progress)
-    let found = outcomes.compactMap(\.dangling)
-    for reference in order.plan.program.references {
-      report.danglingReferences += found.filter {
-        $0.table == reference.table && $0.column == reference.column
-      }
-    }
     for job in complete {
-      let entries = outcomes.reduce(0) { $0 + ($1.index == job.index.name ? $1.entries : 0) }
+      let made = outcomes.filter { $0.index == job.index.name }
+      if var dangling = made.lazy.compactMap(\.dangling).first {
+        dangling.count = made.reduce(0) { $0 + ($1.dangling?.count ?? 0) }
+        report.danglingReferences.append(dangling)
+      }
+      let entries = made.reduce(0) { $0 + $1.entries }
       guard entries == job.size else {
         throw AssemblyError.rowsDiffer(
           table: job.index.name, expected: job.size, found: entries)
@@ -305,7 +304,7 @@ struct GraftAssembler {
               table: reference.table, column: reference.column, count: count))
         }
       }
-      if order.verifiesFully { try verify(placed, order: order, db: db) }
+      if order.verifiesFully { try FullVerification(order: order, layout: layout).verify(placed) }
       try order.furnish(db)
       if isVacuumed { try Self.vacuum(db) }
     }
@@ -325,37 +324,5 @@ struct GraftAssembler {
     PageIndex.all(of: check.table, schema: order.schema).contains {
       built.contains($0.name) && order.reference(index: $0, table: check.table) == check
     }
-  }
-
-  /// Reads everything again and compares it with what the workers read.
-  private func verify(
-    _ placed: borrowing PlacedPages, order: AssemblyOrder, db: Database
-  ) throws {
-    // Nothing is written meanwhile, and all that was is in the file.
-    let check = try IntegrityCheck(order.result)
-    defer { check.stop() }
-    MaskFunctions.add(to: db)
-    try db.execute(
-      sql: "ATTACH ? AS src",
-      arguments: [StoreConnection.uri(reading: FilePath(layout.source))])
-    for (name, pieces) in placed.tables {
-      let rows = pieces.reduce(0) { $0 + $1.result.rowsWritten }
-      var sum = pieces.reduce(UInt64(0)) { $0 &+ $1.result.digest }
-      if let table = layout.moves?.tables[name] {
-        var query = "SELECT * FROM src.\(SQL.identifier(name: table.sourceTable))"
-        if table.moved.patch != nil,
-          let program = order.plan.program.tables.first(where: { $0.destinationTable == name })
-        {
-          query = program.query(in: KeyRange(first: .min, last: .max), schema: "src")
-        }
-        sum = try RowDigest(of: query, in: db).sum
-      }
-      let found = try RowDigest(of: "SELECT * FROM \(SQL.identifier(name: name))", in: db)
-      guard found.rows == rows, found.sum == sum else {
-        throw AssemblyError.rowsDiffer(table: name, expected: rows, found: found.rows)
-      }
-    }
-    let lines = try check.lines()
-    guard lines.isEmpty else { throw AssemblyError.damaged(Array(lines.prefix(5))) }
   }
 }

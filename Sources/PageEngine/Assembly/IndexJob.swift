@@ -50,14 +50,19 @@ struct IndexJob: Sendable {
   /// The parts of a large index, at most as many as are asked for; each lists its leaves in a file
   /// that is made for it.
   func parts(_ wanted: Int, list: () throws -> FileDescriptor) throws -> [IndexJob] {
-    guard index.form == .keys, size >= Self.leastToSplit, wanted > 1 else { return [self] }
-    let runs = pieces.flatMap { piece in
-      let runs = piece.pages.indexes[index.name]
-      return zip(runs?.runs ?? [], runs?.marks ?? []).map {
-        KeyRun(file: piece.shard, run: $0, marks: $1)
+    guard size >= Self.leastToSplit, wanted > 1 else { return [self] }
+    let parts: [[(FileDescriptor, Section)]]
+    if index.form == .keys {
+      let runs = pieces.flatMap { piece in
+        let runs = piece.pages.indexes[index.name]
+        return zip(runs?.runs ?? [], runs?.marks ?? []).map {
+          KeyRun(file: piece.shard, run: $0, marks: $1)
+        }
       }
+      parts = try KeySplit(runs, columns: index.columns.count).parts(wanted)
+    } else {
+      parts = try IntegerSplit(runs).parts(wanted)
     }
-    let parts = try KeySplit(runs, columns: index.columns.count).parts(wanted)
     guard parts.count > 1 else { return [self] }
     return try parts.enumerated().map { number, runs in
       var job = self
@@ -93,45 +98,41 @@ struct IndexJob: Sendable {
   ) throws -> Outcome {
     let writer = ExtentWriter(file: file, source: pool, pointers: pointers)
     var outcome = Outcome(index: index.name, entries: 0)
-    if let part {
-      let list = LeafList(RunFile(part.list))
-      let target = IndexWriter(
-        list: list, isFirst: part.number == 0, isLast: part.isLast, writer: writer)
-      try mergeKeys(part.runs, target, bytes: bytes)
-      try target.finish()
-      pool.giveBack(try writer.finish())
-      outcome.part = part.number
-      outcome.leaves = list.sections.map { (part.list, $0) }
-      outcome.entries = target.entries
-      return outcome
-    }
-    let target = IndexWriter(root: root, writer: writer)
+    let list = part.map { LeafList(RunFile($0.list)) }
+    let target =
+      if let part, let list {
+        IndexWriter(list: list, isFirst: part.number == 0, isLast: part.isLast, writer: writer)
+      } else {
+        IndexWriter(root: root, writer: writer)
+      }
     switch index.form {
     case .integer: outcome.dangling = try mergeIntegers(target, bytes: bytes)
     case .integerPair: outcome.dangling = try mergePairs(target, bytes: bytes)
-    case .keys:
-      let runs = pieces.sections { [index] in $0.indexes[index.name]?.runs ?? [] }
-      try mergeKeys(runs, target, bytes: bytes)
+    case .keys: try mergeKeys(part?.runs ?? runs, target, bytes: bytes)
     }
     try target.finish()
     pool.giveBack(try writer.finish())
     outcome.entries = target.entries
+    if let part, let list {
+      outcome.part = part.number
+      outcome.leaves = list.sections.map { (part.list, $0) }
+    }
     return outcome
   }
 
-  private func bufferBytes(_ runs: Int, bytes: Int) -> Int {
-    max(4096, min(1 << 16, bytes / max(1, runs)))
+  /// The sorted runs of all pieces.
+  private var runs: [(FileDescriptor, Section)] {
+    pieces.sections { [index] in $0.indexes[index.name]?.runs ?? [] }
   }
 
   private func integerRuns(_ bytes: Int) -> [IntegerRun] {
-    let sections = pieces.flatMap { piece in
-      (piece.pages.indexes[index.name]?.runs ?? []).map { (piece, $0) }
+    let offsets = pieces.flatMap { piece in
+      (piece.pages.indexes[index.name]?.runs ?? []).map { _ in piece.rowOffset }
     }
-    let size = bufferBytes(sections.count, bytes: bytes)
-    return sections.map { piece, section in
+    let size = IntegerRun.bufferBytes(offsets.count, bytes: bytes)
+    return zip(part?.runs ?? runs, offsets).map { run, offset in
       IntegerRun(
-        SectionReader([(piece.shard, section)], bufferBytes: size),
-        rowOffset: UInt64(bitPattern: piece.rowOffset))
+        SectionReader([run], bufferBytes: size), rowOffset: UInt64(bitPattern: offset))
     }
   }
 
@@ -149,7 +150,7 @@ struct IndexJob: Sendable {
     let record = IntegerRecord()
     let nulls = SectionReader(
       pieces.sections { [index] in $0.indexes[index.name]?.nulls ?? [] })
-    while let row = try nulls.next(8) {
+    while part?.number ?? 0 == 0, let row = try nulls.next(8) {
       try target.add(record.make(nil, row: row.loadUnaligned(as: Int64.self)))
     }
     let merge = try IntegerMerge(integerRuns(bytes))
@@ -192,7 +193,7 @@ struct IndexJob: Sendable {
   private func mergeKeys(
     _ sections: [(FileDescriptor, Section)], _ target: IndexWriter, bytes: Int
   ) throws {
-    let size = bufferBytes(sections.count, bytes: bytes)
+    let size = IntegerRun.bufferBytes(sections.count, bytes: bytes)
     let merge = try KeyMerge(
       readers: sections.map { SectionReader([$0], bufferBytes: size) },
       descending: index.descending, isUnique: index.isUnique)
