@@ -26,6 +26,8 @@ package struct Assessment: Sendable {
   /// Whether references with unknown entity numbers are among the losses; else workers look for
   /// them.
   let knowsStrayReferences: Bool
+  /// Whether constraints are left to the indexes that keep them.
+  let leavesConstraints: Bool
   /// The keys of rows by the mappings that take them; nil where mappings take all.
   let dropped: DroppedKeys?
   /// How many objects each mapping does not take that chooses among those of its entity.
@@ -43,10 +45,13 @@ package struct Assessment: Sendable {
 
   /// Counts the conditions of each step in the rows that it would start from; writes nothing.
   ///
-  /// - Precondition: the steps compose, or there is one without a program. - Parameter scansAll:
-  ///   searches every row for entities that the model does not have.
+  /// - Precondition: the steps compose, or there is one without a program.
+  /// - Parameters:
+  ///   - scansAll: searches every row for entities that the model does not have.
+  ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
   init(
-    survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false, keepsHistory: Bool = true
+    survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false, keepsHistory: Bool = true,
+    leavingConstraints: Bool = false
   ) throws {
     self.steps = steps
     var destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
@@ -66,9 +71,11 @@ package struct Assessment: Sendable {
       open.append(
         OpenStep(
           step: step, before: before, survey: survey, looksAtAll: strays.scans,
-          isOnly: steps.count == 1, counter: &counter))
+          isOnly: steps.count == 1, leavesConstraints: leavingConstraints && steps.count == 1,
+          counter: &counter))
       before = RowStep.composed(before, then: step)
     }
+    leavesConstraints = open.contains(where: \.leavesConstraints)
     try counter.run()
     var losses = untaken
     var found: (refusals: [Refusal], step: RowStep)?
@@ -181,10 +188,12 @@ private struct OpenStep {
   private let checker: ConditionChecker
   private let conditions: [(Condition, ConditionChecker.Question)]
   private let possibleLosses: [(PossibleLoss, ConditionChecker.LossQuestion)]
+  /// Whether some condition is left to an index.
+  let leavesConstraints: Bool
 
   init(
     step: RowStep, before: MigrationProgram?, survey: StoreSurvey, looksAtAll: Bool,
-    isOnly: Bool, counter: inout RowCounter
+    isOnly: Bool, leavesConstraints: Bool, counter: inout RowCounter
   ) {
     self.step = step
     let view = RowView(
@@ -193,10 +202,17 @@ private struct OpenStep {
       view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader,
       excludesUntaken: step.isFiltered)
     self.checker = checker
-    let demands = step.conditions + (looksAtAll ? step.keptConstraints : [])
-    conditions = demands.compactMap { condition in
-      checker.question(condition: condition).map { (condition, $0) }
+    let questions = { (conditions: [Condition]) in
+      conditions.compactMap { condition in
+        checker.question(condition: condition).map { (condition, $0) }
+      }
     }
+    let asked = questions(step.conditions)
+    let counted = asked.filter { condition, question in
+      !leavesConstraints || !checker.isKeptByIndex(condition, question: question)
+    }
+    conditions = counted + (looksAtAll ? questions(step.keptConstraints) : [])
+    self.leavesConstraints = counted.count < asked.count
     // Workers come across what is odd, in the rows of the store and not of a version between.
     let losses = step.possibleLosses.filter { looksAtAll || !isOnly || !$0.isOfOddValues }
     possibleLosses = losses.compactMap { possible in

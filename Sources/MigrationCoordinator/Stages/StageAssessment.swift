@@ -33,24 +33,26 @@ package struct StageAssessment: Sendable {
   ///
   /// - Parameters:
   ///   - scansAll: searches every row for entities that the model does not have.
+  ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
   ///   - looking: told from time to time how many filters were tried, and of how many.
   init(
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false,
-    looking: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
+    leavingConstraints: Bool = false, looking: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
   ) throws {
     do {
       try self.init(
-        decided: stage, survey: survey, request: request, scansAll: scansAll, looking: looking)
+        decided: stage, survey: survey, request: request, scansAll: scansAll,
+        leavingConstraints: leavingConstraints, looking: looking)
     } catch let fallback as RowFallback {
       try self.init(
         decided: stage.falling(back: fallback), survey: survey, request: request,
-        scansAll: scansAll, looking: looking)
+        scansAll: scansAll, leavingConstraints: leavingConstraints, looking: looking)
     }
   }
 
   private init(
     decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool,
-    looking: (_ done: Int64, _ all: Int64) -> Void
+    leavingConstraints: Bool, looking: (_ done: Int64, _ all: Int64) -> Void
   ) throws {
     self.survey = survey
     let scansAll = scansAll || request.sourceCheck == .full
@@ -63,7 +65,8 @@ package struct StageAssessment: Sendable {
     switch stage.work {
     case .rows(let steps):
       let assessment = try Assessment(
-        survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep)
+        survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep,
+        leavingConstraints: leavingConstraints)
       kind = .rows(assessment)
       obstacles = files
       destination = assessment.destination
@@ -118,6 +121,9 @@ package struct StageAssessment: Sendable {
   /// The assessment of the rows, nil if objects are migrated one by one.
   var rows: Assessment? { if case .rows(let assessment) = kind { assessment } else { nil } }
 
+  /// Whether constraints are left to the indexes that keep them.
+  var leavesConstraints: Bool { rows?.leavesConstraints == true }
+
   /// The tables of CloudKit mirroring that are carried over, before and after.
   package var mirroringAccounts: [StageAccounts.OfTable]? { mirroring?.accounts }
 
@@ -127,6 +133,12 @@ package struct StageAssessment: Sendable {
     case .rows(let assessment): assessment.program.map { .rows($0) }
     case .objects(let counted, let fallback): .objects(counted.mappings, because: fallback)
     }
+  }
+
+  /// Whether nothing is known to stand in the way of the stage.
+  func isPossible(accepting decision: LossDecision) -> Bool {
+    (rows?.refusals ?? []).isEmpty && found.isEmpty
+      && decision.decide(losses, keepsNothing: false).refusal == nil
   }
 
   /// Checks that there are no refusals; with them are told the losses that are not accepted.

@@ -36,35 +36,79 @@ struct StageRun {
   /// Makes the result; if the engine's plan turns out not to work, once more under a restriction.
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     try request.requireSupported(survey)
-    let assessment = try StageAssessment(stage: stage, survey: survey, request: request) {
-      done, all in
-      reporter.look(at: done, of: all) { roughCosts(trying: all) }
-    }
+    let assessment = try assessment(reporter)
     try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
     _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
     var input = StageInput(request: request, survey: survey, assessment: assessment)
     input.folder = Files.parent(of: paths.result)
     let choice = EngineList.choose(for: input, wish: request.engine)
-    let engine = choice.engine
     var outcome: Outcome
     do {
-      outcome = try await carryOut(assessment, input: input, type: engine, reporter: reporter)
-    } catch {
-      guard let restriction = engine.restriction(after: error) else { throw error }
-      logger.notice("\(restriction.notice)")
       outcome = try await carryOut(
-        assessment, input: input, type: engine, under: restriction, reporter: reporter.again())
+        assessment, input: input, type: choice.engine, reporter: reporter)
+    } catch {
+      throw try refusal(behind: error, of: assessment) ?? error
     }
     outcome.report.engineDeclined = choice.refusal
     outcome.report.joinTables = assessment.joinChoices
     return outcome
   }
 
-  /// Plans, runs the workers and assembles their shards.
+  /// What is known of the stage; constraints that an index finds to be broken anyway are counted
+  /// only where something else stands in the way.
+  private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
+    let assessment = try StageAssessment(
+      stage: stage, survey: survey, request: request, leavingConstraints: true
+    ) { done, all in
+      reporter.look(at: done, of: all) { roughCosts(trying: all) }
+    }
+    guard assessment.leavesConstraints, !assessment.isPossible(accepting: request.lossDecision)
+    else { return assessment }
+    return try StageAssessment(stage: stage, survey: survey, request: request)
+  }
+
+  /// The refusal that would have come before a failure had all constraints been counted then; nil
+  /// where they are kept.
+  private func refusal(
+    behind error: any Error, of assessment: StageAssessment
+  ) throws -> MigrationError? {
+    guard assessment.leavesConstraints, !(error is CancellationError) else { return nil }
+    do {
+      try StageAssessment(stage: stage, survey: survey, request: request)
+        .requirePossible(store: request.store, accepting: request.lossDecision)
+      return nil
+    } catch let refusal as MigrationError {
+      // What was made is of no use to a later run.
+      try workspace.clear(
+        keeping: paths.copiesOfSource.union([paths.status, paths.statusLock, paths.run]))
+      return refusal
+    } catch {
+      // Where the store cannot be read any more, the first failure says why.
+      return nil
+    }
+  }
+
+  /// Plans, runs the workers and assembles their shards; if the engine's plan turns out not to
+  /// work, once more under a restriction.
   private func carryOut(
     _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
-    under restriction: PlanRestriction? = nil, reporter: ProgressReporter
+    reporter: ProgressReporter
+  ) async throws -> Outcome {
+    do {
+      return try await carryOut(
+        assessment, input: input, type: type, under: nil, reporter: reporter)
+    } catch {
+      guard let restriction = type.restriction(after: error) else { throw error }
+      logger.notice("\(restriction.notice)")
+      return try await carryOut(
+        assessment, input: input, type: type, under: restriction, reporter: reporter.again())
+    }
+  }
+
+  private func carryOut(
+    _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
+    under restriction: PlanRestriction?, reporter: ProgressReporter
   ) async throws -> Outcome {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()

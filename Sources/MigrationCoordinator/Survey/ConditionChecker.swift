@@ -82,17 +82,45 @@ struct ConditionChecker {
       entity: condition.destinationEntity, property: condition.property)
   }
 
+  /// The rows from which on a constraint is left to its index: of fewer it is soon told.
+  private static let manyRows: Int64 = 1 << 16
+
+  /// Whether a condition is a constraint of many rows which an index of the result keeps, so that
+  /// making it fails where the condition is broken.
+  func isKeptByIndex(_ condition: Condition, question: Question) -> Bool {
+    guard case .unique(let properties) = condition.demand, case .groups(let groups) = question,
+      groups.by.count == properties.count, view.count(ofTable: groups.table) >= Self.manyRows,
+      let entity = destination.model.entity(name: condition.destinationEntity),
+      let table = destination.table(of: entity), (try? hasCollations()) == false
+    else { return false }
+    let lineage = destination.model.lineage(of: entity)
+    let columns = properties.map { property in
+      lineage.lazy.compactMap {
+        table.column(role: .attribute(entity: $0.name, name: property))?.name
+      }.first
+    }
+    return destination.allIndexes.contains { index in
+      index.isUnique && index.condition == nil && index.table == table.name
+        && Set(index.parts.map(\.column)) == Set(columns)
+    }
+  }
+
+  /// Whether texts that another collation takes as equal may be in the store.
+  private func hasCollations() throws -> Bool {
+    let tables = """
+      SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%collate%'
+      """
+    return try reader.number(sql: tables) != 0
+  }
+
   /// Whether there may be a group of more than one row; as a rule there is none, and nothing has to
   /// be sorted to tell so.
   private func mayHaveGroups(_ groups: Groups) throws -> Bool {
     guard !groups.by.isEmpty else { return true }
     let rows = view.count(ofTable: groups.table)
+    // Such texts have hashes of their own.
+    if try hasCollations() { return true }
     return try reader.connection.run { db in
-      // Texts that another collation takes as equal have hashes of their own.
-      let collations = """
-        SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%collate%'
-        """
-      if try Int64.fetchOne(db, sql: collations) != 0 { return true }
       let columns = groups.by.joined(separator: ", ")
       return try RowRepetition.isPossible(
         in: "SELECT \(columns) FROM \(groups.from) WHERE \(groups.test)", rows: rows, db: db)
