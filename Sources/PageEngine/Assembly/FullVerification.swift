@@ -32,7 +32,8 @@ struct FullVerification {
   ///
   /// - Throws: `AssemblyError` where something differs.
   func verify(_ placed: borrowing PlacedPages) throws {
-    let check = try IntegrityCheck(order.result)
+    // No worker runs any more.
+    let check = try IntegrityCheck(order.result, cacheBytes: order.memory / 4)
     defer { check.stop() }
     var parts: [Part] = []
     for (number, (name, pieces)) in placed.tables.enumerated() {
