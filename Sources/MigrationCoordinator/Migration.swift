@@ -339,14 +339,21 @@ package struct Migration: Sendable {
     return report
   }
 
+  /// The bytes that external files may take where there are none of their names yet.
+  private func bytesToBring(_ files: ExternalFiles, from store: FilePath) -> Int64 {
+    if store == request.destination || files.schema.externalColumns.isEmpty { return 0 }
+    return max(
+      0,
+      MigrationPaths.externalBytes(of: store)
+        - MigrationPaths.externalBytes(of: request.destination))
+  }
+
   /// Brings the external files of a result, and puts it where it belongs.
   private func hand(
     over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
     in report: inout MigrationReport
   ) throws {
-    let copies = store == request.destination ? 0 : MigrationPaths.externalBytes(of: store)
-    let there = MigrationPaths.externalBytes(of: request.destination)
-    try workspace.requireSpace(forExternal: max(0, copies - there))
+    try workspace.requireSpace(forExternal: bytesToBring(files, from: store))
     var brought = ExternalFiles.Brought()
     do {
       try files.bring(from: store, to: request.destination, into: &brought)

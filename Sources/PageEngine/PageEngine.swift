@@ -69,7 +69,9 @@ package struct PageEngine: MigrationEngine {
   /// The bytes that go into the result, of files of their own too.
   private static func bytes(of stage: StageInput) -> Int64 {
     let store = stage.survey.access.fingerprint.bytes
-    guard stage.program.tables.contains(where: { $0.filesRead > 0 }) else { return store }
+    guard store < PageLayout.smallBytes,
+      stage.program.tables.contains(where: { $0.filesRead > 0 })
+    else { return store }
     let support = MigrationPaths.support(of: stage.survey.store)
     return store + Files.bytes(in: ExternalDataFolder.files(support: support))
   }

@@ -58,7 +58,7 @@ struct ExternalFileSearch {
   /// - Parameter scansAll: looks at all values that the stage takes, else only at those whose bytes
   ///   it needs, and at the rest where something odd lies among the files.
   func obstacles(scansAll: Bool) throws -> [Refusal] {
-    let all = try scansAll || mayBeForeign()
+    let all = try scansAll || (uses.contain(.carried) && mayBeForeign())
     return try findings { $0 == .read || (all && $0 == .carried) }
       .filter(\.isObstacle).map(\.refusal)
   }

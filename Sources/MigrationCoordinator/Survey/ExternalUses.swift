@@ -45,6 +45,9 @@ struct ExternalUses {
     }
   }
 
+  /// Whether there are values of which that becomes.
+  func contain(_ use: Use) -> Bool { uses.values.contains { $0.values.contains(use) } }
+
   /// What becomes of the values in rows of an entity.
   func use(of column: Column, in number: EntityNumber) -> Use { uses[column]?[number] ?? .none }
 

@@ -27,7 +27,7 @@ struct PageLayout: Hashable, Codable, Sendable {
   var lookUps = LookUpLists()
 
   /// The bytes of a store from which free pages do not matter.
-  private static let smallBytes: Int64 = 8 << 20
+  static let smallBytes: Int64 = 8 << 20
 
   /// Leaves room for the schema, and for metadata of so many bytes with the archive of the model.
   init(
