@@ -15,6 +15,7 @@ import random
 import sqlite3
 
 from run import Failure, Tool, fingerprint, parser, run_cases, seeds, unchanged, vacuumed
+from sqlite_pages import TABLE_LEAF, Image, varint
 
 TYPES = {"name": "String", "count": "Integer 64", "amount": "Double", "price": "Decimal",
          "when": "Date", "flag": "Boolean", "note": "String"}
@@ -60,7 +61,7 @@ def text(r, encoding):
     return r.choice((b"\xff\xfe", b"\xfe\xff", b"\xdc\x00")) + given if r.random() < 0.1 else given
 
 
-def fill(store, r, encoding, rows, tame):
+def fill(store, r, encoding, rows, tame, blobs):
     """Puts the store into another encoding, with values that its columns make of others if it is
     tame, else with such that they would not have made."""
     old = sqlite3.connect(store)
@@ -86,8 +87,8 @@ def fill(store, r, encoding, rows, tame):
     for key in range(1, rows + 1):
         cells, marks = [], []
         for n in COLUMNS:
-            value, mark = cell(r, n, encoding)
-            cells.append(value)
+            value, mark = cell(r, n, encoding, blobs)
+            cells += [value] if mark == "?" else []
             marks.append(mark)
         db.execute(f"insert into ZTHING (Z_PK, Z_ENT, Z_OPT, {','.join(COLUMNS.values())}) "
                    f"values (?, 1, 1, {','.join(marks)})", (key, *cells))
@@ -104,7 +105,7 @@ def fill(store, r, encoding, rows, tame):
     os.replace(store + "-new", store)
 
 
-def cell(r, name, encoding):
+def cell(r, name, encoding, blobs):
     """A value, mostly of its column's type, and how it is written."""
     if r.random() < 0.1:
         return None, "?"
@@ -112,8 +113,11 @@ def cell(r, name, encoding):
         odd = r.random()
         # What is computed of another value than a text ends the migration.
         if odd < 0.8 or name == "note":
-            return text(r, encoding), "cast(? as text)"
+            # A parameter would be taken for UTF-8.
+            return None, f"cast(x'{text(r, encoding).hex()}' as text)"
         return r.choice((b"", b"12", b"\x01\x00", 3, 2.5, 7.0, -2 ** 63)), "?"
+    if name == "note" and blobs and r.random() < 0.1:
+        return r.randbytes(r.choice((1, 3, 9, 41, 6001))), "?"
     if TYPES[name] == "String":
         return r.choice(("a", "ä", "row", "\U0001F600", "12", f"n{r.randint(0, 99)}")), "?"
     if name == "flag":
@@ -121,6 +125,29 @@ def cell(r, name, encoding):
     if name == "count":
         return r.choice((0, 1, r.randint(-9, 9), r.randint(-2 ** 40, 2 ** 40))), "?"
     return r.choice((r.randint(-400, 400) / 8, r.randint(-9, 9) + 0.5)), "?"
+
+
+def cut_off(store):
+    """Makes texts with half a unit at the end of the blobs in ZNOTE, which SQLite makes none of."""
+    db = sqlite3.connect(store)
+    place = [row[1] for row in db.execute("pragma table_info(ZTHING)")].index("ZNOTE")
+    (root,) = db.execute("select rootpage from sqlite_master where name = 'ZTHING'").fetchone()
+    db.close()
+    with open(store, "rb") as file:
+        image = Image(file.read(), [("ZTHING", root)])
+    count = 0
+    for page in image.pages(TABLE_LEAF):
+        for found in image.cells(page):
+            _, at = varint(image.data, found.record)
+            for _ in range(place):
+                _, at = varint(image.data, at)
+            kind, end = varint(image.data, at)
+            if kind >= 12 and kind % 4 == 2:
+                image.data[end - 1] |= 1
+                count += 1
+    with open(store, "wb") as file:
+        file.write(image.data)
+    return count
 
 
 def by_affinity(store, encoding, folder):
@@ -181,7 +208,9 @@ def check(tool, seed, rows, folder):
     tool.run("generate", os.path.join(bundle, "Old.xcdatamodel"), "--rows", 0, "--output", store)
     # Leaves that move are taken to hold what SQLite has written.
     tame = kind == "moved" or seed // 12 % 2 == 0
-    fill(store, r, encoding, rows, tame)
+    fill(store, r, encoding, rows, tame, kind != "computed")
+    if encoding != "UTF-8" and kind in ("more", "moved") and "note" not in old:
+        SEEN["texts cut off"] += cut_off(store)
     before = fingerprint(os.path.dirname(store))
     way = ("--mapping", mapping(tool, bundle, folder)) if kind == "computed" else ()
     outcomes = {}

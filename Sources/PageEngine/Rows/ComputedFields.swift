@@ -145,7 +145,9 @@ extension StoredValue {
     units: String.UTF16View, in free: UnsafeMutableRawPointer, encoding: TextEncoding
   ) -> Field {
     var size = 0
-    for unit in units {
+    for given in units {
+      // What Unicode keeps for itself, SQLite takes for damage where it makes UTF-16 of UTF-8.
+      let unit = given | 1 == 0xFFFF ? 0xFFFD : given
       let ordered = encoding == .utf16LittleEndian ? unit.littleEndian : unit.bigEndian
       (free + 16).storeBytes(of: ordered, toByteOffset: size, as: UInt16.self)
       size += 2
