@@ -114,6 +114,7 @@ extension WorkOrderDocument {
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))
+      db.add(function: Self.taggedFunction)
       MaskFunctions.add(to: db)
       dropped?.install(in: db)
       if logsSQL { StatementLog.attach(to: db) }
@@ -130,6 +131,13 @@ extension WorkOrderDocument {
         let component = FilePath.Component(name)
       else { throw ShardError(.externalNameDamaged) }
       return Data(try ExternalDataFolder.read(component, support: support, limit: 1 << 30))
+    }
+  }
+
+  /// The SQL function `godwit_tagged(value)`: a value behind the tag of one in the store.
+  private static var taggedFunction: DatabaseFunction {
+    DatabaseFunction("godwit_tagged", argumentCount: 1, pure: true) { arguments in
+      Data.fromDatabaseValue(arguments[0]).map { Data([ExternalTag.inline]) + $0 }
     }
   }
 

@@ -264,8 +264,12 @@ extension ColumnOperation {
       return Self.value(
         expression: type.converting(name(column: column)), replacement: replacement)
     case .addExternalTag(let column, let replacement):
+      // Where texts are in UTF-16, SQLite joins blobs by units of two bytes.
       return Self.value(
-        expression: "CAST(X'01' || \(name(column: column)) AS BLOB)", replacement: replacement)
+        expression: """
+          CASE WHEN length(CAST('a' AS BLOB)) = 1 THEN CAST(X'01' || \(name(column: column)) AS BLOB) \
+          ELSE godwit_tagged(CAST(\(name(column: column)) AS BLOB)) END
+          """, replacement: replacement)
     case .removeExternalTag(let column, let replacement):
       return Self.value(
         expression: """

@@ -71,10 +71,12 @@ struct RowView {
     return (rows, table, number)
   }
 
-  /// Registers a function that programs call for external binary data; in counts only whether there
-  /// is a value matters, not the contents of its file.
+  /// Registers the functions that programs call for external binary data; in counts only whether
+  /// there is a value matters, not the contents of its file, nor its tag.
   static func prepare(_ db: Database) {
-    db.add(function: DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { $0[0] })
+    for name in ["godwit_external", "godwit_tagged"] {
+      db.add(function: DatabaseFunction(name, argumentCount: 1, pure: true) { $0[0] })
+    }
   }
 
   /// How many rows an entity has, without its subentities.
