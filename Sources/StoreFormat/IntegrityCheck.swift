@@ -38,8 +38,8 @@ package final class IntegrityCheck: Sendable {
   ///
   /// - Parameters:
   ///   - threads: the most that work at a time; by default as many as there are processors.
-  ///   - cacheBytes: what all of them may keep of the file in memory: entries of an index are looked
-  ///     up in the order of its table.
+  ///   - cacheBytes: what all of them may keep of the file in memory: entries of an index are
+  ///     looked up in the order of its table.
   /// - Throws: `StoreError`, if it cannot be opened.
   package init(
     _ path: FilePath, threads: Int = ProcessInfo.processInfo.activeProcessorCount,
