@@ -128,7 +128,7 @@ package enum AssemblyStep: Hashable, Sendable {
   case merging(rows: Int64, atOnce: Int64)
   /// Starts this many steps on references, keys and metadata.
   case relinking(steps: Int)
-  /// Starts to build indexes, counted in their entries or in the bytes of their keys.
+  /// Starts to build indexes, counted in what entries take or in the bytes of keys.
   case indexing(units: Int64, atOnce: Int64)
   /// Starts to check the result.
   case verifying

@@ -17,7 +17,7 @@ package struct PhaseCosts: Hashable, Sendable {
   package var mergedByte: Double
   /// Completing and checking the references of one row.
   package var relinkedRow: Double
-  /// Building one entry of an index.
+  /// Building one entry of an index of one column of numbers.
   package var indexEntry: Double
   /// Checking one byte of the result.
   package var verifiedByte: Double
@@ -68,7 +68,8 @@ package struct PhaseCosts: Hashable, Sendable {
       moved.formUnion(piece.movedIndexes)
     }
     let built = schema.allIndexes.filter { !moved.contains($0.name) }
-    return indexEntry * Double(built.reduce(0) { $0 + (rows[$1.table] ?? 0) })
+    let weights = IndexWeights(schema)
+    return indexEntry * built.reduce(0) { $0 + weights.weight(of: $1, rows: rows[$1.table] ?? 0) }
   }
 
   /// The time for checking the result.
@@ -87,5 +88,25 @@ package struct PhaseCosts: Hashable, Sendable {
     migrating(plan, workers: workers) + merging(plan) + relinking(plan)
       + indexing(plan, schema: schema) + verifying(plan, fully: verifiesFully)
       + swapping(plan)
+  }
+}
+
+/// What it takes to build indexes, in entries of an index of one column of numbers.
+package struct IndexWeights {
+  private let texts: Set<String>
+
+  /// Takes the schema of the indexes.
+  package init(_ schema: StoreSchema) {
+    texts = Set(
+      schema.tables.flatMap { table in
+        table.columns.filter { $0.type == .varchar }.map { "\(table.name).\($0.name)" }
+      })
+  }
+
+  /// What an index takes of a table with so many rows: texts are long, and compared byte by byte.
+  package func weight(of index: Index, rows: Int64) -> Double {
+    let texts = index.parts.count { self.texts.contains("\(index.table).\($0.column)") }
+    let each = 1 + 0.5 * Double(max(0, index.parts.count - 1)) + (texts > 0 ? 2.5 : 0)
+    return each * Double(rows)
   }
 }

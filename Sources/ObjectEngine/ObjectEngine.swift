@@ -20,7 +20,7 @@ package struct ObjectEngine: MigrationEngine {
   /// Each object is made by itself; what follows is SQL's.
   package static let costs = PhaseCosts(
     seenRow: 2e-6, row: 12e-6, byte: 6e-9, mergedRow: 0.27e-6, mergedByte: 2e-9, relinkedRow: 0,
-    indexEntry: 0.13e-6, verifiedByte: 2e-9, swappedByte: 0.5e-9)
+    indexEntry: 0.1e-6, verifiedByte: 2e-9, swappedByte: 0.5e-9)
   /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
 

@@ -58,10 +58,14 @@ package struct SQLAssembler {
       report.rows = merged.values.reduce(0, +)
       try relink(order, db: db, progress: progress, report: &report)
       let indexes = order.schema.allIndexes.filter { !staying.contains($0.table) }
-      let entries = indexes.map { merged[$0.table] ?? 0 }
-      try progress(.indexing(units: entries.reduce(0, +), atOnce: entries.max() ?? 0))
-      try StoreWriter.createIndexes(order.schema, but: staying, in: db) { index in
-        try progress(.stepDone(units: merged[index.table] ?? 0))
+      let weights = IndexWeights(order.schema)
+      func units(_ index: Index) -> Int64 {
+        Int64(weights.weight(of: index, rows: merged[index.table] ?? 0))
+      }
+      let sizes = indexes.map(units)
+      try progress(.indexing(units: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
+      try StoreWriter.createIndexes(order.schema, but: staying, in: db) {
+        try progress(.stepDone(units: units($0)))
       }
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)

@@ -51,7 +51,7 @@ private struct MadeUpWork {
 }
 
 extension WorkForecast {
-  /// The forecast of a plan, and what a row, a byte and a unit of counted work are expected to cost.
+  /// The forecast of a plan, and what a row, a byte and a unit of counted work should cost.
   fileprivate init(
     _ plan: MigrationPlan, finished: Set<Int>, row: Double, byte: Double, work: Double = 0,
     isSequential: Bool

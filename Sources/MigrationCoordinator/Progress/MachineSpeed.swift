@@ -1,3 +1,4 @@
+import Survey
 import SystemCalls
 import SystemPackage
 
@@ -19,6 +20,14 @@ enum MachineSpeed {
     for _ in 1...3 { best = max(best, bytesPerSecond(of: path) ?? 0) }
     return best > 0 ? min(8, max(1 / 8, best / reference)) : 1
   }
+
+  /// The same for a store that is migrated, 1 for one of which reading takes longer than migrating.
+  static func ratio(readingAlong survey: StoreSurvey) -> Double {
+    survey.sourceBytes < leastBytes ? 1 : ratio(reading: survey.access.readable)
+  }
+
+  /// The size of a store that is read a few times without anybody noticing.
+  private static let leastBytes: Int64 = 64 << 20
 
   private static func bytesPerSecond(of path: FilePath) -> Double? {
     guard let file = try? FileDescriptor.open(path, .readOnly, options: .closeOnExec) else {

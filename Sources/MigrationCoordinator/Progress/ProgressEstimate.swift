@@ -24,7 +24,7 @@ struct ProgressEstimate {
     var phase: Phase
     /// The completed share of the phase, 0...1.
     var inner: Double
-    /// In how many steps the phase is done, if each is as long as the longest; 0 where nobody knows.
+    /// In how many steps the phase is done, each as long as the longest; 0 where nobody knows.
     var steps = 0
     /// The work orders.
     var parts: [RunAdvance.Part] = []

@@ -11,7 +11,7 @@ import SystemPackage
 private final class Estimate: Sendable {
   private struct State {
     var estimate = ProgressEstimate()
-    var rowCosts: PhaseCosts?
+    var rowCosts: (costs: PhaseCosts, speed: Double)?
     var steps = 0
   }
 
@@ -34,8 +34,9 @@ private final class Estimate: Sendable {
     }
   }
 
-  /// What rows cost in the engine at work; nil where they are not followed.
-  var rowCosts: PhaseCosts? {
+  /// What rows cost in the engine at work, and how fast this machine is; nil where they are not
+  /// followed.
+  var rowCosts: (costs: PhaseCosts, speed: Double)? {
     get { state.withLock(\.rowCosts) }
     set { state.withLock { $0.rowCosts = newValue } }
   }
@@ -147,11 +148,13 @@ final class ProgressReporter: Sendable {
 
   /// Takes what the phases of a stage are expected to cost, before its first row.
   ///
-  /// - Parameter rows: the costs of the engine at work; nil where its rows are not followed.
-  func expect(_ costs: [Phase: Double], rows: PhaseCosts?) {
+  /// - Parameters:
+  ///   - rows: the costs of the engine at work; nil where its rows are not followed.
+  ///   - speed: how fast this machine is, against that of which the costs are told.
+  func expect(_ costs: [Phase: Double], rows: PhaseCosts?, speed: Double = 1) {
     recorder.expect(costs)
-    estimate.rowCosts = rows
-    estimate.take(.expected(costs))
+    estimate.rowCosts = rows.map { ($0, speed) }
+    estimate.take(.expected(costs.mapValues { $0 / speed }))
   }
 
   /// Publishes how many filters were tried on objects that are surveyed, and takes at the first of
@@ -185,11 +188,12 @@ final class ProgressReporter: Sendable {
         }
         return part
       })
-    if let costs = estimate.rowCosts {
+    if let (costs, speed) = estimate.rowCosts {
       estimate.take(
         .planned(
           WorkForecast.orders(
-            of: plan, finished: done, costs: costs, isSequential: !plan.program.tables.isEmpty)))
+            of: plan, finished: done, costs: costs, speed: speed,
+            isSequential: !plan.program.tables.isEmpty)))
     }
     let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
     flusher?.change { record in

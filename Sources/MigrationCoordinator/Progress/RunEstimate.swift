@@ -1,3 +1,4 @@
+import Foundation
 import MigrationStatus
 
 // (1) The fraction never falls and never passes 1: costs are fixed once, phases go forward, and the
@@ -18,7 +19,7 @@ struct RunEstimate {
     var phase: Phase
     /// The completed share of the phase, 0...1.
     var inner: Double
-    /// In how many steps the phase is done, if each is as long as the longest; 0 where nobody knows.
+    /// In how many steps the phase is done, each as long as the longest; 0 where nobody knows.
     var steps = 0
     /// Whether the run stands still on request.
     var isHeld = false
@@ -32,8 +33,13 @@ struct RunEstimate {
   struct Forecast {
     /// Seconds until the workers have done the rest.
     var secondsLeft: Double
-    /// Seconds that one second of expected costs takes on this machine.
+    /// Seconds that one second of expected costs took.
     var scale: Double
+
+    /// What is to be expected of the phases that follow: rows that take longer than expected tell
+    /// of a machine that has much to do, or of themselves alone, and nobody knows which; those that
+    /// take less tell rather of themselves, since how fast the machine can be was measured.
+    var laterScale: Double { pow(scale, scale < 1 ? 0.25 : 0.5) }
   }
 
   private var costs: [Phase: Double] = [:]
@@ -92,8 +98,8 @@ struct RunEstimate {
       || last.map { $0.observation.inner < observation.inner } ?? true
     last = (now, observation)
     if observation.isReady {
-      let share = (costs[.swapping] ?? 0) / max(total, 1e-9)
-      highest = max(highest, before + (1 - before) * (1 - share))
+      let share = min(0.01, (costs[.swapping] ?? 0) / max(total, 1e-9))
+      highest = max(highest, 1 - share)
     }
     if observation.isHeld || wasHeld {
       secondsRemaining = nil
@@ -143,12 +149,12 @@ struct RunEstimate {
     if observation.phase == .migrating {
       guard let forecast = observation.forecast else { return nil }
       measured = (forecast, active)
-      return forecast.secondsLeft + later * forecast.scale
+      return forecast.secondsLeft + later * forecast.laterScale
     }
     guard let measured, later > 0 else { return nil }
     let done = work(observation) - (costs[.migrating] ?? 0)
     let time = active - measured.active
-    var scale = measured.forecast.scale
+    var scale = measured.forecast.laterScale
     // What these phases themselves took counts the more, the more of them is done.
     if done > 0 { scale += min(1, 2 * done / later) * (time / done - scale) }
     let rate = scale > 0 ? 1 / scale : nil

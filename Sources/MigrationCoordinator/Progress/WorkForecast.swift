@@ -64,8 +64,21 @@ struct WorkForecast {
     var seconds = 0.0
     var cost = 0.0
 
+    /// All the time that was ever measured.
+    private var total = 0.0
+
     /// What little is known of a table counts for little.
     var trust: Double { min(1, seconds / 0.2) }
+
+    /// Adds what was measured last; what is long ago counts for less, since objects are made in
+    /// passes of which none is as fast as another, and machines get other work.
+    mutating func add(rows: Double, seconds: Double, cost: Double) {
+      total += seconds
+      let fading = exp(-seconds / max(4, 0.4 * total))
+      self.rows = self.rows * fading + rows
+      self.seconds = self.seconds * fading + seconds
+      self.cost = self.cost * fading + cost
+    }
   }
 
   private var orders: [UInt32: Progress] = [:]
@@ -101,7 +114,7 @@ struct WorkForecast {
       limit?.seconds += elapsed
     }
     let active = parts.filter { isActive($0) }
-    // Of orders that are done one after the other between two looks, each had its share of the time.
+    // Of orders that are done one after the other between two looks, each had a share of the time.
     let share = active.isEmpty ? 0 : min(1, Double(workers) / Double(active.count)) * elapsed
     for part in active {
       guard var order = orders[part.workOrder] else { continue }
@@ -136,9 +149,8 @@ struct WorkForecast {
     guard total > 0 else { return }
     for share in shares {
       let seconds = order.waiting * share.weight / total
-      tables[share.table, default: Measured()].rows += share.rows
-      tables[share.table]?.seconds += seconds
-      tables[share.table]?.cost += share.cost
+      tables[share.table, default: Measured()]
+        .add(rows: share.rows, seconds: seconds, cost: share.cost)
       all.seconds += seconds
       all.cost += share.cost
     }
@@ -213,10 +225,13 @@ extension WorkForecast {
   ///
   /// Work that the planner counted tells more than rows and bytes: it knows what is looked up.
   ///
-  /// - Parameter isSequential: whether workers migrate one table after the other, as rows are, or
-  ///   all at once, as objects are.
+  /// - Parameters:
+  ///   - speed: how fast this machine is, against that of which the costs are told.
+  ///   - isSequential: whether workers migrate one table after the other, as rows are, or all at
+  ///     once, as objects are.
   static func orders(
-    of plan: MigrationPlan, finished: Set<Int>, costs: PhaseCosts, isSequential: Bool
+    of plan: MigrationPlan, finished: Set<Int>, costs: PhaseCosts, speed: Double = 1,
+    isSequential: Bool
   ) -> [Order] {
     plan.workOrders.map { order in
       func cost(_ rows: Int64, _ bytes: Int64) -> Double {
@@ -228,7 +243,7 @@ extension WorkForecast {
       func stretch(_ table: String, rows: Int64, bytes: Int64) -> Stretch {
         Stretch(
           table: table, rows: max(1, Double(rows)), bytes: Double(bytes),
-          cost: max(1e-12, scale * cost(rows, bytes)))
+          cost: max(1e-12, scale * cost(rows, bytes) / speed))
       }
       return Order(
         number: UInt32(order.number),

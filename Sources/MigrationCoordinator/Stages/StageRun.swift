@@ -114,7 +114,7 @@ struct StageRun {
     var engine = try saved.engine()
     reporter.expect(
       expectedCosts(of: saved.plan, schema: input.destination, costs: type.costs),
-      rows: type.costs)
+      rows: type.costs, speed: MachineSpeed.ratio(readingAlong: survey))
     let need = try DiskNeed(
       of: saved.plan, by: engine, stage: input,
       externalBytes: request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store))
