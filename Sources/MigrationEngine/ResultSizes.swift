@@ -121,9 +121,14 @@ private struct RowChange {
     if columns.isEmpty { return [] }
     let name = SQL.identifier(name: table)
     let names = columns.map { SQL.identifier(name: $0) }
-    // SQLite tells the length of a blob without reading it, where it is asked for nothing else.
-    let lengths = names.enumerated().map { "ifnull(length(\($1)), 0) AS l\($0)" }
-      .joined(separator: ", ")
+    // SQLite tells the length of a blob without reading it, where it is asked for nothing else; that
+    // of a text it tells in characters.
+    let lengths = zip(names.indices, names).map { place, name in
+      """
+      ifnull(CASE typeof(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB))
+      ELSE length(\(name)) END, 0) AS l\(place)
+      """
+    }.joined(separator: ", ")
     let mean = names.indices.map { "avg(l\($0))" }.joined(separator: ", ")
     let (first, last) = (
       try survey.reader.number(sql: "SELECT min(Z_PK) FROM \(name)"),

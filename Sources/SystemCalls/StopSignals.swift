@@ -15,13 +15,18 @@ package final class StopSignals: @unchecked Sendable {
   private let sources: [any DispatchSourceSignal]
 
   fileprivate init(_ numbers: [Int32], _ body: @escaping @Sendable (Int32) -> Void) {
+    let registered = DispatchSemaphore(value: 0)
     sources = numbers.map { number in
       signal(number, SIG_IGN)  // or the default action ends the process first
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler { @Sendable in body(number) }
+      source.setRegistrationHandler { @Sendable in registered.signal() }
       source.resume()
       return source
     }
+    // A signal that comes before Dispatch listens has no effect; a busy machine takes its time.
+    let patience = DispatchTime.now() + 1
+    for _ in numbers { _ = registered.wait(timeout: patience) }
   }
 
   /// Lets signals have no effect at all from now on.

@@ -6,11 +6,26 @@ import Testing
 struct MigrationEventsTests {
   private var given = GivenStatus(workers: 2)
   private var events = MigrationEvents()
+  /// The work orders, once the migration works.
+  private var orders: [PartRecord] = []
   private var time = 0.0
+
+  init() {
+    orders = given.parts
+    begin(workOrders: 3)
+  }
+
+  /// Has the migration be at its beginning, with a plan to come of so many work orders.
+  private mutating func begin(workOrders: UInt32) {
+    given.run = RunRecord(run: .random(), boot: .none, coordinator: 7, coordinatorStart: 7, at: 1)
+    given.run.workOrders = workOrders
+    given.parts = []
+  }
 
   private mutating func told(in phase: Phase) -> [String] {
     time += 0.1
-    given.run.enter(phase, at: Int64(time * 1e9))
+    if phase >= .migrating { given.parts = orders }
+    if phase > given.run.phase { given.run.enter(phase, at: Int64(time * 1e9)) }
     return events.after(given.progress, at: time).map { event in
       switch event {
       case .phase(let phase): "\(phase)"
@@ -23,7 +38,7 @@ struct MigrationEventsTests {
   }
 
   private mutating func finish() {
-    for index in given.parts.indices { given.parts[index].state = .done }
+    for index in orders.indices { orders[index].state = .done }
   }
 
   @Test mutating func `a plan is told once its phase has begun, and work orders as they end`() {
@@ -47,8 +62,8 @@ struct MigrationEventsTests {
   }
 
   @Test mutating func `a migration without work has no plan`() {
-    given = GivenStatus(workers: 0)
-    given.run.workOrders = 0
+    orders = []
+    begin(workOrders: 0)
     #expect(told(in: .surveying) == ["surveying"])
     #expect(told(in: .swapping) == ["swapping"])
   }

@@ -15,7 +15,9 @@ struct RowDivisionTests {
   }
 
   private static func order(_ targets: String...) -> Entity {
-    Entity("Order", [], targets.map { .toOne("of\($0)", $0, inverse: "orders") })
+    Entity(
+      "Order", [.optional("kind", .integer16)],
+      targets.map { .toOne("of\($0)", $0, inverse: "orders") })
   }
 
   private func mapping(

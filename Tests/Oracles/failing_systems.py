@@ -336,7 +336,7 @@ CASES = [
     ("the judge", the_judge, (None,)),
     ("no room for the output", on_disk("3m", small_output), ENGINES),
     ("no room for the output, work elsewhere", on_disk("3m", small_output_of_large_work), ENGINES),
-    ("no room for work", on_disk("20m", small_work), ENGINES),
+    ("no room for work", on_disk("4m", small_work), ENGINES),
     ("no room for external files", on_disk("200m", small_for_external_files), ENGINES),
     ("no room for a copy", on_disk("2m", small_for_copy), ENGINES),
     ("no room for the pages of a log", on_disk("1m", small_for_pages), ENGINES),

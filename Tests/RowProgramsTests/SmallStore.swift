@@ -48,6 +48,8 @@ struct SmallStore {
         function: DatabaseFunction("godwit_external", argumentCount: 1, pure: true) { values in
           "file " + (String.fromDatabaseValue(values[0]) ?? "").dropFirst()
         })
+      // Only stores in UTF-16 call it.
+      db.add(function: DatabaseFunction("godwit_tagged", argumentCount: 1, pure: true) { _ in nil })
     }
   }
 
