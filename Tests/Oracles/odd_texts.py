@@ -2,9 +2,10 @@
 """Migrates stores in each encoding of SQLite's whose values are of other types than their columns:
 texts in columns of numbers that are numbers or nearly so, numbers in columns of texts, texts that
 are not well-formed. Rows are made anew, moved as they are, converted, or computed by a mapping
-model; by pages they become what SQL makes of them, to the byte, and what column affinity makes of
-them by plain SQL. Stores are tame, with values as SQLite itself keeps them in such columns, or
-wild, with values that columns of other types have kept: those SQL may refuse, since they change.
+model, and values get the tag of external storage; by pages they become what SQL makes of them, to
+the byte, and what column affinity makes of them by plain SQL. Stores are tame, with values as
+SQLite itself keeps them in such columns, or wild, with values that columns of other types have
+kept: those SQL may refuse, since they change.
 
 usage: odd_texts.py --godwit P [--seeds 1-24] [--rows 900] [--scratch S]
 """
@@ -18,9 +19,9 @@ from run import Failure, Tool, fingerprint, parser, run_cases, seeds, unchanged,
 from sqlite_pages import TABLE_LEAF, Image, varint
 
 TYPES = {"name": "String", "count": "Integer 64", "amount": "Double", "price": "Decimal",
-         "when": "Date", "flag": "Boolean", "note": "String"}
+         "when": "Date", "flag": "Boolean", "note": "String", "data": "Binary"}
 COLUMNS = {"name": "ZNAME", "count": "ZCOUNT", "amount": "ZAMOUNT", "price": "ZPRICE",
-           "when": "ZWHEN", "flag": "ZFLAG", "note": "ZNOTE"}
+           "when": "ZWHEN", "flag": "ZFLAG", "note": "ZNOTE", "data": "ZDATA"}
 KINDS = ("more", "moved", "converted", "computed")
 SEEN = collections.Counter()
 NUMBERS = ("12", "-0", "+7", " 12 ", "\t9\n", "1e3", "1.0", ".5", "5.", "0012", "0x1F", "1e", "-",
@@ -30,9 +31,10 @@ NUMBERS = ("12", "-0", "+7", " 12 ", "\t9\n", "1e3", "1.0", ".5", "5.", "0012", 
            "0.1", "123456789.125", "\u0661", "1\u00a0", "-5", "281474976710656")
 
 
-def model(folder, types, indexes, modifier=""):
+def model(folder, types, indexes, modifier="", tagged="NO"):
     os.makedirs(folder)
-    lines = [f'<attribute name="{n}" optional="YES" attributeType="{t}"/>'
+    lines = [f'<attribute name="{n}" optional="YES" attributeType="{t}" '
+             f'allowsExternalBinaryDataStorage="{tagged if n == "data" else "NO"}"/>'
              for n, t in types.items()]
     for n in indexes:
         lines.append(f'<fetchIndex name="by{n}"><fetchIndexElement property="{n}" type="Binary" '
@@ -109,6 +111,8 @@ def cell(r, name, encoding, blobs):
     """A value, mostly of its column's type, and how it is written."""
     if r.random() < 0.1:
         return None, "?"
+    if name == "data":
+        return r.randbytes(r.choice((0, 1, 2, 7, 64, 5001))), "?"
     if r.random() < 0.25:
         odd = r.random()
         # What is computed of another value than a text ends the migration.
@@ -150,18 +154,21 @@ def cut_off(store):
     return count
 
 
-def by_affinity(store, encoding, folder):
-    """What columns of the same types make of the rows: type and bytes of each value."""
+def by_affinity(store, encoding, folder, tag):
+    """What columns of the same types make of the rows: type and bytes of each value; those of ZDATA
+    have a tag in front."""
     path = os.path.join(folder, "affinity.sqlite")
     db = sqlite3.connect(path, isolation_level=None)
     db.execute(f"pragma encoding = '{encoding}'")
     kinds = {"name": "VARCHAR", "count": "INTEGER", "amount": "FLOAT", "price": "DECIMAL",
-             "when": "TIMESTAMP", "flag": "INTEGER", "note": "VARCHAR"}
+             "when": "TIMESTAMP", "flag": "INTEGER", "note": "VARCHAR", "data": "BLOB"}
     db.execute("create table t (Z_PK integer primary key, "
                + ", ".join(f"{c} {kinds[n]}" for n, c in COLUMNS.items()) + ")")
     db.execute("attach ? as src", (store,))
     listed = ", ".join(COLUMNS.values())
     db.execute(f"insert into t select Z_PK, {listed} from src.ZTHING not indexed")
+    db.create_function("tagged", 1, lambda value: value if value is None else tag + value)
+    db.execute("update t set ZDATA = tagged(ZDATA)")
     found = values(db, "t")
     db.close()
     os.remove(path)
@@ -202,7 +209,8 @@ def check(tool, seed, rows, folder):
     more = {"more": "String"} if kind != "moved" else {}
     new = [n for n in old if r.random() < 0.7] + r.sample(list(TYPES), r.randint(0, 2))
     model(os.path.join(bundle, "New.xcdatamodel"), types | more,
-          old if kind == "moved" else list(dict.fromkeys(new)), ' versionHashModifier="2"')
+          old if kind == "moved" else list(dict.fromkeys(new)), ' versionHashModifier="2"',
+          tagged="YES" if kind == "more" else "NO")
     store = os.path.join(folder, "source", "Things.sqlite")
     os.makedirs(os.path.dirname(store))
     tool.run("generate", os.path.join(bundle, "Old.xcdatamodel"), "--rows", 0, "--output", store)
@@ -260,7 +268,8 @@ def judged(outcomes, kind, encoding, store, folder):
     db = sqlite3.connect(first)
     if db.execute("pragma encoding").fetchone()[0] != encoding:
         found.append("the result has another encoding")
-    if kind in ("more", "moved") and values(db, "ZTHING") != by_affinity(store, encoding, folder):
+    if kind in ("more", "moved") and values(db, "ZTHING") != by_affinity(
+            store, encoding, folder, b"\1" if kind == "more" else b""):
         found.append(f"{kind}, {encoding}: other values than by column affinity")
     db.close()
     return found
