@@ -51,13 +51,14 @@ package struct ResultSizes: Hashable, Sendable {
           largestIndex = max(largestIndex, built)
           continue
         }
-        // Its pages are as full as they were.
+        // Its pages are as full as they were; some samples may be of the fullest.
         let root = try stage.survey.reader.number(
           sql: "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND name = "
             + SQL.literal(text: index.name))
         let size = TreeSize(
           file: source, pageSize: stage.survey.header.pageSize, root: UInt32(clamping: root))
-        movedIndexes += size.pages.map { $0 * Int64(stage.survey.header.pageSize) } ?? built
+        movedIndexes += max(
+          built, size.pages.map { $0 * Int64(stage.survey.header.pageSize) } ?? 0)
       }
     }
     for fill in plan.program.orderFills { places += 24 * (counts[fill.table]?.rows ?? 0) }
@@ -110,8 +111,8 @@ private struct RowChange {
   /// Bytes of an index entry of these columns: its cell and pointer, the header of its record and
   /// its key of the row.
   func entryBytes(of columns: [String]) -> Int64 {
-    // Of 4096 bytes a page has 8 for itself, and what is left over is less than an entry.
-    Int64((columns.reduce(0) { $0 + 1 + (lengths[$1] ?? 4) } + 9) * 1.02)
+    // What pages have for themselves and leave over was measured with indexes of texts.
+    Int64((columns.reduce(0) { $0 + 1 + (lengths[$1] ?? 4) } + 9) * 1.2)
   }
 
   /// The mean length of the values of columns, taken from rows at four places of the table.
