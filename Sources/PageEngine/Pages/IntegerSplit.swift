@@ -76,18 +76,7 @@ package struct IntegerSplit {
       next -= count
     }
     samples.sort()
-    var cuts: [UInt64] = []
-    var before = 0
-    for part in 1..<max(2, wanted) where wanted > 1 && !samples.isEmpty {
-      let cut = samples[samples.count * part / wanted]
-      // Entries with the value of the cut come after it: the first sample that has it counts.
-      guard let place = samples.firstIndex(of: cut) else { continue }
-      // Each part has a cell before its leaves and one in them.
-      guard place - before >= 2, samples.count - place >= 2 else { continue }
-      cuts.append(cut)
-      before = place
-    }
-    return cuts
+    return samples.cuts(parts: wanted)
   }
 
   /// The place of the first entry of a run whose value is not below a cut.

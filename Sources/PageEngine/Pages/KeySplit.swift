@@ -104,18 +104,7 @@ package struct KeySplit {
       next -= offsets.count
     }
     samples.sort { $0.lexicographicallyPrecedes($1) }
-    var cuts: [[UInt8]] = []
-    var before = 0
-    for part in 1..<parts {
-      // Keys with the values of the cut come after it: the first sample that has them counts.
-      let cut = samples[samples.count * part / parts]
-      guard let place = samples.firstIndex(of: cut) else { continue }
-      // Each part has a cell before its leaves and one in them: each mark is another key.
-      guard place - before >= 2, samples.count - place >= 2 else { continue }
-      cuts.append(cut)
-      before = place
-    }
-    return cuts
+    return samples.cuts(parts: parts)
   }
 
   /// Where the first key begins that is not before a cut.
@@ -133,5 +122,24 @@ package struct KeySplit {
       at = found.next
     }
     return at
+  }
+}
+
+extension Array where Element: Equatable {
+  /// The values of rising samples at which to cut into so many parts; fewer where many are alike.
+  func cuts(parts: Int) -> [Element] {
+    guard parts > 1, !isEmpty else { return [] }
+    var cuts: [Element] = []
+    var before = 0
+    for part in 1..<parts {
+      // What has the value of the cut comes after it: the first sample that has it counts.
+      let cut = self[count * part / parts]
+      guard let place = firstIndex(of: cut) else { continue }
+      // Each part has a cell before its leaves and one in them: each mark is another key.
+      guard place - before >= 2, count - place >= 2 else { continue }
+      cuts.append(cut)
+      before = place
+    }
+    return cuts
   }
 }
