@@ -122,8 +122,8 @@ private struct RowChange {
     if columns.isEmpty { return [] }
     let name = SQL.identifier(name: table)
     let names = columns.map { SQL.identifier(name: $0) }
-    // SQLite tells the length of a blob without reading it, where it is asked for nothing else; that
-    // of a text it tells in characters.
+    // SQLite tells the length of a blob without reading it, where it is asked for nothing else;
+    // that of a text it tells in characters.
     let lengths = zip(names.indices, names).map { place, name in
       """
       ifnull(CASE typeof(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB))
