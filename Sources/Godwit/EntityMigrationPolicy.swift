@@ -100,8 +100,7 @@ public struct MigrationPolicies: Sendable {
 private final class PolicyAdapter: MigrationPolicy {
   private let policy: EntityMigrationPolicy
   private var known: MigrationManager?
-  /// The public mapping of the last call, since `createDestinationInstances` is called for every
-  /// object.
+  /// The public mapping of the last call, since most hooks are called for one object after another.
   private var knownMapping: EntityMapping?
 
   init(_ policy: EntityMigrationPolicy) { self.policy = policy }
@@ -115,6 +114,13 @@ private final class PolicyAdapter: MigrationPolicy {
     return made
   }
 
+  private func known(_ mapping: Mapping.EntityMapping) -> EntityMapping {
+    if let knownMapping, knownMapping.name == mapping.name { return knownMapping }
+    let made = EntityMapping(mapping)
+    knownMapping = made
+    return made
+  }
+
   func begin(_ mapping: Mapping.EntityMapping, core: any PolicyManager) throws {
     try policy.begin(EntityMapping(mapping), with: manager(core: core))
   }
@@ -122,10 +128,8 @@ private final class PolicyAdapter: MigrationPolicy {
   func createDestinations(
     of source: ManagedObject, mapping: Mapping.EntityMapping, core: any PolicyManager
   ) throws {
-    if knownMapping?.name != mapping.name { knownMapping = EntityMapping(mapping) }
     try policy.createDestinationInstances(
-      forSource: MigrationObject(source), in: knownMapping ?? EntityMapping(mapping),
-      manager: manager(core: core))
+      forSource: MigrationObject(source), in: known(mapping), manager: manager(core: core))
   }
 
   func endCreation(_ mapping: Mapping.EntityMapping, core: any PolicyManager) throws {
@@ -137,7 +141,7 @@ private final class PolicyAdapter: MigrationPolicy {
     core: any PolicyManager
   ) throws {
     try policy.createRelationships(
-      forDestination: MigrationObject(destination), in: EntityMapping(mapping),
+      forDestination: MigrationObject(destination), in: known(mapping),
       manager: manager(core: core))
   }
 

@@ -101,9 +101,6 @@ public struct MigrationObject: Hashable, @unchecked Sendable {
   ///
   /// - Throws: if types do not fit.
   public func copyAttributes(from other: MigrationObject) throws {
-    let names = Set(attributeNames)
-    for name in other.attributeNames where names.contains(name) {
-      try core.set(name, value: try other.core.attribute(name: name))
-    }
+    try core.copyAttributes(from: other.core)
   }
 }

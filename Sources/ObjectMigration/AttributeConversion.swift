@@ -4,10 +4,38 @@ import GRDB
 import ObjectModel
 import Schema
 
+/// What decides how a store keeps the values of an attribute; copied without counting references,
+/// as loops over objects need it.
+struct AttributeForm: Equatable {
+  let type: AttributeType
+  let isExternal: Bool
+
+  init(_ attribute: Attribute) {
+    type = attribute.type
+    isExternal = attribute.storesBinaryDataExternally
+  }
+
+  /// Whether a stored value is what conversion to a value and back would make of it.
+  func keeps(_ value: StoredValue) -> Bool {
+    switch (value, type) {
+    case (.null, _): true
+    case (.integer(let number), .integer16), (.integer(let number), .integer32),
+      (.integer(let number), .integer64):
+      type.integerRange?.contains(number) == true
+    case (.integer(let number), .boolean): number == 0 || number == 1
+    case (.real, .double), (.real, .float), (.real, .date): true
+    case (.text, .string), (.text, .uri): true
+    case (.blob, .uuid): true
+    case (.blob, .binary), (.blob, .transformable): !isExternal
+    default: false
+    }
+  }
+}
+
 /// Turns stored values into those of attributes, and back.
 enum AttributeConversion {
   /// The value that an attribute has by what a store holds.
-  static func value(stored: StoredValue, of attribute: Attribute) -> AttributeValue {
+  static func value(stored: StoredValue, of attribute: AttributeForm) -> AttributeValue {
     switch attribute.type {
     case .boolean: if case .integer(let number) = stored { return .boolean(number != 0) }
     case .decimal: if let digits = stored.digits { return .decimal(digits) }
@@ -23,7 +51,7 @@ enum AttributeConversion {
   }
 
   /// The value that is nearest to the stored one, whatever the attribute's type.
-  private static func plain(_ stored: StoredValue, of attribute: Attribute) -> AttributeValue {
+  private static func plain(_ stored: StoredValue, of attribute: AttributeForm) -> AttributeValue {
     switch stored {
     case .null: return .null
     case .integer(let number): return .integer(number)
@@ -32,7 +60,7 @@ enum AttributeConversion {
     case .text, .rawText: return .string(stored.repairedText ?? "")
     case .blob(let bytes):
       // Values behind a file's name are read by the context, which knows the folder.
-      if attribute.storesBinaryDataExternally, bytes.first == ExternalTag.inline {
+      if attribute.isExternal, bytes.first == ExternalTag.inline {
         return .data(Array(bytes.dropFirst()))
       }
       return .data(bytes)
@@ -44,16 +72,16 @@ enum AttributeConversion {
   /// Core Data raises where the class of a value is not that of the attribute, and takes any number
   /// for a numeric one; a fraction is cut for a whole one (docs/migration-policies.md, "Values").
   static func stored(
-    _ value: AttributeValue, for attribute: Attribute
+    _ value: AttributeValue, for attribute: AttributeForm
   ) throws -> StoredValue {
-    if value == .null { return .null }
+    if case .null = value { return .null }
     switch attribute.type {
-    case .string: if case .string = value { return StoredValue(value: value, of: attribute) }
-    case .uri: if case .uri = value { return StoredValue(value: value, of: attribute) }
-    case .uuid: if case .uuid = value { return StoredValue(value: value, of: attribute) }
-    case .date: if case .date = value { return StoredValue(value: value, of: attribute) }
+    case .string: if case .string = value { return plain(value, of: attribute) }
+    case .uri: if case .uri = value { return plain(value, of: attribute) }
+    case .uuid: if case .uuid = value { return plain(value, of: attribute) }
+    case .date: if case .date = value { return plain(value, of: attribute) }
     case .binary, .transformable:
-      if case .data = value { return StoredValue(value: value, of: attribute) }
+      if case .data = value { return plain(value, of: attribute) }
     case .boolean: if let number = double(value: value) { return .integer(number == 0 ? 0 : 1) }
     case .integer16, .integer32, .integer64:
       if let number = try whole(value, type: attribute.type) { return .integer(number) }
@@ -62,6 +90,10 @@ enum AttributeConversion {
     case .undefined, .objectID, .composite: break
     }
     throw ObjectMigrationError(.valueRefused(type: attribute.type, found: value.kindName))
+  }
+
+  private static func plain(_ value: AttributeValue, of attribute: AttributeForm) -> StoredValue {
+    StoredValue(value: value, type: attribute.type, isExternal: attribute.isExternal)
   }
 
   private static func double(value: AttributeValue) -> Double? {

@@ -63,9 +63,11 @@ package final class AttributeFacts {
   package let attribute: Attribute
   /// The place among the columns of the entity's rows.
   package let index: Int
+  let form: AttributeForm
 
   fileprivate init(attribute: Attribute, index: Int) {
     self.attribute = attribute
+    form = AttributeForm(attribute)
     self.index = index
   }
 }
@@ -98,6 +100,8 @@ package final class EntityFacts {
   let newRow: [StoredValue]
   /// What reads and writes rows, once something does.
   var statements: EntityStatements?
+  /// What was copied last from objects of another entity.
+  var copies: AttributeCopies?
   /// Whether an object was asked for an attribute, by the places of attributes.
   private(set) var isRead: [Bool]
 

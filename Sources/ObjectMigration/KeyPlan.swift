@@ -8,11 +8,17 @@ import Schema
 /// every reference to it then stay what they were. Elsewhere, and for objects that a policy makes,
 /// keys are given in the order of creation, which the order of mappings and source keys determines.
 struct KeyPlan {
-  private var keeps: Set<String> = []
-  /// The highest key that each table has given.
-  private(set) var maxima: [String: Int64] = [:]
-  /// Tables that may take one source object more than once.
-  private var ambiguous: Set<String> = []
+  private struct Table {
+    let name: String
+    var keepsKeys = false
+    /// The highest key that the table has given.
+    var maximum: Int64 = 0
+    /// Whether it may take one source object more than once.
+    var isAmbiguous = false
+  }
+
+  /// In the order of the destination's schema.
+  private var tables: [Table] = []
 
   /// Takes the mappings of all mapping models of a step, since they fill one store.
   init(
@@ -21,6 +27,7 @@ struct KeyPlan {
   ) {
     var origins: [String: Set<String>] = [:]
     var pairs: Set<[String]> = []
+    var ambiguous: Set<String> = []
     for mapping in mappings {
       guard let from = mapping.sourceEntityName.flatMap({ source.model.entity(name: $0) }),
         let to = mapping.destinationEntityName.flatMap({ destination.model.entity(name: $0) }),
@@ -31,29 +38,35 @@ struct KeyPlan {
       if !isNew || !mapping.takesEachObjectOnce { ambiguous.insert(toTable.name) }
     }
     for table in destination.tables {
-      guard let roots = origins[table.name], roots.count == 1, let root = roots.first else {
-        self.maxima[table.name] = 0
-        continue
+      var made = Table(name: table.name, isAmbiguous: ambiguous.contains(table.name))
+      if let roots = origins[table.name], roots.count == 1, let root = roots.first {
+        made.keepsKeys = true
+        made.maximum = max(0, maxima[root] ?? 0)
       }
-      keeps.insert(table.name)
-      self.maxima[table.name] = max(0, maxima[root] ?? 0)
+      tables.append(made)
     }
   }
 
-  func keepsKeys(_ table: String) -> Bool { keeps.contains(table) }
+  /// The highest key that a table of the schema has given.
+  func maximum(table: Int) -> Int64 { tables[table].maximum }
 
-  func isAmbiguous(_ table: String) -> Bool { ambiguous.contains(table) }
+  /// Whether a table has the keys of its source objects.
+  func keepsKeys(_ table: Int) -> Bool { tables[table].keepsKeys }
 
-  mutating func newKey(_ table: String) throws -> Int64 {
-    let (key, isBeyond) = (maxima[table] ?? 0).addingReportingOverflow(1)
-    if isBeyond { throw ObjectMigrationError(.keysExhausted(table: table)) }
-    maxima[table] = key
+  /// Whether a table may take one source object more than once.
+  func isAmbiguous(_ table: Int) -> Bool { tables[table].isAmbiguous }
+
+  /// The next key of a table.
+  mutating func newKey(_ table: Int) throws -> Int64 {
+    let (key, isBeyond) = tables[table].maximum.addingReportingOverflow(1)
+    if isBeyond { throw ObjectMigrationError(.keysExhausted(table: tables[table].name)) }
+    tables[table].maximum = key
     return key
   }
 
   /// A kept key beyond all that the source's own table of keys admits.
-  mutating func note(_ key: Int64, in table: String) {
-    if key > maxima[table] ?? 0 { maxima[table] = key }
+  mutating func note(_ key: Int64, in table: Int) {
+    if key > tables[table].maximum { tables[table].maximum = key }
   }
 }
 

@@ -102,28 +102,28 @@ package final class ManagedObject: EvaluatedObject {
   /// - Throws: `ObjectMigrationError` where the entity has no such attribute.
   package func attribute(name: String) throws -> AttributeValue {
     let (facts, stored) = try storedValue(name)
-    return try context.value(stored: stored, of: facts.attribute)
+    return try context.value(stored: stored, of: facts)
   }
 
   /// The value as the store keeps it.
   func storedValue(_ name: String) throws -> (AttributeFacts, StoredValue) {
     guard let attribute = facts.attributes[name] else { throw unknown(name) }
-    guard let newObjects = context.newObjects else {
-      if context.isWatched { facts.noteRead(at: attribute.index) }
-      return (attribute, try columnValue(index: attribute.index))
-    }
-    let value = settings.last { $0.index == attribute.index }?.value
-    return (attribute, try value ?? newObjects.initialValue(of: self, at: attribute.index))
+    guard !context.makesOneAtATime else { return (attribute, try settingOrInitial(attribute)) }
+    if context.isWatched { facts.noteRead(at: attribute.index) }
+    return (attribute, try columnValue(index: attribute.index))
   }
 
   /// The value as the store keeps it, which does not count as read.
   func peek(_ name: String) throws -> StoredValue {
     guard let attribute = facts.attributes[name] else { return .null }
-    guard let newObjects = context.newObjects else {
-      return try columnValue(index: attribute.index)
-    }
-    let value = settings.last { $0.index == attribute.index }?.value
-    return try value ?? newObjects.initialValue(of: self, at: attribute.index)
+    return context.makesOneAtATime
+      ? try settingOrInitial(attribute) : try columnValue(index: attribute.index)
+  }
+
+  /// The value of an object that no store has.
+  private func settingOrInitial(_ attribute: AttributeFacts) throws -> StoredValue {
+    if let set = settings.last(where: { $0.index == attribute.index }) { return set.value }
+    return try context.newObjects?.initialValue(of: self, at: attribute.index) ?? .null
   }
 
   /// The object of a to-one relationship.
@@ -158,27 +158,40 @@ package final class ManagedObject: EvaluatedObject {
       throw unknown(name)
     }
     do {
-      try store(AttributeConversion.stored(value, for: attribute.attribute), at: attribute.index)
+      try store(AttributeConversion.stored(value, for: attribute.form), at: attribute.index)
     } catch let error as ObjectMigrationError {
-      var error = error.at(property: name, key: primaryKey)
-      error.entity = facts.name
-      throw error
+      throw placed(error, property: name)
     }
+  }
+
+  /// Says of which attribute of the object a value was refused.
+  func placed(_ error: ObjectMigrationError, property: String) -> ObjectMigrationError {
+    var error = error.at(property: property, key: primaryKey)
+    error.entity = facts.name
+    return error
   }
 
   func store(_ value: StoredValue, at index: Int) throws {
     guard !isSource else { throw ObjectMigrationError(.readOnly, entity: facts.name) }
-    guard context.newObjects == nil else {
+    guard !context.makesOneAtATime else {
       settings.append((index, value))
       return
     }
-    var row = try loadedRow()
-    self.row = nil
-    row[index] = value
-    self.row = row
+    try changeRow { $0[index] = value }
     // Of a new object all columns are written.
     if isInserted { changed.insert(index) }
-    context.noteChange(of: self)
+  }
+
+  /// Changes columns in place, and has the context write them; the caller notes which they are.
+  func changeRow(_ body: (inout [StoredValue]) throws -> Void) throws {
+    var row = try loadedRow()
+    // Nothing else may hold the columns while they change, or they would be copied.
+    self.row = nil
+    defer {
+      self.row = row
+      context.noteChange(of: self)
+    }
+    try body(&row)
   }
 
   /// Makes a relationship hold these objects and no others; the other ends follow.
@@ -213,7 +226,7 @@ package final class ManagedObject: EvaluatedObject {
   }
 
   func relationship(name: String) throws -> RelationshipFacts {
-    guard context.newObjects == nil else {
+    guard !context.makesOneAtATime else {
       throw ObjectMigrationError(
         .notIndependent("reach the relationship \(name) of a new object"), entity: facts.name,
         property: name, key: primaryKey)

@@ -5,9 +5,16 @@ import Schema
 
 /// What a mapping does with the objects of one source entity, worked out once.
 final class MappingPlan {
+  /// A column that is copied.
+  struct Copy {
+    let from: Int
+    let to: Int
+    let replacingNull: StoredValue
+  }
+
   enum AttributeStep {
-    /// Takes the stored value as it is, files by their names included.
-    case copy(from: Int, to: Int, replacingNull: StoredValue)
+    /// Takes stored values as they are, files by their names included.
+    case copy([Copy])
     /// Takes the value of an attribute of another type, or that of a constant.
     case convert(from: String, to: String, replacingNull: AttributeValue)
     case constant(StoredValue, to: Int)
@@ -47,11 +54,12 @@ final class MappingPlan {
     self.destination = destination
     self.manager = manager
     number = (try? manager.number(of: mapping.name)) ?? -1
-    attributes = mapping.attributeMappings.compactMap { property in
-      guard let expression = property.valueExpression else { return nil }
-      return Self.plain(property, source: source, destination: destination)
-        ?? .evaluate(property, expression, MappingObject(property))
-    }
+    attributes = Self.joined(
+      mapping.attributeMappings.compactMap { property in
+        guard let expression = property.valueExpression else { return nil }
+        return Self.plain(property, source: source, destination: destination)
+          ?? .evaluate(property, expression, MappingObject(property))
+      })
     relationships = mapping.relationshipMappings.compactMap { property in
       guard let expression = property.valueExpression else { return nil }
       return RelationshipStep(
@@ -62,6 +70,19 @@ final class MappingPlan {
     }
   }
 
+  /// The same steps, with copies that follow each other as one.
+  private static func joined(_ steps: [AttributeStep]) -> [AttributeStep] {
+    var result: [AttributeStep] = []
+    for step in steps {
+      if case .copy(let more) = step, case .copy(let copies)? = result.last {
+        result[result.count - 1] = .copy(copies + more)
+      } else {
+        result.append(step)
+      }
+    }
+    return result
+  }
+
   /// What is done without evaluating the expression; nil where that would say more, such as why
   /// it fails.
   private static func plain(
@@ -70,17 +91,16 @@ final class MappingPlan {
     guard let new = destination.attributes[property.name] else { return nil }
     switch property.origin {
     case .constant(let value):
-      return (try? AttributeConversion.stored(value, for: new.attribute)).map {
+      return (try? AttributeConversion.stored(value, for: new.form)).map {
         .constant($0, to: new.index)
       }
     case .attribute(let name, let replacement):
       guard let old = source.attributes[name] else { return nil }
-      guard old.attribute.type == new.attribute.type,
-        old.attribute.storesBinaryDataExternally == new.attribute.storesBinaryDataExternally
-      else { return .convert(from: name, to: property.name, replacingNull: replacement) }
-      return .copy(
-        from: old.index, to: new.index,
-        replacingNull: StoredValue(value: replacement, of: new.attribute))
+      guard old.form == new.form else {
+        return .convert(from: name, to: property.name, replacingNull: replacement)
+      }
+      let value = StoredValue(value: replacement, of: new.attribute)
+      return .copy([Copy(from: old.index, to: new.index, replacingNull: value)])
     case .standard, .relationship, .computed: return nil
     }
   }
@@ -109,9 +129,7 @@ final class MappingPlan {
   func fill(object: ManagedObject, from source: ManagedObject) throws {
     for step in attributes {
       switch step {
-      case .copy(let from, let to, let replacement):
-        let value = try source.loadedRow()[from]
-        try object.store(value == .null ? replacement : value, at: to)
+      case .copy(let copies): try take(copies, from: source, to: object)
       case .constant(let value, let place): try object.store(value, at: place)
       case .convert(let from, let name, let replacement):
         do {
@@ -136,6 +154,19 @@ final class MappingPlan {
           throw error.at(mapping: mapping.name, property: property.name, key: source.primaryKey)
         }
       }
+    }
+  }
+
+  private func take(
+    _ copies: [Copy], from source: ManagedObject, to object: ManagedObject
+  ) throws {
+    let values = try source.loadedRow()
+    guard !object.context.makesOneAtATime, !object.isInserted else {
+      for copy in copies { try object.store(copy.value(in: values), at: copy.to) }
+      return
+    }
+    try object.changeRow { row in
+      for copy in copies { row[copy.to] = copy.value(in: values) }
     }
   }
 
@@ -227,6 +258,12 @@ final class MappingPlan {
   }
 }
 
+extension MappingPlan.Copy {
+  fileprivate func value(in row: [StoredValue]) -> StoredValue {
+    if case .null = row[from] { replacingNull } else { row[from] }
+  }
+}
+
 extension ObjectMigrationManager {
   // MARK: The default behaviour
 
@@ -245,6 +282,11 @@ extension ObjectMigrationManager {
   package func createRelationships(
     of destination: ManagedObject, mapping: EntityMapping
   ) throws {
+    // Most mappings with a policy relate nothing by themselves: no row has to be read for them.
+    guard
+      mapping.destinationEntityName == nil
+        || mapping.relationshipMappings.contains(where: { $0.valueExpression != nil })
+    else { return }
     let place = Associations.Place(destination)
     var source: Associations.Place?
     if let relating, relating.destination == place {

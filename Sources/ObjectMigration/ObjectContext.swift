@@ -29,7 +29,7 @@ package final class ObjectContext: EvaluatedContext {
   // Unmanaged, or no object would ever go. Safe: the deinitializer of an object removes its entry,
   // and all of it is on one thread, so no entry is read after its object has gone.
   /// The objects in memory, each of which takes itself out at its end.
-  private var known: [ManagedObject.Key: Unmanaged<ManagedObject>] = [:]
+  private var known = LiveObjects()
   private var waiting: [ManagedObject] = []
   /// Indexes that nothing has asked for yet: most are made faster of many rows at once.
   var lateIndexes: [String] = []
@@ -39,7 +39,11 @@ package final class ObjectContext: EvaluatedContext {
   /// The identifier of the store, once something asks for it, or another that is to count as it.
   var knownIdentifier: String?
   /// The values of an object that no store has, where this context makes one at a time.
-  weak var newObjects: (any NewObjectValues)?
+  weak var newObjects: (any NewObjectValues)? {
+    didSet { makesOneAtATime = newObjects != nil }
+  }
+  /// Whether there are such values, which is asked for each value of each object.
+  private(set) var makesOneAtATime = false
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
   /// The name under which a file is attached for tables of the context's own; nil without one.
@@ -128,22 +132,16 @@ package final class ObjectContext: EvaluatedContext {
 
   /// The object at a place, if it is in memory.
   func live(_ place: ObjectPlace) -> ManagedObject? {
-    if known.isEmpty { return nil }
-    let key = ManagedObject.Key(table: place.facts.tableIndex, key: place.key)
-    return known[key]?.takeUnretainedValue()
+    known[ManagedObject.Key(table: place.facts.tableIndex, key: place.key)]?.takeUnretainedValue()
   }
 
   private func remember(_ object: ManagedObject) -> ManagedObject {
-    known[object.key] = Unmanaged.passUnretained(object)
+    known.insert(object)
     return object
   }
 
   /// Takes an object out whose memory goes; it may be one that was never put in.
-  func forget(_ object: ManagedObject) {
-    if known[object.key]?.toOpaque() == Unmanaged.passUnretained(object).toOpaque() {
-      known[object.key] = nil
-    }
-  }
+  func forget(_ object: ManagedObject) { known.remove(object) }
 
   /// A new object with the default values of its entity, under a key that nothing has.
   func insert(_ facts: EntityFacts, key: Int64) throws -> ManagedObject {
@@ -168,19 +166,18 @@ package final class ObjectContext: EvaluatedContext {
   }
 
   /// The attribute's value, read from its file where it is kept outside of the store.
-  func value(stored: StoredValue, of attribute: Attribute) throws -> AttributeValue {
-    guard attribute.storesBinaryDataExternally, case .blob(let bytes) = stored,
-      bytes.first == ExternalTag.file
-    else { return AttributeConversion.value(stored: stored, of: attribute) }
+  func value(stored: StoredValue, of facts: AttributeFacts) throws -> AttributeValue {
+    guard facts.form.isExternal, case .blob(let bytes) = stored, bytes.first == ExternalTag.file
+    else { return AttributeConversion.value(stored: stored, of: facts.form) }
     let name = String(decoding: bytes.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
     guard let component = FilePath.Component(name), component.kind == .regular, let support else {
-      throw ObjectMigrationError(.externalFileUnreadable(name), property: attribute.name)
+      throw ObjectMigrationError(.externalFileUnreadable(name), property: facts.attribute.name)
     }
     do {
       return .data(try ExternalDataFolder.read(component, support: support, limit: 1 << 30))
     } catch {
       throw ObjectMigrationError(
-        .externalFileUnreadable(name), property: attribute.name, cause: error)
+        .externalFileUnreadable(name), property: facts.attribute.name, cause: error)
     }
   }
 
@@ -189,7 +186,7 @@ package final class ObjectContext: EvaluatedContext {
   var waitingCount: Int { waiting.count }
 
   func noteChange(of object: ManagedObject) {
-    if newObjects != nil { return }
+    if makesOneAtATime { return }
     guard !object.isWaiting else { return }
     object.isWaiting = true
     waiting.append(object)

@@ -234,8 +234,9 @@ package struct ObjectMigration {
       let digest = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(name: table))", in: db)
       report.tables.append(WrittenTable(name: table, rows: digest.rows, digest: digest.sum))
     }
-    for table in schema.tables where !scope.foreignTables.contains(table.name) {
-      report.maxima[table.rootName] = keys.plan.maxima[table.name]
+    for (index, table) in schema.tables.enumerated()
+    where !scope.foreignTables.contains(table.name) {
+      report.maxima[table.rootName] = keys.plan.maximum(table: index)
     }
     guard let metadata = order.metadata else { return }
     if let failure = ObjectMigrationError(violations: report.violations, mode: order.validation) {

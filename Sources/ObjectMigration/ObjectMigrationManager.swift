@@ -36,8 +36,10 @@ package final class ObjectMigrationManager {
   /// The object for which the hook of creation is running.
   var currentSource: ManagedObject?
   /// What the running hook made of the mapping's own entity and has not yet associated.
-  private var unassociated: Set<ObjectIdentifier> = []
+  private var unassociated: [ManagedObject] = []
   private var created: [ManagedObject] = []
+  /// The mapping that was asked for last, of which a policy associates one object after the other.
+  private var lastNumber: (name: String, number: Int64)?
 
   init(
     model: MappingModel, foreign: [EntityMapping], sourceContext: ObjectContext,
@@ -70,9 +72,11 @@ package final class ObjectMigrationManager {
           expected: "a source and a destination object",
           found: "\(source.entityName) and \(destination.entityName)"), mapping: mapping.name)
     }
-    let isFirst = unassociated.remove(ObjectIdentifier(destination)) != nil
+    let waiting = unassociated.firstIndex { $0 === destination }
+    if let waiting { unassociated.remove(at: waiting) }
     try associate(
-      source, destination: destination, mapping: try number(of: mapping.name), isFirst: isFirst)
+      source, destination: destination, mapping: try number(of: mapping.name),
+      isFirst: waiting != nil)
   }
 
   private func associate(
@@ -93,11 +97,11 @@ package final class ObjectMigrationManager {
       if isOfMapping, created.isEmpty, let currentSource {
         try keyOfCopy(of: currentSource, facts: facts)
       } else {
-        try keys.plan.newKey(facts.tableName)
+        try keys.plan.newKey(facts.tableIndex)
       }
     let object = try destinationContext.insert(facts, key: key)
     if isOfMapping {
-      unassociated.insert(ObjectIdentifier(object))
+      unassociated.append(object)
       created.append(object)
     }
     return object
@@ -127,13 +131,13 @@ package final class ObjectMigrationManager {
   }
 
   func keyOfCopy(of source: ManagedObject, facts: EntityFacts) throws -> Int64 {
-    let table = facts.tableName
+    let table = facts.tableIndex
     guard keys.plan.keepsKeys(table) else { return try keys.plan.newKey(table) }
     guard keys.plan.isAmbiguous(table) else {
       keys.plan.note(source.primaryKey, in: table)
       return source.primaryKey
     }
-    let place = Associations.Place(table: Int64(facts.tableIndex), key: source.primaryKey)
+    let place = Associations.Place(table: Int64(table), key: source.primaryKey)
     // A source object of several mappings, or made twice by a policy, keeps its key once.
     let before = try associations.destinations(of: Associations.Place(source), mapping: nil)
     if before.contains(where: { $0.place == place }) { return try keys.plan.newKey(table) }
@@ -146,7 +150,7 @@ package final class ObjectMigrationManager {
     let facts = plan.destination
     let key =
       created.isEmpty
-      ? try keyOfCopy(of: source, facts: facts) : try keys.plan.newKey(facts.tableName)
+      ? try keyOfCopy(of: source, facts: facts) : try keys.plan.newKey(facts.tableIndex)
     let object = try destinationContext.insert(facts, key: key)
     created.append(object)
     return object
@@ -198,24 +202,24 @@ package final class ObjectMigrationManager {
   /// Throws where a hook left an object of its mapping's entity without a source.
   func checkAssociations(_ mapping: EntityMapping, of source: ManagedObject) throws {
     defer { forgetCreated() }
-    guard let object = created.first(where: { unassociated.contains(ObjectIdentifier($0)) }) else {
-      return
-    }
+    guard let object = unassociated.first else { return }
     throw ObjectMigrationError(
       .notAssociated, mapping: mapping.name, entity: object.entityName, key: source.primaryKey)
   }
 
   func forgetCreated() {
     currentSource = nil
-    created = []
-    unassociated = []
+    created.removeAll(keepingCapacity: true)
+    unassociated.removeAll(keepingCapacity: true)
   }
 
   func number(of mapping: String) throws -> Int64 {
+    if let lastNumber, lastNumber.name == mapping { return lastNumber.number }
     if foreignNames.contains(mapping) { throw destinationContext.beyond(mapping) }
     guard let number = mappingNumbers[mapping] else {
       throw ObjectMigrationError(.unknownEntityMapping(mapping))
     }
+    lastNumber = (mapping, number)
     return number
   }
 

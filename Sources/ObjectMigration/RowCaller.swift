@@ -209,7 +209,7 @@ package final class RowCaller {
       throw ObjectMigrationError(
         .valueRefused(type: attribute.type, found: value.kindName), property: property.name)
     }
-    return try AttributeConversion.stored(scalar, for: attribute)
+    return try AttributeConversion.stored(scalar, for: AttributeForm(attribute))
   }
 
   private func scope(part: Part, property: MappingObject) -> EvaluationScope {

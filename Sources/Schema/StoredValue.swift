@@ -48,9 +48,16 @@ package enum StoredValue: Hashable, Codable, Sendable {
     }
   }
 
-  /// The form in which an attribute of that type is stored.
+  /// The form in which an attribute is stored.
   package init(value: AttributeValue, of attribute: Attribute) {
-    let column = TableLayout.declaredType(of: attribute.type)
+    self.init(
+      value: value, type: attribute.type, isExternal: attribute.storesBinaryDataExternally)
+  }
+
+  /// The form in which an attribute of that type is stored, with a tag where long values have files
+  /// of their own.
+  package init(value: AttributeValue, type: AttributeType, isExternal: Bool) {
+    let column = TableLayout.declaredType(of: type)
     switch value {
     case .null: self = .null
     case .boolean(let flag): self = .integer(flag ? 1 : 0)
@@ -74,7 +81,7 @@ package enum StoredValue: Hashable, Codable, Sendable {
       }
     case .string(let text), .uri(let text): self = .text(text)
     case .data(let bytes):
-      self = .blob(attribute.storesBinaryDataExternally ? [ExternalTag.inline] + bytes : bytes)
+      self = .blob(isExternal ? [ExternalTag.inline] + bytes : bytes)
     case .uuid(let bytes): self = .blob(bytes)
     }
   }

@@ -47,6 +47,14 @@ class Lab:
         """What is the same from a tenth of the scale on: a workload that is small by nature."""
         return max(least, int(rows * min(1, self.scale * 10)))
 
+    def use_policies(self):
+        """From here on the tool is the one with policies, which is built beside it."""
+        tool = os.path.join(os.path.dirname(self.tool), "PolicyTool")
+        if not os.path.exists(tool):
+            raise Skipped("PolicyTool is not beside the tool: swift build -c release "
+                          "--static-swift-stdlib --product PolicyTool")
+        self.tool = tool
+
     def path(self, *names):
         path = os.path.join(self.folder, *names)
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -139,16 +139,25 @@ def _(lab):
         kept={"ZTHING": "ZCOUNT > 0", "ZTHONG": "ZCOUNT <= 0 OR ZCOUNT IS NULL"})
 
 
+BOOKS = [entity("Author", attributes({"code": "Integer 64"})),
+         entity("Book", attributes({"by": "Integer 64"}))]
+RELATED_BOOKS = [entity("Author", attributes({"code": "Integer 64"}),
+                        relationship("books", "Book", "author", many=True)),
+                 entity("Book", attributes({"by": "Integer 64"}),
+                        relationship("author", "Author", "books"))]
+MATCHING = "UPDATE ZAUTHOR SET ZCODE = Z_PK * 3; UPDATE ZBOOK SET ZBY = Z_PK * 3;"
+
+
+def against_joined_sql(step, *flags):
+    return step.against_sql(*flags, computed={
+        "ZAUTHOR.Z_OPT": "1", "ZBOOK.Z_OPT": "1",
+        "ZBOOK.ZAUTHOR": "FOUND"}, joins={"ZBOOK": "LEFT JOIN (SELECT Z_PK AS FOUND, ZCODE AS CODE "
+                                          "FROM src.ZAUTHOR) ON CODE = ZBY"})
+
+
 @workload("fetch", "a mapping model that fetches an object by an attribute for each object")
 def _(lab):
-    old = [entity("Author", attributes({"code": "Integer 64"})),
-           entity("Book", attributes({"by": "Integer 64"}))]
-    new = [entity("Author", attributes({"code": "Integer 64"}),
-                  relationship("books", "Book", "author", many=True)),
-           entity("Book", attributes({"by": "Integer 64"}),
-                  relationship("author", "Author", "books"))]
-    step = lab.step(old, new, lab.scaled(40_000), spoil="""
-        UPDATE ZAUTHOR SET ZCODE = Z_PK * 3; UPDATE ZBOOK SET ZBY = Z_PK * 3;""")
+    step = lab.step(BOOKS, RELATED_BOOKS, lab.scaled(40_000), spoil=MATCHING)
 
     def edit(mappings, _):
         mappings["Book"]["relationships"] = {"author": (
@@ -156,10 +165,7 @@ def _(lab):
             f'"{mappings["Author"]["name"]}", FETCH(FUNCTION($manager, "fetchRequestForSourceEntity'
             'Named:predicateString:", "Author", FUNCTION("code == ", "stringByAppendingString:", '
             'CAST($source.by, "NSString"))), $manager.sourceContext, NO))')}
-    return step.against_sql("--mapping", step.mapping(edit=edit), computed={
-        "ZAUTHOR.Z_OPT": "1", "ZBOOK.Z_OPT": "1",
-        "ZBOOK.ZAUTHOR": "FOUND"}, joins={"ZBOOK": "LEFT JOIN (SELECT Z_PK AS FOUND, ZCODE AS CODE "
-                                          "FROM src.ZAUTHOR) ON CODE = ZBY"})
+    return against_joined_sql(step, "--mapping", step.mapping(edit=edit))
 
 
 @workload("objects", "a mapping model, object by object (--engine objects)")
@@ -167,6 +173,28 @@ def _(lab):
     step = lab.step([thing()], [thing(MORE)], lab.scaled(1_000_000))
     return step.against_sql("--mapping", step.mapping(), "--engine", "objects",
                             computed={"ZTHING.Z_OPT": "1"})
+
+
+@workload("policy", "a policy that copies and sets, all objects by one worker")
+def _(lab):
+    lab.use_policies()
+    step = lab.step([thing()], [thing(MORE)], lab.scaled(1_000_000))
+
+    def edit(mappings, _):
+        mappings["Thing"].update(type="custom", policy="Copying")
+    return step.against_sql("--mapping", step.mapping(edit=edit), computed={
+        "ZTHING.Z_OPT": "1",
+        "ZTHING.ZMORE": "CASE WHEN ZCOUNT > 0 THEN 'many' ELSE 'few' END"})
+
+
+@workload("policy-fetch", "a policy that fetches and relates, all objects by one worker")
+def _(lab):
+    lab.use_policies()
+    step = lab.step(BOOKS, RELATED_BOOKS, lab.scaled(400_000), spoil=MATCHING)
+
+    def edit(mappings, _):
+        mappings["Book"].update(type="custom", policy="Finding")
+    return against_joined_sql(step, "--mapping", step.mapping(edit=edit))
 
 
 # Odd stores

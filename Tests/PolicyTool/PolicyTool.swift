@@ -10,6 +10,7 @@ import TestPolicies
     policies.register("Marking") { MarkingPolicy() }
     let names = ProcessInfo.processInfo.environment["GODWIT_ANSWERING"] ?? ""
     policies.registerLossy()
+    policies.registerUnits()
     policies.registerOdd(answering: names.split(separator: ",").map(String.init))
     await GodwitTool.run(policies: policies)
   }
