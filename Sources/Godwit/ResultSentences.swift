@@ -48,6 +48,12 @@ extension MigrationReport {
       "\(CountText($0.count, "reference")) in \($0.table).\($0.column) "
         + "\($0.count == 1 ? "leads" : "lead") to objects that are not there."
     }
+    if let unchecked = uncheckedReferences {
+      notes.append(
+        "nobody looked over the references of \(CountText(unchecked.count, "column")) in tables that "
+          + "stayed as they are: --verify full counts those that lead to objects that are not there."
+      )
+    }
     notes += missingFileNotes
     // Of several stages the last one tells what is left.
     notes += accounts.last?.mirroring.map { [$0.mirroringNote] } ?? []

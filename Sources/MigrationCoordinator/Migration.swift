@@ -328,6 +328,7 @@ package struct Migration: Sendable {
     if !isTold, !report.danglingReferences.isEmpty {
       // Which ones they are is looked up only where there are any, and once.
       report.defects += try DefectSearch(survey: survey).danglingReferences()
+      report.uncheckedReferences = nil
     }
     try reporter.desk.waitToSwap()
     reporter.enter(.swapping)

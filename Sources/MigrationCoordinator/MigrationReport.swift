@@ -204,6 +204,9 @@ package struct MigrationReport: Codable, Sendable {
   package var defects: [Defect] = []
   /// References to rows that do not exist, which were migrated as they were.
   package var danglingReferences: [DanglingReference] = []
+  /// The columns whose references nobody looked over, since their tables stayed where they were;
+  /// nil where all were.
+  package var uncheckedReferences: [UncheckedReference]?
   /// Names of external binary data files that the store refers to and that do not exist.
   package var missingExternalFiles: [String] = []
   /// Tables of the source that do not belong to its model, and were not migrated.
@@ -233,6 +236,14 @@ package struct MigrationReport: Codable, Sendable {
 }
 
 extension MigrationReport {
+  /// A column with references that may lead to rows that do not exist.
+  package struct UncheckedReference: Hashable, Codable, Sendable {
+    /// The table of the column.
+    package var table: String
+    /// The column, which holds primary keys of another table.
+    package var column: String
+  }
+
   /// The report of a migration that made no result.
   package static func without(
     result outcome: Outcome, store: FilePath, destination: FilePath, failure: Failure

@@ -146,6 +146,8 @@ package struct AssemblyReport: Sendable {
   package var movedTables: [String] = []
   /// References to rows that do not exist, by table and column.
   package var danglingReferences: [DanglingReference] = []
+  /// References that nobody looked over, since their tables were taken over unread.
+  package var uncheckedReferences: [ReferenceCheck] = []
 
   /// Creates an empty report.
   package init() {}

@@ -146,8 +146,12 @@ package struct SQLAssembler {
     report: inout AssemblyReport
   ) throws {
     let (program, staying) = (order.plan.program, order.plan.stayingTables)
-    // Where no row of a stage is dropped, references that stay lead where they led.
-    let references = program.references.filter { !staying.contains($0.table) }
+    // Where no row of a stage is dropped, references that stay lead where they led; they are looked
+    // over where everything is read once more.
+    let references = program.references.filter {
+      order.verifiesFully || !staying.contains($0.table)
+    }
+    report.uncheckedReferences = program.references.filter { !references.contains($0) }
     try progress(.relinking(steps: program.orderFills.count + references.count))
     for fill in program.orderFills {
       try db.execute(sql: fill.statement)

@@ -82,6 +82,35 @@ import Testing
     #expect(accounts.entities.allSatisfy { $0.rowsIn == $0.rowsOut })
   }
 
+  @Test(arguments: [true, false])
+  func `references that lead nowhere are counted, or nobody says that there are none`(
+    isFull: Bool
+  ) async throws {
+    let given = try given(
+      """
+      UPDATE ZBOOK SET ZAUTHOR = 99999 WHERE Z_PK % 100 = 1;
+      INSERT INTO Z_1TAGS VALUES (99999, 1)
+      """)
+    let (report, _) = try await run(given, engine: .clone) { $0.verifiesFully = isFull }
+    let (bySQL, _) = try await run(given, engine: .sql)
+    #expect(report.movedTables == ["ZBOOK", "ZPERSON", "Z_1TAGS"])
+    #expect(bySQL.danglingReferences.count == 2 && bySQL.uncheckedReferences == nil)
+    #expect(report.danglingReferences == (isFull ? bySQL.danglingReferences : []))
+    #expect(
+      report.uncheckedReferences?.map { "\($0.table).\($0.column)" }.sorted()
+        == (isFull ? nil : ["ZBOOK.ZAUTHOR", "Z_1TAGS.Z_1BOOKS", "Z_1TAGS.Z_3TAGS"]))
+  }
+
+  @Test func `whoever decides on references that lead nowhere has all of them looked over`()
+    async throws
+  {
+    let (report, _) = try await run(try given(), engine: .clone) {
+      $0.defectChoices.dangling = .fail
+    }
+    #expect(report.engine == .clone && !report.movedTables.isEmpty)
+    #expect(report.uncheckedReferences == nil)
+  }
+
   @Test func `a table stays under another name`() async throws {
     let given = try given(to: Self.model(name: "Human"))
     let (report, bytes) = try await run(given, engine: .clone)

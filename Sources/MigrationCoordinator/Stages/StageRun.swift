@@ -261,6 +261,12 @@ struct StageRun {
     report.rows = assembled.rows
     report.stayingRows = saved.plan.staying.isEmpty ? nil : saved.plan.stayingRows
     report.danglingReferences = assembled.danglingReferences
+    // Whoever does not keep references that lead nowhere had all tables searched for them.
+    if request.defectChoices.dangling == .keep, !assembled.uncheckedReferences.isEmpty {
+      report.uncheckedReferences = assembled.uncheckedReferences.map {
+        .init(table: $0.table, column: $0.column)
+      }
+    }
     report.omittedIndexes = assessment.destination.omissions
     report.keptTables = keptTables
     report.extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
