@@ -37,12 +37,16 @@ struct SourceClone: AssemblyBase {
     let kept = Set(names.values)
     try requireOwned(order.result, besides: kept, db: db)
     let rows = try Row.fetchAll(
-      db, sql: "SELECT type, name, sql IS NULL FROM sqlite_schema ORDER BY rowid")
+      db,
+      sql: """
+        SELECT CAST(type AS TEXT), CAST(name AS TEXT), sql IS NULL FROM sqlite_schema ORDER BY rowid
+        """)
     // Dropping a table drops its indexes and triggers as well.
     for type in ["trigger", "view", "index", "table"] {
-      for row in rows where row[0] == type {
-        let name: String = row[1]
-        guard !kept.contains(name), !(type == "index" && row[2] == true) else { continue }
+      for row in rows where String.fromDatabaseValue(row[0]) == type {
+        guard let name = String.fromDatabaseValue(row[1]), !kept.contains(name),
+          !(type == "index" && Bool.fromDatabaseValue(row[2]) == true)
+        else { continue }
         try db.execute(sql: "DROP \(type.uppercased()) IF EXISTS main.\(SQL.quoted(name: name))")
       }
     }
@@ -53,10 +57,16 @@ struct SourceClone: AssemblyBase {
   ) throws {
     let pages = try PageOwnership(result)
     guard try pages.ownsFreePages() else { throw CloneError() }
-    let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage, type FROM sqlite_schema")
-    for row in rows where !kept.contains(row[0]) {
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT CAST(name AS TEXT), CAST(rootpage AS INTEGER), CAST(type AS TEXT) = 'index'
+        FROM sqlite_schema
+        """)
+    for row in rows where String.fromDatabaseValue(row[0]).map(kept.contains) != true {
       guard let root = UInt32.fromDatabaseValue(row[1]), root > 0 else { continue }
-      guard try pages.ownsTree(root: root, isIndex: row[2] == "index") else { throw CloneError() }
+      let isIndex = Bool.fromDatabaseValue(row[2]) == true
+      guard try pages.ownsTree(root: root, isIndex: isIndex) else { throw CloneError() }
     }
   }
 

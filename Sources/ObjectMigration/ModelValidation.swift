@@ -194,7 +194,8 @@ struct ModelValidation {
         ) WHERE place > 1 ORDER BY Z_PK
         """)
     while let row = try rows.next() {
-      let name = context.schema.numbers[EntityNumber(rawValue: row[1])] ?? facts.name
+      let number = Int64.fromDatabaseValue(row[1]).map { EntityNumber(rawValue: $0) }
+      let name = number.flatMap { context.schema.numbers[$0] } ?? facts.name
       try report(Violation(entity: name, key: row[0], property: property, rule: .notUnique))
     }
   }

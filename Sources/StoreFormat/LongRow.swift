@@ -47,8 +47,10 @@ package struct LongRow: Hashable, Sendable {
           db,
           sql: "SELECT rowid, \(bytes) AS b FROM \(name) NOT INDEXED WHERE b > ? LIMIT 1",
           arguments: [limit(memory: memory) * 9 / 10])
-        if let row {
-          return LongRow(table: table, key: row[0], bytes: row[1], memory: memory)
+        if let row, let bytes = Int64.fromDatabaseValue(row[1]) {
+          // A column of that name hides the row's number.
+          return LongRow(
+            table: table, key: Int64.fromDatabaseValue(row[0]) ?? 0, bytes: bytes, memory: memory)
         }
       }
       return nil

@@ -39,10 +39,16 @@ package enum StoreWriter {
 
   /// The root pages of all tables and indexes, by their names.
   package static func roots(in db: Database) throws -> [String: UInt32] {
-    let rows = try Row.fetchAll(db, sql: "SELECT name, rootpage FROM sqlite_schema")
+    // SQLite takes names and numbers for what they read as, be they blobs.
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT CAST(name AS TEXT), CAST(rootpage AS INTEGER) FROM sqlite_schema")
     return Dictionary(
-      rows.map { (row: Row) -> (String, UInt32) in (row[0], row[1]) },
-      uniquingKeysWith: { first, _ in first })
+      rows.compactMap { row in
+        guard let name = String.fromDatabaseValue(row[0]),
+          let root = UInt32.fromDatabaseValue(row[1])
+        else { return nil }
+        return (name, root)
+      }, uniquingKeysWith: { first, _ in first })
   }
 
   /// Computes a derived attribute in all rows, before there is a trigger.
@@ -55,13 +61,12 @@ package enum StoreWriter {
 
   /// Changes rows without firing triggers, which are as before afterwards.
   package static func withoutTriggers(in db: Database, change: () throws -> Void) throws {
-    let triggers = try Row.fetchAll(
-      db, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
-    for row in triggers {
-      try db.execute(sql: "DROP TRIGGER main.\(SQL.quoted(name: row[0]))")
-    }
+    let list = "FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
+    let names = try String.fetchAll(db, sql: "SELECT name \(list)")
+    let statements = try String.fetchAll(db, sql: "SELECT sql \(list)")
+    for name in names { try db.execute(sql: "DROP TRIGGER main.\(SQL.quoted(name: name))") }
     try change()
-    for row in triggers { try db.execute(sql: row[1]) }
+    for statement in statements { try db.execute(sql: statement) }
   }
 
   /// Creates an R-tree with a point for each row of its table.
