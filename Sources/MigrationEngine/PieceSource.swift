@@ -10,13 +10,23 @@ import SystemPackage
 
 /// The source rows of a piece, as a query that can start after any of its rows.
 package struct PieceSource {
-  /// The row written last, by its primary key, or by the two keys of a join table's row.
-  package struct Position {
-    /// The primary key, or the first key of the pair.
-    package var first: Int64
-    /// The second key of the pair, nil for a row with a primary key or a row number.
-    package var second: Int64?
+  /// The row written last.
+  package enum Position {
+    /// A row with that primary key or row number.
+    case row(Int64)
+    /// A pair, whose keys are in a table of the connection's own: they may be no integers.
+    case pair(first: Int64)
+
+    /// The key by which the row is shown; of a pair the first one, 0 for what is no number.
+    package var key: Int64 {
+      switch self {
+      case .row(let key), .pair(let key): key
+      }
+    }
   }
+
+  /// The table with the two keys of a pair, which have no affinity.
+  private static let lastPair = "temp.godwit_last_pair"
 
   private enum Program {
     case table(TableProgram)
@@ -55,13 +65,18 @@ package struct PieceSource {
     switch program {
     case .table(let table):
       guard let position else { return table.query(in: keys, schema: "src") }
-      guard position.first < keys.last else { return table.query(in: nil, schema: "src") }
+      guard position.key < keys.last else { return table.query(in: nil, schema: "src") }
       return table.query(
-        in: KeyRange(first: position.first + 1, last: keys.last), schema: "src")
+        in: KeyRange(first: position.key + 1, last: keys.last), schema: "src")
     case .join(let join):
+      let last = position.map { position in
+        switch position {
+        case .row(let number): "\(number)"
+        case .pair: "SELECT first, second FROM \(Self.lastPair)"
+        }
+      }
       return join.query(
-        in: keys, after: position.map { ($0.first, $0.second ?? .min) }, schema: "src",
-        numbered: forInsertion && join.keepsRowNumbers)
+        in: keys, after: last, schema: "src", numbered: forInsertion && join.keepsRowNumbers)
     }
   }
 
@@ -85,17 +100,24 @@ package struct PieceSource {
     switch program {
     case .table:
       return try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(table)").map {
-        Position(first: $0, second: nil)
+        .row($0)
       }
     case .join(let join) where join.keepsRowNumbers:
       return try Int64.fetchOne(db, sql: "SELECT max(rowid) FROM \(table)").map {
-        Position(first: $0, second: nil)
+        .row($0)
       }
     case .join(let join):
       let columns = join.columns.prefix(2).map(SQL.identifier).joined(separator: ", ")
-      let row = try Row.fetchOne(
-        db, sql: "SELECT \(columns) FROM \(table) ORDER BY rowid DESC LIMIT 1")
-      return row.map { Position(first: $0[0], second: $0[1]) }
+      try db.execute(sql: "CREATE TEMP TABLE IF NOT EXISTS godwit_last_pair (first, second)")
+      try db.execute(sql: "DELETE FROM \(Self.lastPair)")
+      try db.execute(
+        sql: """
+          INSERT INTO \(Self.lastPair) SELECT \(columns) FROM \(table)
+          ORDER BY rowid DESC LIMIT 1
+          """)
+      return try Int64.fetchOne(db, sql: "SELECT first FROM \(Self.lastPair)").map {
+        .pair(first: $0)
+      }
     }
   }
 }

@@ -19,10 +19,15 @@ package struct KeyRange: Hashable, Codable, Sendable {
   package static let all = Self(first: .min, last: .max)
 
   /// The condition that a column lies in the range, or nil where every value does.
+  ///
+  /// Of ranges that follow each other, each value is in one, be it an integer or not: a real lies
+  /// with the integer below it, texts and blobs lie behind all numbers.
   func condition(column: String) -> String? {
-    if self == .all { return nil }
-    return
-      "\(column) BETWEEN \(StoredValue.integer(first).sql) AND \(StoredValue.integer(last).sql)"
+    let bounds = [
+      first == .min ? nil : "\(column) >= \(first)",
+      last == .max ? nil : "\(column) < \(last + 1)",
+    ].compactMap(\.self)
+    return bounds.isEmpty ? nil : bounds.joined(separator: " AND ")
   }
 }
 
@@ -132,12 +137,12 @@ extension JoinProgram {
   /// A query for the destination rows of a range of first keys, in key order.
   ///
   /// - Parameters:
-  ///   - position: the pair of keys after which the rows begin, or nil for all.
+  ///   - position: after what the rows begin, in SQL: a row number, or a row of two keys; nil for
+  ///     all rows.
   ///   - schema: the name under which the source store is attached.
   ///   - numbered: whether the row's number comes first.
   package func query(
-    in range: KeyRange, after position: (Int64, Int64)? = nil, schema: String,
-    numbered: Bool = false
+    in range: KeyRange, after position: String? = nil, schema: String, numbered: Bool = false
   ) -> String {
     let (one, other) = (
       "s.\(SQL.identifier(name: sources[0] ?? "Z_PK"))", "s.\(SQL.identifier(name: secondColumn))"
@@ -153,7 +158,7 @@ extension JoinProgram {
     if numbered { list.insert("s.rowid AS rowid", at: 0) }
     let first = keepsRowNumbers ? "s.rowid" : one
     let after = position.map {
-      keepsRowNumbers ? "\(first) > \($0.0)" : "(\(one), \(other)) > (\($0.0), \($0.1))"
+      keepsRowNumbers ? "\(first) > \($0)" : "(\(one), \(other)) > (\($0))"
     }
     let conditions =
       self.conditions(schema: schema)

@@ -67,7 +67,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
         let written = Int64(db.changesCount)
         if written == 0 { break }
         last = try source.position(in: table, db: db)
-        try progress(written, last?.first ?? 0)
+        try progress(written, last?.key ?? 0)
         if written < batchRows { break }
       }
       let wrote = try RowDigest(of: "SELECT * FROM \(table)", in: db)

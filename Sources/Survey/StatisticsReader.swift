@@ -133,9 +133,11 @@ package struct StatisticsReader {
       }
       while let group = try groups.next() {
         rows += Int64.fromDatabaseValue(group[1]) ?? 0
-        // Keys that are no numbers lie behind all others, where the last range has no end.
-        last = max(last, Int64.fromDatabaseValue(group[0]) ?? last)
-        if rows >= size { close() }
+        // Keys that are no integers lie in the range of those before them; behind the highest one
+        // begins none.
+        guard case .int64(let key) = (group[0] as DatabaseValue).storage else { continue }
+        last = key
+        if rows >= size, key < .max { close() }
       }
       close()
       return TableStatistics(slices: slices)

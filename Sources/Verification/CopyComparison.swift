@@ -102,10 +102,10 @@ extension VerificationRun {
     while left || right {
       count(table: name)
       let (wanted, found) = (left ? key(row: expected) : nil, right ? key(row: actual) : nil)
-      if let wanted, found.map({ RawValue.precedes(wanted, $0) }) ?? true {
+      if let wanted, found.map({ sorting.isAscending(wanted, $0) }) ?? true {
         note(.init(kinds.missing(table: name), table: name, key: text(key: wanted)))
         left = try expected.step()
-      } else if let found, wanted.map({ RawValue.precedes(found, $0) }) ?? true {
+      } else if let found, wanted.map({ sorting.isAscending(found, $0) }) ?? true {
         note(.init(kinds.extra(name), table: name, key: text(key: found)))
         right = try actual.step()
       } else {
@@ -196,35 +196,6 @@ extension RawCatalog.Entry {
     case ("trigger", _): .trigger
     case ("view", _): .view
     default: .schema
-    }
-  }
-}
-
-extension RawValue {
-  /// Whether one list of keys precedes another one in SQLite's order.
-  static func precedes(_ first: [RawValue], _ second: [RawValue]) -> Bool {
-    for (a, b) in zip(first, second) where a != b { return a.isBefore(b) }
-    return false
-  }
-
-  private var rank: Int {
-    switch self {
-    case .null: 0
-    case .integer, .real: 1
-    case .text: 2
-    case .blob: 3
-    }
-  }
-
-  private func isBefore(_ other: RawValue) -> Bool {
-    switch (self, other) {
-    case (.integer(let a), .integer(let b)): a < b
-    case (.real(let a), .real(let b)): Double(bitPattern: a) < Double(bitPattern: b)
-    case (.integer(let a), .real(let b)): Double(a) < Double(bitPattern: b)
-    case (.real(let a), .integer(let b)): Double(bitPattern: a) < Double(b)
-    case (.text(let a), .text(let b)), (.blob(let a), .blob(let b)):
-      a.lexicographicallyPrecedes(b)
-    default: rank < other.rank
     }
   }
 }

@@ -55,8 +55,8 @@ struct ExpectedRows {
 /// The pairs that a destination join table should have, in key order.
 struct ExpectedPairs {
   struct Pair {
-    var first: Int64
-    var second: Int64
+    var first: RawValue
+    var second: RawValue
     /// nil if the source has no such order column.
     var firstOrder: RawValue?
     var secondOrder: RawValue?
@@ -97,8 +97,8 @@ struct ExpectedPairs {
 
   func next(_ evaluator: CellEvaluator) throws -> Pair? {
     while try statement.step() {
-      guard let owner = statement.integer(column: 0), let target = statement.integer(column: 1)
-      else { continue }
+      // What is no integer leads to no object, and goes over like any pair that does not.
+      let (owner, target) = (statement.value(column: 0), statement.value(column: 1))
       var isOptional = false
       guard
         try lives(
@@ -123,12 +123,12 @@ struct ExpectedPairs {
 
   /// Whether the destination has a place for one end of the present pair.
   private func lives(
-    _ key: Int64, family: StepReading.Family, isOwnRow: Bool, evaluator: CellEvaluator,
+    _ key: RawValue, family: StepReading.Family, isOwnRow: Bool, evaluator: CellEvaluator,
     isOptional: inout Bool
   ) throws -> Bool {
     if isOwnRow { return statement.integer(column: 2).map { family.kept[$0] != nil } ?? false }
     guard family.mayLose else { return true }
-    guard let number = try evaluator.entityNumber(of: .integer(key), in: family.table) else {
+    guard let number = try evaluator.entityNumber(of: key, in: family.table) else {
       isOptional = true
       return true
     }

@@ -32,15 +32,11 @@ extension VerificationRun {
         left = try expected?.next(evaluator)
         continue
       }
-      guard let first = actual.integer(column: 0), let second = actual.integer(column: 1) else {
-        note(.init(.pairExtra, table: join.name, key: key(row: actual)))
-        right = try actual.step()
-        continue
-      }
-      if let pair = left, (pair.first, pair.second) < (first, second) {
+      let found = (actual.value(column: 0), actual.value(column: 1))
+      if let pair = left, sorting.isAscending((pair.first, pair.second), found) {
         noteMissing(left, join: join)
         left = try expected?.next(evaluator)
-      } else if let pair = left, (pair.first, pair.second) == (first, second) {
+      } else if let pair = left, (pair.first, pair.second) == found {
         comparePlaces(walk, pair: pair, actual: actual)
         (left, right) = (try expected?.next(evaluator), try actual.step())
       } else {

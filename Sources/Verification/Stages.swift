@@ -236,7 +236,7 @@ struct Materialization {
     let insert = try made.prepare(
       "INSERT OR IGNORE INTO \(SQL.identifier(name: join.name)) VALUES (\(marks))")
     while let pair = try pairs.next(evaluator) {
-      var values: [RawValue] = [.integer(pair.first), .integer(pair.second)]
+      var values: [RawValue] = [pair.first, pair.second]
       if join.first.orderColumn != nil { values.append(pair.firstOrder ?? .null) }
       if join.second.orderColumn != nil { values.append(pair.secondOrder ?? .null) }
       try insert.run(values)

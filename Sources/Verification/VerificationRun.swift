@@ -10,6 +10,8 @@ final class VerificationRun {
   let old: RawStore
   let new: RawStore
   let affinity: Affinity
+  /// The order of rows in both stores.
+  let sorting: RawOrder
   /// The entries of the old store.
   let before: RawCatalog
   /// The entries of the new store.
@@ -33,6 +35,7 @@ final class VerificationRun {
     old = try RawStore(reading: order.old.readable)
     new = try RawStore(reading: order.new.readable)
     affinity = try Affinity()
+    sorting = try RawOrder(of: new)
     report = VerificationReport(limit: order.limit)
     before = try RawCatalog(old)
     catalog = try RawCatalog(new)

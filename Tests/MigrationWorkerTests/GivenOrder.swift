@@ -69,6 +69,11 @@ struct GivenOrder {
       [], ["ZA": statement])
   }
 
+  /// Changes the source.
+  func change(_ statement: String) throws {
+    try Self.make(FilePath(document.source), [statement])
+  }
+
   private static func numbers(_ statement: String) -> String {
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \(statement)"
   }

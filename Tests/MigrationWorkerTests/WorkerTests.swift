@@ -73,6 +73,22 @@ import Testing
     #expect(results == whole.pieces)
   }
 
+  @Test(arguments: [1, 2, 7]) func `keys of pairs that are no integers go over in batches too`(
+    batch: Int
+  ) throws {
+    let given = try GivenOrder(in: folder, rows: 1, pairs: 10)
+    try given.change(
+      """
+      INSERT INTO Z_1BS VALUES ('abc', 1), ('abc', 'd'), (x'FF', 1), (1.5, 2), (1, 'text'),
+      (CAST(x'610062' AS TEXT), 1), (CAST(x'FF61' AS TEXT), 1), (9e999, x'')
+      """)
+    var writer = try SQLShardWriter(given.document, batchRows: batch)
+    let piece = try #require(given.document.order.pieces.last)
+    let result = try writer.write(piece) { _, _ in }
+    _ = try writer.finish()
+    #expect(result.rowsRead == 18 && result.rowsWritten == 18)
+  }
+
   @Test func `a shard of an earlier attempt is no obstacle`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     try Files.writeFileAtomically(Array("half a shard".utf8), to: FilePath(given.document.shard))

@@ -1,4 +1,5 @@
 import Schema
+import SystemPackage
 import Testing
 
 @testable import Verification
@@ -36,14 +37,26 @@ struct RawValueTests {
     #expect(try affinity.applied(.blob([1]), type: .integer) == .blob([1]))
   }
 
-  @Test func `keys stand in the order in which SQLite sorts them`() {
-    let sorted: [RawValue] = [
-      .null, .integer(-1), .double(number: 0.5), .integer(2), .text("a"), .blob([0]),
-    ]
+  @Test(arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
+  func `keys stand in the order in which SQLite sorts them`(encoding: String) throws {
+    let store = try RawStore(inMemory: "sorted")
+    try store.execute("PRAGMA encoding = '\(encoding)'")
+    try store.execute("CREATE TABLE t (v)")
+    let insert = try store.prepare("INSERT INTO t VALUES (?)")
+    let wide: Int64 = 1 << 53
+    for value: RawValue in [
+      .null, .integer(-1), .double(number: 0.5), .integer(2), .integer(wide + 1),
+      .double(number: Double(wide)), .integer(.max), .double(number: 0x1p63), .integer(.min),
+      .double(number: -.infinity), .text("a"), .text("z"), .text("\u{100}"), .text("\u{FF5E}"),
+      .text("\u{1F426}"), .text([97, 0]), .blob([0]), .blob([0, 1]),
+    ] { try insert.run([value]) }
+    let sorted = try store.rows(sql: "SELECT v FROM t ORDER BY v").map { $0[0] }
+    let order = try RawOrder(of: store)
     for (index, value) in sorted.enumerated() {
       for other in sorted[(index + 1)...] {
-        #expect(RawValue.precedes([value], [other]))
-        #expect(!RawValue.precedes([other], [value]))
+        #expect(order.isAscending([value], [other]), "\(value) before \(other)")
+        #expect(!order.isAscending([other], [value]))
+        #expect(order.isAscending((.integer(1), value), (.integer(1), other)))
       }
     }
   }
