@@ -36,6 +36,8 @@ public struct StoreVerification: Sendable {
   public var policies = MigrationPolicies()
   /// The journal mode that the new store should have, nil for that of the old one.
   public var journalMode: JournalMode?
+  /// What became of persistent history in the migration.
+  public var history = StoreMigration.HistoryChoice.keep
   /// Whether a damaged old store is compared as far as it can be read; it is refused otherwise.
   public var salvagesDamaged = false
   /// How many differences the report keeps; all are counted.
@@ -94,6 +96,7 @@ public struct StoreVerification: Sendable {
       var order = inputs.order
       order.limit = max(0, limit)
       order.usesWAL = journalMode.map { $0 == .wal }
+      order.dropsHistory = history == .drop
       order.policies = policies.factories
       order.now = Date().timeIntervalSinceReferenceDate
       return try withExtendedLifetime(inputs) {

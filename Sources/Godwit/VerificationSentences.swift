@@ -21,10 +21,15 @@ extension StoreVerification.Report {
   }
 
   /// What is unusual but not a difference.
-  var remarks: [String] { core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self) }
+  var remarks: [String] {
+    let history =
+      "nothing is left of the persistent history of \(old): --history drop says that it was dropped"
+    return core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self)
+      + (core.lacksHistory ? [history] : [])
+  }
 
   private var exception: String {
-    core.hasLostHistory ? ", without the persistent history of \(old)" : ""
+    core.hasDroppedHistory ? ", without the persistent history of \(old)" : ""
   }
 
   /// The verdict in one sentence.
@@ -42,8 +47,8 @@ extension StoreVerification.Report {
 }
 
 extension VerificationReport {
-  /// Whether the new store has nothing left of the history of the old one.
-  var hasLostHistory: Bool { removed.contains { $0.what == .history } }
+  /// Whether the old store had a history, which was dropped as expected.
+  var hasDroppedHistory: Bool { removed.contains { $0.what == .history } }
 
   /// The number of differences beyond those kept, by kind.
   var hidden: [(kind: Difference.Kind, count: Int64)] {

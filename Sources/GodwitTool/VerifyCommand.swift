@@ -48,6 +48,12 @@ struct VerifyCommand: AsyncParsableCommand {
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
 
+  @Option(
+    help: ArgumentHelp(
+      "What became of persistent history: keep (as Core Data does) or drop.",
+      valueName: "choice"))
+  var history = StoreMigration.HistoryChoice.keep
+
   @Flag(help: "Compare with what can be read of a damaged old store.")
   var salvage = false
 
@@ -85,6 +91,7 @@ struct VerifyCommand: AsyncParsableCommand {
     verification.routing = route.routing
     verification.policies = GodwitTool.policies
     verification.journalMode = journalMode
+    verification.history = history
     verification.salvagesDamaged = salvage
     verification.limit = limit
     return verification

@@ -96,6 +96,8 @@ package struct VerificationReport: Sendable {
   package var removed: [Removal] = []
   /// Changes of the history that name more properties than are known to be updated, by entity.
   package var wideMasks: [String: Int64] = [:]
+  /// Whether nothing is left of the old store's history, though nobody said that it was dropped.
+  package var lacksHistory = false
   /// What could not be compared, in words.
   package private(set) var notJudged: [String] = []
   /// What is unusual but not a difference, in words.

@@ -3,7 +3,8 @@ import ObjectModel
 import Schema
 import StoreFormat
 
-/// Compares persistent history with what Core Data's own migrations leave of it.
+/// Compares persistent history with what Core Data's own migrations leave of it, or with nothing
+/// where it was to be dropped.
 ///
 /// Masks are compared by the names of the properties that they stand for, not by the bits that a
 /// migration would write.
@@ -14,16 +15,21 @@ extension VerificationRun {
     let before = try counts(in: old)
     let after = try counts(in: self.new)
     let added = try addedTransactions()
-    if before.changes + before.transactions > 0, after.changes == 0, after.transactions == added {
-      // Nothing of it is left, which whoever migrated may have wanted; a part never is.
-      report.removed.append(
-        .init(what: .history, name: HistoryTables.changes, count: before.changes))
-      report.removed.append(
-        .init(what: .history, name: HistoryTables.transactions, count: before.transactions))
-      return
+    if order.dropsHistory {
+      try compareRows(HistoryTables.changes, columns: ["Z_PK"], added: 0)
+      if before.changes + before.transactions > 0 {
+        report.removed += [
+          .init(what: .history, name: HistoryTables.changes, count: before.changes),
+          .init(what: .history, name: HistoryTables.transactions, count: before.transactions),
+        ]
+      }
+    } else {
+      report.lacksHistory =
+        before.changes + before.transactions > 0 && after.changes == 0
+        && after.transactions == added
+      report.wideMasks = try compareChanges(
+        HistoryRoute(order.steps, source: source, destination: new))
     }
-    report.wideMasks = try compareChanges(
-      HistoryRoute(order.steps, source: source, destination: new))
     try compareRows(
       HistoryTables.transactions, columns: tables.tables[1].columns.map(\.name), added: added)
     try compareRows(
@@ -53,11 +59,16 @@ extension VerificationRun {
 
   // MARK: Transactions and strings
 
-  /// Compares rows that no migration changes; so many new ones may follow them.
+  /// Compares rows that a migration drops or leaves as they are; so many new ones may follow them.
   private func compareRows(_ table: String, columns: [String], added: Int64) throws {
-    let sql =
-      "SELECT \(columns.map(SQL.identifier).joined(separator: ", ")) FROM \(table) ORDER BY Z_PK"
-    let (before, after) = (try old.prepare(sql), try new.prepare(sql))
+    let list = columns.map(SQL.identifier).joined(separator: ", ")
+    func select(where test: String) -> String {
+      "SELECT \(list) FROM \(table) WHERE \(test) ORDER BY Z_PK"
+    }
+    let (before, after) = (
+      try old.prepare(select(where: order.dropsHistory ? "0" : "1")),
+      try new.prepare(select(where: "1"))
+    )
     var (left, right) = (try before.step(), try after.step())
     var free = added
     while left || right {

@@ -52,6 +52,8 @@ package struct VerificationOrder: Sendable {
   package var versionIdentifiers: [String]
   /// Whether the new store should be in WAL mode, nil for the mode of the old one.
   package var usesWAL: Bool?
+  /// Whether the migration dropped the persistent history.
+  package var dropsHistory = false
   /// A folder for temporary files, which the caller removes.
   package var scratch: FilePath
   /// How many differences the report keeps.

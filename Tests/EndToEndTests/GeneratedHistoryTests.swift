@@ -65,4 +65,36 @@ import Testing
     #expect(results[0] == results[1])
     #expect(results[0].count > 1000)
   }
+
+  @Test(arguments: ["sql", "pages"])
+  func `a history that is gone is missing, unless it was dropped`(engine: String) async throws {
+    let models = Self.scenarios.appending("renamed-entity-and-attribute")
+    let new = models.appending("destination.xcdatamodel").string
+    let store = folder.appending("Old.sqlite").string
+    let (kept, dropped) = (
+      folder.appending("Kept.sqlite").string, folder.appending("Dropped.sqlite").string
+    )
+    _ = try await run(
+      "generate", models.appending("source.xcdatamodel").string, "--rows", "50", "--transactions",
+      "5", "--changes", "40", "--output", store)
+    let migration = ["migrate", store, "--to", new, "--engine", engine, "--allow-loss"]
+    for (result, choice) in [(kept, "keep"), (dropped, "drop")] {
+      let outcome = try await BuiltTool.run(
+        migration + ["--output", result, "--history", choice, "--verify", "full"])
+      #expect(outcome.status == 0, "\(outcome.standardError)")
+    }
+    let missing = try await BuiltTool.run(["verify", store, dropped, "--to", new])
+    #expect(missing.status == 65)
+    let lines = missing.standardOutput.split(separator: "\n")
+    #expect(lines.count { $0.hasPrefix("rowMissing: ACHANGE ") } == 40)
+    #expect(lines.count { $0.hasPrefix("rowMissing: ATRANSACTION ") } == 5)
+    #expect(missing.standardError.contains("--history drop says that it was dropped"))
+    let expected = try await run("verify", store, dropped, "--to", new, "--history", "drop")
+    #expect(expected.standardOutput.contains("without the persistent history of"))
+    #expect(expected.standardError.contains("40 rows of persistent history (ACHANGE)"))
+    let left = try await BuiltTool.run(["verify", store, kept, "--to", new, "--history", "drop"])
+    #expect(left.status == 65)
+    #expect(left.standardOutput.contains("rowExtra: ACHANGE"))
+    #expect(left.standardOutput.contains("rowExtra: ATRANSACTION"))
+  }
 }

@@ -129,6 +129,8 @@ FAULTS = {
                              "ATRANSACTIONSTRING"),
     "keys begin anew": ("update Z_PRIMARYKEY set Z_MAX = 0 where Z_ENT = 16002", "Z_PRIMARYKEY"),
     "an index is gone": ("drop index ACHANGE_ZTRANSACTIONID_INDEX", "ACHANGE"),
+    "all of it is gone": ("delete from ACHANGE; delete from ATRANSACTION; delete from "
+                          "ATRANSACTIONSTRING", "ACHANGE"),
     "a table is gone": ("drop table ATRANSACTIONSTRING", "ATRANSACTIONSTRING"),
 }
 
@@ -171,7 +173,7 @@ def check_faults(tool, seed, folder):
         mask = mask.fetchone()[0]
         if mask is None and "{mask}" in sql:
             continue
-        db.execute(sql.replace("{stones}", ", null" * stones).replace("{mask}", str(mask)))
+        db.executescript(sql.replace("{stones}", ", null" * stones).replace("{mask}", str(mask)))
         changed = db.total_changes or "drop" in sql
         db.commit()
         db.close()
