@@ -202,6 +202,7 @@ struct RowAccounts {
   private mutating func countHistory() throws {
     guard let history = survey.history else { return }
     var account = StageAccounts.OfHistory()
+    var lost: Int64 = 0
     for name in HistoryTables.names {
       let table = program.tables.first { $0.sourceTable == name }
       var rows = history.rows[name] ?? 0
@@ -213,7 +214,12 @@ struct RowAccounts {
         check.expect(rows, found: found.seen, side: .table, name: name)
       }
       account.tables.append(.init(table: name, rowsIn: rows, rowsOut: found.made))
-      guard let table, table.isOfChanges else { continue }
+      guard let table else { continue }
+      guard table.isOfChanges else {
+        // Transactions and texts have a single entity each.
+        lost += found.seen - found.made
+        continue
+      }
       account.wideMasks = wideMasks(table)
       guard found.made != found.seen else { continue }
       let dropped = try changesDropped(table)
@@ -224,12 +230,12 @@ struct RowAccounts {
         uniqueKeysWithValues: dropped.compactMap { number, rows in
           survey.schema.numbers[number].map { ($0, rows) }
         })
-      if !unknown.isEmpty {
-        lateLosses.append(
-          Loss(
-            kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil,
-            count: unknown.values.reduce(0, +)))
-      }
+      lost += unknown.values.reduce(0, +)
+    }
+    if lost > 0 {
+      lateLosses.append(
+        Loss(
+          kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil, count: lost))
     }
     accounts.history = account
   }
