@@ -15,11 +15,13 @@ import Testing
 
 /// What a mapping leaves alone is moved by pages, and must be what SQL makes of it.
 @Suite(.scratchFolder) struct MovingTests {
-  private static func model(_ more: Attribute...) -> ManagedObjectModel {
+  private static func model(
+    _ more: Attribute..., ofBook: [Attribute] = []
+  ) -> ManagedObjectModel {
     do {
       return try ManagedObjectModel(
         Entity(
-          "Book", [.mandatory("title"), .optional("cover", .binary)],
+          "Book", [.mandatory("title"), .optional("cover", .binary)] + ofBook,
           [
             .toOne("author", "Person", inverse: "books"), .toMany("tags", "Tag", inverse: "books"),
           ]),
@@ -28,9 +30,11 @@ import Testing
     } catch { preconditionFailure("\(error)") }
   }
 
-  private func given(_ change: String = "") throws -> GivenMigration {
-    let given = try GivenMigration(
-      from: Self.model(), to: Self.model(.mandatory("color", default: .string("red"))), rows: 9_000)
+  private func given(
+    _ change: String = "",
+    to target: ManagedObjectModel = model(.mandatory("color", default: .string("red")))
+  ) throws -> GivenMigration {
+    let given = try GivenMigration(from: Self.model(), to: target, rows: 9_000)
     let connection = try StoreConnection.writable(given.store)
     try connection.run { try $0.execute(sql: change) }
     try connection.queue.close()
@@ -116,6 +120,16 @@ import Testing
   {
     let given = try given(Self.staleIndex)
     #expect(try await given.moved { $0.sourceCheck = .off }.isEmpty)
+  }
+
+  @Test(arguments: ["NULL", "77", "'x'"])
+  func `an index that leads to a row of no known entity is made again, and is no damage`(
+    number: String
+  ) async throws {
+    let given = try given(
+      "UPDATE ZBOOK SET Z_ENT = \(number) WHERE Z_PK = 1",
+      to: Self.model(ofBook: [.mandatory("color", default: .string("red"))]))
+    _ = try await given.moved { $0.lossConsent = .all }
   }
 
   @Test(arguments: [EngineName.sql, .pages])

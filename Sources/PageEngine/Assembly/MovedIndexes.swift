@@ -60,8 +60,11 @@ struct MovedIndexes: ~Copyable {
     let rows = entry.pieces.reduce(0) { $0 + $1.result.rowsWritten }
     let wanted = sums.reduce(UInt64(0)) { $0 &+ ($1.sum ?? 0) }
     if entry.moved.entries == rows, entry.moved.sum == wanted { return }
-    // Changes of entities that the model does not have are left behind, and no damage.
-    guard !remaking, !HistoryTables.names.contains(entry.table) else {
+    // Rows of entities that the model does not have are left behind, and no damage.
+    let leavesRows = entry.pieces.contains { piece in
+      piece.result.count.map { $0.seen != piece.result.rowsWritten } ?? false
+    }
+    guard !remaking, !leavesRows, !HistoryTables.names.contains(entry.table) else {
       throw PageError(.unmovable)
     }
     var error = PageError(
