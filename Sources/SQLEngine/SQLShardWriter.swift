@@ -71,7 +71,15 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
         if written < batchRows { break }
       }
       let wrote = try RowDigest(of: "SELECT * FROM \(table)", in: db)
-      let read = isComputed ? wrote : try RowDigest(of: query, in: db)
+      var read = isComputed ? wrote : try RowDigest(of: query, in: db)
+      if read != wrote {
+        // Columns of other types than Core Data's have values that the new ones make others of.
+        try db.execute(
+          sql: try Self.createStatement(document, piece: piece, table: "temp.godwit_read"))
+        try db.execute(sql: "INSERT INTO temp.godwit_read \(query)")
+        read = try RowDigest(of: "SELECT * FROM temp.godwit_read", in: db)
+        try db.execute(sql: "DROP TABLE temp.godwit_read")
+      }
       guard read == wrote else {
         throw ShardError(
           .digestsDiffer(rowsRead: read.rows, rowsWritten: wrote.rows),

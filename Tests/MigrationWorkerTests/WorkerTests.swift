@@ -89,6 +89,23 @@ import Testing
     #expect(result.rowsRead == 18 && result.rowsWritten == 18)
   }
 
+  @Test func `columns of other types than Core Data's have their values made others of`() throws {
+    let given = try GivenOrder(in: folder, rows: 1, pairs: 40)
+    try given.change(
+      """
+      CREATE TABLE odd (Z_1AS VARCHAR, Z_2BS VARCHAR, PRIMARY KEY (Z_1AS, Z_2BS));
+      INSERT INTO odd SELECT * FROM Z_1BS;
+      INSERT INTO odd VALUES ('x', '007');
+      DROP TABLE Z_1BS; ALTER TABLE odd RENAME TO Z_1BS
+      """)
+    let manifest = try Worker(document: given.document, status: nil).run()
+    #expect(manifest.pieces.last?.rowsWritten == 41)
+    let types = try StoreConnection.immutable(FilePath(given.document.shard)).run { db in
+      try String.fetchAll(db, sql: "SELECT DISTINCT typeof(Z_3CS) FROM p9")
+    }
+    #expect(types == ["integer"])
+  }
+
   @Test func `a shard of an earlier attempt is no obstacle`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     try Files.writeFileAtomically(Array("half a shard".utf8), to: FilePath(given.document.shard))
