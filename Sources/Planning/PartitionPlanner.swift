@@ -95,14 +95,17 @@ package struct PartitionPlanner {
   package static let mostBytesInside: Int64 = 16 << 20
   /// The least that a thread is taken for.
   private static let leastEqualShare: Int64 = 2 << 20
+  /// The most that a worker does in one order where all begin together: however uneven their shares
+  /// turn out, waiting for the last one costs less than starting more processes.
+  private static let mostEqualShare: Int64 = 160 << 20
 
-  /// The share of each worker where no process is started for it; nil where one is.
+  /// The share of each worker where all of the work is one share for each; nil where it is more.
   private func equalShare(of work: Int64) -> Int64? {
+    if program.tables.contains(where: \.hasCalls) { return nil }
+    let share = work / Int64(max(1, granularity.workers)) + 1
     let bytes = statistics.values.reduce(0) { $0 + $1.bytes }
-    guard bytes <= Self.mostBytesInside, !program.tables.contains(where: \.hasCalls) else {
-      return nil
-    }
-    return max(Self.leastEqualShare, work / Int64(max(1, granularity.workers)) + 1)
+    if bytes <= Self.mostBytesInside { return max(Self.leastEqualShare, share) }
+    return share <= Self.mostEqualShare ? max(Self.leastWork, share) : nil
   }
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since

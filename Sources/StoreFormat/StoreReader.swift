@@ -289,7 +289,7 @@ package struct StoreReader: Sendable {
   }
 
   /// SQLite's limit on columns is 2000, and on the length of a statement a million characters.
-  private static let queriesAtOnce = 100
+  private static let queriesAtOnce = 20
 
   /// The number that a query returns, 0 if it returns none.
   package func number(sql: String) throws(StoreError) -> Int64 {
