@@ -9,8 +9,8 @@ hand: INSERT ... SELECT and CREATE INDEX in one transaction of one SQLite proces
 and syncs, with a cache of 1 GiB. After each round all results have to have the same rows: as many
 in each table, and in each column as many values with the same sum. Memory is private memory
 (anonymous, shared and swapped) of all processes together, looked at every 20 ms in a round of its
-own, which warms up as well. Scale 1 makes stores of millions of rows, one at a time; the default is
-0.1.
+own, which warms up as well, and so is the disk that all files take; beside it stands what `plan`
+asks for. Scale 1 makes stores of millions of rows, one at a time; the default is 0.1.
 
 What was measured goes into a file of its own in DIR, docs/performance if not given. The status is 1
 if a workload failed or made other rows.
@@ -62,6 +62,9 @@ def rows(name, what, case):
     base = {"workload": name, "what": what, "objects": case.objects, "stores": case.stores,
             "bytes": case.size, "seconds": [round(s, 4) for s in case.ours.walls],
             "peakMiB": mebibytes(case.ours)}
+    needed = case.ours.disk_needed()
+    if needed is not None:
+        base.update(peakDiskMB=round(case.ours.disk / 1e6, 1), neededDiskMB=round(needed / 1e6, 1))
     for other in case.others:
         ratios = [b / a for a, b in zip(case.ours.walls, other.walls)]
         yield {**base, "against": other.name,
@@ -90,7 +93,8 @@ def line(row):
                   f"{times(row['times'])} [{times(low)}-{times(high)}]"]
     else:
         cells += ["", ""]
-    return "| " + " | ".join([*cells, f"{row['peakMiB']:.0f}"]) + " |"
+    disk = f"{row['peakDiskMB']:.0f} of {row['neededDiskMB']:.0f}" if "neededDiskMB" in row else ""
+    return "| " + " | ".join([*cells, f"{row['peakMiB']:.0f}", disk]) + " |"
 
 
 def measure(name, options):
@@ -163,7 +167,8 @@ def main(arguments):
         options.godwit = os.path.join(ROOT, ".build", "release", "godwit")
     options.godwit, options.work = map(os.path.abspath, (options.godwit, options.work))
     before, measured, wrong = machine(), [], []
-    print("| workload | ours | other | x | MiB in all |\n|---|---|---|---|---|", flush=True)
+    print("| workload | ours | other | x | MiB in all | MB of disk, of those needed |\n"
+          "|---|---|---|---|---|---|", flush=True)
     for name in options.names:
         try:
             new = measure(name, options)

@@ -91,7 +91,7 @@ class Lab:
 
     def mounted(self, kind, size):
         """A file system in a file; its folder."""
-        maker = {"xfs": ["mkfs.xfs", "-q", "-m", "reflink=1"]}[kind]
+        maker = {"xfs": ["mkfs.xfs", "-q", "-m", "reflink=1"], "btrfs": ["mkfs.btrfs", "-q"]}[kind]
         if not shutil.which(maker[0]) or os.geteuid():
             raise Skipped(f"no {kind} can be mounted here: it needs root and {maker[0]}")
         image, folder = self.path(f"{kind}.img"), self.path(kind, "here")
@@ -119,10 +119,17 @@ class Step:
 
     def migrate(self, *flags, name="ours", store=None, out=None):
         store, folder = store or self.store, self.out(name)
-        return Run(name, [[self.lab.tool, "migrate", store, "--to", self.new, "--models",
-                           self.bundle, "--output", out or os.path.join(folder, "out.sqlite"),
-                           "--allow-loss", "--no-record", "--workers", "2", *flags]],
-                   self.files(store), folder)
+        run = Run(name, [[self.lab.tool, "migrate", store, "--to", self.new, "--models",
+                          self.bundle, "--output", out or os.path.join(folder, "out.sqlite"),
+                          "--allow-loss", "--no-record", "--workers", "2", *flags]],
+                  self.files(store), folder)
+        run.mount = self.base if self.base != self.lab.folder else None
+        # A plan chooses the engine by itself.
+        if "--engine" not in flags:
+            mapping = flags[flags.index("--mapping"):][:2] if "--mapping" in flags else []
+            run.plan = [self.lab.tool, "plan", store, "--to", self.new, "--models", self.bundle,
+                        "--json", *mapping]
+        return run
 
     def files(self, store):
         return [store + suffix for suffix in ("", "-wal") if os.path.exists(store + suffix)]
@@ -220,13 +227,14 @@ def recoded(store):
     os.replace(store + "-16", store)
 
 
-def with_log(lab, store):
-    """A copy of the store, which has the same content but its last change in a -wal of one page."""
+def with_log(lab, store, rows=1):
+    """A copy of the store, which has the same content but its last change, of so many rows, in a
+    -wal."""
     def changed(path):
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("pragma journal_mode = wal")
         db.execute("pragma wal_autocheckpoint = 0")
-        db.execute("update ZTHING set Z_OPT = Z_OPT + 1 where Z_PK = 1")
+        db.execute("update ZTHING set Z_OPT = Z_OPT + 1 where Z_PK <= ?", (rows,))
         return db
     db = sqlite3.connect(store)
     db.execute("pragma journal_mode = wal")

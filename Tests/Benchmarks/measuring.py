@@ -1,4 +1,5 @@
-"""Measures commands that take turns: time until what they made is on the disk, and memory."""
+"""Measures commands that take turns: time until what they made is on disk, memory and disk."""
+import json
 import os
 import shutil
 import statistics
@@ -45,6 +46,23 @@ def files_below(folder):
     return [os.path.join(base, name) for base, _, names in os.walk(folder) for name in names]
 
 
+def bytes_on_disk(folder):
+    """The bytes that the files of a folder take; one that goes meanwhile takes none."""
+    total = 0
+    for path in files_below(folder):
+        try:
+            total += os.lstat(path).st_blocks * 512
+        except OSError:
+            continue
+    return total
+
+
+def bytes_used(mount):
+    """The bytes that a file system has given away: files may share them."""
+    found = os.statvfs(mount)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
 class Run:
     """One of the ways to do a workload's work; those of one workload take turns.
 
@@ -56,7 +74,9 @@ class Run:
         self.folder, self.says = folder, says
         # A copy has the rows of the source and none of the columns that are new.
         self.loose = loose
-        self.walls, self.peak = [], 0
+        self.walls, self.peak, self.disk = [], 0, 0
+        # The command that tells how much disk the run needs, and a file system of its own.
+        self.plan, self.mount = None, None
 
     def once(self, watched):
         """Runs the commands; where memory is watched, which takes time, no time is taken."""
@@ -97,9 +117,19 @@ class Run:
             raise Failed(f"{self.name} ended with {status}: {said[-300:].strip()}")
         return said
 
+    def bytes_taken(self):
+        return bytes_used(self.mount) if self.mount else bytes_on_disk(self.folder)
+
+    def disk_needed(self):
+        """The bytes that the plan of the run asks for; None where it has none."""
+        return json.loads(self.call(self.plan, False))["diskNeeded"] if self.plan else None
+
     def watch(self, process):
         """Every 20 ms the sum over all processes; the first time at once."""
+        before = bytes_used(self.mount) if self.mount else 0
         while process.poll() is None:
+            if self.folder:
+                self.disk = max(self.disk, self.bytes_taken() - before)
             self.peak = max(self.peak, sum(private_kib(pid) for pid in tree(process.pid)))
             time.sleep(0.02)
 

@@ -265,6 +265,14 @@ def external(store):
     return folder
 
 
+@workload("workers-two", "one attribute more, five indexes stay, two workers against one")
+def _(lab):
+    step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(2_000_000))
+    one = step.migrate(name="one worker")
+    one.commands[0][one.commands[0].index("--workers") + 1] = "1"
+    return step.case(step.migrate(), one)
+
+
 @workload("workers-64", "one attribute more, --workers 64 --memory 64M")
 def _(lab):
     step = lab.step([thing()], [thing(MORE)], lab.scaled(1_000_000))
@@ -306,7 +314,7 @@ def _(lab):
     step, stores, sql = many(lab)
     run = step.migrate(out=step.out("ours"))
     run.commands[0][2:3] = stores
-    run.sources = stores
+    run.sources, run.plan = stores, None
     return each(step, stores, run, sql)
 
 
@@ -325,14 +333,22 @@ def each(step, stores, *runs):
 # Logs, checks and bundles
 
 
-def logged(lab):
+def logged(lab, changed=1):
     step = lab.step([thing()], [thing(MORE)], lab.scaled(5_000_000))
-    return step, with_log(lab, step.store)
+    return step, with_log(lab, step.store, changed)
 
 
 @workload("wal-plan", "plan of a store with a -wal of one page")
 def _(lab):
-    step, live = logged(lab)
+    return planned_with_log(*logged(lab))
+
+
+@workload("wal-large-plan", "plan of a store with a -wal of a third of its size")
+def _(lab):
+    return planned_with_log(*logged(lab, lab.scaled(1_600_000)))
+
+
+def planned_with_log(step, live):
     return step.case(*(step.command("plan", store, "--to", step.new, "--models", step.bundle,
                                     name=name, sources=step.files(store))
                        for name, store in (("ours", live), ("without", step.store))))
@@ -341,6 +357,12 @@ def _(lab):
 @workload("wal-migrate", "one attribute more, a -wal of one page")
 def _(lab):
     step, live = logged(lab)
+    return step.case(step.migrate(store=live), step.migrate(name="without"))
+
+
+@workload("wal-large-migrate", "one attribute more, a -wal of a third of the store's size")
+def _(lab):
+    step, live = logged(lab, lab.scaled(1_600_000))
     return step.case(step.migrate(store=live), step.migrate(name="without"))
 
 
@@ -405,3 +427,8 @@ def _(lab):
 @workload("small-entity-xfs", "the same on XFS with reflink=1")
 def _(lab):
     return small_entity(lab, lab.mounted("xfs", (320 << 20) + lab.scaled(5_000_000) * 1600))
+
+
+@workload("small-entity-btrfs", "the same on btrfs")
+def _(lab):
+    return small_entity(lab, lab.mounted("btrfs", (320 << 20) + lab.scaled(5_000_000) * 1600))
