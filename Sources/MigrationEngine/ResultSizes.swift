@@ -40,10 +40,12 @@ package struct ResultSizes: Hashable, Sendable {
       moved.formUnion(piece.movedIndexes)
     }
     let source = try SourceFile(stage.survey.access.readable)
+    let indexes = Dictionary(grouping: schema.allIndexes, by: \.table)
+    let roots = moved.isEmpty ? [:] : try stage.survey.reader.roots()
     for (table, count) in counts.sorted(by: { $0.key < $1.key }) {
       let change = try RowChange(of: table, program: plan.program, survey: stage.survey)
       rows += max(count.rows * 4, count.bytes + Int64(Double(count.rows) * change.growth))
-      for index in schema.allIndexes where index.table == table {
+      for index in indexes[table] ?? [] {
         let names = index.parts.map(\.column)
         let built = count.rows * change.entryBytes(of: names)
         guard moved.contains(index.name) else {
@@ -52,11 +54,8 @@ package struct ResultSizes: Hashable, Sendable {
           continue
         }
         // Its pages are as full as they were; some samples may be of the fullest.
-        let root = try stage.survey.reader.number(
-          sql: "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND name = "
-            + SQL.literal(text: index.name))
         let size = TreeSize(
-          file: source, pageSize: stage.survey.header.pageSize, root: UInt32(clamping: root))
+          file: source, pageSize: stage.survey.header.pageSize, root: roots[index.name] ?? 0)
         movedIndexes += max(
           built, size.pages.map { $0 * Int64(stage.survey.header.pageSize) } ?? 0)
       }

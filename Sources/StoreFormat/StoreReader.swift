@@ -270,6 +270,11 @@ package struct StoreReader: Sendable {
     return rows > 0 ? rows : try rowCount(of: table, by: .rows)
   }
 
+  /// The root pages of all tables and indexes, by their names.
+  package func roots() throws(StoreError) -> [String: UInt32] {
+    try connection.run { db in try StoreWriter.roots(in: db) }
+  }
+
   /// The numbers that queries return, of one column each, 0 for one that returns none.
   ///
   /// Many in one statement: a statement by itself costs more than a look at a small table.
