@@ -36,8 +36,8 @@ package struct OutcomeWords: Sendable {
 }
 
 // (1) Nothing that happens to a record reaches the migration.
-// (2) A run replaces the record of another one only once the work folder belongs to it, or if no
-// other one is running.
+// (2) A run replaces the record of another one only once the work folder of that one belongs to it,
+// or if it is not running.
 
 /// Records the outcome of a run beside the store that it reads and the one that it makes.
 final class OutcomeKeeper: Sendable {
@@ -51,6 +51,8 @@ final class OutcomeKeeper: Sendable {
     var record: OutcomeRecord
     /// The files of the record, and what they contained before.
     var files: [(file: OutcomeFile, before: OutcomeRecord?)]
+    /// The file beside an output, where the record stands in it.
+    var output: OutcomeFile?
   }
 
   init(request: MigrationRequest, words: OutcomeWords, logger: Logger) {
@@ -66,11 +68,20 @@ final class OutcomeKeeper: Sendable {
     let destination = request.output.map(resolved) ?? source
     let record = OutcomeRecord(
       run: run, source: source, destination: destination, work: resolved(paths.work))
-    let files = (source == destination ? [source] : [source, destination])
-      .map { OutcomeFile(beside: $0) }
-    let kept = Kept(record: record, files: files.map { ($0, try? $0.read()) })
+    let output = source == destination ? nil : OutcomeFile(beside: destination)
+    let files = [OutcomeFile(beside: source), output].compactMap(\.self)
+      .map { (file: $0, before: try? $0.read()) }
+      .filter { !isOfOther($0.before, work: record.work) }
+    let kept = Kept(
+      record: record, files: files, output: files.map(\.file).first { $0 == output })
     state.withLock { $0 = kept }
-    for file in files { write(record, to: file) }
+    for file in files { write(record, to: file.file) }
+  }
+
+  /// Whether a record is that of another run at work, which reads the same store.
+  private func isOfOther(_ record: OutcomeRecord?, work: String) -> Bool {
+    guard let record, record.run != run, record.work != work else { return false }
+    return record.isOfLivingProcess
   }
 
   /// Records how the output is identified, see `MadeOutput`, while the work folder tells it too:
@@ -80,7 +91,7 @@ final class OutcomeKeeper: Sendable {
       kept?.record.made = made
       return kept
     }
-    if let kept, let output = kept.files.last?.file { write(kept.record, to: output) }
+    if let kept, let file = kept.output ?? kept.files.first?.file { write(kept.record, to: file) }
   }
 
   /// How a run that put its output there identified it, nil if none did.
@@ -135,17 +146,16 @@ final class OutcomeKeeper: Sendable {
 
   /// Removes the record beside an output that was not to be made and is not there.
   private func forgetMissingOutput() {
-    guard let kept = state.withLock({ $0 }), kept.files.count > 1, let output = kept.files.last,
-      output.before == nil
+    guard let kept = state.withLock({ $0 }), let output = kept.output,
+      kept.files.contains(where: { $0.file == output && $0.before == nil })
     else { return }
     do {
       let made = try Files.fileStatusIfPresent(FilePath(kept.record.destination))
-      guard made == nil, try output.file.read()?.run == run else { return }
-      try Files.removeRegularFile(output.file.path)
+      guard made == nil, try output.read()?.run == run else { return }
+      try Files.removeRegularFile(output.path)
     } catch {
       logger.notice(
-        "a record of nothing stays",
-        metadata: ["file": "\(output.file.path)", "error": "\(error)"])
+        "a record of nothing stays", metadata: ["file": "\(output.path)", "error": "\(error)"])
     }
   }
 

@@ -42,6 +42,27 @@ import Testing
     #expect(try self.record(output) == record)
   }
 
+  @Test(arguments: [true, false])
+  func `the record of a run at work stays beside the store`(_ isAtWork: Bool) async throws {
+    let given = try GivenMigration()
+    let store = try Files.resolved(given.store)
+    var other = OutcomeRecord(
+      run: .random(), source: store, destination: given.folder.appending("Other.sqlite"),
+      work: given.folder.appending("Other.sqlite.godwit"))
+    if !isAtWork { other.end(exitStatus: 0, sentences: [], losses: []) }
+    try OutcomeFile(beside: store).write(other, mode: .ownerReadWrite)
+    let output = given.folder.appending("New.sqlite")
+    _ = try await run(request(given, output: output))
+    #expect(try record(output)?.state == .done)
+    #expect((try record(store) == other) == isAtWork)
+    if isAtWork {
+      var request = request(given)
+      request.failsOnLoss = true
+      await #expect(throws: MigrationError.self) { try await run(request) }
+      #expect(try record(store) == other)
+    }
+  }
+
   @Test func `none is left unless it is asked for`() async throws {
     let given = try GivenMigration()
     _ = try await run(given.request())
