@@ -55,6 +55,11 @@ extension MigrationFailure {
     case .keysMissing(let tables):
       let names = tables.joined(separator: ", ")
       self.init(.damaged, "\(file) keeps rows not by Z_PK (\(names)): restore it from a backup.")
+    case .numbersAsTexts(let tables):
+      let names = tables.joined(separator: ", ")
+      self.init(
+        .damaged,
+        "\(file) keeps the numbers in Z_ENT as texts (\(names)): restore it from a backup.")
     case .externalFileForeign:
       self.init(
         .damaged,

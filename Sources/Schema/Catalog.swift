@@ -6,6 +6,8 @@ package struct Catalog: Hashable, Sendable {
   package var virtualTables: [String: String]
   /// The triggers, in the order of the store.
   package var triggers: [Trigger]
+  /// The tables whose entity numbers are texts, as the type of their column has it.
+  package var textNumbered: Set<String> = []
 
   /// Takes what `sqlite_schema` and `table_info` list.
   package init(

@@ -52,6 +52,8 @@ package struct StoreError: Error, Sendable {
     case columnsMissing([String])
     /// Tables whose rows are not kept by their primary keys, so that these may be anything.
     case keysMissing([String])
+    /// Tables whose entity numbers are texts: what compares like a number is none.
+    case numbersAsTexts([String])
     /// The store was written to after the survey.
     case changedDuringMigration
     /// What a value names as its external file is a link, or no regular file.

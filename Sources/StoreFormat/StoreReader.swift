@@ -118,17 +118,21 @@ package struct StoreReader: Sendable {
       let rows = try Row.fetchCursor(
         db,
         sql: """
-          SELECT s.name, i.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS i
+          SELECT s.name, i.name, i.type FROM sqlite_schema AS s, pragma_table_info(s.name) AS i
           WHERE s.type = 'table'
           """)
+      var textNumbered: Set<String> = []
       while let row = try rows.next() {
-        if let table = String.fromDatabaseValue(row[0]),
+        guard let table = String.fromDatabaseValue(row[0]),
           let column = String.fromDatabaseValue(row[1])
-        {
-          tables[table, default: []].insert(column)
+        else { continue }
+        tables[table, default: []].insert(column)
+        if column == "Z_ENT", Self.isText(declared: String.fromDatabaseValue(row[2]) ?? "") {
+          textNumbered.insert(table)
         }
       }
       var catalog = Catalog(tables: tables)
+      catalog.textNumbered = textNumbered
       let others = try Row.fetchCursor(
         db,
         sql: """
@@ -147,6 +151,12 @@ package struct StoreReader: Sendable {
       }
       return catalog
     }
+  }
+
+  /// Whether SQLite makes texts of the numbers in a column of a declared type.
+  private static func isText(declared type: String) -> Bool {
+    let type = type.uppercased()
+    return !type.contains("INT") && ["CHAR", "CLOB", "TEXT"].contains { type.contains($0) }
   }
 
   /// A table as the schema of the database has it.

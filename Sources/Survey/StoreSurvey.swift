@@ -41,7 +41,7 @@ package struct StoreSurvey: Sendable {
   /// Surveys an open store with its own model.
   ///
   /// - Throws: `StoreError`, with `columnsMissing` if the store lacks columns of its model, or
-  ///   with `tablesMissing` or `keysMissing`.
+  ///   with `tablesMissing`, `keysMissing` or `numbersAsTexts`.
   package init(
     store: FilePath, access: SourceAccess, reader: StoreReader, metadata: StoreMetadata,
     model: ManagedObjectModel
@@ -64,6 +64,10 @@ package struct StoreSurvey: Sendable {
     let unkeyed = schema.keyedTables.map(\.name).filter { !keyed.contains($0) }
     guard unkeyed.isEmpty else {
       throw StoreError(problem: .keysMissing(unkeyed), store: store)
+    }
+    let odd = schema.keyedTables.map(\.name).filter(catalog.textNumbered.contains)
+    guard odd.isEmpty else {
+      throw StoreError(problem: .numbersAsTexts(odd), store: store)
     }
     rowCounts = try Self.rowCounts(
       in: schema, reader: reader, byRows: access.fingerprint.bytes <= Self.smallBytes)

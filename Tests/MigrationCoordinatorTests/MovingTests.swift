@@ -194,6 +194,27 @@ import Testing
     #expect(error?.problem == .keysMissing(["ZTAG"]))
   }
 
+  @Test(arguments: [EngineName.sql, .pages], ["VARCHAR", "TEXT"])
+  func `a table whose entity numbers are texts is damage, and loses no row unseen`(
+    engine: EngineName, type: String
+  ) async throws {
+    let given = try given(
+      """
+      CREATE TABLE other AS SELECT * FROM ZTAG;
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = replace(sql, 'Z_ENT INTEGER', 'Z_ENT \(type)')
+        WHERE name = 'ZTAG';
+      PRAGMA writable_schema = RESET;
+      DELETE FROM ZTAG;
+      INSERT INTO ZTAG SELECT * FROM other;
+      DROP TABLE other
+      """)
+    var request = given.request()
+    request.engine = engine
+    let error = await #expect(throws: StoreError.self) { try await given.run(request) }
+    #expect(error?.problem == .numbersAsTexts(["ZTAG"]))
+  }
+
   @Test(
     arguments: [
       "INSERT INTO Z_METADATA SELECT 7, Z_UUID, Z_PLIST FROM Z_METADATA",
