@@ -283,7 +283,7 @@ let package = Package(
     .tests(
       of: "MigrationCoordinator",
       [
-        "CloneEngine", "MigrationEngine", "PageEngine",
+        "CloneEngine", "EngineList", "MigrationEngine", "PageEngine",
         "StoreGenerator", "Godwit", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
         "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",

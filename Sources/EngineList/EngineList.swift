@@ -71,6 +71,12 @@ package enum EngineList {
   /// Whether mapping models are asked to be executed object by object, even if rows would do.
   package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
+  /// The engine that makes the rows of a large store, as far as it is known before a stage is
+  /// assessed.
+  package static func rowEngine(ofLargeStores wish: EngineName?) -> any MigrationEngine.Type {
+    rowEngine(wish: wish) ?? PageEngine.self
+  }
+
   /// What objects cost that are made one by one, as far as it is known before a stage is assessed.
   package static var objectCosts: PhaseCosts { ObjectEngine.costs }
 

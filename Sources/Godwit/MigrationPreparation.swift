@@ -76,11 +76,12 @@ extension StoreMigration {
     public let bytes: Int64
     /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
-    /// The estimated duration of the first stage on this machine.
+    /// The estimated duration on this machine, but for what policies do.
     ///
-    /// nil if it goes object by object, which takes as long as its policies do, and if no migration
-    /// is needed.
+    /// nil if no migration is needed, or none is possible.
     public let expectedDuration: Duration?
+    /// Whether policies are called: what they do takes its time besides.
+    public let callsPolicies: Bool
     /// Groups of tables without relationships between them; empty if the stage goes object by
     /// object.
     public let partitions: [Partition]
@@ -170,6 +171,7 @@ extension StoreMigration.Preparation {
     (rows, bytes) = (preview.plan?.rows ?? 0, preview.plan?.bytes ?? 0)
     diskNeeded = preview.isNeeded ? preview.diskNeed.bytes : 0
     expectedDuration = preview.isNeeded ? preview.secondsExpected.map { .seconds($0) } : nil
+    callsPolicies = preview.callsPolicies
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
@@ -206,7 +208,7 @@ extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
     case version, isNeeded, route, unusedMappings, plan, losses, salvage, defects, rows, bytes,
       diskNeeded,
-      secondsEstimated
+      secondsEstimated, callsPolicies
   }
 
   /// Encodes the output of `godwit plan --json` (docs/schemas/plan.schema.json).
@@ -225,5 +227,6 @@ extension StoreMigration.Preparation: Encodable {
     try container.encode(diskNeeded, forKey: .diskNeeded)
     try container.encodeIfPresent(
       expectedDuration.map { $0 / .seconds(1) }, forKey: .secondsEstimated)
+    try container.encode(callsPolicies, forKey: .callsPolicies)
   }
 }

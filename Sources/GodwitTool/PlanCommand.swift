@@ -85,7 +85,14 @@ struct PlanCommand: AsyncParsableCommand {
 
   private func objectText(preparation: StoreMigration.Preparation) -> String {
     let reason = preparation.engineReason.map { ", as \($0)" } ?? ""
-    return "\(store): object by object\(reason); about \(ByteText(preparation.diskNeeded)) of disk."
+    return "\(store): object by object\(reason); \(Self.timeText(preparation)) and "
+      + "\(ByteText(preparation.diskNeeded)) of disk."
+  }
+
+  private static func timeText(_ preparation: StoreMigration.Preparation) -> String {
+    let seconds = (preparation.expectedDuration ?? .zero) / .seconds(1)
+    return "about \(DurationText(seconds: seconds))"
+      + (preparation.callsPolicies ? " besides what policies do," : "")
   }
 
   private static func text(step: StoreMigration.Step) -> String {
@@ -104,12 +111,11 @@ struct PlanCommand: AsyncParsableCommand {
   }
 
   private func workText(preparation: StoreMigration.Preparation) -> [String] {
-    let seconds = (preparation.expectedDuration ?? .zero) / .seconds(1)
     var lines = [
       "\(store): \(CountText(preparation.rows, "row")), \(ByteText(preparation.bytes)), in "
         + "\(CountText(preparation.workOrders.count, "work order")) for "
-        + "\(CountText(work.workers, "worker")); about "
-        + "\(DurationText(seconds: seconds)) and \(ByteText(preparation.diskNeeded)) of disk."
+        + "\(CountText(work.workers, "worker")); \(Self.timeText(preparation)) and "
+        + "\(ByteText(preparation.diskNeeded)) of disk."
     ]
     if !preparation.stayingTables.isEmpty {
       lines.append(

@@ -177,7 +177,7 @@ package struct Migration: Sendable {
         memory: request.memory, logger: logger, progress: progress)
     defer { reporter.end() }
     do {
-      let prepared = try prepare(target: target, paths: workspace.paths)
+      let prepared = try prepare(target: target, paths: workspace.paths, reporter: reporter)
       let survey = prepared.survey
       guard let found = prepared.route else {
         var report = try current(survey, workspace: workspace, keeper: keeper, work: &work)
@@ -284,7 +284,9 @@ package struct Migration: Sendable {
 
   /// Surveys the store, and finds the way; where the result will take its place, nobody else may
   /// have it open from now on.
-  private func prepare(target: TargetModel, paths: MigrationPaths) throws -> PreparedMigration {
+  private func prepare(
+    target: TargetModel, paths: MigrationPaths, reporter: ProgressReporter
+  ) throws -> PreparedMigration {
     let isReplaced = request.output == nil
     let access = try SourceAccess.open(request.store, isReplaced: isReplaced) { made in
       switch made {
@@ -301,6 +303,7 @@ package struct Migration: Sendable {
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
         return (paths.salvaged, nil)
       }
+      reporter.expect(reading: salvage.access, for: request)
       let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
       var prepared = try survey.seekingDamage {
         try PreparedMigration.mending(request, target: target, survey: survey) {

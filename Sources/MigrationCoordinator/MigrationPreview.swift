@@ -1,5 +1,6 @@
 import EngineList
 import Foundation
+import Mapping
 import MigrationEngine
 import ModelFiles
 package import Planning
@@ -27,9 +28,17 @@ package struct MigrationPreview: Sendable {
   /// The disk space that the whole migration would take.
   package let diskNeed: DiskNeed
 
-  /// The seconds that the first stage should take on this machine; nil if it is refused or goes
-  /// object by object, which takes as long as its policies do.
+  /// The seconds that all stages should take on this machine, but for what policies do; nil if
+  /// the first one is refused.
+  ///
+  /// The stores with which other stages begin do not exist yet: each is taken to cost what the
+  /// first one does.
   package let secondsExpected: Double?
+  /// Whether policies of the user's own are called, of which nobody knows what they do.
+  package var callsPolicies: Bool {
+    prepared.stages.flatMap(\.mappings).flatMap(\.entityMappings)
+      .contains { $0.ownPolicyClassName != nil }
+  }
   /// The contents of the store.
   package var survey: StoreSurvey { prepared.survey }
   /// Whether the store's model differs from the target's.
@@ -103,22 +112,23 @@ package struct MigrationPreview: Sendable {
       + (try last.map { try StoreSchema($0.destination.model).omissions.map { Loss($0) } } ?? [])
     defects = try prepared.defects(scansAll: true)
     var plan: MigrationPlan?
-    var costs = 0.0
+    var costs: Double?
     var choice: EngineList.Choice?
     var need: DiskNeed?
     if let assessment, assessment.work != nil {
       var input = StageInput(request: request, survey: survey, assessment: assessment)
       input.folder = Files.parent(of: request.destination)
       let chosen = EngineList.choose(for: input, wish: request.engine)
+      let (engine, made) = try chosen.engine.planned(input, under: nil)
+      costs = chosen.engine.costs.phases(
+        of: StageWork(made, schema: input.destination, for: request)
+      )
+      .values.reduce(0, +)
       if assessment.rows != nil {
-        let (engine, made) = try chosen.engine.planned(input, under: nil)
         if !first.isIntermediate {
           need = try DiskNeed(
             of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)
         }
-        costs = chosen.engine.costs.all(
-          of: made, workers: request.workersWithRoom, schema: input.destination,
-          verifiesFully: request.verifiesFully)
         plan = made
       }
       choice = chosen
@@ -126,11 +136,10 @@ package struct MigrationPreview: Sendable {
     self.plan = plan
     engine = choice.map { ($0.engine.name, $0.reason) }
     let type = choice?.engine ?? EngineList.standard
-    secondsExpected =
-      plan == nil
-      ? nil
-      : MachineSpeed.fixedSeconds + surveyed
-        + costs / MachineSpeed.ratio(reading: survey.access.readable)
+    secondsExpected = costs.map {
+      MachineSpeed.fixedSeconds + surveyed
+        + Double(prepared.stages.count) * $0 / MachineSpeed.ratio(migrating: survey)
+    }
     diskNeed =
       need
       ?? DiskNeed(

@@ -44,23 +44,83 @@ package struct PhaseCosts: Hashable, Sendable {
     self.swappedByte = swappedByte
   }
 
-  /// The time that workers take for all rows of a plan.
-  package func migrating(_ plan: MigrationPlan, workers: Int) -> Double {
-    let busy = Double(max(1, min(workers, plan.workOrders.count)))
-    guard work == 0 || plan.work == 0 else { return work * Double(plan.work) / busy }
-    return (row * Double(plan.rows) + byte * Double(plan.bytes)) / busy
+  /// The time that workers take for all rows.
+  package func migrating(_ stage: StageWork) -> Double {
+    let counted = stage.orders.contains { $0.work > 0 }
+    let orders = stage.orders.map { order in
+      work == 0 || !counted
+        ? row * Double(order.rows) + byte * Double(order.bytes) : work * Double(order.work)
+    }
+    let busy = Double(max(1, min(stage.workers, orders.count)))
+    return max(orders.max() ?? 0, orders.reduce(0, +) / busy)
   }
 
-  /// The time that it takes to append the rows of a plan to the result.
-  package func merging(_ plan: MigrationPlan) -> Double {
-    mergedRow * Double(plan.rows) + mergedByte * Double(plan.bytes)
+  /// The time that it takes to append the rows to the result.
+  package func merging(_ stage: StageWork) -> Double {
+    mergedRow * Double(stage.rows) + mergedByte * Double(stage.bytes)
   }
 
   /// The time for the references of all rows.
-  package func relinking(_ plan: MigrationPlan) -> Double { relinkedRow * Double(plan.rows) }
+  package func relinking(_ stage: StageWork) -> Double { relinkedRow * Double(stage.rows) }
 
   /// The time for all indexes of the result that workers do not bring along.
-  package func indexing(_ plan: MigrationPlan, schema: StoreSchema) -> Double {
+  package func indexing(_ stage: StageWork) -> Double { indexEntry * stage.indexEntries }
+
+  /// The time for checking the result.
+  package func verifying(_ stage: StageWork) -> Double {
+    // `integrity_check` looks every index entry up.
+    (stage.isVerifiedFully ? 10e-9 : verifiedByte) * Double(stage.bytes)
+  }
+
+  /// The time for putting the result in its place.
+  package func swapping(_ stage: StageWork) -> Double {
+    stage.isSwapped ? swappedByte * Double(stage.bytes) : 0
+  }
+}
+
+/// What there is to do in a stage, as far as it is counted.
+package struct StageWork: Hashable, Codable, Sendable {
+  /// What one worker does without another.
+  package struct Order: Hashable, Codable, Sendable {
+    /// Source rows, and their bytes.
+    package var rows, bytes: Int64
+    /// What `WorkOrder.work` has.
+    package var work: Int64
+
+    /// Takes the counts.
+    package init(rows: Int64, bytes: Int64, work: Int64) {
+      (self.rows, self.bytes, self.work) = (rows, bytes, work)
+    }
+  }
+
+  /// The work orders.
+  package var orders: [Order]
+  /// Entries of indexes that workers do not bring along, as if all were of one number.
+  package var indexEntries: Double
+  /// How many orders are done at once.
+  package var workers: Int
+  /// Whether the result is verified in full.
+  package var isVerifiedFully: Bool
+  /// Whether the result is put in a place, and not what another stage begins with.
+  package var isSwapped: Bool
+
+  var rows: Int64 { orders.reduce(0) { $0 + $1.rows } }
+  var bytes: Int64 { orders.reduce(0) { $0 + $1.bytes } }
+
+  /// Takes the counts.
+  package init(
+    orders: [Order], indexEntries: Double, workers: Int, isVerifiedFully: Bool = false,
+    isSwapped: Bool = true
+  ) {
+    (self.orders, self.indexEntries, self.workers) = (orders, indexEntries, workers)
+    (self.isVerifiedFully, self.isSwapped) = (isVerifiedFully, isSwapped)
+  }
+
+  /// Takes what a plan says, and the schema of the result.
+  package init(
+    _ plan: MigrationPlan, schema: StoreSchema, workers: Int, isVerifiedFully: Bool,
+    isSwapped: Bool
+  ) {
     var rows: [String: Int64] = [:]
     var moved: Set<String> = []
     for piece in plan.workOrders.flatMap(\.pieces) {
@@ -69,25 +129,10 @@ package struct PhaseCosts: Hashable, Sendable {
     }
     let built = schema.allIndexes.filter { !moved.contains($0.name) }
     let weights = IndexWeights(schema)
-    return indexEntry * built.reduce(0) { $0 + weights.weight(of: $1, rows: rows[$1.table] ?? 0) }
-  }
-
-  /// The time for checking the result.
-  package func verifying(_ plan: MigrationPlan, fully: Bool) -> Double {
-    // `integrity_check` looks every index entry up.
-    (fully ? 10e-9 : verifiedByte) * Double(plan.bytes)
-  }
-
-  /// The time for putting the result in its place.
-  package func swapping(_ plan: MigrationPlan) -> Double { swappedByte * Double(plan.bytes) }
-
-  /// The time for all of it, from the first worker's start to the end.
-  package func all(
-    of plan: MigrationPlan, workers: Int, schema: StoreSchema, verifiesFully: Bool
-  ) -> Double {
-    migrating(plan, workers: workers) + merging(plan) + relinking(plan)
-      + indexing(plan, schema: schema) + verifying(plan, fully: verifiesFully)
-      + swapping(plan)
+    self.init(
+      orders: plan.workOrders.map { Order(rows: $0.rows, bytes: $0.bytes, work: $0.work) },
+      indexEntries: built.reduce(0) { $0 + weights.weight(of: $1, rows: rows[$1.table] ?? 0) },
+      workers: workers, isVerifiedFully: isVerifiedFully, isSwapped: isSwapped)
   }
 }
 

@@ -19,8 +19,8 @@ package struct ObjectEngine: MigrationEngine {
   package static let name = EngineName(rawValue: "objects")
   /// Each object is made by itself; what follows is SQL's.
   package static let costs = PhaseCosts(
-    seenRow: 2e-6, row: 12e-6, byte: 6e-9, mergedRow: 0.27e-6, mergedByte: 2e-9, relinkedRow: 0,
-    indexEntry: 0.1e-6, verifiedByte: 2e-9, swappedByte: 0.5e-9)
+    seenRow: 2e-6, row: 18e-6, byte: 6e-9, work: 1e-9, mergedRow: 0.6e-6, mergedByte: 2e-9,
+    relinkedRow: 0, indexEntry: 0.3e-6, verifiedByte: 1.5e-9, swappedByte: 0.5e-9)
   /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
 
@@ -51,7 +51,7 @@ package struct ObjectEngine: MigrationEngine {
       : MappingGroups(models: mappings, source: stage.survey.model, destination: model)
     let planner = ObjectPlanner(
       survey: stage.survey, destination: stage.destination, mappings: mappings)
-    return (ObjectEngine(groups: groups), planner.plan(groups: groups))
+    return (ObjectEngine(groups: groups), try planner.plan(groups: groups))
   }
 
   /// The `ObjectWork` of a work order.

@@ -1,8 +1,10 @@
 import Mapping
+import ObjectMigration
 import ObjectModel
 import Planning
 import RowPrograms
 import Schema
+import StoreFormat
 import Survey
 
 /// Plans the work orders of groups of mappings.
@@ -12,7 +14,7 @@ struct ObjectPlanner {
   let mappings: [MappingModel]
 
   /// One work order for each group, the largest first; partitions are numbered as groups are.
-  func plan(groups: MappingGroups) -> MigrationPlan {
+  func plan(groups: MappingGroups) throws -> MigrationPlan {
     let rows = max(1, survey.rowCounts.values.flatMap(\.values).reduce(0, +))
     let perRow = Double(survey.access.fingerprint.bytes) / Double(rows)
     var next = 1
@@ -29,7 +31,8 @@ struct ObjectPlanner {
           number: next, destinationTable: name, keys: .all, rows: rows,
           bytes: max(1, Int64(Double(rows) * perRow)))
       }
-      let order = WorkOrder(number: 0, partition: index + 1, pieces: pieces)
+      var order = WorkOrder(number: 0, partition: index + 1, pieces: pieces)
+      order.work = try work(of: own)
       partitions.append(
         Partition(
           number: index + 1, tables: pieces.map(\.destinationTable), rows: order.rows,
@@ -52,6 +55,23 @@ struct ObjectPlanner {
     }
     return destination.tables.filter { roots.contains($0.rootName) }.map { ($0.name, $0.rootName) }
       + joins.map { ($0.name, nil) }
+  }
+
+  /// Nanoseconds for the objects of mappings: those that filters divide are taken once.
+  private func work(of mappings: [EntityMapping]) throws -> Int64 {
+    let filtered = mappings.filter { $0.filter != nil }.compactMap(\.sourceEntityName)
+    let work = try mappings.reduce(0.0) { sum, mapping in
+      guard let source = mapping.sourceEntityName else { return sum }
+      let pairs = try ObjectCosts.pairs(of: source, in: survey.schema) { table in
+        survey.schema.joinTables.contains { $0.name == table }
+          ? try survey.reader.estimatedRowCount(of: table) : survey.rows(ofTable: table)
+      }
+      let tries = mapping.filter == nil ? 0 : filtered.count { $0 == source }
+      let costs = ObjectCosts(of: mapping, pairs: pairs, tries: tries)
+      let taken = Double(survey.count(of: source)) / Double(max(1, tries))
+      return sum + taken * (costs.creation + costs.relation + ObjectCosts.completion)
+    }
+    return Int64(min(work, 1e18))
   }
 
   /// The source objects that become objects of a table, as far as filters do not drop any.

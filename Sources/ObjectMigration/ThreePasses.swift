@@ -1,5 +1,7 @@
 import Expressions
+import GRDB
 import Mapping
+import SystemCalls
 
 /// Takes one mapping model through creation, relation and validation.
 struct ThreePasses {
@@ -16,11 +18,15 @@ struct ThreePasses {
   private var total = 1.0
   private var steps: Int64 = 0
   private var done: Int64 = 0
+  /// What the objects of each mapping take, and how many of the mapping at work are done.
+  private var forecast = PassForecast([])
+  private var doneNow: Int64 = 0
+  private var told = 0.0
   private var read: Int64 = 0
   /// How many objects may wait for the next flush.
   private static let batch = 1000
-  /// What it takes to create an object, and to relate it, of the same time; validation takes hardly
-  /// any.
+  /// What policies are told: the weight of creating an object, and of relating it, whatever time
+  /// that takes, so that it is the same in every run.
   private static let (creation, relation): (Int64, Int64) = (4, 3)
   /// The share of a migration that the passes take; what is checked and counted of the result takes
   /// the rest.
@@ -40,16 +46,24 @@ struct ThreePasses {
 
   /// Runs the passes; how many source objects were read.
   mutating func run() throws -> Int64 {
+    let start = Self.now
     for (mapping, policy) in mappings { manager.enter(mapping, policy: policy) }
     let extents = try extents()
     expected = extents.map(\.count)
+    forecast = PassForecast(try costs(), spent: Self.now - start)
     for (index, (mapping, policy)) in mappings.enumerated() {
       creating = (index, 0, extents[index].keys)
+      begin(.creation, mapping: index)
       try create(mapping, policy: policy)
+      forecast.end(objects: doneNow, at: Self.now)
       expected[index] = creating?.taken ?? 0
     }
     creating = nil
-    for (mapping, policy) in mappings { try relate(mapping, policy: policy) }
+    for (index, (mapping, policy)) in mappings.enumerated() {
+      begin(.relation, mapping: index)
+      try relate(mapping, policy: policy)
+      forecast.end(objects: doneNow, at: Self.now)
+    }
     for (mapping, policy) in mappings { try validate(mapping, policy: policy) }
     if let last = mappings.last { progress(1, last.0) }
     manager.leaveMapping()
@@ -66,6 +80,23 @@ struct ThreePasses {
       let (count, keys) = try manager.sourceContext.extent(entityName: name)
       guard mapping.filter != nil else { return (count, nil) }
       return (count / Int64(max(1, filtered.count { $0 == name })), keys)
+    }
+  }
+
+  /// What the objects of each mapping should take.
+  private func costs() throws -> [ObjectCosts] {
+    let source = manager.sourceContext
+    var counts: [String: Int64] = [:]
+    let filtered = mappings.map(\.0).filter { $0.filter != nil }.compactMap(\.sourceEntityName)
+    return try mappings.map { mapping, _ in
+      guard let name = mapping.sourceEntityName else { return ObjectCosts(of: mapping, pairs: 0) }
+      let pairs = try ObjectCosts.pairs(of: name, in: source.schema) { table in
+        if let count = counts[table] { return count }
+        counts[table] = try source.rowCount(ofTable: table)
+        return counts[table] ?? 0
+      }
+      let tries = mapping.filter == nil ? 0 : filtered.count { $0 == name }
+      return ObjectCosts(of: mapping, pairs: pairs, tries: tries)
     }
   }
 
@@ -246,8 +277,18 @@ struct ThreePasses {
     return result
   }
 
+  /// Seconds of a clock that never goes back.
+  private static var now: Double { Double(MonotonicClock.now()) / 1e9 }
+
+  private mutating func begin(_ pass: PassForecast.Pass, mapping index: Int) {
+    forecast.begin(pass, mapping: index, at: Self.now)
+    doneNow = 0
+  }
+
   private mutating func step(key: Int64) {
     steps += 1
+    if doneNow == 0 { forecast.reachObjects(at: Self.now) }
+    doneNow += 1
     done += creating == nil ? Self.relation : Self.creation
     if let (index, taken, keys) = creating {
       creating = (index, taken + 1, keys)
@@ -262,7 +303,15 @@ struct ThreePasses {
     if steps % 256 == 1 { total = Double((Self.creation + Self.relation) * expected.reduce(1, +)) }
     manager.progress = min(1, max(manager.progress, Double(done) / total))
     if steps.isMultiple(of: 256), let mapping = manager.currentMapping {
-      progress(manager.progress, mapping)
+      told = max(told, forecast.share(done: doneNow, expected: expected, at: Self.now))
+      progress(told, mapping)
     }
+  }
+}
+
+extension ObjectContext {
+  /// How many rows a table has, under the name that it has in this store.
+  fileprivate func rowCount(ofTable name: String) throws -> Int64 {
+    try Int64.fetchOne(db, sql: "SELECT count(*) FROM \(sqlTable(name: name))") ?? 0
   }
 }

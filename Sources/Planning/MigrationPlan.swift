@@ -56,7 +56,7 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   /// What the worker migrates, in this order.
   package var pieces: [Piece]
   /// What the rows cost, with the indexes that move along and what is looked up for them, counted
-  /// in bytes that are read and written; 0 where nobody counted.
+  /// in bytes that are read and written, and of objects in nanoseconds; 0 where nobody counted.
   package var work: Int64
 
   /// Takes pieces of one partition.

@@ -34,14 +34,17 @@ package struct TableStatistics: Hashable, Codable, Sendable {
   /// Bytes of all slices.
   package var bytes: Int64 { slices.reduce(0) { $0 + $1.bytes } }
 
+  /// What it takes to make a row and its index entries, in bytes that are read and written.
+  package static let rowWork: Int64 = 100
+
   /// What a slice costs with the indexes that go along with it, counted in bytes that are read and
   /// written.
   ///
-  /// Measured: to make a row and its index entries costs as much as 100 bytes, to look over one
-  /// that goes over as it is 20, and an entry of a moved index 40.
+  /// Measured: to look over a row that goes over as it is costs as much as 20 bytes, and an entry
+  /// of a moved index 40.
   func work(of slice: Int) -> Int64 {
     let indexes = movedIndexes(with: slice)
-    return slices[slice].bytes + (isMoved ? 20 : 100) * slices[slice].rows
+    return slices[slice].bytes + (isMoved ? 20 : Self.rowWork) * slices[slice].rows
       + (indexes.isEmpty ? 0 : 40 * rows * Int64(indexes.count))
   }
 

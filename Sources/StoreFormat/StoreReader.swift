@@ -183,6 +183,18 @@ package struct StoreReader: Sendable {
     }
   }
 
+  /// How many indexes each table has, by its name; those without one are missing.
+  package func indexCounts() throws(StoreError) -> [String: Int] {
+    try connection.run { db in
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT tbl_name, count(*) FROM sqlite_schema WHERE type = 'index' GROUP BY 1")
+      let counts = rows.compactMap { row in
+        String.fromDatabaseValue(row[0]).map { ($0, Int.fromDatabaseValue(row[1]) ?? 0) }
+      }
+      return Dictionary(counts, uniquingKeysWith: { first, _ in first })
+    }
+  }
+
   /// The tables whose rows SQLite keeps by the numbers in a column of this name.
   ///
   /// A key of any other kind has an index.

@@ -26,6 +26,36 @@ struct RecordedRunTests {
     #expect(ToldProgress.faults(run.told, ended: ended) == [], "off by \(errors) %")
   }
 
+  /// Other programs took a processor or two for a part of the run, or for all of it.
+  @Test(arguments: ["objects", "pages", "busy"])
+  func `beside other programs the time left is told within six tenths, and mostly within two`(
+    name: String
+  ) throws {
+    let run = try Self.run(name)
+    let ended = try #require(run.ended)
+    let errors = try ToldProgress.errors(run.told, ended: ended).map { abs(try #require($0)) }
+    #expect(errors.allSatisfy { $0 <= 0.6 }, "\(errors)")
+    #expect(errors.sorted()[errors.count / 2] <= 0.2, "\(errors)")
+    let silent = ToldProgress.faults(run.told, ended: ended).filter { !$0.contains("tenths") }
+    #expect(silent == [])
+  }
+
+  /// The share by which the time that `plan` tells may differ from what a run takes.
+  private static let planned = 1 / 1.5...1.5
+
+  @Test(arguments: ["objects", "pages", "busy"])
+  func `plan tells the time within a factor of one and a half`(name: String) throws {
+    let run = try Self.run(name)
+    let ended = try #require(run.ended)
+    let told = try #require(run.planned())
+    #expect(Self.planned.contains(told / ended), "\(told) s of \(ended) s")
+    // Who judges is judged.
+    for factor in [0.3, 5] {
+      let wrong = try #require(run.planned(costsTimes: factor))
+      #expect(!Self.planned.contains(wrong / ended))
+    }
+  }
+
   /// The recording of the same run on a machine that takes so many times as long, which was seen
   /// before it began, or not.
   private static func run(
@@ -37,6 +67,7 @@ struct RecordedRunTests {
     run.inputs = run.inputs.map { input in
       switch input {
       case .expected(let costs): return .expected(costs.mapValues { $0 * known })
+      case .counted(let costs): return .counted(costs.mapValues { $0 * known })
       case .planned(var orders):
         for order in orders.indices {
           for place in orders[order].stretches.indices {
@@ -127,6 +158,7 @@ struct RecordedRunTests {
       for phase in [Phase.merging, .relinking, .indexing, .verifying] { costs[phase]? *= 5 }
       return .expected(costs)
     }
+    dear.inputs.removeAll { if case .counted = $0 { true } else { false } }
     #expect(ToldProgress.faults(dear.told, ended: dear.ended).contains { $0.contains("off by") })
   }
 

@@ -1,5 +1,8 @@
+import EngineList
 import Foundation
+import MigrationEngine
 import MigrationStatus
+import Planning
 
 @testable import MigrationCoordinator
 
@@ -20,6 +23,8 @@ struct ReplayedRun {
   var inputs: [ProgressEstimate.Input] = []
   /// When the run ended, nil where the recording was cut off.
   var ended: Double?
+  /// What there was to do, by which engine, and how fast the machine was found to be.
+  var work: (counts: StageWork, engine: EngineName, speed: Double)?
 
   /// Reads a recording.
   ///
@@ -32,16 +37,33 @@ struct ReplayedRun {
         throw DecodingError.dataCorrupted(
           .init(codingPath: [], debugDescription: "a recording of another version"))
       }
-      if let costs = line.expected {
-        let named = Phase.allCases.map { ($0, costs["\($0)"]) }
-        inputs.append(
-          .expected(
-            Dictionary(uniqueKeysWithValues: named.compactMap { p, c in c.map { (p, $0) } })))
+      if let counts = line.work, let engine = line.engine, let speed = line.speed {
+        work = (counts, engine, speed)
       }
+      if let costs = line.expected { inputs.append(.expected(Self.phases(costs))) }
+      if let costs = line.counted { inputs.append(.counted(Self.phases(costs))) }
       if let orders = line.orders { inputs.append(.planned(orders)) }
       if let seen = line.observation(after: &parts) { inputs.append(.observed(seen)) }
       if let ended = line.ended { self.ended = ended }
     }
+  }
+
+  /// The seconds that `plan` tells of such a run, which surveys the store likewise; nil where it is
+  /// not recorded what there was to do.
+  ///
+  /// - Parameter factor: what the costs of this build are multiplied by.
+  func planned(costsTimes factor: Double = 1) -> Double? {
+    guard let work, let engine = EngineList.engine(named: work.engine) else { return nil }
+    let surveyed = inputs.compactMap { input in
+      if case .observed(let seen) = input, seen.phase > .surveying { seen.at } else { nil }
+    }.first.map { Double($0) / 1e9 }
+    let costs = engine.costs.phases(of: work.counts).values.reduce(0, +)
+    return (surveyed ?? 0) + MachineSpeed.fixedSeconds + factor * costs / work.speed
+  }
+
+  private static func phases(_ costs: [String: Double]) -> [Phase: Double] {
+    let named = Phase.allCases.map { ($0, costs["\($0)"]) }
+    return Dictionary(uniqueKeysWithValues: named.compactMap { p, c in c.map { (p, $0) } })
   }
 
   /// What the estimate of this build tells at each observation.

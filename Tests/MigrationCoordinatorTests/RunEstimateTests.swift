@@ -145,6 +145,42 @@ private struct MadeUpRun {
     #expect(abs((estimate.secondsRemaining ?? 0) - 40) < 8, "costs are fixed once")
   }
 
+  @Test func `tells what is expected before anything is measured, and once rows are counted`() {
+    var estimate = RunEstimate()
+    var rough = costs
+    rough[.surveying] = 3
+    estimate.expect(rough)
+    estimate.observe(.init(phase: .surveying, inner: 0), at: 0)
+    #expect(estimate.secondsRemaining == nil)
+    estimate.observe(.init(phase: .surveying, inner: 0), at: 1_000_000_000)
+    #expect(abs((estimate.secondsRemaining ?? 0) - 21) < 0.5)
+    estimate.expect(costs)
+    estimate.observe(.init(phase: .planning, inner: 0), at: 1_100_000_000)
+    #expect(abs((estimate.secondsRemaining ?? 0) - 19) < 0.1)
+    let forecast = RunEstimate.Forecast(secondsLeft: 1, scale: 1)
+    estimate.observe(.init(phase: .migrating, inner: 0.9, forecast: forecast), at: 9_000_000_000)
+    #expect(abs((estimate.secondsRemaining ?? 0) - 12) < 0.1)
+    estimate.expect(later: [.merging: 4, .relinking: 2, .indexing: 12, .verifying: 4])
+    estimate.observe(.init(phase: .merging, inner: 0), at: 10_000_000_000)
+    #expect(abs((estimate.secondsRemaining ?? 0) - 22) < 0.5)
+  }
+
+  @Test func `a phase that takes a hundred times as long as expected never stands still`() {
+    for phase in [Phase.surveying, .planning, .merging, .verifying] {
+      var estimate = RunEstimate()
+      var rough = costs
+      if phase < .migrating { rough[.surveying] = 1 }
+      estimate.expect(rough)
+      var before = -1.0
+      for second in 0..<200 {
+        estimate.observe(.init(phase: phase, inner: 0), at: Int64(second) * 2_000_000_000)
+        #expect(estimate.fraction > before || second == 0, "\(phase) at \(2 * second) s")
+        before = estimate.fraction
+      }
+      #expect(before < 1)
+    }
+  }
+
   @Test func `says nothing before there is anything to say`() {
     let told = plain.told(costs)
     #expect(told[0].left == nil)

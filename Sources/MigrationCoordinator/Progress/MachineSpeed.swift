@@ -1,51 +1,57 @@
+import GRDB
 import Survey
 import SystemCalls
-import SystemPackage
 
 /// How fast this machine is, against the one on which costs were measured.
 enum MachineSpeed {
   /// What a migration takes however few rows there are: processes, files and their syncs.
   static let fixedSeconds = 0.08
-  /// Bytes that the other machine read and summed up in a second.
-  private static let reference = 6e9
-  private static let block = 256 << 10
-  private static let mostBlocks = 32
+  /// Seconds that the other machine took for `work`.
+  private static let reference = 0.0046
 
-  /// More than 1 where this machine is faster; 1 where the file cannot be read.
+  /// More than 1 where this machine is faster; 1 where nothing can be measured.
   ///
-  /// Reads the first mebibytes of a store a few times, which takes some hundredths of a second at
-  /// most.
-  static func ratio(reading path: FilePath) -> Double {
-    var best = 0.0
-    for _ in 1...3 { best = max(best, bytesPerSecond(of: path) ?? 0) }
-    return best > 0 ? min(8, max(1 / 8, best / reference)) : 1
+  /// The best of a few times on a processor counts. Where other programs take the processors
+  /// meanwhile, they may go on to do so, or end soon.
+  static let ratio: Double = {
+    guard let found = try? measured(times: 5), found.best > 0 else { return 1 }
+    return min(8, max(1 / 8, reference / found.best * found.share.squareRoot()))
+  }()
+
+  /// The same for a store that is migrated; 1 for one that is migrated before anything is measured.
+  static func ratio(migrating survey: StoreSurvey) -> Double {
+    survey.sourceBytes < leastBytes ? 1 : ratio
   }
 
-  /// The same for a store that is migrated, 1 for one of which reading takes longer than migrating.
-  static func ratio(readingAlong survey: StoreSurvey) -> Double {
-    survey.sourceBytes < leastBytes ? 1 : ratio(reading: survey.access.readable)
-  }
+  /// The size of a store beside which nobody notices that something was measured.
+  static let leastBytes: Int64 = 64 << 20
 
-  /// The size of a store that is read a few times without anybody noticing.
-  private static let leastBytes: Int64 = 64 << 20
-
-  private static func bytesPerSecond(of path: FilePath) -> Double? {
-    guard let file = try? FileDescriptor.open(path, .readOnly, options: .closeOnExec) else {
-      return nil
+  /// The shortest time on a processor that `work` took, and the share of all the time that the
+  /// thread was on one.
+  private static func measured(times: Int) throws -> (best: Double, share: Double) {
+    let queue = try DatabaseQueue()
+    return try queue.writeWithoutTransaction { db in
+      var (best, all) = (Double.infinity, 0.0)
+      let start = MonotonicClock.now()
+      for _ in 0..<times {
+        let before = ThreadClock.now()
+        try db.execute(sql: work)
+        let seconds = Double(ThreadClock.now() - before) / 1e9
+        (best, all) = (min(best, seconds), all + seconds)
+      }
+      let passed = Double(MonotonicClock.now() - start) / 1e9
+      return (best, passed > 0 ? min(1, all / passed) : 1)
     }
-    defer { try? file.close() }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: block, alignment: 4096)
-    defer { buffer.deallocate() }
-    let start = ContinuousClock.now
-    var (bytes, sum): (Int, UInt64) = (0, 0)
-    while bytes < block * mostBlocks,
-      let count = try? file.read(fromAbsoluteOffset: Int64(bytes), into: buffer), count > 0
-    {
-      sum = Checksum.of(UnsafeRawBufferPointer(rebasing: buffer[..<count]), seed: sum)
-      bytes += count
-    }
-    let seconds = (ContinuousClock.now - start) / .seconds(1)
-    // A store that ends before the clock has moved tells nothing.
-    return bytes >= block && seconds > 0 && sum != 1 ? Double(bytes) / seconds : nil
   }
+
+  /// What migrations do, in memory: rows with texts and numbers are made of others, and sorted.
+  private static let work = """
+    CREATE TABLE a (k INTEGER PRIMARY KEY, n INTEGER, x FLOAT, t VARCHAR);
+    INSERT INTO a WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+      SELECT i, i * 7919 % 100003, i * 0.5, 'row number ' || i FROM n;
+    CREATE TABLE b (k INTEGER PRIMARY KEY, n INTEGER, x FLOAT, t VARCHAR);
+    INSERT INTO b SELECT k, n + 1, x, t FROM a;
+    CREATE INDEX c ON b (n);
+    DROP TABLE a; DROP TABLE b;
+    """
 }

@@ -10,6 +10,8 @@ struct ProgressEstimate {
   enum Input: Hashable, Sendable {
     /// What the phases of a stage are expected to cost.
     case expected([Phase: Double])
+    /// What the phases after `migrating` are expected to cost, once rows are counted.
+    case counted([Phase: Double])
     /// The work orders of a plan.
     case planned([WorkForecast.Order])
     /// How far the run is.
@@ -50,6 +52,7 @@ struct ProgressEstimate {
   mutating func take(_ input: Input) {
     switch input {
     case .expected(let costs): run.expect(costs)
+    case .counted(let costs): run.expect(later: costs)
     case .planned(let orders): rows = WorkForecast(orders)
     case .observed(let seen): observe(seen)
     }

@@ -1,6 +1,8 @@
 import Foundation
 import Logging
+import MigrationEngine
 import MigrationStatus
+import Planning
 import Synchronization
 import SystemCalls
 import SystemPackage
@@ -19,8 +21,14 @@ final class ProgressRecording: Sendable {
   struct Line: Codable, Hashable, Sendable {
     /// The version of the format, in the first line.
     var version: Int?
+    /// What there is to do in a stage, of which engine, and how fast the machine was found to be.
+    var work: StageWork?
+    var engine: EngineName?
+    var speed: Double?
     /// What the phases of a stage are expected to cost, by their names.
     var expected: [String: Double]?
+    /// What the phases after `migrating` are expected to cost, once rows are counted.
+    var counted: [String: Double]?
     /// The work orders of a plan.
     var orders: [WorkForecast.Order]?
     /// The moment, in seconds since the recording began.
@@ -89,9 +97,8 @@ final class ProgressRecording: Sendable {
   /// Takes an input; observations five times a second, and whenever a phase or a unit of it ends.
   func note(_ input: ProgressEstimate.Input) {
     switch input {
-    case .expected(let costs):
-      let named = costs.map { ("\($0.key)", Self.rounded($0.value, to: 1e6)) }
-      write(Line(expected: Dictionary(uniqueKeysWithValues: named)))
+    case .expected(let costs): write(Line(expected: Self.named(costs)))
+    case .counted(let costs): write(Line(counted: Self.named(costs)))
     case .planned(let orders): write(Line(orders: orders))
     case .observed(let seen):
       guard let line = state.withLock({ line(of: seen, after: &$0) }) else { return }
@@ -99,11 +106,20 @@ final class ProgressRecording: Sendable {
     }
   }
 
+  /// Takes what there is to do in a stage.
+  func note(_ work: StageWork, of engine: EngineName, speed: Double) {
+    write(Line(work: work, engine: engine, speed: Self.rounded(speed, to: 1e3)))
+  }
+
   /// Notes that the run has ended.
   func end() { write(Line(ended: seconds(at: MonotonicClock.now()))) }
 
   private func seconds(at moment: Int64) -> Double {
     Self.rounded(Double(moment - start) / 1e9, to: 1e3)
+  }
+
+  private static func named(_ costs: [Phase: Double]) -> [String: Double] {
+    Dictionary(uniqueKeysWithValues: costs.map { ("\($0.key)", rounded($0.value, to: 1e6)) })
   }
 
   private static func rounded(_ value: Double, to parts: Double) -> Double {

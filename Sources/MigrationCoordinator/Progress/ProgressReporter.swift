@@ -13,6 +13,8 @@ private final class Estimate: Sendable {
     var estimate = ProgressEstimate()
     var rowCosts: (costs: PhaseCosts, speed: Double)?
     var steps = 0
+    /// What all of it should take, as far as it was known first.
+    var roughSeconds: Double?
   }
 
   let recording: ProgressRecording?
@@ -39,6 +41,13 @@ private final class Estimate: Sendable {
   var rowCosts: (costs: PhaseCosts, speed: Double)? {
     get { state.withLock(\.rowCosts) }
     set { state.withLock { $0.rowCosts = newValue } }
+  }
+
+  /// What one stage should take, as far as it was known before there was a survey; nil where nobody
+  /// knew.
+  var roughSeconds: Double? {
+    get { state.withLock(\.roughSeconds) }
+    set { state.withLock { $0.roughSeconds = newValue } }
   }
 
   /// In how many steps the phase at work is done, if each is as long as the longest one; 0 where
@@ -146,15 +155,28 @@ final class ProgressReporter: Sendable {
     flusher?.enter(phase, units: UInt64(clamping: units))
   }
 
-  /// Takes what the phases of a stage are expected to cost, before its first row.
+  /// Takes what there is to do in a stage, before its first row.
   ///
-  /// - Parameters:
-  ///   - rows: the costs of the engine at work; nil where its rows are not followed.
-  ///   - speed: how fast this machine is, against that of which the costs are told.
-  func expect(_ costs: [Phase: Double], rows: PhaseCosts?, speed: Double = 1) {
+  /// - Parameter speed: how fast this machine is, against that of which the costs are told.
+  func expect(_ work: StageWork, of engine: any MigrationEngine.Type, speed: Double) {
+    let costs = engine.costs.phases(of: work)
     recorder.expect(costs)
-    estimate.rowCosts = rows.map { ($0, speed) }
+    estimate.rowCosts = (engine.costs, speed)
+    estimate.recording?.note(work, of: engine.name, speed: speed)
     estimate.take(.expected(costs.mapValues { $0 / speed }))
+  }
+
+  /// Takes what a stage should take, as far as it is known before there is a survey; those of
+  /// `surveying` are among the costs.
+  func expect(roughly costs: [Phase: Double], speed: Double) {
+    estimate.take(.expected(costs.mapValues { $0 / speed }))
+    estimate.roughSeconds = costs.values.reduce(0, +) / speed
+  }
+
+  /// Takes what the phases after `migrating` should take, once workers have counted their rows.
+  func expect(counted costs: [Phase: Double]) {
+    let speed = estimate.rowCosts?.speed ?? 1
+    estimate.take(.counted(costs.mapValues { $0 / speed }))
   }
 
   /// Publishes how many filters were tried on objects that are surveyed, and takes at the first of
@@ -212,7 +234,9 @@ final class ProgressReporter: Sendable {
       record.bytesTotal = UInt64(count) * Self.stageShares
       (record.stage, record.stages) = (1, UInt32(count))
     }
-    expect([.migrating: 1], rows: nil)
+    let costs = [Phase.migrating: Double(count) * (estimate.roughSeconds ?? 1)]
+    recorder.expect(costs)
+    estimate.take(.expected(costs))
     // What goes on is recorded by stages.
     recorder.divide()
     publish(.migrating)

@@ -6,8 +6,10 @@ import MigrationStatus
 // (2) Time during which the run is held is no time: nothing is learnt from it.
 // (3) While rows are migrated, and once some were, the time left is made of what was measured of
 //     the rows of each table; costs that are only expected are scaled by the machine's speed.
-// (4) A phase whose present step takes long goes on slowly, up to nine tenths of the step, so that
-//     nobody takes it for dead; nothing is learnt from that either.
+// (4) Before anything was measured, what is expected counts as it is: seconds of this machine, as
+//     well as its speed is known.
+// (5) A phase whose present step takes long goes on ever more slowly, so that nobody takes it for
+//     dead; nothing is learnt from that either.
 
 /// Works out which share of a run is done, and how long the rest will take, from what it observes.
 ///
@@ -38,7 +40,7 @@ struct RunEstimate {
 
     /// What is to be expected of the phases that follow: rows that take longer than expected tell
     /// of a machine that has much to do, or of themselves alone, and nobody knows which; those that
-    /// take less tell rather of themselves, since how fast the machine can be was measured.
+    /// take less tell of themselves rather.
     var laterScale: Double { pow(scale, scale < 1 ? 0.25 : 0.5) }
   }
 
@@ -70,23 +72,30 @@ struct RunEstimate {
   /// Seconds of work before anything is said.
   private static let leastActive = 0.5
 
-  /// Takes the expected seconds of each phase from `migrating` on; only their ratios matter.
+  /// Takes the expected seconds of each phase from `migrating` on; once something is measured, only
+  /// their ratios matter.
   ///
   /// Those of `surveying` come with costs that are roughly known before there is a plan, and that
   /// give way to others. What is done at the first observation after that costs no time any more.
   mutating func expect(_ costs: [Phase: Double]) {
     guard !isExpected || isRough else { return }
-    if isRough { roughScale = rate(in: .surveying).map { 1 / $0 } }
+    if isRough { roughScale = rate(in: .surveying).map { 1 / $0 } ?? roughScale }
     isRough = costs[.surveying] != nil
     // A phase of which nobody knows anything takes a little.
     let least = max(1e-9, costs.values.reduce(0, +)) / 200
     self.costs = Dictionary(
       uniqueKeysWithValues: Self.phases.map { ($0, max(least, costs[$0] ?? 0)) })
-    self.costs[.surveying] = costs[.surveying]
+    for phase in Self.early { self.costs[phase] = isRough ? max(least, costs[phase] ?? 0) : nil }
     (isExpected, before) = (true, highest)
-    (samples, active) = ([], 0)
+    samples = []
     (rowsSince, measured) = (nil, nil)
-    secondsRemaining = roughScale.map { $0 * total }
+    if active >= Self.leastActive { secondsRemaining = expectedScale * total }
+  }
+
+  /// Takes what the phases after `migrating` should take, now that workers have counted their rows.
+  mutating func expect(later costs: [Phase: Double]) {
+    guard isExpected, !isRough else { return }
+    for (phase, cost) in costs where phase > .migrating { self.costs[phase] = max(1e-9, cost) }
   }
 
   /// Takes an observation at a moment of a clock that never goes back, in nanoseconds.
@@ -111,6 +120,7 @@ struct RunEstimate {
     guard isExpected, isRough || observation.phase >= .migrating else {
       // Nobody knows how long this takes; it goes on, ever more slowly.
       highest = max(highest, Self.surveyed * active / (active + 10))
+      if isExpected, active >= Self.leastActive { secondsRemaining = expectedScale * total }
       return
     }
     if rowsSince == nil, observation.phase >= .migrating {
@@ -125,18 +135,18 @@ struct RunEstimate {
     }
     let work = work(observation)
     sample(work)
-    let rate = rate(in: observation.phase)
+    let rate = rate(in: observation.phase) ?? 1 / expectedScale
     let assumed = work + assumedWork(observation, rate: rate)
     highest = max(highest, before + (1 - before) * min(1, assumed / total))
-    if let rate, active >= Self.leastActive {
-      secondsRemaining = max(0, total - assumed) / rate
-    } else {
-      secondsRemaining = roughScale.map { $0 * max(0, total - assumed) }
-    }
+    if active >= Self.leastActive { secondsRemaining = max(0, total - assumed) / rate }
   }
+
+  /// Seconds that one second of expected costs takes, before rows tell more.
+  private var expectedScale: Double { roughScale ?? 1 }
 
   /// The share of the run before its costs are known: `surveying`, `planning` and `reading`.
   private static let surveyed = 0.09
+  private static let early: [Phase] = [.surveying, .planning]
   private static let phases: [Phase] = [
     .migrating, .merging, .relinking, .indexing, .verifying, .swapping,
   ]
@@ -153,7 +163,10 @@ struct RunEstimate {
     }
     guard let measured, later > 0 else { return nil }
     let done = work(observation) - (costs[.migrating] ?? 0)
-    let time = active - measured.active
+    // Where a step is much of what is left, nobody knows how much of the present one is done.
+    let step = (costs[observation.phase] ?? 0) / Double(max(1, observation.steps))
+    let isLarge = observation.steps > 0 && step > later / 10
+    let time = max(0, (isLarge ? stepSince : active) - measured.active)
     var scale = measured.forecast.laterScale
     // What these phases themselves took counts the more, the more of them is done.
     if done > 0 { scale += min(1, 2 * done / later) * (time / done - scale) }
@@ -185,7 +198,10 @@ struct RunEstimate {
     }
     let left = cost * max(0, 1 - observation.inner)
     let step = observation.steps > 0 ? min(left, cost / Double(observation.steps)) : left
-    return min(0.9 * step, (active - stepSince) * rate)
+    guard step > 0 else { return 0 }
+    let passed = (active - stepSince) * rate / step
+    // Four fifths of what it should take are taken for done; the rest comes ever more slowly.
+    return step * (passed < 0.8 ? passed : 1 - 0.04 / (passed - 0.6))
   }
 
   private mutating func sample(_ work: Double) {

@@ -58,6 +58,9 @@ struct StageRun {
   /// What is known of the stage; constraints that an index finds to be broken anyway are counted
   /// only where something else stands in the way.
   private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
+    if case .objects = stage.work, survey.sourceBytes >= MachineSpeed.leastBytes {
+      reporter.expect(roughly: roughCosts(trying: 0), speed: MachineSpeed.ratio)
+    }
     let assessment = try StageAssessment(
       stage: stage, survey: survey, request: request, leavingConstraints: true
     ) { done, all in
@@ -113,8 +116,8 @@ struct StageRun {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
     reporter.expect(
-      expectedCosts(of: saved.plan, schema: input.destination, costs: type.costs),
-      rows: type.costs, speed: MachineSpeed.ratio(readingAlong: survey))
+      StageWork(saved.plan, schema: input.destination, for: request), of: type,
+      speed: MachineSpeed.ratio(migrating: survey))
     let need = try DiskNeed(
       of: saved.plan, by: engine, stage: input,
       externalBytes: request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store))
@@ -157,40 +160,13 @@ struct StageRun {
   /// known before there is a plan.
   private func roughCosts(trying filters: Int64) -> [Phase: Double] {
     let costs = EngineList.objectCosts
-    let tables = stage.mappings.flatMap(\.entityMappings).compactMap { mapping in
-      mapping.sourceEntityName.flatMap { name in
-        survey.model.entity(name: name).flatMap { survey.schema.table(of: $0) }.map {
-          (name: $0.name, rows: survey.count(of: name))
-        }
-      }
-    }
-    let rows = tables.reduce(0) { $0 + $1.rows }
-    let perRow = Double(survey.sourceBytes) / Double(max(1, rows))
-    let pieces = zip(1..., tables).map { number, table in
-      Piece(
-        number: number, destinationTable: table.name, keys: .all, rows: table.rows,
-        bytes: Int64(Double(table.rows) * perRow))
-    }
-    let plan = MigrationPlan(
-      partitions: [], workOrders: [WorkOrder(number: 1, partition: 1, pieces: pieces)],
-      program: .none(deriving: []))
-    var rough = expectedCosts(of: plan, schema: survey.schema, costs: costs)
-    rough[.surveying] = costs.seenRow * Double(filters)
+    let rows = stage.mappings.flatMap(\.entityMappings).compactMap(\.sourceEntityName)
+      .reduce(0) { $0 + survey.count(of: $1) }
+    let order = StageWork.Order(rows: rows, bytes: survey.sourceBytes, work: 0)
+    var rough = costs.phases(
+      of: StageWork(orders: [order], indexEntries: Double(rows), workers: 1))
+    rough[.surveying] = costs.seenRow * Double(rows + filters)
     return rough
-  }
-
-  /// What the phases from `migrating` on should take, in seconds of a machine that may be another.
-  private func expectedCosts(
-    of plan: MigrationPlan, schema: StoreSchema, costs: PhaseCosts
-  ) -> [Phase: Double] {
-    [
-      .migrating: costs.migrating(plan, workers: request.workersWithRoom),
-      .merging: costs.merging(plan),
-      .relinking: costs.relinking(plan),
-      .indexing: costs.indexing(plan, schema: schema),
-      .verifying: costs.verifying(plan, fully: request.verifiesFully),
-      .swapping: request.isIntermediate ? 0 : costs.swapping(plan),
-    ]
   }
 
   // MARK: Workers
@@ -227,6 +203,10 @@ struct StageRun {
     saved: SavedPlan, engine: any MigrationEngine, reporter: ProgressReporter
   ) throws -> Outcome {
     let manifests = results.map(\.manifest)
+    reporter.expect(
+      counted: type(of: engine).costs.phases(
+        of: StageWork(
+          saved.plan.counted(by: manifests), schema: input.destination, for: request)))
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
     let summary = try type(of: engine).summary(of: manifests)
@@ -422,6 +402,23 @@ extension StoreSurvey {
 
   /// Whether everything is made again before anybody notices that it was lost.
   var isQuicklyMigrated: Bool { sourceBytes < Self.quickBytes }
+}
+
+extension MigrationPlan {
+  /// The plan with the rows that workers have written instead of those that were estimated.
+  fileprivate func counted(by manifests: [ShardManifest]) -> MigrationPlan {
+    let rows = Dictionary(
+      manifests.flatMap(\.pieces).map { ($0.piece, $0.rowsWritten) },
+      uniquingKeysWith: { first, _ in first })
+    var plan = self
+    for order in plan.workOrders.indices {
+      for piece in plan.workOrders[order].pieces.indices {
+        let number = plan.workOrders[order].pieces[piece].number
+        if let found = rows[number] { plan.workOrders[order].pieces[piece].rows = found }
+      }
+    }
+    return plan
+  }
 }
 
 extension MigrationEngine {
