@@ -199,6 +199,10 @@ extension ExtraEntry {
       Explanation(
         "has the virtual table \(name), which cannot be carried over",
         advice: "say --extra-tables drop to leave it behind")
+    case .column:
+      Explanation(
+        "has the column \(name) with \(CountText(rows, "value")), which is none of the model's",
+        advice: "say --extra-tables drop to leave it behind")
     case .view:
       Explanation(
         "has the view \(name), which is none of the model's",

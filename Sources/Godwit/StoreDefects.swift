@@ -53,7 +53,7 @@ extension StoreMigration {
   public enum ExtraTableChoice: String, Hashable, Sendable, CaseIterable {
     /// A store that has any is refused.
     case refuse
-    /// Tables are copied as they are; views, triggers and virtual tables are refused.
+    /// Tables are copied as they are; columns, views, triggers and virtual tables are refused.
     case keep
     /// They are left behind.
     case drop

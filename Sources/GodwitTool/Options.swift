@@ -189,7 +189,7 @@ struct LossOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "What becomes of tables with rows that the model knows nothing of: refuse, keep or drop; with "
-        + "drop, unknown views and triggers go too.", valueName: "choice"))
+        + "drop, unknown columns, views and triggers go too.", valueName: "choice"))
   var extraTables = StoreMigration.ExtraTableChoice.refuse
 
   @Flag(

@@ -31,11 +31,11 @@ package struct MigrationRequest: Sendable {
 
   /// What becomes of tables with rows that the model knows nothing of.
   package enum ExtraTableChoice: String, Sendable, CaseIterable {
-    /// A store with such tables, or with unknown views and triggers, is refused.
+    /// A store with such tables, or with unknown columns, views and triggers, is refused.
     case refuse
-    /// The tables are copied whole; views, triggers and virtual tables are refused.
+    /// The tables are copied whole; all else is refused.
     case keep
-    /// They are left behind, and so are views and triggers.
+    /// They are left behind, and so is all else.
     case drop
   }
 

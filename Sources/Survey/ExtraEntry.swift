@@ -10,6 +10,8 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
     case table
     /// A virtual table, whose contents are what its module says.
     case virtualTable
+    /// A column of one of the model's tables, with values; its name is `TABLE.COLUMN`.
+    case column
     /// A view.
     case view
     /// A trigger.
@@ -20,7 +22,7 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   package var kind: Kind
   /// Its name.
   package var name: String
-  /// The rows of a table; 0 for anything else.
+  /// The rows of a table, or the values of a column; 0 for anything else.
   package var rows: Int64
   /// The column of a table that may hold entity numbers, which a migration changes; nil for none.
   package var numberColumn: String?
@@ -81,6 +83,21 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
     var found = ExtraEntry(kind: .table, name: name, rows: rows)
     found.numberColumn = catalog.tables[name]?.sorted().first(where: Catalog.mayHoldNumbers)
     return found
+  }
+
+  /// Those of some columns, each as `TABLE.COLUMN`, that hold anything.
+  package static func columns(
+    _ names: [String], reader: StoreReader
+  ) throws(StoreError) -> [ExtraEntry] {
+    var result: [ExtraEntry] = []
+    for name in names {
+      let parts = name.split(separator: ".", maxSplits: 1).map { SQL.quoted(name: String($0)) }
+      guard parts.count == 2 else { continue }
+      let values = try reader.number(
+        sql: "SELECT count(\(parts[1])) FROM \(parts[0]) NOT INDEXED")
+      if values > 0 { result.append(.init(kind: .column, name: name, rows: values)) }
+    }
+    return result
   }
 
   private init(kind: Kind, name: String, rows: Int64) {

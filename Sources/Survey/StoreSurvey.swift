@@ -85,8 +85,10 @@ package struct StoreSurvey: Sendable {
     }
     unsupported = features
     mirroring = try MirroringSurvey(differences.mirroringTables, catalog: catalog, reader: reader)
-    extras = try ExtraEntry.all(
-      of: differences.extraTables, besides: schema, catalog: catalog, reader: reader)
+    extras =
+      try ExtraEntry.all(
+        of: differences.extraTables, besides: schema, catalog: catalog, reader: reader)
+      + ExtraEntry.columns(differences.extraColumns, reader: reader)
   }
 
   /// A pass over the rows of a store of so many bytes is not worth saving.

@@ -90,6 +90,28 @@ import Testing
       ])
   }
 
+  @Test(arguments: [EngineName.sql, .pages])
+  func `columns that no model knows of lose no value unasked`(engine: EngineName) async throws {
+    let given = try given(
+      """
+      ALTER TABLE ZPERSON ADD COLUMN ZOWN; ALTER TABLE ZPERSON ADD COLUMN "ZEMPTY ";
+      ALTER TABLE ZPERSON ADD COLUMN ZTWICE AS (Z_PK * 2);
+      ALTER TABLE ZTAG ADD COLUMN ZALL DEFAULT 7;
+      UPDATE ZPERSON SET ZOWN = 'mine' WHERE Z_PK = 1
+      """)
+    var request = given.request()
+    request.engine = engine
+    for choice in [MigrationRequest.ExtraTableChoice.refuse, .keep] {
+      request.extraTables = choice
+      let found = await refused(request, given)
+      #expect(found.map(\.name) == ["ZPERSON.ZOWN", "ZTAG.ZALL"])
+      #expect(found.allSatisfy { $0.kind == .column })
+      #expect(found.first?.rows == 1)
+    }
+    request.extraTables = .drop
+    #expect(try await given.run(request).rows > 0)
+  }
+
   @Test func `a table without a sequence is copied beside one that has one`() async throws {
     let given = try given(
       """
