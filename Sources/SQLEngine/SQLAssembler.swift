@@ -70,6 +70,7 @@ package struct SQLAssembler {
       try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
       try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
       try base.arrange(db, order: order)
+      try countStaying(order, db: db, report: &report)
       try order.furnish(db)
       try progress(.verifying)
       try check(order, db: db)
@@ -146,25 +147,45 @@ package struct SQLAssembler {
     report: inout AssemblyReport
   ) throws {
     let (program, staying) = (order.plan.program, order.plan.stayingTables)
-    // Where no row of a stage is dropped, references that stay lead where they led; they are looked
-    // over where everything is read once more.
-    let references = program.references.filter {
-      order.verifiesFully || !staying.contains($0.table)
-    }
-    report.uncheckedReferences = program.references.filter { !references.contains($0) }
+    // Where no row of a stage is dropped, references that stay lead where they led.
+    let references = program.references.filter { !staying.contains($0.table) }
     try progress(.relinking(steps: program.orderFills.count + references.count))
     for fill in program.orderFills {
       try db.execute(sql: fill.statement)
       try progress(.stepDone())
     }
     for reference in references {
-      let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
-      if count > 0 {
-        report.danglingReferences.append(
-          DanglingReference(table: reference.table, column: reference.column, count: count))
-      }
+      try count(reference, db: db, report: &report)
       try progress(.stepDone())
     }
+  }
+
+  /// Looks over the references of tables that stay where everything is read once more, under the
+  /// names that they have by then.
+  private func countStaying(
+    _ order: AssemblyOrder, db: Database, report: inout AssemblyReport
+  ) throws {
+    let all = order.plan.program.references
+    let staying = order.plan.stayingTables
+    let left = all.filter { staying.contains($0.table) }
+    guard order.verifiesFully else {
+      report.uncheckedReferences = left
+      return
+    }
+    for reference in left { try count(reference, db: db, report: &report) }
+    let found = report.danglingReferences
+    report.danglingReferences = all.compactMap { check in
+      found.first { $0.table == check.table && $0.column == check.column }
+    }
+  }
+
+  private func count(
+    _ reference: ReferenceCheck, db: Database, report: inout AssemblyReport
+  ) throws {
+    let count = try Int64.fetchOne(db, sql: reference.danglingCount) ?? 0
+    guard count > 0 else { return }
+    report.danglingReferences.append(
+      DanglingReference(table: reference.table, column: reference.column, count: count))
   }
 
   private func check(_ order: AssemblyOrder, db: Database) throws {
