@@ -20,8 +20,7 @@ extension MigrationFailure {
         .damaged,
         "\(file) is an XML store: open it with Core Data once and save it as an SQLite store.")
     case .text:
-      self.init(
-        .damaged, "\(file) is a text file, not an SQLite store: check the path.")
+      self.init(.damaged, "\(file) is a text file, not an SQLite store: check the path.")
     case .unrecognized:
       self.init(
         .damaged,
