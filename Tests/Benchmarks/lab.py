@@ -128,7 +128,7 @@ class Step:
         if "--engine" not in flags:
             mapping = flags[flags.index("--mapping"):][:2] if "--mapping" in flags else []
             run.plan = [self.lab.tool, "plan", store, "--to", self.new, "--models", self.bundle,
-                        "--json", *mapping]
+                        "--json", "--allow-loss", *mapping]
         return run
 
     def files(self, store):
