@@ -391,18 +391,17 @@ def rank(rows, place, owner, member):
             row[place] = None if key_ is None or row[place] is None else number
 
 
-def lost_reference(result, references):
-    """Plants a reference that is not there any more; whether it is seen."""
-    for p in references.new.relationships():
+def lost_reference(result, references, relationships):
+    """A copy of the result in which a reference of one of some relationships is not there any
+    more; None where there is none."""
+    for p in relationships:
         if p.to_many:
             continue
         table, column = "Z" + references.new.root(p.owner).upper(), references.after.columns[key(p)]
         row = references.result.execute(
             f"select Z_PK from {table} where {quoted(column)} is not null").fetchone()
         if row:
-            copy = result + ".planted"
-            with open(result, "rb") as a, open(copy, "wb") as b:
-                b.write(a.read())
+            copy = copy_store(result, result + "-planted")
             db = sqlite3.connect(copy)
             db.execute(f"update {table} set {quoted(column)} = null where Z_PK = ?", row)
             db.commit()
@@ -437,7 +436,7 @@ def check(tool, seed, folder):
         losses.add(json.dumps(sorted(told["losses"], key=repr), sort_keys=True))
         references = References(count, maker, counted, result)
         found += [f"{engine}: {f}" for f in references.check()]
-        planted = lost_reference(result, references)
+        planted = lost_reference(result, references, references.new.relationships())
         references.close()
         if planted:
             other = References(count, maker, counted, planted)

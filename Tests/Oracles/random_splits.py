@@ -14,7 +14,8 @@ import random
 import sqlite3
 
 from coredata import Attribute, Layout, Model, key
-from random_filters import Always, Chooser, Not, ORDERED, objects_of, said_alike
+from random_filters import (Always, Chooser, Not, ORDERED, lost_reference, objects_of,
+                            said_alike)
 from random_mappings import LowFiller, has_twins
 from random_models import A, E, End, Models
 from random_stores import Form, make_store
@@ -393,28 +394,10 @@ def compare(told, expected, result, new):
     return found
 
 
-def lost_reference(result, references):
-    """Plants a reference that is not there any more."""
-    for _, end, other, _ in references.pair.relations:
-        p = references.new.entities[end.entity].own[end.name]
-        if p.to_many:
-            continue
-        table = "Z" + references.new.root(p.owner).upper()
-        column = references.after.columns[key(p)]
-        row = references.result.execute(
-            f"select Z_PK from {table} where {quoted(column)} is not null").fetchone()
-        if row:
-            copy = copy_store(result, result + "-planted")
-            db = sqlite3.connect(copy)
-            db.execute(f"update {table} set {quoted(column)} = null where Z_PK = ?", row)
-            db.commit()
-            db.close()
-            return copy
-    return None
-
-
 def check_planted(result, references, expected):
-    planted = lost_reference(result, references)
+    related = [references.new.entities[end.entity].own[end.name]
+               for _, end, _, _ in references.pair.relations]
+    planted = lost_reference(result, references, related)
     if not planted:
         return []
     other = References(references.pair, references.maker, expected, references.store, planted)
