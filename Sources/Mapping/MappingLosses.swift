@@ -183,7 +183,7 @@ package struct MappingLosses: Hashable, Sendable {
         else { continue }
         var loss = PossibleLoss(
           entity: entity.name, kind: .conversion(name, to: type), cause: .conversion)
-        loss.isOfOddValues = !old.mayChange(as: type)
+        loss.isOfOddValues = !old.oftenChanges(as: type)
         if found.insert(loss).inserted { possible.append(loss) }
       }
     }

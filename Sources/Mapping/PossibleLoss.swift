@@ -63,8 +63,10 @@ package struct PossibleLoss: Hashable, Sendable {
   package var kind: Kind
   /// Why it is lost.
   package var cause: LossCause
-  /// Whether only values are lost that the attribute's own type does not allow, such as a text in a
-  /// column of numbers.
+  /// Whether few values are lost, if any: those that the attribute's own type does not allow, such
+  /// as a text in a column of numbers, and whole numbers that are too large for floating point.
+  ///
+  /// Whoever converts them comes across them.
   package var isOfOddValues = false
   /// The source entities to whose objects references are lost; nil where those to all objects are.
   package var targets: Set<String>?

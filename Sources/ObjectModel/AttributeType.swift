@@ -152,6 +152,12 @@ extension AttributeType {
     }
   }
 
+  /// Whether numbers that become other ones are to be expected: those with a fraction, of which
+  /// many are, and not whole numbers beyond 2^53.
+  package func oftenChanges(as new: AttributeType) -> Bool {
+    mayChange(as: new) && (numberKind, new.numberKind) != (.integer, .real)
+  }
+
   /// Whether numbers of this type are converted to become ones of the other, so that what is none,
   /// such as a text in their column, becomes another value.
   ///

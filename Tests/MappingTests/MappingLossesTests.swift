@@ -95,7 +95,9 @@ import Testing
     // A text in a column of numbers is the only thing that changes.
     #expect(try change(.integer16, .integer32).map(\.isOfOddValues) == [true])
     #expect(loss.isOfOddValues == false)
-    #expect(try change(.integer64, .double).count == 1)
+    // Few whole numbers are too large, and workers come across them.
+    #expect(try change(.integer64, .double).map(\.isOfOddValues) == [true])
+    #expect(try change(.double, .integer64).map(\.isOfOddValues) == [false])
     #expect(try change(.integer32, .boolean).count == 1)
     #expect(try change(.double, .decimal).isEmpty)
   }

@@ -65,7 +65,8 @@ package final class FieldProgram {
   private var lastEntity = 0
   /// Source rows that became none.
   package private(set) var leftBehind: Int64 = 0
-  /// Numbers that no list has, and rows whose numbers nobody here looked at.
+  /// Numbers that no list has, or that floating point may not hold, and rows whose numbers nobody
+  /// here looked at.
   package private(set) var strays: Int64 = 0
   /// Rows made, by the places of their entities.
   private let made: UnsafeMutablePointer<Int64>
@@ -88,12 +89,12 @@ package final class FieldProgram {
   private var lists: UnsafeMutableBufferPointer<UnsafeMutableBufferPointer<(Int64, Int64)>>
   private var masks: [MaskBuffer] = []
   /// By the places of entities, the keys of source rows that do not become what they stand for.
-  private var others: [DroppedKeyReader.Table?]
+  private var others: [RowKeyReader.Table?]
   /// Whether there are any.
   private var isDivided = false
   private var eithers: [(FieldStep, FieldStep)] = []
   private var untagged: [UntaggedValue] = []
-  private var keyed: [(step: FieldStep, dropped: DroppedKeyReader.Table)] = []
+  private var keyed: [(step: FieldStep, dropped: RowKeyReader.Table)] = []
   /// What is looked up of the entities of other rows.
   var lookUps: [EntityLookUp] = []
   /// Numbers by the keys of rows, and the columns whose places they are.
@@ -203,7 +204,7 @@ package final class FieldProgram {
   }
 
   /// Has rows with these keys become nothing that the entity at that place stands for.
-  package func leave(_ keys: DroppedKeyReader.Table, entity: Int) {
+  package func leave(_ keys: RowKeyReader.Table, entity: Int) {
     others[entity] = keys
     isDivided = true
   }
@@ -221,7 +222,7 @@ package final class FieldProgram {
   }
 
   /// Keeps a step that makes a value where a key is none of these.
-  package func add(_ step: FieldStep, unlessIn keys: DroppedKeyReader.Table) -> Int {
+  package func add(_ step: FieldStep, unlessIn keys: RowKeyReader.Table) -> Int {
     keyed.append((step, keys))
     return keyed.count - 1
   }
@@ -410,6 +411,8 @@ package final class FieldProgram {
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }
+      // Of what becomes of it, the coordinator tells.
+      if step.kind == .toReal, field.isInteger, !field.integer.isSurelyExactInReal { strays += 1 }
       return affinity.applied(to: number, scratch: own, encoding: encoding)
     }
   }
@@ -442,4 +445,9 @@ package final class FieldProgram {
     if number >= 9.223372036854775808e18 { return .max }
     return Int64(number)
   }
+}
+
+extension Int64 {
+  /// Whether floating point of 64 bits has it, as it has all of these; it has few of the others.
+  fileprivate var isSurelyExactInReal: Bool { magnitude <= 1 << 53 }
 }
