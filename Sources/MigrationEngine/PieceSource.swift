@@ -124,13 +124,13 @@ package struct PieceSource {
 
 extension WorkOrderDocument {
   /// The keys of rows that filters leave behind; nil where mappings take all.
-  package func droppedKeys() throws -> DroppedKeyReader? {
-    try dropped.map { DroppedKeyReader(try DroppedKeys(file: FilePath($0))) }
+  package func droppedKeys() throws -> RowKeyReader? {
+    try dropped.map { RowKeyReader(try RowKeys(file: FilePath($0))) }
   }
 
   /// Attaches the source as `src`, and registers the functions that programs call.
   package func attachSource(
-    to connection: StoreConnection, without dropped: DroppedKeyReader?
+    to connection: StoreConnection, without dropped: RowKeyReader?
   ) throws {
     let source = StoreConnection.uri(reading: FilePath(source))
     let support = FilePath(support)
@@ -187,7 +187,7 @@ extension StoreConnection {
   /// Runs a block, and throws the own error of what SQLite called in place of the SQLite error that
   /// it caused.
   package func perform<Result>(
-    _ caller: RowCaller?, without dropped: DroppedKeyReader?, body: (Database) throws -> Result
+    _ caller: RowCaller?, without dropped: RowKeyReader?, body: (Database) throws -> Result
   ) throws -> Result {
     do {
       return try perform(body)

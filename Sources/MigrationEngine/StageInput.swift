@@ -25,7 +25,7 @@ package struct StageInput: Sendable {
   /// The mapping.
   package var work: Work
   /// The keys of rows that filters leave behind; nil where mappings take all.
-  package var dropped: DroppedKeys?
+  package var dropped: RowKeys?
   /// How many workers run at once.
   package var workers: Int
   /// Cuts every table into ranges of this many rows; nil leaves the cuts to the planner.

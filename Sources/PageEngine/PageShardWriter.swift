@@ -33,7 +33,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let pages: ExtentWriter
   private let scratch = SortScratch()
   private let caller: RowCaller?
-  private let dropped: DroppedKeyReader?
+  private let dropped: RowKeyReader?
   private let lookUps: LookUps
   private var pieces: [PagePiece] = []
   private var moved: [String: MovedIndex] = [:]

@@ -16,7 +16,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   private let connection: StoreConnection
   private let batchRows: Int
   private let caller: RowCaller?
-  private let dropped: DroppedKeyReader?
+  private let dropped: RowKeyReader?
 
   /// Makes an empty shard and attaches the source, which does not change.
   init(
@@ -32,7 +32,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   }
 
   private static func open(
-    _ document: WorkOrderDocument, without dropped: DroppedKeyReader?
+    _ document: WorkOrderDocument, without dropped: RowKeyReader?
   ) throws -> StoreConnection {
     let path = FilePath(document.shard)
     try Files.remove(path)

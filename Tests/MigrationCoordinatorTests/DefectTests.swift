@@ -6,6 +6,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import Survey
 import SystemPackage
 import TestSupport
 import Testing
@@ -178,6 +179,31 @@ import Testing
     report = try await given.run(request)
     #expect(report.defects.map(\.fate) == [.nullified])
     #expect(try count("ZTHING WHERE ZTWIN IS NOT NULL", in: request.destination) == 0)
+  }
+
+  @Test func `keys in memory tell of the same references as the tables`() throws {
+    let given = try given(
+      """
+      UPDATE ZTHING SET ZTWIN = CASE Z_PK WHEN 3 THEN 99003 WHEN 4 THEN 5 WHEN 5 THEN 5.5
+        WHEN 6 THEN X'00' WHEN 7 THEN 'seven' WHEN 8 THEN -1 WHEN 9 THEN 0 END;
+      UPDATE ZTHING SET ZOWNER = 77000 WHERE Z_PK = 2;
+      """)
+    let reader = try StoreReader(immutable: given.store)
+    let access = try SourceAccess.open(given.store) { FilePath("\(given.store)-\($0)") }
+    let survey = try StoreSurvey(
+      store: given.store, access: access, reader: reader, metadata: try reader.metadata(),
+      model: try Self.model(isLater: false))
+    let search = DefectSearch(survey: survey)
+    let keys = try TargetKeys(of: search.allReferences, in: survey, ofTablesFrom: 1)
+    let (plain, quick) = (search.references(), search.references(in: keys))
+    for (one, other) in zip(plain, quick) {
+      #expect(try search.keys(of: one) == search.keys(of: other), "\(one.property)")
+    }
+    #expect(plain.map(\.rows) != quick.map(\.rows) && plain.count == quick.count)
+    let twins = try #require(quick.first { $0.property == "twin" })
+    #expect(try search.keys(of: twins) == [3, 5, 6, 7, 8, 9])
+    let few = try TargetKeys(of: search.allReferences, in: survey)
+    #expect(search.references(in: few).map(\.rows) == plain.map(\.rows))
   }
 
   @Test func `duplicates under a constraint that the store had before are told and settled`()

@@ -110,7 +110,7 @@ struct DefectMending {
   private func references() throws -> [Deed] {
     guard choices.dangling == .nullify else { return [] }
     let search = DefectSearch(survey: survey)
-    return (search.references + search.unknownReferences).compactMap { deed($0) }
+    return (search.references() + search.unknownReferences).compactMap { deed($0) }
   }
 
   private func deed(_ test: DefectSearch.Test) -> Deed? {

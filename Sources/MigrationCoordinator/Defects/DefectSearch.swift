@@ -33,12 +33,14 @@ struct DefectSearch {
 
   /// The defects of the store, which stay as they are unless someone mends them.
   func defects(fate: (Defect.Kind) -> Defect.Fate = { _ in .kept }) throws -> [Defect] {
-    try defects(of: all, fate: fate)
+    let references = try references(in: TargetKeys(of: allReferences, in: survey))
+    return try defects(of: references + oneSided + orders + missingValues, fate: fate)
   }
 
   private func defects(
     of tests: [Test], fate: (Defect.Kind) -> Defect.Fate
   ) throws -> [Defect] {
+    guard !tests.isEmpty else { return [] }
     var counter = RowCounter(survey.reader)
     for test in tests { counter.ask(test.rows) }
     try counter.run()
@@ -52,7 +54,9 @@ struct DefectSearch {
   }
 
   /// References that lead nowhere, and stay as they are.
-  func danglingReferences() throws -> [Defect] { try defects(of: references) { _ in .kept } }
+  func danglingReferences() throws -> [Defect] {
+    try defects(of: references(in: TargetKeys(of: allReferences, in: survey))) { _ in .kept }
+  }
 
   /// The same as losses that have to be allowed.
   func danglingLosses() throws -> [Loss] {
@@ -76,9 +80,6 @@ struct DefectSearch {
       sql: "SELECT \(test.key) FROM \(test.rows.from) WHERE \(test.rows.test) ORDER BY 1\(end)"
     ).compactMap { Int64.fromDatabaseValue($0[0]) }
   }
-
-  /// All tests.
-  private var all: [Test] { references + oneSided + orders + missingValues }
 
   // MARK: References
 
@@ -110,13 +111,14 @@ struct DefectSearch {
     }
   }
 
-  /// References that lead nowhere.
-  var references: [Test] {
+  /// References that lead nowhere; without keys the tests serve in any copy of the store.
+  func references(in keys: TargetKeys? = nil) -> [Test] {
     allReferences.map { reference in
-      reference.test(
-        .dangling,
-        where: "NOT EXISTS (SELECT 1 FROM \(SQL.identifier(name: reference.target)) AS t "
-          + "WHERE t.Z_PK = \(reference.name))")
+      let search =
+        "NOT EXISTS (SELECT 1 FROM \(SQL.identifier(name: reference.target)) AS t "
+        + "WHERE t.Z_PK = \(reference.name))"
+      return reference.test(
+        .dangling, where: keys?.test(of: reference, otherwise: search) ?? search)
     }
   }
 

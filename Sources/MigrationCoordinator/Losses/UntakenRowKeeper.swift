@@ -7,24 +7,24 @@ import Schema
 /// Keeps the keys of rows by what takes them, as the program of a step asks for them.
 final class UntakenRowKeeper {
   /// The keys, once `finish` has returned.
-  let keys: DroppedKeys
+  let keys: RowKeys
   /// How many objects of its source entity each mapping does not take, by its name.
   private(set) var left: [String: Int64] = [:]
 
   private let step: RowStep
-  private let sets: [(rows: UntakenRows, writer: DroppedKeyWriter)]
+  private let sets: [(rows: UntakenRows, writer: RowKeyWriter)]
   private var division: MappingLosses.Division?
   /// The sets that have rows of the division's entity, with the places of their mappings in it.
-  private var open: [(writer: DroppedKeyWriter, places: [Int], name: String)] = []
+  private var open: [(writer: RowKeyWriter, places: [Int], name: String)] = []
   /// Mappings of the division, by their places, of which no two may take one object.
   private var exclusive: [[Int]] = []
 
   init(_ step: RowStep) throws {
     self.step = step
-    let keys = try DroppedKeys()
+    let keys = try RowKeys()
     self.keys = keys
     let rows = (step.program?.untakenRows ?? []).sorted { $0.name < $1.name }
-    sets = rows.map { ($0, DroppedKeyWriter(keys, beside: rows.count - 1)) }
+    sets = rows.map { ($0, RowKeyWriter(keys, beside: rows.count - 1)) }
   }
 
   /// Begins with the objects of another entity.

@@ -29,7 +29,7 @@ package struct Assessment: Sendable {
   /// Whether constraints are left to the indexes that keep them.
   let leavesConstraints: Bool
   /// The keys of rows by the mappings that take them; nil where mappings take all.
-  let dropped: DroppedKeys?
+  let dropped: RowKeys?
   /// How many objects each mapping does not take that chooses among those of its entity.
   let left: [String: Int64]
   /// The tables of the last step's destination.
@@ -65,7 +65,7 @@ package struct Assessment: Sendable {
     left = keeper?.left ?? [:]
     try survey.reader.connection.run { db in
       RowView.prepare(db)
-      if let dropped { DroppedKeyReader(dropped).install(in: db) }
+      if let dropped { RowKeyReader(dropped).install(in: db) }
     }
     for step in steps {
       open.append(

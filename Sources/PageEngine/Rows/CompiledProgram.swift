@@ -19,7 +19,7 @@ struct CompiledProgram {
   private(set) var onlyReal = [false, false, false]
   let rows: FieldProgram
 
-  private let dropped: DroppedKeyReader?
+  private let dropped: RowKeyReader?
   private let encoding: TextEncoding
   /// The folder of the source with values in files of their own.
   private let support: FilePath
@@ -30,7 +30,7 @@ struct CompiledProgram {
 
   /// Takes the lowest key of the rows to come, and what they look up.
   init(
-    program: TableProgram, dropped: DroppedKeyReader?, lookUps: LookUps? = nil,
+    program: TableProgram, dropped: RowKeyReader?, lookUps: LookUps? = nil,
     from first: Int64 = .min, encoding: TextEncoding, support: FilePath, stored: Stored
   ) throws {
     self.dropped = dropped
@@ -140,7 +140,7 @@ struct CompiledProgram {
     return added
   }
 
-  private func keys(of rows: UntakenRows) throws -> DroppedKeyReader.Table {
+  private func keys(of rows: UntakenRows) throws -> RowKeyReader.Table {
     guard let dropped else { throw ShardError(.orderIncomplete, table: rows.table) }
     return dropped.table(rows.name)
   }

@@ -25,7 +25,7 @@ struct PieceLoop {
   private let support: FilePath
   private let db: Database
   private let caller: RowCaller?
-  private let dropped: DroppedKeyReader?
+  private let dropped: RowKeyReader?
   private let lookUps: LookUps
   /// The folder for what does not fit in memory.
   private let folder: FilePath
@@ -33,7 +33,7 @@ struct PieceLoop {
   /// Takes the open source file, which is attached to the database as well.
   init(
     document: WorkOrderDocument, piece: Piece, file: SourceFile, encoding: TextEncoding,
-    db: Database, caller: RowCaller?, dropped: DroppedKeyReader?, lookUps: LookUps
+    db: Database, caller: RowCaller?, dropped: RowKeyReader?, lookUps: LookUps
   ) throws {
     self.lookUps = lookUps
     self.encoding = encoding

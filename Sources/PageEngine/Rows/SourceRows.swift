@@ -9,7 +9,7 @@ import SystemPackage
 struct SourceRows {
   let file: SourceFile
   let db: Database
-  let dropped: DroppedKeyReader?
+  let dropped: RowKeyReader?
   let encoding: TextEncoding
   /// The folder of the source with values in files of their own.
   let support: FilePath

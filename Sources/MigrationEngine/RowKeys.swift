@@ -6,11 +6,12 @@ import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-/// The keys of source rows that some mappings do not take, by the names of such sets.
+/// The keys of rows in sets that have names, such as those of the rows that some mappings do not
+/// take.
 ///
 /// A table of its own database has them as bits, 4096 keys a row: a few bytes for each key where
 /// they lie far apart, one bit where they do not. Nobody holds all of them in memory.
-package struct DroppedKeys: Sendable {
+package struct RowKeys: Sendable {
   fileprivate let connection: StoreConnection
 
   /// The keys of a chunk differ in so many bits.
@@ -25,7 +26,7 @@ package struct DroppedKeys: Sendable {
     try connection.run { db in
       try db.execute(
         sql: """
-          CREATE TABLE dropped (name TEXT, chunk INTEGER, bits BLOB, PRIMARY KEY (name, chunk))
+          CREATE TABLE keys (name TEXT, chunk INTEGER, bits BLOB, PRIMARY KEY (name, chunk))
           WITHOUT ROWID
           """)
     }
@@ -48,7 +49,7 @@ package struct DroppedKeys: Sendable {
   fileprivate func bits(of chunk: Int64, in table: String) throws -> [UInt64]? {
     let found = try connection.run { db in
       try Row.fetchOne(
-        db.cachedStatement(sql: "SELECT bits FROM dropped WHERE name = ? AND chunk = ?"),
+        db.cachedStatement(sql: "SELECT bits FROM keys WHERE name = ? AND chunk = ?"),
         arguments: [table, chunk])
     }
     guard let blob = found.flatMap({ [UInt8].fromDatabase($0[0]) }) else { return nil }
@@ -68,7 +69,7 @@ package struct DroppedKeys: Sendable {
     try connection.run { db in
       try db.inTransaction {
         let statement = try db.cachedStatement(
-          sql: "INSERT OR REPLACE INTO dropped VALUES (?, ?, ?)")
+          sql: "INSERT OR REPLACE INTO keys VALUES (?, ?, ?)")
         for chunk in chunks {
           try statement.execute(arguments: [chunk.table, chunk.chunk, Self.blob(chunk.bits)])
         }
@@ -90,9 +91,9 @@ package struct DroppedKeys: Sendable {
   }
 }
 
-/// Collects dropped keys, best in rising order.
-package final class DroppedKeyWriter {
-  private let keys: DroppedKeys
+/// Collects the keys of sets, best in rising order.
+package final class RowKeyWriter {
+  private let keys: RowKeys
   private let mostWaiting: Int
   private var table = ""
   private var chunk: Int64 = 0
@@ -100,24 +101,24 @@ package final class DroppedKeyWriter {
   private var waiting: [(table: String, chunk: Int64, bits: [UInt64])] = []
 
   /// Takes the set to add to, and how many others there are that hold as much at once.
-  package init(_ keys: DroppedKeys, beside others: Int = 0) {
+  package init(_ keys: RowKeys, beside others: Int = 0) {
     self.keys = keys
     mostWaiting = max(16, 1000 / (others + 1))
   }
 
   /// Adds the key of a row of the table.
   package func add(_ key: Int64, table: String) throws {
-    let chunk = key >> DroppedKeys.chunkBits
+    let chunk = key >> RowKeys.chunkBits
     if bits == nil || chunk != self.chunk || table != self.table {
       try close()
       let isBack = waiting.last.map { $0.table != table || $0.chunk >= chunk } ?? false
       if isBack || waiting.count >= mostWaiting { try flush() }
       // Objects of another entity may have been here before.
       bits =
-        try keys.bits(of: chunk, in: table) ?? [UInt64](repeating: 0, count: DroppedKeys.words)
+        try keys.bits(of: chunk, in: table) ?? [UInt64](repeating: 0, count: RowKeys.words)
       (self.table, self.chunk) = (table, chunk)
     }
-    let low = Int(key & (1 << DroppedKeys.chunkBits - 1))
+    let low = Int(key & (1 << RowKeys.chunkBits - 1))
     bits?[low / 64] |= 1 << (low % 64)
   }
 
@@ -138,9 +139,9 @@ package final class DroppedKeyWriter {
   }
 }
 
-/// Looks dropped keys up, on one thread; it holds some of them.
-package final class DroppedKeyReader {
-  private let keys: DroppedKeys
+/// Looks keys up, on one thread; it holds some of them.
+package final class RowKeyReader {
+  private let keys: RowKeys
   private var tables: [Table] = []
   /// Chunks that all tables hold.
   private var held = 0
@@ -151,17 +152,17 @@ package final class DroppedKeyReader {
   package private(set) var failure: (any Error)?
 
   /// Takes the set, which does not change any more.
-  package init(_ keys: DroppedKeys) { self.keys = keys }
+  package init(_ keys: RowKeys) { self.keys = keys }
 
-  /// The dropped keys of one table.
+  /// The keys of one set.
   package final class Table {
     fileprivate let name: String
-    private unowned let reader: DroppedKeyReader
+    private unowned let reader: RowKeyReader
     private var chunks: [Int64: UnsafeMutablePointer<UInt64>?] = [:]
     private var last: Int64 = .max
     private var bits: UnsafeMutablePointer<UInt64>?
 
-    fileprivate init(name: String, reader: DroppedKeyReader) {
+    fileprivate init(name: String, reader: RowKeyReader) {
       self.name = name
       self.reader = reader
     }
@@ -174,9 +175,9 @@ package final class DroppedKeyReader {
       (last, bits) = (.max, nil)
     }
 
-    /// Whether a key is dropped; nil where it cannot be read.
+    /// Whether a key is in the set; nil where that cannot be read.
     package func contains(_ key: Int64) -> Bool? {
-      let chunk = key >> DroppedKeys.chunkBits
+      let chunk = key >> RowKeys.chunkBits
       if chunk != last, !find(chunk) { return nil }
       guard let bits else { return false }
       return bits[Int(key >> 6 & 63)] >> UInt64(key & 63) & 1 == 1
@@ -215,7 +216,7 @@ package final class DroppedKeyReader {
     held += 1
   }
 
-  /// The dropped keys of a table, which must not outlive the reader.
+  /// The set of a name, which must not outlive the reader.
   package func table(_ name: String) -> Table {
     if let known = tables.first(where: { $0.name == name }) { return known }
     let made = Table(name: name, reader: self)
@@ -228,10 +229,11 @@ package final class DroppedKeyReader {
     return self.table(String(cString: name))
   }
 
-  /// Makes `godwit_dropped` known to a connection, which keeps the reader as long as it lives.
-  package func install(in db: Database) {
+  /// Makes a function that tells whether the set of a name has a key known to a connection, which
+  /// keeps the reader as long as it lives; by default `godwit_dropped`.
+  package func install(in db: Database, as function: String = UntakenRows.function) {
     sqlite3_create_function_v2(
-      db.sqliteConnection, UntakenRows.function, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+      db.sqliteConnection, function, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
       // Safe: the connection gives the reference back when it closes.
       Unmanaged.passRetained(self).toOpaque(),
       { context, _, arguments in
@@ -239,13 +241,13 @@ package final class DroppedKeyReader {
           let name = sqlite3_value_text(arguments[0]),
           sqlite3_value_type(arguments[1]) == SQLITE_INTEGER
         else { return sqlite3_result_int(context, 0) }
-        let found = Unmanaged<DroppedKeyReader>.fromOpaque(reader).takeUnretainedValue()
+        let found = Unmanaged<RowKeyReader>.fromOpaque(reader).takeUnretainedValue()
           .table(name).contains(sqlite3_value_int64(arguments[1]))
         guard let found else { return sqlite3_result_error(context, "a look-up failed", -1) }
         sqlite3_result_int(context, found ? 1 : 0)
       }, nil, nil,
       { reader in
-        if let reader { Unmanaged<DroppedKeyReader>.fromOpaque(reader).release() }
+        if let reader { Unmanaged<RowKeyReader>.fromOpaque(reader).release() }
       })
   }
 }

@@ -5,14 +5,14 @@ import SystemPackage
 import TestSupport
 import Testing
 
-@Suite(.scratchFolder) struct DroppedKeyTests {
+@Suite(.scratchFolder) struct RowKeyTests {
   private static let keys: [Int64] =
     [.min, -4097, -4096, -1, 0, 1, 4095, 4096, 1 << 40, .max] + Array(10_000..<11_000)
 
   @Test func `keys that lie close and far apart are found, and their neighbours are not`() throws {
     let rows = UntakenRows(table: "ZITEM", mappings: [2, 0])
-    let dropped = try DroppedKeys()
-    let writer = DroppedKeyWriter(dropped)
+    let dropped = try RowKeys()
+    let writer = RowKeyWriter(dropped)
     for key in Self.keys.sorted() { try writer.add(key, table: rows.name) }
     // Objects of another entity of the table come after them, from the lowest key on.
     for key in [Int64(-2), 2, 10_500, 12_000] { try writer.add(key, table: rows.name) }
@@ -20,8 +20,8 @@ import Testing
     try writer.finish()
     let path = ScratchFolder.current.appending("dropped.sqlite")
     try dropped.write(to: path)
-    for set in [dropped, try DroppedKeys(file: path)] {
-      let reader = DroppedKeyReader(set)
+    for set in [dropped, try RowKeys(file: path)] {
+      let reader = RowKeyReader(set)
       let table = reader.table(rows.name)
       let all = Set(Self.keys + [-2, 2, 10_500, 12_000])
       for key in all { #expect(table.contains(key) == true, "\(key)") }
@@ -42,11 +42,11 @@ import Testing
   }
 
   @Test func `more chunks than are held are looked up again`() throws {
-    let dropped = try DroppedKeys()
-    let writer = DroppedKeyWriter(dropped)
+    let dropped = try RowKeys()
+    let writer = RowKeyWriter(dropped)
     for place in Int64(0)..<20_000 { try writer.add(place * 5000, table: "ZITEM") }
     try writer.finish()
-    let table = DroppedKeyReader(dropped)
+    let table = RowKeyReader(dropped)
     let keys = table.table("ZITEM")
     for _ in 0..<2 {
       for place in Int64(0)..<20_000 {
