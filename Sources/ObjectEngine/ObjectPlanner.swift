@@ -59,17 +59,14 @@ struct ObjectPlanner {
 
   /// Nanoseconds for the objects of mappings: those that filters divide are taken once.
   private func work(of mappings: [EntityMapping]) throws -> Int64 {
-    let filtered = mappings.filter { $0.filter != nil }.compactMap(\.sourceEntityName)
-    let work = try mappings.reduce(0.0) { sum, mapping in
-      guard let source = mapping.sourceEntityName else { return sum }
-      let pairs = try ObjectCosts.pairs(of: source, in: survey.schema) { table in
-        survey.schema.joinTables.contains { $0.name == table }
-          ? try survey.reader.estimatedRowCount(of: table) : survey.rows(ofTable: table)
-      }
-      let tries = mapping.filter == nil ? 0 : filtered.count { $0 == source }
-      let costs = ObjectCosts(of: mapping, pairs: pairs, tries: tries)
-      let taken = Double(survey.count(of: source)) / Double(max(1, tries))
-      return sum + taken * (costs.creation + costs.relation + ObjectCosts.completion)
+    let all = try ObjectCosts.all(of: mappings, in: survey.schema) { table in
+      survey.schema.joinTables.contains { $0.name == table }
+        ? try survey.reader.estimatedRowCount(of: table) : survey.rows(ofTable: table)
+    }
+    let work = zip(mappings, all).reduce(0.0) { sum, pair in
+      guard let source = pair.0.sourceEntityName else { return sum }
+      let taken = Double(pair.1.taken(of: survey.count(of: source)))
+      return sum + taken * (pair.1.creation + pair.1.relation + ObjectCosts.completion)
     }
     return Int64(min(work, 1e18))
   }

@@ -11,6 +11,9 @@ package struct ObjectCosts: Hashable, Sendable {
   package let creation: Double
   /// Relating one object to others.
   package let relation: Double
+  /// On how many objects of its source entity the filter of the mapping is tried for one that it
+  /// takes; 0 without a filter. Filters that begin with one entity are taken to share its objects.
+  package let tries: Int
 
   /// Trying the filter of a mapping on an object of its source entity.
   private static let filtered = 4_000.0
@@ -19,9 +22,32 @@ package struct ObjectCosts: Hashable, Sendable {
 
   private static let (object, attribute, relationship, pair) = (3_500.0, 300.0, 3_000.0, 7_000.0)
 
+  /// The costs of mappings, in their order.
+  ///
+  /// - Parameter rows: how many rows a table of the source has; asked once for each.
+  package static func all(
+    of mappings: [EntityMapping], in schema: StoreSchema,
+    rows: (_ table: String) throws -> Int64
+  ) rethrows -> [ObjectCosts] {
+    var counts: [String: Int64] = [:]
+    let filtered = mappings.filter { $0.filter != nil }.compactMap(\.sourceEntityName)
+    return try mappings.map { mapping in
+      guard let name = mapping.sourceEntityName else { return ObjectCosts(of: mapping, pairs: 0) }
+      let pairs = try pairs(of: name, in: schema) { table in
+        if let known = counts[table] { return known }
+        let count = try rows(table)
+        counts[table] = count
+        return count
+      }
+      let tries = mapping.filter == nil ? 0 : filtered.count { $0 == name }
+      return ObjectCosts(of: mapping, pairs: pairs, tries: tries)
+    }
+  }
+
   /// Takes how many pairs of many-to-many relationships a source object of the mapping is in, and
-  /// on how many objects its filter is tried for one that it takes.
+  /// how often its filter is tried.
   package init(of mapping: EntityMapping, pairs: Double, tries: Int = 0) {
+    self.tries = tries
     let filtered = Double(tries) * Self.filtered
     guard mapping.destinationEntityName != nil, mapping.kind != .remove else {
       (creation, relation) = (Self.object + filtered, 0)
@@ -33,10 +59,11 @@ package struct ObjectCosts: Hashable, Sendable {
       + (mapping.relationshipMappings.isEmpty ? 0 : Self.pair * pairs)
   }
 
+  /// How many of the objects of its source entity the mapping takes.
+  package func taken(of objects: Int64) -> Int64 { objects / Int64(max(1, tries)) }
+
   /// How many pairs of many-to-many relationships an object of an entity is in, on average.
-  ///
-  /// - Parameter rows: how many rows a table has.
-  package static func pairs(
+  private static func pairs(
     of entity: String, in schema: StoreSchema, rows: (_ table: String) throws -> Int64
   ) rethrows -> Double {
     try schema.joinTables.reduce(0) { sum, join in

@@ -48,9 +48,13 @@ struct ThreePasses {
   mutating func run() throws -> Int64 {
     let start = Self.now
     for (mapping, policy) in mappings { manager.enter(mapping, policy: policy) }
-    let extents = try extents()
+    let source = manager.sourceContext
+    let costs = try ObjectCosts.all(of: mappings.map(\.0), in: source.schema) {
+      try source.rowCount(ofTable: $0)
+    }
+    let extents = try extents(costs)
     expected = extents.map(\.count)
-    forecast = PassForecast(try costs(), spent: Self.now - start)
+    forecast = PassForecast(costs, spent: Self.now - start)
     for (index, (mapping, policy)) in mappings.enumerated() {
       creating = (index, 0, extents[index].keys)
       begin(.creation, mapping: index)
@@ -72,31 +76,14 @@ struct ThreePasses {
   }
 
   /// How many objects each mapping may take, and among which keys its filter looks for them, nil
-  /// without one; filters that begin with one entity are taken to share its objects.
-  private func extents() throws -> [(count: Int64, keys: ClosedRange<Int64>?)] {
-    let filtered = mappings.map(\.0).filter { $0.filter != nil }.compactMap(\.sourceEntityName)
-    return try mappings.map { mapping, _ in
-      guard let name = mapping.sourceEntityName else { return (0, nil) }
+  /// without one.
+  private func extents(
+    _ costs: [ObjectCosts]
+  ) throws -> [(count: Int64, keys: ClosedRange<Int64>?)] {
+    try zip(mappings, costs).map { mapping, costs in
+      guard let name = mapping.0.sourceEntityName else { return (0, nil) }
       let (count, keys) = try manager.sourceContext.extent(entityName: name)
-      guard mapping.filter != nil else { return (count, nil) }
-      return (count / Int64(max(1, filtered.count { $0 == name })), keys)
-    }
-  }
-
-  /// What the objects of each mapping should take.
-  private func costs() throws -> [ObjectCosts] {
-    let source = manager.sourceContext
-    var counts: [String: Int64] = [:]
-    let filtered = mappings.map(\.0).filter { $0.filter != nil }.compactMap(\.sourceEntityName)
-    return try mappings.map { mapping, _ in
-      guard let name = mapping.sourceEntityName else { return ObjectCosts(of: mapping, pairs: 0) }
-      let pairs = try ObjectCosts.pairs(of: name, in: source.schema) { table in
-        if let count = counts[table] { return count }
-        counts[table] = try source.rowCount(ofTable: table)
-        return counts[table] ?? 0
-      }
-      let tries = mapping.filter == nil ? 0 : filtered.count { $0 == name }
-      return ObjectCosts(of: mapping, pairs: pairs, tries: tries)
+      return (costs.taken(of: count), costs.tries > 0 ? keys : nil)
     }
   }
 

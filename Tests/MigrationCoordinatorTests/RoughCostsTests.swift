@@ -22,6 +22,9 @@ struct RoughCostsTests {
         .values.reduce(0, +)
     }
     #expect(ways == ways.sorted() && Set(ways).count == 3)
+    let calling = try RoughCosts(engine: nil, callsPolicies: true, workers: 1)
+      .phases(ofStoreAt: few.store)
+    #expect(calling.values.reduce(0, +) == ways[2])
   }
 
   @Test func `a store that is none is left to the survey`() throws {

@@ -19,8 +19,10 @@ struct RoughCosts {
   private let workers: Int
 
   /// Takes the engine that is asked for, nil for the one that stores of some size get.
-  init(engine: EngineName?, workers: Int) {
-    isByObject = EngineList.makesObjects(wish: engine)
+  ///
+  /// - Parameter callsPolicies: whether mapping models may be executed object by object.
+  init(engine: EngineName?, callsPolicies: Bool = false, workers: Int) {
+    isByObject = callsPolicies || EngineList.makesObjects(wish: engine)
     costs =
       isByObject
       ? EngineList.objectCosts : EngineList.rowEngine(ofLargeStores: engine).costs
@@ -90,7 +92,11 @@ extension ProgressReporter {
   /// Takes what a migration should take before its store is surveyed; nothing for a small one.
   func expect(reading access: SourceAccess, for request: MigrationRequest) {
     guard access.fingerprint.bytes >= MachineSpeed.leastBytes else { return }
-    let rough = RoughCosts(engine: request.engine, workers: request.workersWithRoom)
+    // Nobody has read a mapping model yet; one that is named beside policies should name some.
+    let rough = RoughCosts(
+      engine: request.engine,
+      callsPolicies: !request.policies.isEmpty && !request.mappings.isEmpty,
+      workers: request.workersWithRoom)
     // Whatever is wrong with the store, the survey says.
     guard let costs = try? rough.phases(ofStoreAt: access.readable) else { return }
     expect(roughly: costs, speed: MachineSpeed.ratio)
