@@ -191,7 +191,7 @@ package struct SQLAssembler {
   private func check(_ order: AssemblyOrder, db: Database) throws {
     if order.verifiesFully {
       // What was written is in the file, and nothing is written any more.
-      let lines = try IntegrityCheck(order.result).lines()
+      let lines = try IntegrityCheck(order.result, cacheBytes: order.memory / 4).lines()
       guard lines.isEmpty else { throw AssemblyError.damaged(Array(lines.prefix(5))) }
       return
     }

@@ -24,8 +24,8 @@ package final class IntegrityCheck: Sendable {
   }
 
   private let path: FilePath
-  /// The bytes of pages that each thread may keep; nil leaves it to SQLite.
-  private let cacheBytes: Int64?
+  /// The bytes of pages that each thread may keep.
+  private let cacheBytes: Int64
   private let state = Mutex(State())
   private let running = DispatchGroup()
 
@@ -38,18 +38,19 @@ package final class IntegrityCheck: Sendable {
   ///
   /// - Parameters:
   ///   - threads: the most that work at a time; by default as many as there are processors.
-  ///   - cacheBytes: what all of them may keep of the file in memory: entries of an index are
-  ///     looked up in the order of its table.
+  ///   - cacheBytes: what all of them may keep of the file in memory, at least 2 MiB each: entries
+  ///     of an index are looked up in the order of its table, of one of 3,000,000 integers in half
+  ///     the time with 16 MiB instead of 2.
   /// - Throws: `StoreError`, if it cannot be opened.
   package init(
     _ path: FilePath, threads: Int = ProcessInfo.processInfo.activeProcessorCount,
-    cacheBytes: Int64? = nil
+    cacheBytes: Int64 = 32 << 20
   ) throws(StoreError) {
     self.path = path
     let parts = try Self.parts(of: path)
     state.withLock { $0.waiting = parts }
     let count = max(1, min(threads, parts.count))
-    self.cacheBytes = cacheBytes.map { $0 / Int64(count) }
+    self.cacheBytes = max(2 << 20, cacheBytes / Int64(count))
     for _ in 0..<count {
       // Not a task: work that waits for a disk would hold a thread that all tasks share.
       DispatchQueue.global().async(group: running) { [self] in work() }
@@ -89,10 +90,8 @@ package final class IntegrityCheck: Sendable {
     do {
       let connection = try StoreConnection.immutable(path)
       state.withLock { $0.connections.append(connection) }
-      if let cacheBytes {
-        try connection.run { db in
-          try db.execute(sql: "PRAGMA cache_size = -\(max(2048, cacheBytes / 1024))")
-        }
+      try connection.run { db in
+        try db.execute(sql: "PRAGMA cache_size = -\(cacheBytes / 1024)")
       }
       while let (place, pragma) = next() {
         let lines = try connection.run { try Self.answers(pragma, db: $0) }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDBSQLite
 import StoreFormat
 import SystemPackage
@@ -180,8 +181,7 @@ final class RawStatement {
       let size = sqlite3_column_bytes(handle, mine)
       guard size == sqlite3_column_bytes(other.handle, theirs) else { return false }
       guard size > 0, let first, let second else { return true }
-      return UnsafeRawBufferPointer(start: first, count: Int(size))
-        .elementsEqual(UnsafeRawBufferPointer(start: second, count: Int(size)))
+      return memcmp(first, second, Int(size)) == 0
     default: return true
     }
   }
