@@ -265,17 +265,39 @@ package struct StoreReader: Sendable {
     try number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table))\(scan.clause)")
   }
 
-  /// How many rows each of some tables holds; with an index that knows of none, the rows tell.
+  /// How many rows each of some tables holds, in this order; with an index that knows of none, the
+  /// rows tell, and of a table without one, its leaves.
   package func rowCounts(ofTables names: [String], by scan: Scan) throws(StoreError) -> [Int64] {
     func query(_ name: String, _ scan: Scan) -> String {
       "SELECT count(*) FROM \(SQL.identifier(name: name))\(scan.clause)"
     }
-    var counts = try numbers(sql: names.map { query($0, scan) })
-    guard scan == .index else { return counts }
-    let empty = names.indices.filter { counts[$0] == 0 }
-    let found = try numbers(sql: empty.map { query(names[$0], .rows) })
-    for (place, count) in zip(empty, found) { counts[place] = count }
-    return counts
+    guard scan == .index else { return try numbers(sql: names.map { query($0, scan) }) }
+    var counts = try leafCounts(ofTables: names)
+    let indexed = names.filter { counts[$0] == nil }
+    for (name, count) in zip(indexed, try numbers(sql: indexed.map { query($0, scan) })) {
+      counts[name] = count
+    }
+    let empty = indexed.filter { counts[$0] == 0 }
+    for (name, count) in zip(empty, try numbers(sql: empty.map { query($0, .rows) })) {
+      counts[name] = count
+    }
+    return names.map { counts[$0] ?? 0 }
+  }
+
+  /// How many rows those of some tables have that have no index, as their leaves tell; a table whose
+  /// pages tell something else is left out.
+  private func leafCounts(ofTables names: [String]) throws(StoreError) -> [String: Int64] {
+    let indexes = try indexCounts()
+    let bare = names.filter { indexes[$0] == nil }
+    guard !bare.isEmpty, let file = try? SourceFile(path) else { return [:] }
+    let entries = try tableEntries()
+    let pageSize = Int(try number(sql: "PRAGMA page_size"))
+    var result: [String: Int64] = [:]
+    for name in bare {
+      var leaves = LeafCount(file: file, pageSize: pageSize)
+      result[name] = leaves.rows(root: UInt32(clamping: entries[name]?.root ?? 0))
+    }
+    return result
   }
 
   /// The rows of a table by entity number, as an index tells them that knows of any.

@@ -173,6 +173,13 @@ final class ProgressReporter: Sendable {
     estimate.roughSeconds = costs.values.reduce(0, +) / speed
   }
 
+  /// The same, unless more is known by now.
+  func expect(atFirst costs: [Phase: Double], speed: Double) {
+    if estimate.roughSeconds == nil, estimate.rowCosts == nil {
+      expect(roughly: costs, speed: speed)
+    }
+  }
+
   /// Takes what the phases after `migrating` should take, once workers have counted their rows.
   func expect(counted costs: [Phase: Double]) {
     let speed = estimate.rowCosts?.speed ?? 1

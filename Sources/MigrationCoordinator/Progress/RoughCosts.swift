@@ -1,3 +1,4 @@
+import Dispatch
 import EngineList
 import MigrationEngine
 import MigrationStatus
@@ -99,6 +100,7 @@ extension ProgressReporter {
       workers: request.workersWithRoom)
     // Whatever is wrong with the store, the survey says.
     guard let costs = try? rough.phases(ofStoreAt: access.readable) else { return }
-    expect(roughly: costs, speed: MachineSpeed.ratio)
+    // The survey goes on beside it.
+    DispatchQueue.global().async { self.expect(atFirst: costs, speed: MachineSpeed.ratio) }
   }
 }
