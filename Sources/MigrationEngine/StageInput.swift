@@ -41,6 +41,8 @@ package struct StageInput: Sendable {
   /// The folder in which the result will be made, or one on the same file system; nil where that is
   /// not known.
   package var folder: FilePath?
+  /// How many keys are in each set of `dropped`, by its name.
+  package var untaken: [String: Int64] = [:]
   /// Whether rows, references or pairs of the source are known to stay behind.
   package var leavesRows = false
   /// Whether objects are checked against the destination model's validation rules.
@@ -70,8 +72,9 @@ package struct StageInput: Sendable {
   package func rowPlan(
     _ adjust: (inout [String: TableStatistics]) -> Void = { _ in }
   ) throws -> MigrationPlan {
-    var statistics = try StatisticsReader(survey: survey, sliceRows: rangeRows).statistics(
-      program: program)
+    var statistics = try StatisticsReader(
+      survey: survey, sliceRows: rangeRows, untaken: untaken
+    ).statistics(program: program)
     adjust(&statistics)
     return PartitionPlanner(
       program: program, statistics: statistics,

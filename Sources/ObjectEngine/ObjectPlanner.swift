@@ -79,7 +79,20 @@ struct ObjectPlanner {
         let entity = mapping.destinationEntityName.flatMap({ model.entity(name: $0) }),
         model.root(of: entity).name == root
       else { return sum }
-      return sum + survey.count(of: source)
+      return sum + share(of: mapping, in: survey.count(of: source))
     }
+  }
+
+  /// The objects of its source entity that a mapping is taken to get: filters divide them evenly,
+  /// and all shares are all objects.
+  private func share(of mapping: EntityMapping, in objects: Int64) -> Int64 {
+    let sharers = mappings.flatMap(\.entityMappings).filter {
+      $0.sourceEntityName == mapping.sourceEntityName && $0.filter != nil
+    }
+    guard let place = sharers.firstIndex(where: { $0.name == mapping.name }) else {
+      return objects
+    }
+    let (count, place64) = (Int64(sharers.count), Int64(place))
+    return objects * (place64 + 1) / count - objects * place64 / count
   }
 }

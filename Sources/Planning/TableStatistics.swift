@@ -34,6 +34,22 @@ package struct TableStatistics: Hashable, Codable, Sendable {
   /// Bytes of all slices.
   package var bytes: Int64 { slices.reduce(0) { $0 + $1.bytes } }
 
+  /// The same slices with so many of their rows, as if those were spread evenly; bytes stay.
+  package func taking(_ taken: Int64) -> Self {
+    let all = rows
+    guard taken != all, all > 0 else { return self }
+    var result = self
+    var (seen, given) = (Int64(0), Int64(0))
+    for index in slices.indices {
+      seen += slices[index].rows
+      let share = Double(seen) / Double(all) * Double(max(0, taken))
+      let upTo = index == slices.count - 1 ? max(0, taken) : Int64(share)
+      result.slices[index].rows = max(0, upTo - given)
+      given = max(given, upTo)
+    }
+    return result
+  }
+
   /// What it takes to make a row and its index entries, in bytes that are read and written.
   package static let rowWork: Int64 = 100
 

@@ -13,11 +13,15 @@ package struct StatisticsReader {
   package let survey: StoreSurvey
   /// Rows of each slice, which are then counted exactly; nil for estimates.
   package let sliceRows: Int64?
+  /// How many rows mappings leave to others or behind, by the names of the sets of their keys.
+  package let untaken: [String: Int64]
 
-  /// Takes the survey and the number of rows per slice that the user asked for.
-  package init(survey: StoreSurvey, sliceRows: Int64?) {
+  /// Takes the survey, the number of rows per slice that the user asked for, and how many rows are
+  /// in the sets of `UntakenRows`.
+  package init(survey: StoreSurvey, sliceRows: Int64?, untaken: [String: Int64] = [:]) {
     self.survey = survey
     self.sliceRows = sliceRows
+    self.untaken = untaken
   }
 
   /// The bytes of a pair: in the table, and in each of its two indexes.
@@ -25,18 +29,23 @@ package struct StatisticsReader {
 
   /// The statistics of every table that a program fills, by destination table; empty tables are
   /// left out.
+  ///
+  /// Rows are those that become rows of the table, so that two tables which share the rows of one
+  /// count each of them once. Bytes are those that are read for them: each of the two reads all.
   package func statistics(program: MigrationProgram) throws -> [String: TableStatistics] {
     var result: [String: TableStatistics] = [:]
     let trees = sliceRows == nil ? try Trees(survey) : nil
     for table in program.tables {
       let rows = survey.rows(of: table)
       guard rows > 0 else { continue }
-      result[table.destinationTable] =
+      let statistics =
         if let trees {
           try outlined(table.sourceTable, in: trees, rows: rows)
         } else {
           try counted(table.sourceTable, key: "Z_PK", bytesPerRow: 100)
         }
+      let left = table.entities.compactMap { $0.others.flatMap { untaken[$0.name] } }
+      result[table.destinationTable] = statistics.taking(rows - left.reduce(0, +))
     }
     for join in program.joins {
       let (table, key) = (join.sourceTable, join.rangeColumn)
@@ -49,7 +58,14 @@ package struct StatisticsReader {
         } else {
           try counted(table, key: key, bytesPerRow: Self.joinBytes)
         }
-      if statistics.rows > 0 { result[join.destinationTable] = statistics }
+      guard statistics.rows > 0 else { continue }
+      // Owners that are left have about as many pairs as others.
+      let share = join.drops.reduce(1.0) { share, drop in
+        let owners = Double(max(1, survey.rows(ofTable: drop.rows.table)))
+        return share * (1 - min(1, Double(untaken[drop.rows.name] ?? 0) / owners))
+      }
+      let rows = Int64((Double(statistics.rows) * share).rounded())
+      result[join.destinationTable] = statistics.taking(rows)
     }
     return result
   }

@@ -116,6 +116,13 @@ import Testing
         #expect(pairs.rowsIn == pairs.rowsOut)
         #expect(pairs.rowsIn > 0)
       }
+      let planned = try #require(report.timeline).workOrders.reduce(0) { $0 + $1.rows }
+      let read = report.accounts.flatMap(\.entities).reduce(0) { $0 + $1.rowsIn }
+      // Of objects no pairs are planned; those of shared rows are estimated from their owners.
+      let pairs =
+        engine == .objects
+        ? 0 : report.accounts.flatMap(\.pairs).reduce(0) { $0 + $1.rowsIn }
+      #expect(abs(planned - read - pairs) <= pairs / 4)
       texts.append(try said(request.destination))
       if engine != .objects { bytes.append(try vacuumed(request.destination)) }
     }

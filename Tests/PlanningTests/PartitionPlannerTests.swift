@@ -30,6 +30,18 @@ struct PartitionPlannerTests {
     ).plan()
   }
 
+  @Test(arguments: [0, 1, 7, 599, 600, 601] as [Int64])
+  func `rows that others take are left out of every slice`(taken: Int64) {
+    let all = slices([100, 0, 300, 200])
+    let left = all.taking(taken)
+    #expect(left.rows == taken)
+    #expect(left.bytes == all.bytes)
+    #expect(left.slices.map(\.lastKey) == all.slices.map(\.lastKey))
+    #expect(left.slices.allSatisfy { $0.rows >= 0 })
+    #expect(left.slices[1].rows == 0)
+    #expect(taken != 599 || left.slices.map(\.rows) == [99, 0, 300, 200])
+  }
+
   @Test(arguments: [1, 3, 8], [1 << 10, 1 << 20, 1 << 30, 0] as [Int64])
   func `every key is in one piece, and every row is counted once`(
     workers: Int, orderWork: Int64

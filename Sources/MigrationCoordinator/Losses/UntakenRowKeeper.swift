@@ -10,12 +10,14 @@ final class UntakenRowKeeper {
   let keys: RowKeys
   /// How many objects of its source entity each mapping does not take, by its name.
   private(set) var left: [String: Int64] = [:]
+  /// How many keys are in each set, by its name.
+  private(set) var counts: [String: Int64] = [:]
 
   private let step: RowStep
   private let sets: [(rows: UntakenRows, writer: RowKeyWriter)]
   private var division: MappingLosses.Division?
   /// The sets that have rows of the division's entity, with the places of their mappings in it.
-  private var open: [(writer: RowKeyWriter, places: [Int], name: String)] = []
+  private var open: [(writer: RowKeyWriter, places: [Int], name: String, count: Int64)] = []
   /// Mappings of the division, by their places, of which no two may take one object.
   private var exclusive: [[Int]] = []
 
@@ -35,7 +37,7 @@ final class UntakenRowKeeper {
       let places = mappings.indices.filter { place in
         mappings[place].map(rows.mappings.contains) ?? false
       }
-      return places.isEmpty ? nil : (writer, places, rows.name)
+      return places.isEmpty ? nil : (writer, places, rows.name, 0)
     }
     exclusive = []
     guard step.calls?.exclusive.contains(division.entity) == true else { return }
@@ -53,8 +55,9 @@ final class UntakenRowKeeper {
   ///
   /// - Throws: `RowFallback` where two do that must not.
   func add(_ key: Int64, takes: [Bool]) throws {
-    for set in open where !set.places.contains(where: { takes[$0] }) {
-      try set.writer.add(key, table: set.name)
+    for index in open.indices where !open[index].places.contains(where: { takes[$0] }) {
+      try open[index].writer.add(key, table: open[index].name)
+      open[index].count += 1
     }
     for places in exclusive {
       let takers = places.filter { takes[$0] }
@@ -66,6 +69,7 @@ final class UntakenRowKeeper {
   /// Ends with the objects of the entity, with how many each mapping does not take.
   func end(_ left: [Int64]) {
     guard let division else { return }
+    for set in open { counts[set.name, default: 0] += set.count }
     for (name, count) in zip(division.mappings, left) { self.left[name] = count }
   }
 

@@ -32,6 +32,8 @@ package struct Assessment: Sendable {
   let dropped: RowKeys?
   /// How many objects each mapping does not take that chooses among those of its entity.
   let left: [String: Int64]
+  /// How many keys are in each set of `dropped`, by its name.
+  let untaken: [String: Int64]
   /// The tables of the last step's destination.
   package let destination: StoreSchema
 
@@ -59,10 +61,11 @@ package struct Assessment: Sendable {
     var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
-    let (keeper, untaken) = try Self.filtered(steps, survey: survey)
+    let (keeper, untakenLosses) = try Self.filtered(steps, survey: survey)
     let dropped = keeper?.keys
     self.dropped = dropped
     left = keeper?.left ?? [:]
+    untaken = keeper?.counts ?? [:]
     try survey.reader.connection.run { db in
       RowView.prepare(db)
       if let dropped { RowKeyReader(dropped).install(in: db) }
@@ -77,7 +80,7 @@ package struct Assessment: Sendable {
     }
     leavesConstraints = open.contains(where: \.leavesConstraints)
     try counter.run()
-    var losses = untaken
+    var losses = untakenLosses
     var found: (refusals: [Refusal], step: RowStep)?
     for step in open {
       let own = try step.refusals(counter: counter)

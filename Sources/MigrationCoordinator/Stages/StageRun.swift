@@ -380,6 +380,7 @@ extension StageInput {
     validates = request.validation != .off
     logsSQL = request.logsSQL
     dropped = assessment.rows?.dropped
+    untaken = assessment.rows?.untaken ?? [:]
     leavesRows = assessment.losses.contains {
       [.unknownEntity, .unknownReference, .dangling, .duplicate, .missingKey].contains($0.cause)
     }
