@@ -82,11 +82,14 @@ public struct CheckReport: Sendable {
   }
 
   /// What was passed over, one sentence for each reason, with the first paths.
-  public var passedOverLines: [String] {
+  public var passedOverLines: [String] { passedOverTexts.map { "passed over: \($0)" } }
+
+  /// The same without the words that a heading says.
+  var passedOverTexts: [String] {
     StoreSearch.PassedOver.Reason.allCases.compactMap { reason in
       let paths = passedOver.filter { $0.reason == reason }.map { "\($0.path)" }
       guard !paths.isEmpty else { return nil }
-      return "passed over: \(reason.text(count: paths.count)): \(ListText(paths, most: 3))"
+      return "\(reason.text(count: paths.count)): \(ListText(paths, most: 3))"
     }
   }
 }

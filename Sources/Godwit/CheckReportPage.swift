@@ -93,9 +93,9 @@ extension CheckReport {
   }
 
   private var left: Page.Section? {
-    guard !passedOverLines.isEmpty else { return nil }
+    guard !passedOverTexts.isEmpty else { return nil }
     var section = Page.Section("Passed over")
-    section.lines = passedOverLines.map { Markup($0) }
+    section.lines = passedOverTexts.map { Markup($0) }
     return section
   }
 }

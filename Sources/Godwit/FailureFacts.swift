@@ -145,6 +145,7 @@ extension MigrationFailure.Reason {
   init(_ refusal: Refusal) {
     if let loss = Loss(refusal) {
       self.init(StoreMigration.Loss(loss))
+      (coreDataCode, description) = (refusal.code.rawValue, refusal.sentence)
       return
     }
     self.init(

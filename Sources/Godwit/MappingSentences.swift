@@ -15,7 +15,7 @@ extension MigrationFailure {
     case .damaged(.notFound):
       self.init(.notFound, "\(file) is not there: check the path.")
     case .damaged(.unreadable(let errno)):
-      self.init(.notFound, "\(file) cannot be read (\(errno)): check its permissions.")
+      self.init(unreadable: file, errno)
     case .unknownForm:
       self.init(
         .usage,

@@ -13,7 +13,7 @@ extension MigrationFailure {
     switch error.problem {
     case .notFound: self.init(.notFound, "\(file) is not there: check the path.")
     case .unreadable(let errno):
-      self.init(.notFound, "\(file) cannot be read (\(errno)): check its permissions.")
+      self.init(unreadable: file, errno)
     case .noModel:
       self.init(
         .notFound, "\(file) holds no managed object model: name a bundle or a version.")

@@ -49,6 +49,15 @@ extension MigrationFailure {
     }
   }
 
+  /// Describes a model or a mapping model that is there and cannot be read.
+  init(unreadable file: String, _ errno: Errno) {
+    if Self.isPermission(errno) {
+      self.init(.cannotCreate, "\(file) cannot be read (\(errno)): check its permissions.")
+    } else {
+      self.init(.notFound, "\(file) cannot be read (\(errno)): check the path.")
+    }
+  }
+
   static func isPermission(_ errno: Errno) -> Bool {
     [.permissionDenied, .readOnlyFileSystem, .notPermitted].contains(errno)
   }

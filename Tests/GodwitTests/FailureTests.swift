@@ -1,5 +1,7 @@
 import Foundation
 import Godwit
+import MappingFiles
+import ModelFiles
 import SystemPackage
 import Testing
 
@@ -69,6 +71,33 @@ import Testing
     let details = try #require((failure as NSError).userInfo["NSDetailedErrors"] as? [NSError])
     #expect(details.map(\.code) == [1570, 1570])
     #expect(details.compactMap { $0.userInfo["property"] as? String } == ["one", "two"])
+  }
+
+  @Test func `a loss among other reasons is told once, by its sentence`() async throws {
+    let must = Model.attribute("must", "String", "")
+    let given = try GivenStore(
+      Model.entity("Note", Model.attribute("number", "Double")),
+      Model.entity("Note", Model.attribute("number", "Integer 64") + must))
+    let failure = try await given.failure(of: given.migration())
+    #expect(failure.reasons.map(\.cause.name).contains("loss"))
+    #expect(failure.reasons.count > 1)
+    #expect(failure.sentences.dropFirst().elementsEqual(failure.reasons.map(\.description)))
+    let page = given.folder.appending(path: "report.html")
+    try MigrationReportFile(FilePath(page.path), of: given.migration()).write(failure)
+    let text = try String(contentsOf: page, encoding: .utf8)
+    let loss = try #require(failure.reasons.last?.description)
+    #expect(text.components(separatedBy: loss).count == 2)
+  }
+
+  @Test(arguments: [Errno.permissionDenied, .notPermitted, .ioError])
+  func `a model that nobody may read is no missing file`(errno: Errno) {
+    let isForbidden = errno != .ioError
+    let unread = ModelFileError(.unreadable(errno), file: "Shop.mom")
+    for error in [unread, MappingFileError(unread)] as [any Error] {
+      let failure = MigrationFailure(error)
+      #expect(failure.exitStatus == (isForbidden ? .cannotCreate : .notFound))
+      #expect(failure.description.contains("permissions") == isForbidden)
+    }
   }
 
   @Test func `files have the codes of Foundation`() async throws {

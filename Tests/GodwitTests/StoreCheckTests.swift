@@ -33,6 +33,9 @@ import Testing
     let migrated = report.findings[2]
     #expect(migrated.trial == .init(rows: 30, isCompared: true))
     #expect(migrated.losses.map(\.name) == ["Tag"])
+    #expect(report.passedOverLines.allSatisfy { $0.hasPrefix("passed over: ") })
+    let page = report.page.lowercased()
+    #expect(page.components(separatedBy: "passed over").count == 2)
     let after = try (Data(contentsOf: given.store), given.names)
     #expect(before == after)
   }
