@@ -78,8 +78,8 @@ package enum ToolProcess {
       guard try Files.fileStatusIfPresent(program)?.kind == .file else {
         throw MigrationFailure(
           .notFound,
-          "\(name) is not installed: there is no \(program). Build it with `swift build -c release "
-            + "--product \(name)`, and put it beside \(own.lastComponent?.string ?? "godwit").")
+          "\(name) is not installed: there is no \(program). `scripts/install --serve`, in a "
+            + "checkout of Godwit, installs both.")
       }
       try Processes.replace(by: program, arguments: [name.string] + arguments)
     }

@@ -31,7 +31,7 @@ struct RootCommand: AsyncParsableCommand {
       64: "wrong usage",
       65: "damaged input, or stores that `verify` found to differ or could not judge",
       66: "not found",
-      69: "the store is in use",
+      69: "the store is in use; a migration is paused, or has not obeyed in time",
       70: "a fault of Godwit's own",
       71: "the system has too little memory, or too few processes or open files",
       73: "a permission is missing, or a file of that name is there",

@@ -96,7 +96,7 @@ struct MigrateCommand: AsyncParsableCommand {
     case text, json
   }
 
-  @Option(help: .hidden)
+  @Option(help: "What makes the new store, which is the same by each; auto chooses the fastest.")
   var engine = StoreMigration.Engine.automatic
 
   func run() async throws {

@@ -112,7 +112,7 @@ struct PlanCommand: AsyncParsableCommand {
 
   private func workText(preparation: StoreMigration.Preparation) -> [String] {
     var lines = [
-      "\(store): \(CountText(preparation.rows, "row")), \(ByteText(preparation.bytes)), in "
+      "\(store): \(CountText(preparation.rows, "row")), about \(ByteText(preparation.bytes)), in "
         + "\(CountText(preparation.workOrders.count, "work order")) for "
         + "\(CountText(work.workers, "worker")); \(Self.timeText(preparation)) and "
         + "\(ByteText(preparation.diskNeeded)) of disk."
@@ -126,14 +126,22 @@ struct PlanCommand: AsyncParsableCommand {
     for partition in preparation.partitions {
       lines.append(
         "partition \(partition.number): \(CountText(partition.rows, "row")), "
-          + "\(ByteText(partition.bytes)), " + partition.tables.joined(separator: ", "))
+          + "about \(ByteText(partition.bytes)), " + partition.tables.joined(separator: ", "))
       for order in preparation.workOrders where order.partition == partition.number {
         lines.append(
-          "  work order \(order.number): \(CountText(order.rows, "row")), \(Self.text(order: order))"
+          "  work order \(order.number): \(rows(of: order)), \(Self.text(order: order))"
         )
       }
     }
     return lines
+  }
+
+  /// Rows of a part of a table are counted only if ranges of so many were asked for.
+  private func rows(of order: StoreMigration.WorkOrder) -> String {
+    let isCounted =
+      work.rangeRows != nil
+      || order.pieces.allSatisfy { $0.keys.lowerBound == .min && $0.keys.upperBound == .max }
+    return (isCounted ? "" : "about ") + "\(CountText(order.rows, "row"))"
   }
 
   private static func text(order: StoreMigration.WorkOrder) -> String {

@@ -419,7 +419,7 @@ def starting(ground, folder):
     program = os.path.join(alone, "godwit")
     subprocess.run(["cp", os.path.realpath(tool.path), program], check=True)
     done = Tool(program).call("serve", folder)
-    if done.returncode != 66 or "swift build -c release --product godwit-serve" not in done.stderr:
+    if done.returncode != 66 or "scripts/install --serve" not in done.stderr:
         out.append(f"without godwit-serve: {done.returncode} {done.stderr!r}")
     return out
 
