@@ -85,9 +85,9 @@ extension CheckReport {
     guard !told.isEmpty else { return nil }
     var section = Page.Section("Obstacles, losses and notes")
     section.table = Page.Table(
-      [.init("store"), .init("what is to be said")],
+      [.init("store"), .init("what is to be said", .sentence)],
       told.flatMap { store, lines in
-        lines.enumerated().map { [Page.Cell($0 == 0 ? store : ""), .init($1)] }
+        lines.enumerated().map { [Page.Cell($0 == 0 ? store : ""), .init($1, .sentence)] }
       })
     return section
   }

@@ -88,7 +88,8 @@ extension MigrationReport {
             .init(
               entity.isEstimated ? "\(entity.name) (estimated: its table stayed)" : entity.name),
             .init("\(entity.rowsIn)", .number),
-            .init("\(entity.rowsOut)", .number), .init(entity.drops),
+            .init("\(entity.rowsOut)", .number),
+            .init(entity.drops, entity.drops.isEmpty ? .text : .sentence),
           ]
       })
     return section
@@ -207,15 +208,16 @@ extension MigrationReport.Failure {
   fileprivate var table: Page.Table {
     Page.Table(
       [
-        .init("place"), .init("cause"), .init("objects", .number), .init("keys"),
-        .init("code", .number), .init("reason, and what to do"),
+        .init("reason, and what to do", .sentence), .init("place"), .init("objects", .number),
+        .init("keys"), .init("code", .number), .init("cause"),
       ],
       reasons.map { reason in
         [
+          .init(reason.sentence, .sentence),
           .init([reason.entity, reason.property].compactMap(\.self).joined(separator: ".")),
-          .init(reason.cause), .init(reason.count.map { "\($0)" } ?? "", .number),
+          .init(reason.count.map { "\($0)" } ?? "", .number),
           .init(reason.keys.map { "\($0)" }.joined(separator: ", ")),
-          .init(reason.coreDataCode.map { "\($0)" } ?? "", .number), .init(reason.sentence),
+          .init(reason.coreDataCode.map { "\($0)" } ?? "", .number), .init(reason.cause),
         ]
       })
   }

@@ -38,9 +38,20 @@ struct ByteSize: ExpressibleByArgument {
 }
 
 /// A number of bytes in a second such as `50M`; 0 has no limit.
-package struct ByteRate: ExpressibleByArgument {
+package struct ByteRate: ExpressibleByArgument, CustomStringConvertible {
   /// The bytes.
   package let bytes: UInt64
+
+  /// Takes a number of bytes.
+  package init(bytes: UInt64) { self.bytes = bytes }
+
+  /// The number as people type it, in the largest unit in which it is whole.
+  package var description: String {
+    let unit = [("G", 30), ("M", 20), ("K", 10)].first {
+      bytes > 0 && bytes.trailingZeroBitCount >= $0.1
+    }
+    return unit.map { "\(bytes >> UInt64($0.1))\($0.0)" } ?? "\(bytes)"
+  }
 
   /// Reads a whole number with K, M or G.
   package init?(argument: String) {

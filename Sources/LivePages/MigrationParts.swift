@@ -142,7 +142,9 @@ struct MigrationParts {
       form("Set", .workers, .init("workers", "Workers", value: "\(progress.workers)")),
       form(
         "Set", .rate,
-        .init("rate", "Bytes a second, 0 for no limit", value: "\(progress.rate)")),
+        .init(
+          "rate", "Bytes a second, 0 for no limit",
+          value: ByteRate(bytes: progress.rate).description)),
       form("Cancel", .cancel),
     ]
     return section

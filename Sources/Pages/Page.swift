@@ -16,6 +16,8 @@ package struct Page: Sendable {
     package enum Kind: String, Hashable, Sendable {
       /// A text.
       case text
+      /// A sentence, which keeps a width at which people can read it.
+      case sentence
       /// A number, which is set to the right.
       case number
       /// Something that is as it should be, that is not, or that is neither.

@@ -36,7 +36,7 @@ package struct PairsPicture: Sendable {
   private struct Values {
     struct Row {
       let fate: String
-      let y, middle, textY, noteY: Length
+      let y, middle, textY: Length
       let old, new: Markup?
       let isPair: Bool
       let note, title: Markup
@@ -55,8 +55,9 @@ package struct PairsPicture: Sendable {
       let names = [pair.old, pair.new].compactMap(\.self)
       let words = [pair.fate.rawValue, pair.note].filter { !$0.isEmpty }.joined(separator: ": ")
       return Values.Row(
-        fate: pair.fate.rawValue, y: .pixels(y), middle: .pixels(y + 16), textY: .pixels(y + 14),
-        noteY: .pixels(y + 27), old: pair.old.map { Markup($0) }, new: pair.new.map { Markup($0) },
+        fate: pair.fate.rawValue, y: .pixels(y), middle: .pixels(y + 16),
+        textY: .pixels(pair.note.isEmpty ? 20 : 14), old: pair.old.map { Markup($0) },
+        new: pair.new.map { Markup($0) },
         isPair: pair.old != nil && pair.new != nil, note: Markup(pair.note),
         title: Markup("\(names.joined(separator: " → ")), \(words)"))
     }

@@ -5,6 +5,11 @@ import Testing
 @testable import GodwitTool
 
 @Suite struct TerminalTextTests {
+  @Test(arguments: ["50M", "1G", "3K", "1536K", "1000", "0", "1025M"])
+  func `a rate is told as people type it`(text: String) {
+    #expect(ByteRate(argument: text)?.description == text)
+  }
+
   @Test(arguments: [
     ("plain, größer 🜚 text", "plain, größer 🜚 text"),
     ("\u{1B}[2Jgone", "\\u{1B}[2Jgone"),

@@ -14,6 +14,8 @@ PHASES = ("surveying", "planning", "reading", "migrating", "merging", "relinking
           "verifying", "swapping")
 WIDTHS = (400, 1400)
 LEAST_CONTRAST = 4.5
+# The least width of a column of sentences.
+LEAST_COLUMN = 200
 
 # What a page has of each text that is drawn: its place, its colour, that of the ground behind it.
 TEXTS = """
@@ -36,7 +38,9 @@ TEXTS = """
     const box = range.getBoundingClientRect();
     const style = getComputedStyle(parent);
     const svg = parent.namespaceURI.endsWith('svg');
+    const cell = parent.closest('td');
     found.push({text: node.textContent.trim().slice(0, 40), left: box.left, right: box.right,
+                squeezed: cell && node.textContent.trim().length > 60 ? cell.clientWidth : 999,
                 size: parseFloat(style.fontSize), colour: parse(svg ? style.fill : style.color),
                 ground: ground(parent), wide: !!parent.closest('.wide, pre, details')});
   }
@@ -97,6 +101,8 @@ def judge_layout(page, width):
             out.append(f"{where} has {text['size']} px")
         if not text["wide"] and (text["right"] > width + 1 or text["left"] < -1):
             out.append(f"{where} is outside, {text['left']:.0f} to {text['right']:.0f}")
+        if text["squeezed"] < LEAST_COLUMN:
+            out.append(f"{where} is squeezed to {text['squeezed']} px")
         found = contrast(text["colour"], text["ground"])
         if found < LEAST_CONTRAST:
             out.append(f"{where} has a contrast of {found:.1f}")

@@ -358,6 +358,8 @@ def planted(ground, folder):
         "a text that is not there": ("Author", "Autor"),
         "a pale text": (end, "<p style='color: var(--line)'>pale</p>"),
         "a tiny text": (end, "<p style='font-size: 6px'>tiny</p>"),
+        "a squeezed text": (end, "<div class='wide'><p><table><tr><td style='width: 90px; display: "
+                            "block'>" + "many words " * 9 + "</table></div>"),
         "a wide text": (end, "<p style='white-space: nowrap'>" + "wide " * 99 + "</p>"),
     }
     for what, (old, new) in faults.items():
