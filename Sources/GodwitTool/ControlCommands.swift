@@ -138,7 +138,7 @@ struct SetCommand: AsyncParsableCommand {
       workers: workers, rate: rate?.bytes, within: options.time)
     let done = [
       workers.map { CountText($0, "worker").description },
-      rate.map { $0.bytes == 0 ? "no limit of speed" : "at most \(AmountText.bytes($0.bytes))/s" },
+      rate.map { $0.bytes == 0 ? "no limit of speed" : "at most \($0) a second" },
     ]
     try options.show(answer, done: done.compactMap(\.self).joined(separator: ", "))
   }
