@@ -44,6 +44,19 @@ package struct DiskNeed: Hashable, Codable, Sendable {
     work = Self.sum(numbers: [work, result, externalBytes, externalBytes])
   }
 
+  /// Estimates the need of stages, each of which may take the bytes of files into rows.
+  init(
+    of stages: [Stage], survey: StoreSurvey, request: MigrationRequest, shardTenths: Int64,
+    walBytes: Int64 = 0
+  ) {
+    let files = MigrationPaths.externalBytes(of: survey.store)
+    let readsFiles = stages.contains { ExternalUses(stage: $0, survey: survey).contain(.read) }
+    self.init(
+      sourceBytes: Self.sum(numbers: [survey.sourceBytes, readsFiles ? files : 0]),
+      walBytes: walBytes, stages: stages.count, shardTenths: shardTenths, externalBytes: files)
+    if request.output == nil { external = 0 }
+  }
+
   /// Estimates the need of a single stage from its plan.
   ///
   /// - Parameters:
@@ -60,8 +73,8 @@ package struct DiskNeed: Hashable, Codable, Sendable {
     let type = type(of: engine)
     guard case .rows = stage.work else {
       self = DiskNeed(
-        sourceBytes: stage.survey.sourceBytes, walBytes: walBytes, shardTenths: type.shardTenths,
-        externalBytes: externalBytes)
+        sourceBytes: Self.sum(numbers: [stage.survey.sourceBytes, stage.bytesFromFiles]),
+        walBytes: walBytes, shardTenths: type.shardTenths, externalBytes: externalBytes)
       return
     }
     let sizes = try ResultSizes(of: plan, stage: stage)

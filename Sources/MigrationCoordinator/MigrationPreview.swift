@@ -124,13 +124,11 @@ package struct MigrationPreview: Sendable {
         of: StageWork(made, schema: input.destination, for: request)
       )
       .values.reduce(0, +)
-      if assessment.rows != nil {
-        if !first.isIntermediate {
-          need = try DiskNeed(
-            of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)
-        }
-        plan = made
+      if !first.isIntermediate {
+        need = try DiskNeed(
+          of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)
       }
+      if assessment.rows != nil { plan = made }
       choice = chosen
     }
     self.plan = plan
@@ -143,8 +141,8 @@ package struct MigrationPreview: Sendable {
     diskNeed =
       need
       ?? DiskNeed(
-        sourceBytes: survey.sourceBytes, walBytes: survey.access.fingerprint.walBytes,
-        stages: prepared.stages.count, shardTenths: type.shardTenths)
+        of: prepared.stages, survey: survey, request: request, shardTenths: type.shardTenths,
+        walBytes: survey.access.fingerprint.walBytes)
   }
 
   /// Checks that nothing is known now that would prevent the migration.

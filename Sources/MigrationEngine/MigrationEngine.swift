@@ -96,7 +96,7 @@ extension MigrationEngine {
   /// By default those of SQL: shards have all rows once more, and an index is sorted in runs that
   /// are merged into others.
   package static func workBytes(beside sizes: ResultSizes) -> Int64 {
-    sizes.rows + 2 * sizes.largestIndex + sizes.places + 4 << 20
+    sizes.rows + 2 * sizes.largestIndex + sizes.places + sizes.others + 1 << 20
   }
   /// By default those of SQL, of which each row is read twice and written twice.
   package static var costs: PhaseCosts {

@@ -8,7 +8,8 @@ import Survey
 /// The bytes that the parts of a result take, estimated from its plan and from the source.
 ///
 /// What SQLite's file format needs beside the values is counted, but for the room that pages leave
-/// over; lengths of texts and blobs that come, go or are sorted are means of some rows.
+/// over; lengths of texts and blobs that go or are sorted are means of some rows, on the safe side
+/// of what these tell. Values that come out of files of their own all count, to the byte.
 package struct ResultSizes: Hashable, Sendable {
   /// The rows that workers make.
   package private(set) var rows: Int64 = 0
@@ -16,12 +17,16 @@ package struct ResultSizes: Hashable, Sendable {
   package private(set) var builtIndexes: Int64 = 0
   /// The largest of them.
   package private(set) var largestIndex: Int64 = 0
+  /// The keys of the built indexes as workers sort them.
+  package private(set) var sortedKeys: Int64 = 0
   /// The indexes that go over as they are.
   package private(set) var movedIndexes: Int64 = 0
   /// Places of rows in relationships that had no order.
   package private(set) var places: Int64 = 0
-  /// The schema, the metadata and the archive of the model.
+  /// The schema, the metadata, the archive of the model and the root page of each b-tree.
   package private(set) var others: Int64
+  /// The work orders.
+  package private(set) var orders: Int64
 
   /// All that the finished store takes.
   package var result: Int64 { rows + builtIndexes + movedIndexes + others }
@@ -31,7 +36,10 @@ package struct ResultSizes: Hashable, Sendable {
   /// - Throws: `StoreError` where the source cannot be read.
   package init(of plan: MigrationPlan, stage: StageInput) throws {
     let schema = stage.destination
-    others = Int64(stage.survey.metadata.encoded.count) + 64 << 10
+    let roots =
+      schema.keyedTables.count + 2 * schema.joinTables.count + schema.allIndexes.count
+    others = Int64(stage.survey.metadata.encoded.count) + 64 << 10 + Int64(roots) << 12
+    orders = Int64(plan.workOrders.count)
     var counts: [String: (rows: Int64, bytes: Int64)] = [:]
     var moved: Set<String> = []
     for piece in plan.workOrders.flatMap(\.pieces) {
@@ -41,7 +49,7 @@ package struct ResultSizes: Hashable, Sendable {
     }
     let source = try SourceFile(stage.survey.access.readable)
     let indexes = Dictionary(grouping: schema.allIndexes, by: \.table)
-    let roots = moved.isEmpty ? [:] : try stage.survey.reader.roots()
+    let trees = moved.isEmpty ? [:] : try stage.survey.reader.roots()
     for (table, count) in counts.sorted(by: { $0.key < $1.key }) {
       let change = try RowChange(of: table, program: plan.program, survey: stage.survey)
       rows += max(count.rows * 4, count.bytes + Int64(Double(count.rows) * change.growth))
@@ -51,16 +59,46 @@ package struct ResultSizes: Hashable, Sendable {
         guard moved.contains(index.name) else {
           builtIndexes += built
           largestIndex = max(largestIndex, built)
+          sortedKeys += count.rows * change.keyBytes(of: names)
           continue
         }
         // Its pages are as full as they were; some samples may be of the fullest.
         let size = TreeSize(
-          file: source, pageSize: stage.survey.header.pageSize, root: roots[index.name] ?? 0)
+          file: source, pageSize: stage.survey.header.pageSize, root: trees[index.name] ?? 0)
         movedIndexes += max(
           built, size.pages.map { $0 * Int64(stage.survey.header.pageSize) } ?? 0)
       }
     }
+    rows += try Self.unsampled(of: plan, survey: stage.survey, file: source)
+    rows += stage.bytesFromFiles
     for fill in plan.program.orderFills { places += 24 * (counts[fill.table]?.rows ?? 0) }
+  }
+}
+
+extension ResultSizes {
+  /// The bytes of the source that samples of its trees missed, such as the overflow pages of a few
+  /// long rows, as far as they may be of rows that the plan makes.
+  private static func unsampled(
+    of plan: MigrationPlan, survey: StoreSurvey, file: SourceFile
+  ) throws -> Int64 {
+    let pageSize = survey.header.pageSize
+    let sources = Set(
+      plan.program.tables.map(\.sourceTable) + plan.program.joins.map(\.sourceTable))
+    let tables = try survey.reader.tableEntries()
+    var (made, others) = (Int64(0), Int64(0))
+    for (name, root) in try survey.reader.roots() {
+      guard tables[name] != nil else {
+        let size = TreeSize(file: file, pageSize: pageSize, root: root)
+        others += (size.pages ?? 0) * Int64(pageSize)
+        continue
+      }
+      let bytes = TableOutline(file: file, pageSize: pageSize, root: root).runs
+        .reduce(0) { $0 + $1.leaves * $1.sampleBytes }
+      if sources.contains(name) { made += bytes } else { others += bytes }
+    }
+    let free = try survey.reader.number(sql: "PRAGMA freelist_count") * Int64(pageSize)
+    let missed = Double(max(0, file.byteCount - free - made - others))
+    return Int64(missed * Double(made) / Double(max(1, made + others)))
   }
 }
 
@@ -89,9 +127,9 @@ private struct RowChange {
     }
     let means = try Self.means(of: measured.map(\.name), in: table.sourceTable, survey: survey)
     for (column, mean) in zip(measured, means) {
-      let length = column.type.hasAnyLength ? mean : min(mean, column.type.usualLength)
-      for user in used[column.name] ?? [] { lengths[user] = length }
-      if used[column.name] == nil { growth -= length + 1 }
+      let usual = column.type.hasAnyLength ? .infinity : column.type.usualLength
+      for user in used[column.name] ?? [] { lengths[user] = min(mean.most, usual) }
+      if used[column.name] == nil { growth -= min(mean.least, usual) + 1 }
     }
   }
 
@@ -114,10 +152,20 @@ private struct RowChange {
     Int64((columns.reduce(0) { $0 + 1 + (lengths[$1] ?? 4) } + 9) * 1.2)
   }
 
-  /// The mean length of the values of columns, taken from rows at four places of the table.
+  /// Bytes of a key of these columns in a sorted run: its length, and behind each tag and value,
+  /// numbers at their longest, the key of the row and the types.
+  func keyBytes(of columns: [String]) -> Int64 {
+    Int64(columns.reduce(0) { $0 + max(11, 3 + (lengths[$1] ?? 4)) } + 4 + 8 + 1)
+  }
+
+  /// The most places of a table from which rows are taken, and the rows at each.
+  private static let (mostPlaces, rowsAtPlace): (Int64, Int64) = (32, 100)
+
+  /// The mean length of the values of columns, taken from rows all over the table: between which
+  /// lengths it lies, two standard errors away from that of these rows.
   private static func means(
     of columns: [String], in table: String, survey: StoreSurvey
-  ) throws -> [Double] {
+  ) throws -> [(least: Double, most: Double)] {
     if columns.isEmpty { return [] }
     let name = SQL.identifier(name: table)
     let names = columns.map { SQL.identifier(name: $0) }
@@ -126,30 +174,38 @@ private struct RowChange {
     let lengths = zip(names.indices, names).map { place, name in
       """
       ifnull(CASE typeof(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB))
-      ELSE length(\(name)) END, 0) AS l\(place)
+      ELSE length(\(name)) END, 0.0) AS l\(place)
       """
     }.joined(separator: ", ")
-    let mean = names.indices.map { "avg(l\($0))" }.joined(separator: ", ")
+    let sums = names.indices.map { "total(l\($0)), total(1.0 * l\($0) * l\($0))" }
+      .joined(separator: ", ")
     let (first, last) = (
       try survey.reader.number(sql: "SELECT min(Z_PK) FROM \(name)"),
       try survey.reader.number(sql: "SELECT max(Z_PK) FROM \(name)")
     )
     let (width, overflow) = last.subtractingReportingOverflow(first)
-    var sums = [Double](repeating: 0, count: columns.count)
-    let places = overflow || width < 1_000 ? [first] : (0..<4).map { first + width / 4 * $0 }
-    for place in places {
+    let places = overflow ? 1 : max(1, min(mostPlaces, width / (4 * rowsAtPlace)))
+    var found = [Double](repeating: 0, count: 2 * columns.count + 1)
+    for place in 0..<places {
       let row = try survey.reader.connection.run { db in
         try Row.fetchOne(
           db,
           sql: """
-            SELECT \(mean) FROM (SELECT \(lengths) FROM \(name) WHERE Z_PK >= ? LIMIT 100)
-            """, arguments: [place])
+            SELECT \(sums), count(*) FROM
+            (SELECT \(lengths) FROM \(name) WHERE Z_PK >= ? LIMIT \(rowsAtPlace))
+            """, arguments: [first + (overflow ? 0 : width / places * place)])
       }
-      for column in columns.indices {
-        sums[column] += row.flatMap { Double.fromDatabaseValue($0[column]) } ?? 0
+      for column in found.indices {
+        found[column] += row.flatMap { Double.fromDatabaseValue($0[column]) } ?? 0
       }
     }
-    return sums.map { $0 / Double(places.count) }
+    let rows = max(1, found[found.count - 1])
+    return columns.indices.map { column in
+      let mean = found[2 * column] / rows
+      let variance = max(0, found[2 * column + 1] / rows - mean * mean)
+      let doubt = 2 * (variance / rows).squareRoot()
+      return (max(0, mean - doubt), mean + doubt)
+    }
   }
 }
 

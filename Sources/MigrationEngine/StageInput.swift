@@ -45,6 +45,8 @@ package struct StageInput: Sendable {
   package var untaken: [String: Int64] = [:]
   /// Whether rows, references or pairs of the source are known to stay behind.
   package var leavesRows = false
+  /// What values that are read from files of their own take in the result.
+  package var bytesFromFiles: Int64 = 0
   /// Whether objects are checked against the destination model's validation rules.
   package var validates = true
 

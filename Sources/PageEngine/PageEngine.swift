@@ -13,10 +13,14 @@ package struct PageEngine: MigrationEngine {
   /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
 
-  /// Shards have keys of indexes and lists of leaves, never rows; extents that workers have begun
-  /// are free pages in the end.
+  /// Shards have keys of indexes and lists of leaves, never rows, and a skeleton the root of each
+  /// tree; of the last extent of each order and of each thread that makes indexes pages are left
+  /// over.
   package static func workBytes(beside sizes: ResultSizes) -> Int64 {
-    sizes.builtIndexes + sizes.places + sizes.result / 64 + 12 << 20
+    let threads = sizes.builtIndexes > 0 ? Int64(IndexPool.mostThreads) : 0
+    let left = (sizes.orders + threads) * PageLayout.extentBytes
+    return sizes.sortedKeys + sizes.places + sizes.result / 64 + left + sizes.others * 3 / 2
+      + 256 << 10
   }
 
   /// Rows are put under their roots without being read again, and proven on the way.
@@ -61,19 +65,9 @@ package struct PageEngine: MigrationEngine {
     let layout = PageLayout(
       schema: schema, moves: moves, source: stage.survey.access.readable,
       encoding: TextEncoding(header: stage.survey.header.textEncoding),
-      sourceBytes: bytes(of: stage),
+      sourceBytes: stage.survey.access.fingerprint.bytes + stage.bytesFromFiles,
       metadataBytes: stage.survey.metadata.encoded.count)
     return (PageEngine(layout: layout), plan)
-  }
-
-  /// The bytes that go into the result, of files of their own too.
-  private static func bytes(of stage: StageInput) -> Int64 {
-    let store = stage.survey.access.fingerprint.bytes
-    guard store < PageLayout.smallBytes,
-      stage.program.tables.contains(where: { $0.filesRead > 0 })
-    else { return store }
-    let support = MigrationPaths.support(of: stage.survey.store)
-    return store + Files.bytes(in: ExternalDataFolder.files(support: support))
   }
 
   /// Whether the pages that workers wrote are still there: no restart since, and no lost result.

@@ -144,7 +144,7 @@ package struct TableOutline: Sendable {
       else {
         return nil
       }
-      total += Int64(payload.value) + 8
+      total += LeafRoom.bytes(ofRecord: Int64(payload.value), pageSize: Int64(pageSize)) + 8
     }
     return .leaf(rows: Int64(cells), bytes: max(total, Int64(pageSize)))
   }

@@ -60,13 +60,14 @@ package final class ForeignFolder: Sendable {
     try? descriptor.close()  // was only read
   }
 
-  /// Whether a regular file has this name and may be read.
-  package func hasFile(_ name: FilePath.Component) -> Bool {
+  /// The bytes of the regular file that has this name; nil where there is none that may be read.
+  package func size(of name: FilePath.Component) -> Int64? {
     let code = name.withPlatformString { csystem_open_beneath(descriptor.rawValue, $0) }
-    guard code >= 0 else { return false }
+    guard code >= 0 else { return nil }
     let file = FileDescriptor(rawValue: code)
     defer { try? file.close() }  // was only looked at
-    return (try? Files.fileStatus(of: file).kind) == .file
+    guard let status = try? Files.fileStatus(of: file), status.kind == .file else { return nil }
+    return status.size
   }
 
   /// Reads a regular file by a name that ends with a NUL; it has to be shorter than the room.

@@ -208,4 +208,30 @@ import Testing
     #expect(try count("ZPHOTO WHERE ZIMAGE = X'0707' AND Z_PK = 2") == 1)
     #expect(try count("ZSCAN WHERE ZIMAGE IS NOT NULL") == 2)
   }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `the disk that is asked for has room for the bytes that come out of files`(
+    engine: EngineName
+  ) async throws {
+    let given = try GivenMigration(
+      from: Self.model(),
+      to: ManagedObjectModel(
+        Entity("Photo", [.optional("album", .binary), .external("image"), .external("preview")]),
+        Entity("Scan", [.optional("image", .binary)])), rows: 600)
+    let folder = given.folder.appending(".Shop_SUPPORT").appending("_EXTERNAL_DATA")
+    for (place, name) in try files(of: "Shop", in: given.folder).enumerated() {
+      try Files.writeFileAtomically(
+        [UInt8](repeating: 1, count: 30_000 + place * 997 % 90_000), to: folder.appending(name))
+    }
+    var request = given.request()
+    request.engine = engine
+    let target = try TargetModel(paths: request.target, configuration: nil)
+    let need = try MigrationPreview.with(request, target: target) { $0.diskNeed }
+    let output = given.folder.appending("New.sqlite")
+    request.output = output
+    _ = try await given.run(request)
+    let made = try #require(try Files.fileStatusIfPresent(output)).size
+    #expect(made > 900_000)
+    #expect(need.result >= made && Double(need.result) <= Double(made) * 1.2)
+  }
 }

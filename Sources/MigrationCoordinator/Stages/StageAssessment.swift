@@ -26,6 +26,8 @@ package struct StageAssessment: Sendable {
   /// External files without which the stage cannot be made, and what objects that are made one by
   /// one demand of rows.
   private let found: [Refusal]
+  /// What values that are read from files of their own take in the result.
+  let bytesFromFiles: Int64
   /// CloudKit mirroring, if the store has it and it is wanted.
   let mirroring: MirroringCheck?
 
@@ -59,6 +61,7 @@ package struct StageAssessment: Sendable {
     let search = DefectSearch(survey: survey)
     let files = try ExternalFileSearch(survey: survey, stage: stage).obstacles(
       scansAll: StrayRows(survey: survey, scansAll: scansAll).scans)
+    bytesFromFiles = files.bytesRead
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     let losses: [Loss]
     let obstacles: [Refusal]
@@ -68,7 +71,7 @@ package struct StageAssessment: Sendable {
         survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep,
         leavingConstraints: leavingConstraints)
       kind = .rows(assessment)
-      obstacles = files
+      obstacles = files.refusals
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
       losses =
@@ -87,7 +90,7 @@ package struct StageAssessment: Sendable {
       kind = .objects(counted, because: fallback)
       obstacles =
         try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) }
-        + triggers + files
+        + triggers + files.refusals
       losses =
         try counted.beforehand(now: Date().timeIntervalSinceReferenceDate) {
           looking($0, counted.filtersToTry)

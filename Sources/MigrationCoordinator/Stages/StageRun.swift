@@ -379,6 +379,7 @@ extension StageInput {
     verifiesFully = request.verifiesFully
     validates = request.validation != .off
     logsSQL = request.logsSQL
+    bytesFromFiles = assessment.bytesFromFiles
     dropped = assessment.rows?.dropped
     untaken = assessment.rows?.untaken ?? [:]
     leavesRows = assessment.losses.contains {

@@ -89,9 +89,8 @@ struct StageSequence {
     // A single stage checks and resumes by itself.
     guard stages.count > 1 else { return [] }
     let need = DiskNeed(
-      sourceBytes: survey.sourceBytes, stages: stages.count,
-      shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0,
-      externalBytes: MigrationPaths.externalBytes(of: request.store))
+      of: stages, survey: survey, request: request,
+      shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0)
     reporter.expect(need)
     try workspace.requireSpace(need)
     let done = try finishedStages()

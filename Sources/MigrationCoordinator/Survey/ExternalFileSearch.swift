@@ -53,50 +53,68 @@ struct ExternalFileSearch {
     uses = ExternalUses(stage: stage, survey: survey)
   }
 
-  /// Why the stage cannot be made: files whose bytes it needs, and those that nobody may open.
+  /// Why the stage cannot be made: files whose bytes it needs, and those that nobody may open; and
+  /// what the bytes that it reads take in leaves of the result.
   ///
   /// - Parameter scansAll: looks at all values that the stage takes, else only at those whose bytes
   ///   it needs, and at the rest where something odd lies among the files.
-  func obstacles(scansAll: Bool) throws -> [Refusal] {
+  func obstacles(scansAll: Bool) throws -> (refusals: [Refusal], bytesRead: Int64) {
     let all = try scansAll || (uses.contain(.carried) && mayBeForeign())
-    return try findings { $0 == .read || (all && $0 == .carried) }
-      .filter(\.isObstacle).map(\.refusal)
+    let found = try findings { $0 == .read || (all && $0 == .carried) }
+    return (found.all.filter(\.isObstacle).map(\.refusal), found.bytesRead)
   }
 
   /// Missing files whose names are carried over.
   func carried() throws -> [Defect] {
-    try findings { $0 == .carried }.filter { !$0.isObstacle }.map { $0.defect(.kept) }
+    try findings { $0 == .carried }.all.filter { !$0.isObstacle }.map { $0.defect(.kept) }
   }
 
   /// Missing files whose bytes the stage needs.
   func needed() throws -> [Finding] {
-    try findings { $0 == .read }.filter { $0.fault == .missing }
+    try findings { $0 == .read }.all.filter { $0.fault == .missing }
   }
 
   // MARK: Values
 
-  private func findings(_ isWanted: (ExternalUses.Use) -> Bool) throws -> [Finding] {
+  private func findings(
+    _ isWanted: (ExternalUses.Use) -> Bool
+  ) throws -> (all: [Finding], bytesRead: Int64) {
     var result: [Finding] = []
+    var bytesRead: Int64 = 0
     for (table, columns) in survey.schema.externalColumns.sorted(by: { $0.key < $1.key }) {
       guard let found = survey.schema.tables.first(where: { $0.name == table }) else { continue }
-      for column in columns {
+      let wanted = columns.compactMap { column -> Wanted? in
         guard case .attribute(let entity, let property)? = found.role(ofColumn: column.name)
-        else { continue }
+        else { return nil }
         let place = ExternalUses.Column(table: table, name: column.name)
         let numbers = found.entityNames.compactMap { survey.schema.numbers[$0] }
           .filter { isWanted(uses.use(of: place, in: $0)) }
-        if numbers.isEmpty { continue }
-        let faults = try faults(in: place, of: numbers)
+        return numbers.isEmpty
+          ? nil : Wanted(column: place, entity: entity, property: property, numbers: Set(numbers))
+      }
+      if wanted.isEmpty { continue }
+      let faults = try faults(in: table, of: wanted, bytesRead: &bytesRead)
+      for (column, faults) in zip(wanted, faults) {
         for (kind, values) in faults.sorted(by: { $0.key < $1.key }) {
           result.append(
             Finding(
-              entity: entity, property: property, column: place, fault: kind.fault,
-              use: kind.use, keys: values.keys, names: values.names))
+              entity: column.entity, property: column.property, column: column.column,
+              fault: kind.fault, use: kind.use, keys: values.keys, names: values.names))
         }
       }
     }
-    return result
+    return (result, bytesRead)
   }
+
+  /// A column whose files are looked at, in rows of some entities.
+  private struct Wanted {
+    var column: ExternalUses.Column
+    var entity: String
+    var property: String
+    var numbers: Set<EntityNumber>
+  }
+
+  private typealias Faults = [Kind: (keys: [Int64], names: [String])]
 
   private struct Kind: Hashable, Comparable {
     var fault: ExternalFileFault
@@ -107,46 +125,77 @@ struct ExternalFileSearch {
     }
   }
 
+  /// What is wrong with the files of each column; adds what those that are read take.
   private func faults(
-    in column: ExternalUses.Column, of numbers: [EntityNumber]
-  ) throws -> [Kind: (keys: [Int64], names: [String])] {
+    in table: String, of wanted: [Wanted], bytesRead: inout Int64
+  ) throws -> [Faults] {
     let support = MigrationPaths.support(of: survey.store)
     let folder = ExternalDataFolder.opened(support: support)
-    var result: [Kind: (keys: [Int64], names: [String])] = [:]
+    var result = wanted.map { _ in Faults() }
+    var leaves = LeafRoom(rowBytes: try rowBytes(of: table))
     try survey.reader.connection.perform { db in
-      let references = ExternalReferences(table: column.table, column: column.name)
-      try references.forEach(of: numbers, in: db) { key, number, file in
-        guard let fault = try Self.fault(of: file, in: folder, support: support) else { return }
-        let kind = Kind(fault: fault, use: uses.use(of: column, in: number))
-        result[kind, default: ([], [])].keys.append(key)
-        if let count = result[kind]?.names.count, count < Self.nameLimit {
-          result[kind]?.names.append(file)
+      let references = ExternalReferences.Rows(
+        table: table, columns: wanted.map(\.column.name),
+        numbers: wanted.reduce(into: []) { $0.formUnion($1.numbers) })
+      try references.forEach(in: db) { key, number, files in
+        var bytes: Int64?
+        for (place, file) in files.enumerated() {
+          guard let file, wanted[place].numbers.contains(number) else { continue }
+          let use = uses.use(of: wanted[place].column, in: number)
+          switch try Self.look(at: file, in: folder, support: support) {
+          case .readable(let size): if use == .read { bytes = (bytes ?? 0) + size }
+          case .faulty(let fault):
+            let kind = Kind(fault: fault, use: use)
+            result[place][kind, default: ([], [])].keys.append(key)
+            if let count = result[place][kind]?.names.count, count < Self.nameLimit {
+              result[place][kind]?.names.append(file)
+            }
+          }
         }
+        if let bytes { leaves.add(bytes) }
       }
     }
+    bytesRead += leaves.bytesAdded
     return result
   }
 
-  /// What keeps the file from being read; nil where nothing does.
-  private static func fault(
-    of name: String, in folder: ForeignFolder?, support: FilePath
-  ) throws -> ExternalFileFault? {
-    guard let component = FilePath.Component(name), component.kind == .regular else {
-      return .missing
+  /// The mean bytes of a row as it is, from a sample.
+  private func rowBytes(of table: String) throws -> Int64 {
+    let outline = TableOutline(
+      file: try SourceFile(survey.access.readable), pageSize: survey.header.pageSize,
+      root: try survey.reader.roots()[table] ?? 0)
+    let sampled = outline.runs.reduce((rows: Int64(0), bytes: Int64(0))) {
+      ($0.rows + $1.sampleRows, $0.bytes + $1.sampleBytes)
     }
-    if folder?.hasFile(component) == true { return nil }
+    return sampled.bytes / max(1, sampled.rows)
+  }
+
+  /// What a look at a file shows.
+  private enum Look {
+    /// It has so many bytes.
+    case readable(Int64)
+    /// Something keeps it from being read.
+    case faulty(ExternalFileFault)
+  }
+
+  private static func look(
+    at name: String, in folder: ForeignFolder?, support: FilePath
+  ) throws -> Look {
+    guard let component = FilePath.Component(name), component.kind == .regular else {
+      return .faulty(.missing)
+    }
+    if let size = folder?.size(of: component) { return .readable(size) }
     do {
       guard let file = try ExternalDataFolder.open(component, support: support) else {
-        return .missing
+        return .faulty(.missing)
       }
-      try file.close()
-      return nil
+      return try file.closeAfter { .readable(try Files.fileStatus(of: file).size) }
     } catch let error as StoreError where error.problem == .externalFileForeign {
-      return .foreign
+      return .faulty(.foreign)
     } catch let error as SystemCallError
       where [.permissionDenied, .notPermitted, .ioError].contains(error.errno)
     {
-      return .unreadable
+      return .faulty(.unreadable)
     }
   }
 
@@ -177,25 +226,37 @@ struct ExternalFileSearch {
 }
 
 extension ExternalReferences {
-  /// Calls `body` with key, entity and file name of the values in rows of some entities.
-  func forEach(
-    of numbers: [EntityNumber], in db: Database,
-    body: (Int64, EntityNumber, String) throws -> Void
-  ) throws {
-    let name = SQL.identifier(name: column)
-    let list = numbers.map { "\($0.rawValue)" }.joined(separator: ", ")
-    let rows = try Row.fetchCursor(
-      db,
-      sql: """
-        SELECT Z_PK, Z_ENT, substr(\(name), 2, 36) FROM \(SQL.identifier(name: table)) NOT INDEXED
-        WHERE Z_ENT IN (\(list)) AND length(\(name)) < 64 AND substr(\(name), 1, 1) = X'02'
-        ORDER BY Z_PK
-        """)
-    while let row = try rows.next() {
-      guard let key = Int64.fromDatabaseValue(row[0]), let entity = Int64.fromDatabaseValue(row[1]),
-        let file = Data.fromDatabaseValue(row[2])
-      else { continue }
-      try body(key, EntityNumber(rawValue: entity), String(decoding: file, as: UTF8.self))
+  /// The rows of a table in some of whose columns there are references.
+  struct Rows {
+    let table: String
+    let columns: [String]
+    /// The entities whose rows are looked at.
+    let numbers: Set<EntityNumber>
+
+    /// Calls `body` with key, entity and the file name in each column, nil where there is none.
+    func forEach(
+      in db: Database, body: (Int64, EntityNumber, [String?]) throws -> Void
+    ) throws {
+      let names = columns.map { SQL.identifier(name: $0) }
+      let tests = names.map { "(length(\($0)) < 64 AND substr(\($0), 1, 1) = X'02')" }
+      let values = zip(names, tests).map { "CASE WHEN \($1) THEN substr(\($0), 2, 36) END" }
+      let list = numbers.map { "\($0.rawValue)" }.sorted().joined(separator: ", ")
+      let rows = try Row.fetchCursor(
+        db,
+        sql: """
+          SELECT Z_PK, Z_ENT, \(values.joined(separator: ", "))
+          FROM \(SQL.identifier(name: table)) NOT INDEXED
+          WHERE Z_ENT IN (\(list)) AND (\(tests.joined(separator: " OR "))) ORDER BY Z_PK
+          """)
+      while let row = try rows.next() {
+        guard let key = Int64.fromDatabaseValue(row[0]),
+          let entity = Int64.fromDatabaseValue(row[1])
+        else { continue }
+        let files = columns.indices.map { place in
+          Data.fromDatabaseValue(row[2 + place]).map { String(decoding: $0, as: UTF8.self) }
+        }
+        try body(key, EntityNumber(rawValue: entity), files)
+      }
     }
   }
 }

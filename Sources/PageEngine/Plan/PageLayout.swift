@@ -28,6 +28,8 @@ struct PageLayout: Hashable, Codable, Sendable {
 
   /// The bytes of a store from which free pages do not matter.
   static let smallBytes: Int64 = 8 << 20
+  /// The bytes of an extent.
+  static let extentBytes = Int64(Extent.length) * Int64(PageGeometry.pageSize)
 
   /// Leaves room for the schema, and for metadata of so many bytes with the archive of the model.
   init(
