@@ -46,6 +46,23 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) carries a model that cannot be read: name its own model with --models.")
+    case .externalFileForeign:
+      self.init(
+        .damaged,
+        "\(file) is a link or no regular file, and a value of the store names it: nothing is read "
+          + "from elsewhere; put the file itself there.")
+    case .tablesMissing, .columnsMissing, .keysMissing, .numbersAsTexts, .rowNumbersMissing:
+      self.init(schema: error)
+    case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotRead, .cannotWrite,
+      .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
+      self.init(access: error)
+    }
+  }
+
+  /// Describes tables that are not what Core Data makes of the store's model.
+  private init(schema error: StoreError) {
+    let file = "\(error.store)"
+    switch error.problem {
     case .tablesMissing(let tables):
       self.init(
         .damaged,
@@ -59,19 +76,18 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) keeps the numbers in Z_ENT as texts (\(names)): restore it from a backup.")
-    case .externalFileForeign:
+    case .rowNumbersMissing(let tables):
+      let names = tables.joined(separator: ", ")
       self.init(
         .damaged,
-        "\(file) is a link or no regular file, and a value of the store names it: nothing is read "
-          + "from elsewhere; put the file itself there.")
+        "\(file) has join tables declared WITHOUT ROWID, which Core Data never makes (\(names)): "
+          + "restore it from a backup, or make them anew with row numbers.")
     case .columnsMissing(let columns):
       self.init(
         .damaged,
         "\(file) does not fit the version hashes in its own metadata: it lacks columns that its "
           + "model asks for (\(columns.joined(separator: ", "))); restore it from a backup.")
-    case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotRead, .cannotWrite,
-      .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
-      self.init(access: error)
+    default: self.init(access: error)
     }
   }
 

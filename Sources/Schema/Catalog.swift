@@ -8,6 +8,8 @@ package struct Catalog: Hashable, Sendable {
   package var triggers: [Trigger]
   /// The tables whose entity numbers are texts, as the type of their column has it.
   package var textNumbered: Set<String> = []
+  /// The tables declared WITHOUT ROWID.
+  package var withoutRowNumbers: Set<String> = []
 
   /// Takes what `sqlite_schema` and `table_info` list.
   package init(

@@ -54,6 +54,8 @@ package struct StoreError: Error, Sendable {
     case keysMissing([String])
     /// Tables whose entity numbers are texts: what compares like a number is none.
     case numbersAsTexts([String])
+    /// Join tables declared WITHOUT ROWID: Core Data's have row numbers, by which they are divided.
+    case rowNumbersMissing([String])
     /// The store was written to after the survey.
     case changedDuringMigration
     /// What a value names as its external file is a link, or no regular file.

@@ -133,6 +133,9 @@ package struct StoreReader: Sendable {
       }
       var catalog = Catalog(tables: tables)
       catalog.textNumbered = textNumbered
+      catalog.withoutRowNumbers = try Set(
+        String.fetchAll(
+          db, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr"))
       let others = try Row.fetchCursor(
         db,
         sql: """

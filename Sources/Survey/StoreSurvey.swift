@@ -41,7 +41,7 @@ package struct StoreSurvey: Sendable {
   /// Surveys an open store with its own model.
   ///
   /// - Throws: `StoreError`, with `columnsMissing` if the store lacks columns of its model, or
-  ///   with `tablesMissing`, `keysMissing` or `numbersAsTexts`.
+  ///   with `tablesMissing`, `keysMissing`, `numbersAsTexts` or `rowNumbersMissing`.
   package init(
     store: FilePath, access: SourceAccess, reader: StoreReader, metadata: StoreMetadata,
     model: ManagedObjectModel
@@ -68,6 +68,10 @@ package struct StoreSurvey: Sendable {
     let odd = schema.keyedTables.map(\.name).filter(catalog.textNumbered.contains)
     guard odd.isEmpty else {
       throw StoreError(problem: .numbersAsTexts(odd), store: store)
+    }
+    let numberless = schema.joinTables.map(\.name).filter(catalog.withoutRowNumbers.contains)
+    guard numberless.isEmpty else {
+      throw StoreError(problem: .rowNumbersMissing(numberless), store: store)
     }
     rowCounts = try Self.rowCounts(
       in: schema, reader: reader, byRows: access.fingerprint.bytes <= Self.smallBytes)

@@ -31,7 +31,8 @@ struct RawCatalog {
     }
     for entry in entries where entry.type == "table" {
       columns[entry.name] = try store.rows(
-        sql: "SELECT name, type, pk FROM pragma_table_xinfo(?)", bindings: [.text(entry.name)]
+        sql: "SELECT name, type, pk FROM pragma_table_xinfo(?, 'main')",
+        bindings: [.text(entry.name)]
       ).map {
         TableColumn(
           name: Self.text(value: $0[0]) ?? "", type: Self.text(value: $0[1]) ?? "",

@@ -46,6 +46,7 @@ final class VerificationRun {
     let (source, differences) = try StoreSchema(first.source).resolved(in: before.names)
     let extra = try StoreSchema(last.destination).resolved(in: catalog.names).1
     self.source = source
+    try NumberColumns(of: source).read(in: old, catalog: before)
     // A table of a removed entity is none of them: the old store's model knows it.
     keptTables = Set(differences.unmodelledTables).intersection(extra.unmodelledTables).filter {
       [before, catalog] in
