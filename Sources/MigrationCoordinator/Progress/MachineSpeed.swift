@@ -14,7 +14,7 @@ enum MachineSpeed {
   /// The best of a few times on a processor counts. Where other programs take the processors
   /// meanwhile, they may go on to do so, or end soon.
   static let ratio: Double = {
-    guard let found = try? measured(times: 5), found.best > 0 else { return 1 }
+    guard let found = try? measured(times: 3), found.best > 0 else { return 1 }
     return min(8, max(1 / 8, reference / found.best * found.share.squareRoot()))
   }()
 

@@ -1,55 +1,6 @@
 package import MigrationEngine
 package import RowPrograms
 
-/// One value of a destination row, made from the fields of a source row.
-package struct FieldStep: Sendable {
-  /// How a value is made.
-  package enum Kind: UInt8, Sendable {
-    /// A constant; a field as it is; a field converted to a number of another type.
-    case constant, copy, toInteger, toBoolean, toReal
-    /// The value if the number in another field is in a list.
-    case filtered
-    /// What a list gives for the number.
-    case renumbered
-    /// The bits of a blob, each where a list has its place.
-    case remasked
-    /// What another step makes, where the key in a field is not dropped.
-    case keyed
-    /// What the first of two steps makes, the second where that is NULL.
-    case either
-    /// The value behind a tag, or in the file that it names.
-    case untagged
-    /// The value if the entity of the row whose key is in another field is one of some; the number
-    /// that becomes of it.
-    case entityFiltered, numbered
-    /// The number that a list has for the key in a field.
-    case listed
-  }
-
-  var kind: Kind
-  var affinity: Affinity
-  /// The field that the value comes from.
-  var source: Int32
-  /// The constant that takes the place of NULL; constant 0 is NULL itself.
-  var constant: Int32
-  var list: Int32
-  /// The field with the number or the key that a filter looks at.
-  var number: Int32
-
-  /// Makes a step; each argument that its kind does not use stays 0.
-  package init(
-    kind: Kind, affinity: Affinity = .none, source: Int = 0, constant: Int = 0, list: Int = 0,
-    number: Int = 0
-  ) {
-    self.kind = kind
-    self.affinity = affinity
-    self.source = Int32(source)
-    self.constant = Int32(constant)
-    self.list = Int32(list)
-    self.number = Int32(number)
-  }
-}
-
 /// Makes rows of one table from those of another, without allocating anything for a row.
 ///
 /// Fields 0, 1 and 2 of a source row are its key, its entity number and its save count; fields 1
@@ -410,27 +361,10 @@ package final class FieldProgram {
       return lookedUp(step: step, field: field, fields: fields, own: own)
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
-      guard let number = Self.converted(field, kind: step.kind, own: own) else { return nil }
+      guard let number = step.kind.converted(field, own: own) else { return nil }
       // Of what becomes of it, the coordinator tells.
       if step.kind == .toReal, field.isInteger, !field.integer.isSurelyExactInReal { strays += 1 }
       return affinity.applied(to: number, scratch: own, encoding: encoding)
-    }
-  }
-
-  private static func converted(
-    _ field: Field, kind: FieldStep.Kind, own: UnsafeMutableRawPointer
-  ) -> Field? {
-    switch kind {
-    case .toInteger:
-      if field.isInteger { return field }
-      return field.isReal ? Field(value: truncated(field.real), scratch: own) : nil
-    case .toBoolean:
-      if field.isInteger { return Field(value: field.integer == 0 ? 0 : 1, scratch: own) }
-      return field.isReal ? Field(value: field.real == 0 ? 0 : 1, scratch: own) : nil
-    case .toReal:
-      if field.isReal { return field }
-      return field.isInteger ? Field(real: Double(field.integer), scratch: own) : nil
-    default: return field
     }
   }
 
@@ -438,16 +372,4 @@ package final class FieldProgram {
     for entry in lists[list] where entry.0 == number { return entry.1 }
     return nil
   }
-
-  /// As SQLite casts a real to an integer.
-  private static func truncated(_ number: Double) -> Int64 {
-    if number <= -9.223372036854775808e18 { return .min }
-    if number >= 9.223372036854775808e18 { return .max }
-    return Int64(number)
-  }
-}
-
-extension Int64 {
-  /// Whether floating point of 64 bits has it, as it has all of these; it has few of the others.
-  fileprivate var isSurelyExactInReal: Bool { magnitude <= 1 << 53 }
 }
