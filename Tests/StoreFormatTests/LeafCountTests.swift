@@ -56,6 +56,21 @@ import Testing
     for root in [roots["i"], roots["w"], 0, .max] { #expect(try rows(root: root) == nil) }
   }
 
+  @Test func `rows that only the log has are counted`() throws {
+    let queue = try DatabaseQueue(path: path.string)
+    let pages = ScratchFolder.current.appending("pages")
+    let root = try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      try db.execute(sql: filled(3_000, bytes: 90) + "PRAGMA wal_checkpoint(TRUNCATE);")
+      try db.execute(sql: "INSERT INTO t SELECT k + 9000, x FROM t; DELETE FROM t WHERE k < 40;")
+      #expect(try WALPages.write(of: path, to: pages) == .written)
+      return try UInt32.fetchOne(db, sql: "SELECT rootpage FROM sqlite_schema")
+    }
+    var whole = LeafCount(file: try SourceFile(pages), pageSize: 4096)
+    #expect(whole.rows(root: try #require(root)) == 6_000 - 39)
+    #expect(try rows(root: root) == 3_000)
+  }
+
   @Test func `pages that lead in circles end`() throws {
     let root = try #require(try make(filled(90_000, bytes: 20))["t"])
     let bytes = try Files.readFile(path, limit: 1 << 30)
