@@ -105,7 +105,8 @@ package struct StageWork: Hashable, Codable, Sendable {
   package var isSwapped: Bool
 
   var rows: Int64 { orders.reduce(0) { $0 + $1.rows } }
-  var bytes: Int64 { orders.reduce(0) { $0 + $1.bytes } }
+  /// Bytes of the source that all orders read.
+  package var bytes: Int64 { orders.reduce(0) { $0 + $1.bytes } }
 
   /// Takes the counts.
   package init(

@@ -21,6 +21,11 @@ package struct Throttle: Hashable, Sendable {
   /// Counts bytes that have passed.
   package mutating func pass(_ count: UInt64) { bytes += Double(count) }
 
+  /// How many of so many bytes pass within a moment: an eighth of a second.
+  package func portion(of count: UInt64) -> UInt64 {
+    rate == 0 ? count : min(count, max(1, rate / 8))
+  }
+
   /// How long to wait until the rate is kept, in nanoseconds, 0 to go on.
   package mutating func delay(at now: Int64) -> Int64 {
     guard rate > 0 else { return 0 }

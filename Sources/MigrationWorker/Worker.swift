@@ -166,6 +166,7 @@ private final class FlushedProgress: ShardProgress {
   private let document: WorkOrderDocument
   private let isInCoordinator: Bool
   private var flushes = 0
+  private var lastKey: Int64 = 0
 
   init(
     flusher: PartFlusher?, gate: WorkerGate, memory: PeakMemory, of document: WorkOrderDocument,
@@ -194,11 +195,29 @@ private final class FlushedProgress: ShardProgress {
 
   func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) {
     flushes += 1
-    flusher?.advance(rows: rows, bytes: bytes, lastKey: lastKey)
-    pass(bytes)
+    tell(rows: rows, bytes: bytes, lastKey: lastKey)
     // Asking the kernel costs more than many of the rows between two of these calls.
     if flushes.isMultiple(of: 16) { _ = memory.sample() }
     reachFaultPoint(isLast: false)
+  }
+
+  /// Tells of rows bit by bit where their bytes take longer than a moment: an engine reports many at
+  /// once, and nobody may take a slow run for a dead one.
+  private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) {
+    guard let flusher else { return }
+    var (rowsTold, bytesTold): (UInt64, UInt64) = (0, 0)
+    repeat {
+      let portion = gate.portion(of: bytes - bytesTold)
+      bytesTold += portion
+      let isLast = bytesTold == bytes
+      let share = isLast ? 1 : Double(bytesTold) / Double(bytes)
+      let upTo = isLast ? rows : UInt64(Double(rows) * share)
+      flusher.advance(
+        rows: upTo - rowsTold, bytes: portion, lastKey: isLast ? lastKey : self.lastKey)
+      rowsTold = upTo
+      pass(portion)
+    } while bytesTold < bytes
+    self.lastKey = lastKey
   }
 
   func end() { reachFaultPoint(isLast: true) }

@@ -34,6 +34,11 @@ final class WorkerGate: @unchecked Sendable {
     return run.hold != .none && (now - run.heartbeatAt).magnitude < trustedAge.magnitude
   }
 
+  /// How many of so many bytes the run may read in a moment.
+  func portion(of bytes: UInt64) -> UInt64 {
+    condition.withLock { throttle.portion(of: bytes) }
+  }
+
   /// Counts bytes that were read, and waits as long as the run is held or too fast.
   ///
   /// - Parameter waiting: is called with true before a wait because the run is held, and with false

@@ -43,6 +43,17 @@ import Testing
     #expect(throttle.delay(at: 8) == 0)
   }
 
+  @Test func `lets an eighth of a second pass at once, and something always`() {
+    var throttle = Throttle()
+    #expect(throttle.portion(of: 1 << 40) == 1 << 40)
+    throttle.limit(to: 800, at: 0)
+    #expect(throttle.portion(of: 1000) == 100)
+    #expect(throttle.portion(of: 99) == 99)
+    throttle.limit(to: 3, at: 0)
+    #expect(throttle.portion(of: 1000) == 1)
+    #expect(throttle.portion(of: 0) == 0)
+  }
+
   @Test func `takes the largest numbers`() {
     var throttle = Throttle()
     throttle.limit(to: 1, at: .max - 5)

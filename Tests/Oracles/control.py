@@ -17,7 +17,7 @@ from run import KEEP_RECORD, Failure, Tool, parser, run_cases, said, vacuumed
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
 ROWS = 12_000
-STILL, PATIENCE = 1.0, 60.0
+STILL, PATIENCE, SILENCE = 1.0, 60.0, 2.0
 MAPPING = "the inferred mapping model"
 WAYS = {
     "pages": ("--engine", "pages"),
@@ -255,15 +255,41 @@ def held_by_the_store(ground, folder):
     return out
 
 
+def judge_told(told):
+    """A slow run begins with little done, and is never silent for long."""
+    if told[0][2] > 0.4:
+        raise Failure(f"with a limit of its speed it begins with {told[0][2]:.0%} done")
+    moved = [now for before, now in zip(told, told[1:]) if now[1] > before[1]]
+    for before, now in zip([told[0], *moved], [*moved, told[-1]]):
+        if now[0] - before[0] > SILENCE:
+            raise Failure(f"{now[0] - before[0]:.1f} s without news at {before[1]} bytes")
+
+
 def rated(ground, folder):
     """With a tenth of its bytes a second it takes ten seconds, less what nobody reads of it."""
     size = os.path.getsize(ground.source)
     started = time.monotonic()
     run = Run(ground, folder, "sql", "--rate", str(size // 10), slow=0)
+    told = []
+    while run.process.poll() is None:
+        found = run.status()
+        if found.get("phase") == "migrating":
+            told.append((time.monotonic(), found["bytesDone"], found["fraction"]))
+        time.sleep(0.05)
     run.end()
     taken = time.monotonic() - started
     if taken < 4:
         raise Failure(f"with a tenth of its bytes a second it took {taken:.1f} s")
+    judge_told(told)
+    steady = [(n / 10, n, n / 99) for n in range(99)]
+    for what, wrong in (("a silence", [t for t in steady if not 30 < t[1] < 60]),
+                        ("half of it done at first", [(t, n, 0.5 + f / 2) for t, n, f in steady])):
+        try:
+            judge_told(wrong)
+        except Failure:
+            continue
+        raise Failure(f"nothing was found: {what}")
+    judge_told(steady)
     ground.judge(run, "sql")
 
 

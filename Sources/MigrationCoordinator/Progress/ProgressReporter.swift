@@ -163,21 +163,29 @@ final class ProgressReporter: Sendable {
     recorder.expect(costs)
     estimate.rowCosts = (engine.costs, speed)
     estimate.recording?.note(work, of: engine.name, speed: speed)
-    estimate.take(.expected(costs.mapValues { $0 / speed }))
+    estimate.take(.expected(limited(costs.mapValues { $0 / speed }, bytes: work.bytes)))
   }
 
   /// Takes what a stage should take, as far as it is known before there is a survey; those of
   /// `surveying` are among the costs.
-  func expect(roughly costs: [Phase: Double], speed: Double) {
-    estimate.take(.expected(costs.mapValues { $0 / speed }))
-    estimate.roughSeconds = costs.values.reduce(0, +) / speed
+  func expect(roughly costs: [Phase: Double], bytes: Int64, speed: Double) {
+    let limited = limited(costs.mapValues { $0 / speed }, bytes: bytes)
+    estimate.take(.expected(limited))
+    estimate.roughSeconds = limited.values.reduce(0, +)
   }
 
   /// The same, unless more is known by now.
-  func expect(atFirst costs: [Phase: Double], speed: Double) {
+  func expect(atFirst costs: [Phase: Double], bytes: Int64, speed: Double) {
     if estimate.roughSeconds == nil, estimate.rowCosts == nil {
-      expect(roughly: costs, speed: speed)
+      expect(roughly: costs, bytes: bytes, speed: speed)
     }
+  }
+
+  /// Costs in seconds of this machine, whose workers may read so many bytes at a rate alone.
+  private func limited(_ costs: [Phase: Double], bytes: Int64) -> [Phase: Double] {
+    guard desk.rate > 0, let migrating = costs[.migrating] else { return costs }
+    let least = Double(bytes) / Double(desk.rate)
+    return costs.merging([.migrating: max(migrating, least)]) { $1 }
   }
 
   /// Takes what the phases after `migrating` should take, once workers have counted their rows.

@@ -100,7 +100,10 @@ extension ProgressReporter {
       workers: request.workersWithRoom)
     // Whatever is wrong with the store, the survey says.
     guard let costs = try? rough.phases(ofStoreAt: access.readable) else { return }
+    let bytes = access.fingerprint.bytes
     // The survey goes on beside it.
-    DispatchQueue.global().async { self.expect(atFirst: costs, speed: MachineSpeed.ratio) }
+    DispatchQueue.global().async {
+      self.expect(atFirst: costs, bytes: bytes, speed: MachineSpeed.ratio)
+    }
   }
 }

@@ -59,7 +59,8 @@ struct StageRun {
   /// only where something else stands in the way.
   private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
     if case .objects = stage.work, survey.sourceBytes >= MachineSpeed.leastBytes {
-      reporter.expect(roughly: roughCosts(trying: 0), speed: MachineSpeed.ratio)
+      reporter.expect(
+        roughly: roughCosts(trying: 0), bytes: survey.sourceBytes, speed: MachineSpeed.ratio)
     }
     let assessment = try StageAssessment(
       stage: stage, survey: survey, request: request, leavingConstraints: true
