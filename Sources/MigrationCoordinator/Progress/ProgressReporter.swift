@@ -196,10 +196,10 @@ final class ProgressReporter: Sendable {
 
   /// Publishes how many filters were tried on objects that are surveyed, and takes at the first of
   /// them what the phases are expected to cost.
-  func look(at done: Int64, of all: Int64, costs: () -> [Phase: Double]) {
+  func look(at done: Int64, of all: Int64, bytes: Int64, costs: () -> [Phase: Double]) {
     let before = looked.exchange(UInt64(done), ordering: .relaxed)
     if before == 0 {
-      estimate.take(.expected(costs()))
+      estimate.take(.expected(limited(costs(), bytes: bytes)))
       estimate.steps = Int(clamping: all)
       flusher?.change { $0.unitsTotal = UInt64(all) }
     }

@@ -65,7 +65,7 @@ struct StageRun {
     let assessment = try StageAssessment(
       stage: stage, survey: survey, request: request, leavingConstraints: true
     ) { done, all in
-      reporter.look(at: done, of: all) { roughCosts(trying: all) }
+      reporter.look(at: done, of: all, bytes: survey.sourceBytes) { roughCosts(trying: all) }
     }
     guard assessment.leavesConstraints, !assessment.isPossible(accepting: request.lossDecision)
     else { return assessment }
