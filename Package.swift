@@ -268,11 +268,12 @@ let package = Package(
     .tests(
       of: "Godwit",
       [
-        "ForgetfulTool", "GodwitExecutable", "PolicyTool", .inMemoryTracing, .metrics,
-        .metricsTestKit, .systemPackage, .tracing,
+        "ForgetfulTool", "GodwitExecutable", "MappingFiles", "ModelFiles", "PolicyTool",
+        .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
       ]),
     .tests(
-      of: "GodwitTool", ["Godwit", "MigrationStatus", "Pages", "SystemCalls", .systemPackage]),
+      of: "GodwitTool",
+      ["Godwit", "MigrationStatus", "Pages", "SystemCalls", .argumentParser, .systemPackage]),
     .tests(
       of: "PageEngine",
       ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),

@@ -137,7 +137,8 @@ struct MapCommand: ParsableCommand {
     for (side, named, option) in [
       (MappingModelFile.Side.source, from, "from"), (.destination, to, "to"),
     ] where named == nil && !file.embedsModel(side) {
-      throw ValidationError(
+      throw MigrationFailure(
+        .usage,
         "\(file.path ?? "") does not hold its \(side.rawValue) model: name it with --\(option).")
     }
   }

@@ -1,16 +1,6 @@
 public import ArgumentParser
 public import Godwit
-public import SystemPackage
-
-// Neither package depends on the other one.
-// swift-format-ignore: AvoidRetroactiveConformances
-extension FilePath: @retroactive ExpressibleByArgument {
-  /// Takes any text but an empty one.
-  public init?(argument: String) {
-    if argument.isEmpty { return nil }
-    self.init(argument)
-  }
-}
+import SystemPackage
 
 /// A number of bytes such as `256M`.
 struct ByteSize: ExpressibleByArgument {

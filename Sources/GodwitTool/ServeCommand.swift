@@ -6,7 +6,7 @@ package import SystemPackage
 package struct ServeOptions: ParsableArguments {
   /// The folders whose migrations are shown.
   @Argument(
-    help: "Folders with stores; folders within them are looked through as well.")
+    help: "Folders with stores (default: .); folders within them are looked through as well.")
   package var folders: [FilePath] = ["."]
 
   /// The port, 0 for any that is free.

@@ -1,8 +1,17 @@
+import ArgumentParser
+import SystemPackage
 import Testing
 
 @testable import GodwitTool
 
 @Suite struct UsageMistakeTests {
+  @Test func `paths get no conformance that an app's own tool would have to share`() throws {
+    let type: Any = FilePath.self
+    #expect(!(type is any ExpressibleByArgument.Type))
+    #expect(try DiffCommand.parse(["a b", "c"]).first == "a b")
+    #expect(throws: (any Error).self) { try DiffCommand.parse(["", "c"]) }
+  }
+
   private static let commands: UsageMistake.Commands = [
     "migrate": ["--to", "--workers", "--memory", "--help"], "status": ["--json"],
     "help": ["--help"],
