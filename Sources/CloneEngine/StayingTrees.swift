@@ -62,13 +62,30 @@ struct StayingTrees: Hashable, Codable, Sendable {
       survey: stage.survey, schema: stage.destination, program: stage.program)
     let entries = try Self.entries(stage.survey.reader)
     for (table, found) in moves.tables where found.moved.patch == nil {
-      guard
+      guard try !Self.leavesHistory(table, of: stage),
         let own = Self.names(of: table, found: found, moves: moves, entries: entries)
       else { continue }
       tables[table] = found.sourceTable
       names.merge(own) { $1 }
     }
     leaveTaken(stage.destination)
+  }
+
+  /// Whether rows of a history table have another number than that of its entity: they stay behind,
+  /// and are counted as they do.
+  ///
+  /// No index has the numbers. Tables of objects are told by theirs.
+  private static func leavesHistory(_ table: String, of stage: StageInput) throws -> Bool {
+    guard let program = stage.program.tables.first(where: { $0.destinationTable == table }),
+      stage.survey.history?.rows[program.sourceTable] != nil
+    else { return false }
+    let known = program.entities.map { "\($0.source)" }.joined(separator: ", ")
+    let column = SQL.identifier(name: program.entityColumn)
+    return try stage.survey.reader.number(
+      sql: """
+        SELECT EXISTS (SELECT 1 FROM \(SQL.identifier(name: program.sourceTable)) NOT INDEXED
+        WHERE \(column) IS NULL OR \(column) NOT IN (\(known)))
+        """) != 0
   }
 
   private static func entries(_ reader: StoreReader) throws -> [Entry] {

@@ -66,6 +66,12 @@ extension StoreMigration {
     public var missingExternalFiles: [String] { core.missingExternalFiles }
     /// Tables of the source that do not belong to its model, and were not migrated.
     public var extraTables: [String] { core.extraTables }
+    /// Columns that do not belong to the model, each as `TABLE.COLUMN`, with the number of values
+    /// that were left behind.
+    public var extraColumns: [String: Int64] {
+      Dictionary(
+        (core.extraColumns ?? []).map { ($0.name, $0.values) }, uniquingKeysWith: { $1 })
+    }
     /// Tables that do not belong to the model and were copied as they are.
     public var keptTables: [String] { core.keptTables }
     /// Seconds spent in each phase, by its name.

@@ -59,6 +59,9 @@ extension MigrationReport {
     notes += accounts.last?.mirroring.map { [$0.mirroringNote] } ?? []
     notes += keptTables.map { "table \($0) is none of the model's and was copied as it is." }
     notes += extraTables.map { "table \($0) is none of the model's and was left behind." }
+    notes += (extraColumns ?? []).map {
+      "column \($0.name) is none of the model's: \(CountText($0.values, "value")) left behind."
+    }
     if violations > 0 {
       notes.append("\(CountText(violations, "violation")) of the model:")
       notes += firstViolations.prefix(Self.mostViolations).map(\.sentence)

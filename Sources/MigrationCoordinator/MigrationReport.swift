@@ -6,6 +6,7 @@ package import Planning
 package import RowPrograms
 package import Schema
 package import StoreFormat
+import Survey
 package import SystemPackage
 
 /// What a migration did; also written as JSON, whose keys are the properties.
@@ -211,6 +212,9 @@ package struct MigrationReport: Codable, Sendable {
   package var missingExternalFiles: [String] = []
   /// Tables of the source that do not belong to its model, and were not migrated.
   package var extraTables: [String] = []
+  /// Columns of its tables that do not belong to the model, and whose values were left behind; nil
+  /// where none had any.
+  package var extraColumns: [ExtraColumn]?
   /// Tables of the source that do not belong to its model, and were copied as they are.
   package var keptTables: [String] = []
   /// How many violations of the destination model's validation rules were tolerated.
@@ -242,6 +246,21 @@ extension MigrationReport {
     package var table: String
     /// The column, which holds primary keys of another table.
     package var column: String
+  }
+
+  /// A column that the model knows nothing of.
+  package struct ExtraColumn: Hashable, Codable, Sendable {
+    /// The column as `TABLE.COLUMN`.
+    package var name: String
+    /// The rows that had a value in it.
+    package var values: Int64
+  }
+
+  /// Names what a store has besides the tables of its model and is left behind.
+  mutating func noteExtras(of survey: StoreSurvey) {
+    extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
+    let columns = survey.extras.filter { $0.kind == .column }
+    extraColumns = columns.isEmpty ? nil : columns.map { .init(name: $0.name, values: $0.rows) }
   }
 
   /// The report of a migration that made no result.

@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test(
-    arguments: [EngineName.sql, .pages],
+    arguments: [EngineName.sql, .pages, .clone],
     [
       ("ACHANGE", "(Z_PK, Z_ENT, ZENTITY, ZTRANSACTIONID) VALUES (20, 16001, 77, 5)", 4),
       ("ATRANSACTION", "(Z_PK, Z_ENT) VALUES (20, 'x')", 3),

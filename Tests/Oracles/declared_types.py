@@ -2,10 +2,13 @@
 """Stores whose keys and entity numbers lie in columns that are not declared INTEGER, as tools for
 databases leave them: `migrate` reads them as the numbers that they stand for, all engines alike to
 the byte, and `verify` as well, which finds what is spoiled afterwards. Entity numbers that are
-texts, and join tables without row numbers, are refused with their place.
+texts, and join tables without row numbers, are refused with their place; rows of history with the
+number of no entity go only if that is allowed, and in a clone too, where their table would stay;
+and columns that no model knows of are named with the values that were left behind.
 
 usage: declared_types.py --godwit P --corpus D [--scratch S]; the corpus is not read
 """
+import json
 import os
 import re
 import sqlite3
@@ -14,7 +17,7 @@ from joins import connect, key_columns, make_model
 from run import Tool, parser, run_cases, vacuumed
 
 ENGINES = ("sql", "pages", "clone")
-DAMAGED = 65
+DAMAGED, LOSSES = 65, 78
 
 
 class Case:
@@ -139,6 +142,60 @@ def without_row_numbers(store):
     rebuilt(store, table, lambda statement: statement + " WITHOUT ROWID")
 
 
+def strays_of_history(large):
+    """A store so large that its rows are not looked at beforehand, or one that is small."""
+    def check(tool, folder):
+        case, out = Case(tool, folder, history=True), []
+        db = connect(case.store)
+        for table, number in (("ATRANSACTION", 78), ("ATRANSACTIONSTRING", None)):
+            db.execute(f"update {table} set Z_ENT = ? where Z_PK = (select max(Z_PK) from {table})",
+                       (number,))
+        if large:
+            db.execute("update ZPERSON set ZNAME = hex(zeroblob(3000000)) where Z_PK < 3")
+        db.close()
+        for engine in ENGINES:
+            result = os.path.join(folder, f"{engine}.sqlite")
+            more = ("--output", result, "--engine", engine)
+            done = case.call("migrate", *more)
+            if done.returncode != LOSSES or "history: 2 rows dropped" not in done.stderr:
+                out.append(f"{engine}: exit {done.returncode}: {done.stderr[:300]}")
+            done = case.call("migrate", *more, "--allow-loss", "history")
+            if done.returncode or "history: 2 rows dropped" not in done.stderr:
+                out.append(f"{engine}, allowed: exit {done.returncode}: {done.stderr[:300]}")
+                continue
+            told = case.verify(result)
+            lines = sorted(line.split(" ")[1] for line in told.stdout.splitlines()
+                           if line.startswith("rowMissing"))
+            if told.returncode != DAMAGED or lines != ["ATRANSACTION", "ATRANSACTIONSTRING"]:
+                out.append(f"{engine}: verify ends with {told.returncode}: {told.stdout[:300]}")
+        told = case.call("plan")
+        if told.returncode != LOSSES or "history: 2 rows dropped" not in told.stdout:
+            out.append(f"plan: exit {told.returncode}: {told.stdout[:300]}")
+        return out
+    return check
+
+
+def columns_of_no_model(tool, folder):
+    case, out = Case(tool, folder), []
+    db = connect(case.store)
+    db.execute("alter table ZPERSON add column ZOWN")
+    db.execute("alter table ZROOM add column ZNONE")
+    count = db.execute("update ZPERSON set ZOWN = 'mine' where Z_PK % 3 = 1").rowcount
+    db.close()
+    note = f"column ZPERSON.ZOWN is none of the model's: {count} values left behind."
+    report = os.path.join(folder, "report.json")
+    for engine in ENGINES:
+        done = case.call("migrate", "--output", os.path.join(folder, f"{engine}.sqlite"),
+                         "--engine", engine, "--extra-tables", "drop", "--report", report)
+        with open(report, encoding="utf-8") as file:
+            told = json.load(file).get("extraColumns")
+        if done.returncode or note not in done.stderr or "ZNONE" in done.stderr:
+            out.append(f"{engine}: exit {done.returncode}: {done.stderr[:300]}")
+        if told != [{"name": "ZPERSON.ZOWN", "values": count}]:
+            out.append(f"{engine}: the report has {told}")
+    return out
+
+
 def main():
     options = parser(__doc__).parse_args()
     tool = Tool(options.godwit)
@@ -149,6 +206,9 @@ def main():
                refused(lambda s: PLANTED["objects"](s, "VARCHAR"), r"as texts \(ZPERSON\)")),
               ("a join table without row numbers",
                refused(without_row_numbers, r"WITHOUT ROWID.*\(Z_1PEOPLE\)"))]
+    cases += [(f"history of another number{', large' if large else ''}", strays_of_history(large))
+              for large in (False, True)]
+    cases.append(("columns of no model", columns_of_no_model))
     run_cases(options, [(n, lambda folder, c=c: c(tool, folder)) for n, c in cases],
               "declared types")
 

@@ -232,11 +232,9 @@ struct RowAccounts {
         })
       lost += unknown.values.reduce(0, +)
     }
-    if lost > 0 {
-      lateLosses.append(
-        Loss(
-          kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil, count: lost))
-    }
+    let loss = Loss(
+      kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil, count: lost)
+    if lost > 0, !assessment.losses.contains(loss) { lateLosses.append(loss) }
     accounts.history = account
   }
 

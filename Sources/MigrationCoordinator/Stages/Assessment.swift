@@ -105,6 +105,9 @@ package struct Assessment: Sendable {
     self.program = program
     self.destination = destination
     self.losses = losses + (try strays.losses())
+    if let loss = try program.flatMap({ try strays.historyLoss(of: $0) }) {
+      self.losses.append(loss)
+    }
     knowsStrayReferences = strays.scans
     if strays.scans, let before {
       self.losses += try StrayReferences(survey: survey, program: before).losses()

@@ -78,7 +78,7 @@ struct StageAssembly {
     }
     report.omittedIndexes = assessment.destination.omissions
     report.keptTables = keptTables
-    report.extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
+    report.noteExtras(of: survey)
     report.workOrders = results.map { .init(result: $0, plan: saved.plan) }.sorted {
       $0.number < $1.number
     }

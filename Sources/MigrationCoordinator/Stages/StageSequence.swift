@@ -76,9 +76,7 @@ struct StageSequence {
     for index in report.accounts.indices { report.accounts[index].stage = index + 1 }
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
     report.defects = done.flatMap(\.mended)
-    report.extraTables = survey.differences.extraTables.filter {
-      !report.keptTables.contains($0)
-    }
+    report.noteExtras(of: survey)
     report.resumed = report.resumed || wasResumed
     last.report = report
     return Outcome(last: last, lastStore: own.store)

@@ -1,6 +1,7 @@
 import GRDB
 import Mapping
 import ObjectModel
+import RowPrograms
 import Schema
 import StoreFormat
 import Survey
@@ -28,6 +29,26 @@ struct StrayRows {
       if let loss = try loss(join: join) { result.append(loss) }
     }
     return result
+  }
+
+  /// Rows of history that a program leaves behind, since no entity has their number; nil where
+  /// there are none, or they are not looked for.
+  func historyLoss(of program: MigrationProgram) throws -> Loss? {
+    guard let history = survey.history, mayScan() else { return nil }
+    let entities = survey.model.entities.compactMap { survey.schema.numbers[$0.name]?.rawValue }
+    let counts = try survey.reader.numbers(
+      sql: program.tables.filter { history.rows[$0.sourceTable] != nil }.map { table in
+        let known = table.isOfChanges ? entities : table.entities.map(\.source)
+        let column = SQL.identifier(name: table.entityColumn)
+        return """
+          SELECT count(*) FROM \(SQL.identifier(name: table.sourceTable)) NOT INDEXED
+          WHERE \(column) IS NULL OR \(column) NOT IN (\(known.map { "\($0)" }.joined(separator: ", ")))
+          """
+      })
+    let count = counts.reduce(0, +)
+    if count == 0 { return nil }
+    return Loss(
+      kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil, count: count)
   }
 
   /// Whether every row of the store may be looked at.
