@@ -1,5 +1,6 @@
 import Mapping
 import ObjectModel
+import Planning
 import Schema
 import Survey
 
@@ -15,7 +16,8 @@ struct MappedAccounts {
   ///
   /// - Throws: `MigrationError.accountsDiffer`.
   init(
-    counted: CountedLosses, beforehand: [Loss], objects: ObjectAccounts
+    counted: CountedLosses, beforehand: [Loss], objects: ObjectAccounts,
+    manifests: [ShardManifest]
   ) throws {
     // Workers have counted what filters exclude, which replaces the earlier count.
     losses = beforehand.filter { $0.cause != .filter }
@@ -37,6 +39,7 @@ struct MappedAccounts {
       add(entity.name, rows: rowCounts.count(of: entity.name), reported: reported)
     }
     checkMappings(counted.mappings, objects: objects)
+    try addPairs(counted, manifests: manifests)
     losses += try counted.unread(objects.read)
     try check.requireAgreement()
   }
@@ -67,6 +70,37 @@ struct MappedAccounts {
       account.dropped = [.init(cause: loss?.cause ?? .removed, objects: rows)]
     }
     accounts.entities.append(account)
+  }
+
+  /// Adds what became of pairs; where every object goes on, all do but those of an object that is
+  /// not there.
+  private mutating func addPairs(_ counted: CountedLosses, manifests: [ShardManifest]) throws {
+    let survey = counted.survey
+    guard
+      let pairs = MappedPairs(
+        counted.mappings, survey: survey, destination: counted.destination)
+    else { return }
+    let written = Dictionary(
+      manifests.flatMap(\.pieces).map { ($0.table, $0.rowsWritten) }, uniquingKeysWith: +)
+    accounts.pairs = try pairs.accounts(written: written) { join in
+      losses.first {
+        $0.cause == .missingKey && $0.entity == join.first.entityName
+          && $0.property == join.first.relationshipName
+      }?.count ?? 0
+    }
+    let isWhole =
+      accounts.entities.allSatisfy { $0.rowsIn == $0.rowsOut }
+      && !losses.contains { $0.cause == .unknownEntity }
+    guard isWhole else { return }
+    for account in accounts.pairs {
+      guard
+        let join = survey.schema.joinTables.first(where: {
+          $0.first.entityName == account.entity
+            && $0.first.relationshipName == account.relationship
+        }), let dangling = try pairs.dangling(join)
+      else { continue }
+      check.expect(dangling, found: account.dropped, side: .table, name: join.name)
+    }
   }
 
   /// Checks that each mapping without a policy made one object of each that it took, and that no

@@ -177,7 +177,8 @@ package struct StageAssessment: Sendable {
       return (made, losses + accounts.lateLosses)
     case .objects(let counted, _):
       let objects = summary?.accounts ?? ObjectAccounts()
-      let accounts = try MappedAccounts(counted: counted, beforehand: losses, objects: objects)
+      let accounts = try MappedAccounts(
+        counted: counted, beforehand: losses, objects: objects, manifests: manifests)
       return (accounts.accounts, accounts.losses)
     }
   }
