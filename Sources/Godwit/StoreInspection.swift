@@ -56,6 +56,13 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     /// What each composite attribute consists of, in words, as `Entity.attribute`.
     public var composites: [String: String]
 
+    /// The version identifiers that say something, as a list for people.
+    var identifierWords: String {
+      let named = identifiers.filter { !$0.isEmpty }
+      return named.isEmpty
+        ? "" : ", \(named.count == 1 ? "identifier" : "identifiers") \(ListText(named))"
+    }
+
     /// Whether and where it was found.
     var words: String {
       version.map { "found as version \"\($0)\"" } ?? (found ? "found" : "not found")
@@ -257,9 +264,9 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     var lines = [
       path,
       "  UUID \(uuid), framework \(frameworkVersion.map { "\($0)" } ?? "unknown"), "
-        + "journal mode \(journalMode)\(wal > 0 ? ", \(wal) bytes in its -wal" : "")",
-      "  \(bytes) bytes" + (externalFiles.map { ", \($0.words)" } ?? ""),
-      "  model: \(model.words), identifiers \(model.identifiers)",
+        + "journal mode \(journalMode)\(wal > 0 ? ", \(ByteText(wal)) in its -wal" : "")",
+      "  \(ByteText(bytes))" + (externalFiles.map { ", \($0.words)" } ?? ""),
+      "  model: \(model.words)\(model.identifierWords)",
     ]
     lines += ([model.unreadable].compactMap(\.self) + model.unread).map { "  \($0)" }
     for entity in entities {

@@ -24,7 +24,7 @@ extension StoreInspection.ExternalFiles {
   /// The number of files and bytes.
   var words: String {
     let odd = others == 0 ? "" : " (and \(others) that are no regular files)"
-    return "\(CountText(files, "external file")) of \(bytes) bytes\(odd)"
+    return "\(CountText(files, "external file")) of \(ByteText(bytes))\(odd)"
   }
 }
 
