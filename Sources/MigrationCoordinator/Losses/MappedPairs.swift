@@ -12,30 +12,30 @@ import Survey
 /// that several others continue.
 struct MappedPairs {
   private let survey: StoreSurvey
-  private let destination: StoreSchema
+  private let mappings: [EntityMapping]
   /// The join tables of the destination that continue one of the source, by its name.
   private var continued: [String: Set<String>] = [:]
-  /// The join tables of the destination that something else fills too.
-  private var mixed: Set<String> = []
+  /// The join tables of the destination that something else fills too, and those of the source
+  /// whose pairs become something else.
+  private var (mixed, turned): (Set<String>, Set<String>) = ([], [])
 
   /// Follows the relationships of all mappings of a step; nil where there are policies.
   init?(_ models: [MappingModel], survey: StoreSurvey, destination: StoreSchema) {
-    (self.survey, self.destination) = (survey, destination)
-    let mappings = models.flatMap(\.entityMappings)
+    self.survey = survey
+    mappings = models.flatMap(\.entityMappings)
     if mappings.contains(where: { $0.ownPolicyClassName != nil }) { return nil }
     for mapping in mappings {
       for property in mapping.relationshipMappings {
-        guard
-          let target = Self.join(
-            of: property.name, in: mapping.destinationEntityName, schema: destination)
-        else { continue }
+        let target = Self.join(
+          of: property.name, in: mapping.destinationEntityName, schema: destination)
         let source = property.sourceRelationshipName.flatMap {
           Self.join(of: $0, in: mapping.sourceEntityName, schema: survey.schema)
         }
-        if let source {
-          continued[source, default: []].insert(target)
-        } else if property.valueExpression != nil {
-          mixed.insert(target)
+        switch (source, target) {
+        case (let source?, let target?): continued[source, default: []].insert(target)
+        case (let source?, nil): turned.insert(source)
+        case (nil, let target?) where property.valueExpression != nil: mixed.insert(target)
+        default: break
         }
       }
     }
@@ -66,7 +66,8 @@ struct MappedPairs {
   ) throws -> [StageAccounts.OfPairs] {
     try survey.schema.joinTables.compactMap { join in
       let targets = continued[join.name] ?? []
-      guard targets.count < 2, mixed.isDisjoint(with: targets) else { return nil }
+      guard targets.count < 2, mixed.isDisjoint(with: targets), !turned.contains(join.name)
+      else { return nil }
       let rows = try survey.reader.rowCount(of: join.name, by: .rows)
       let out = targets.first.flatMap { written[SQL.identifier(name: $0)] } ?? 0
       let dropped = rows - incomplete(join) - out
@@ -78,9 +79,29 @@ struct MappedPairs {
     }
   }
 
-  /// The pairs of a continued table of whose objects one is not there; nil for any other table.
+  /// Whether every pair of objects that are there has to go on: one mapping takes all objects of
+  /// each entity, and those of one end ask for all that the others became.
+  private func isWhole(_ join: JoinTable) -> Bool {
+    let ends = [join.first, join.second].map { end in
+      let family = Set(survey.model.family(of: end.entityName).map(\.name))
+      return (end, mappings.filter { $0.sourceEntityName.map(family.contains) ?? false })
+    }
+    for (_, own) in ends where Set(own.map(\.sourceEntityName)).count < own.count { return false }
+    return zip(ends, ends.reversed()).contains { end, other in
+      end.1.allSatisfy { mapping in
+        mapping.relationshipMappings.contains { property in
+          guard case .relationship(end.0.relationshipName, let name) = property.origin else {
+            return false
+          }
+          return name == nil || other.1.allSatisfy { $0.name == name }
+        }
+      }
+    }
+  }
+
+  /// The pairs that have to go, since one of their objects is not there; nil where others may.
   func dangling(_ join: JoinTable) throws -> Int64? {
-    guard continued[join.name] != nil else { return nil }
+    guard continued[join.name] != nil, isWhole(join) else { return nil }
     let tests = [join.first, join.second].compactMap { end -> String? in
       guard let entity = survey.model.entity(name: end.entityName),
         let table = survey.schema.table(of: entity)
