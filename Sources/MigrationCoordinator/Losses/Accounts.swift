@@ -82,8 +82,8 @@ package struct StageAccounts: Hashable, Codable, Sendable {
   package var entities: [OfEntity] = []
   /// What each entity mapping took and made, if objects were migrated one by one.
   package var mappings: [ObjectAccounts.OfMapping] = []
-  /// The join tables of the source; all if rows were migrated by programs, those that mappings alone
-  /// decide on if objects were.
+  /// The join tables of the source: all if rows were migrated by programs, and those on whose pairs
+  /// mappings alone decide if objects were.
   package var pairs: [OfPairs] = []
   /// Rows written, by destination entity.
   package var rows: [String: Int64] = [:]
