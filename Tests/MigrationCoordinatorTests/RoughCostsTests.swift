@@ -24,7 +24,8 @@ struct RoughCostsTests {
     #expect(ways == ways.sorted() && Set(ways).count == 3)
     let calling = try RoughCosts(engine: nil, callsPolicies: true, workers: 1)
       .phases(ofStoreAt: few.store)
-    #expect(calling.values.reduce(0, +) == ways[2])
+    #expect(
+      try calling == RoughCosts(engine: .objects, workers: 1).phases(ofStoreAt: few.store))
   }
 
   @Test func `a store that is none is left to the survey`() throws {
