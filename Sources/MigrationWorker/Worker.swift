@@ -201,8 +201,8 @@ private final class FlushedProgress: ShardProgress {
     reachFaultPoint(isLast: false)
   }
 
-  /// Tells of rows bit by bit where their bytes take longer than a moment: an engine reports many at
-  /// once, and nobody may take a slow run for a dead one.
+  /// Tells of rows bit by bit where their bytes take longer than a moment: an engine reports many
+  /// at once, and nobody may take a slow run for a dead one.
   private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) {
     guard let flusher else { return }
     var (rowsTold, bytesTold): (UInt64, UInt64) = (0, 0)

@@ -287,8 +287,8 @@ package struct StoreReader: Sendable {
     return names.map { counts[$0] ?? 0 }
   }
 
-  /// How many rows those of some tables have that have no index, as their leaves tell; a table whose
-  /// pages tell something else is left out.
+  /// How many rows those of some tables have that have no index, as their leaves tell; a table
+  /// whose pages tell something else is left out.
   private func leafCounts(ofTables names: [String]) throws(StoreError) -> [String: Int64] {
     let indexes = try indexCounts()
     let bare = names.filter { indexes[$0] == nil }
