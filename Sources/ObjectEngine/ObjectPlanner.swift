@@ -32,7 +32,8 @@ struct ObjectPlanner {
           bytes: max(1, Int64(Double(rows) * perRow)))
       }
       var order = WorkOrder(number: 0, partition: index + 1, pieces: pieces)
-      order.work = try work(of: own)
+      order.work = try ObjectCosts.work(
+        of: own, in: survey.schema, objects: survey.count(of:), rows: survey.someRows(ofTable:))
       partitions.append(
         Partition(
           number: index + 1, tables: pieces.map(\.destinationTable), rows: order.rows,
@@ -55,20 +56,6 @@ struct ObjectPlanner {
     }
     return destination.tables.filter { roots.contains($0.rootName) }.map { ($0.name, $0.rootName) }
       + joins.map { ($0.name, nil) }
-  }
-
-  /// Nanoseconds for the objects of mappings: those that filters divide are taken once.
-  private func work(of mappings: [EntityMapping]) throws -> Int64 {
-    let all = try ObjectCosts.all(of: mappings, in: survey.schema) { table in
-      survey.schema.joinTables.contains { $0.name == table }
-        ? try survey.reader.estimatedRowCount(of: table) : survey.rows(ofTable: table)
-    }
-    let work = zip(mappings, all).reduce(0.0) { sum, pair in
-      guard let source = pair.0.sourceEntityName else { return sum }
-      let taken = Double(pair.1.taken(of: survey.count(of: source)))
-      return sum + taken * (pair.1.creation + pair.1.relation + ObjectCosts.completion)
-    }
-    return Int64(min(work, 1e18))
   }
 
   /// The source objects that become objects of a table, as far as filters do not drop any.

@@ -11,14 +11,16 @@ package struct ObjectCosts: Hashable, Sendable {
   package let creation: Double
   /// Relating one object to others.
   package let relation: Double
-  /// On how many objects of its source entity the filter of the mapping is tried for one that it
-  /// takes; 0 without a filter. Filters that begin with one entity are taken to share its objects.
+  /// On how many objects of its source entity the filter of the mapping is tried for each one that
+  /// it takes, 0 without a filter.
+  ///
+  /// Filters that begin with one entity are taken to share its objects.
   package let tries: Int
 
   /// Trying the filter of a mapping on an object of its source entity.
   private static let filtered = 4_000.0
   /// Numbering, validating and summing up one object once all are related.
-  package static let completion = 1_200.0
+  private static let completion = 1_200.0
 
   private static let (object, attribute, relationship, pair) = (3_500.0, 300.0, 3_000.0, 7_000.0)
 
@@ -42,6 +44,24 @@ package struct ObjectCosts: Hashable, Sendable {
       let tries = mapping.filter == nil ? 0 : filtered.count { $0 == name }
       return ObjectCosts(of: mapping, pairs: pairs, tries: tries)
     }
+  }
+
+  /// Nanoseconds for all objects of mappings: those that filters divide are taken once.
+  ///
+  /// - Parameters:
+  ///   - objects: how many objects of an entity of the source there are.
+  ///   - rows: how many rows a table of the source has.
+  package static func work(
+    of mappings: [EntityMapping], in schema: StoreSchema, objects: (_ entity: String) -> Int64,
+    rows: (_ table: String) throws -> Int64
+  ) rethrows -> Int64 {
+    let all = try all(of: mappings, in: schema, rows: rows)
+    let work = zip(mappings, all).reduce(0.0) { sum, pair in
+      guard let source = pair.0.sourceEntityName else { return sum }
+      let taken = Double(pair.1.taken(of: objects(source)))
+      return sum + taken * (pair.1.creation + pair.1.relation + completion)
+    }
+    return Int64(min(work, 1e18))
   }
 
   /// Takes how many pairs of many-to-many relationships a source object of the mapping is in, and

@@ -135,6 +135,12 @@ package struct StoreSurvey: Sendable {
     history?.rows[name] ?? rowCounts[name]?.values.reduce(0, +) ?? 0
   }
 
+  /// The rows of any table, those of pairs as an index tells them.
+  package func someRows(ofTable name: String) throws(StoreError) -> Int64 {
+    schema.joinTables.contains { $0.name == name }
+      ? try reader.estimatedRowCount(of: name) : rows(ofTable: name)
+  }
+
   /// The objects of an entity, without its subentities.
   package func count(of entity: String) -> Int64 {
     guard let found = model.entity(name: entity), let table = schema.table(of: found),

@@ -158,9 +158,12 @@ struct StageRun {
   /// known before there is a plan.
   private func roughCosts(trying filters: Int64) -> [Phase: Double] {
     let costs = EngineList.objectCosts
-    let rows = stage.mappings.flatMap(\.entityMappings).compactMap(\.sourceEntityName)
-      .reduce(0) { $0 + survey.count(of: $1) }
-    let order = StageWork.Order(rows: rows, bytes: survey.sourceBytes, work: 0)
+    let mappings = stage.mappings.flatMap(\.entityMappings)
+    let rows = mappings.compactMap(\.sourceEntityName).reduce(0) { $0 + survey.count(of: $1) }
+    // Without what pairs tell, rows have to do.
+    let work = try? ObjectCosts.work(
+      of: mappings, in: survey.schema, objects: survey.count(of:), rows: survey.someRows(ofTable:))
+    let order = StageWork.Order(rows: rows, bytes: survey.sourceBytes, work: work ?? 0)
     var rough = costs.phases(
       of: StageWork(orders: [order], indexEntries: Double(rows), workers: 1))
     rough[.surveying] = costs.seenRow * Double(rows + filters)
