@@ -58,14 +58,19 @@ struct StageRun {
   /// What is known of the stage; constraints that an index finds to be broken anyway are counted
   /// only where something else stands in the way.
   private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
+    // What begins by rows may go on by objects.
+    let rough = stage.mappings.isEmpty ? [:] : roughCosts()
     if case .objects = stage.work, survey.sourceBytes >= MachineSpeed.leastBytes {
-      reporter.expect(
-        roughly: roughCosts(trying: 0), bytes: survey.sourceBytes, speed: MachineSpeed.ratio)
+      reporter.expect(roughly: rough, bytes: survey.sourceBytes, speed: MachineSpeed.ratio)
     }
     let assessment = try StageAssessment(
       stage: stage, survey: survey, request: request, leavingConstraints: true
     ) { done, all in
-      reporter.look(at: done, of: all, bytes: survey.sourceBytes) { roughCosts(trying: all) }
+      reporter.look(at: done, of: all, bytes: survey.sourceBytes) {
+        // The connection of the survey is at work meanwhile.
+        rough.merging(
+          [.surveying: EngineList.objectCosts.seenRow * Double(all)], uniquingKeysWith: +)
+      }
     }
     guard assessment.leavesConstraints, !assessment.isPossible(accepting: request.lossDecision)
     else { return assessment }
@@ -155,8 +160,8 @@ struct StageRun {
   }
 
   /// What the phases of a stage should take whose objects are surveyed one by one, as far as it is
-  /// known before there is a plan.
-  private func roughCosts(trying filters: Int64) -> [Phase: Double] {
+  /// known before there is a plan and without trying filters.
+  private func roughCosts() -> [Phase: Double] {
     let costs = EngineList.objectCosts
     let mappings = stage.mappings.flatMap(\.entityMappings)
     let rows = mappings.compactMap(\.sourceEntityName).reduce(0) { $0 + survey.count(of: $1) }
@@ -166,7 +171,7 @@ struct StageRun {
     let order = StageWork.Order(rows: rows, bytes: survey.sourceBytes, work: work ?? 0)
     var rough = costs.phases(
       of: StageWork(orders: [order], indexEntries: Double(rows), workers: 1))
-    rough[.surveying] = costs.seenRow * Double(rows + filters)
+    rough[.surveying] = costs.seenRow * Double(rows)
     return rough
   }
 
