@@ -18,11 +18,11 @@ package struct ObjectCosts: Hashable, Sendable {
   package let tries: Int
 
   /// Trying the filter of a mapping on an object of its source entity.
-  private static let filtered = 4_000.0
+  private static let filtered = 2_500.0
   /// Numbering, validating and summing up one object once all are related.
-  private static let completion = 1_200.0
+  private static let completion = 750.0
 
-  private static let (object, attribute, relationship, pair) = (3_500.0, 300.0, 3_000.0, 7_000.0)
+  private static let (object, attribute, relationship, pair) = (2_200.0, 190.0, 1_900.0, 4_400.0)
 
   /// The costs of mappings, in their order.
   ///
@@ -75,7 +75,7 @@ package struct ObjectCosts: Hashable, Sendable {
     }
     creation = Self.object + filtered + Self.attribute * Double(mapping.attributeMappings.count)
     relation =
-      1_000 + Self.relationship * Double(mapping.relationshipMappings.count)
+      600 + Self.relationship * Double(mapping.relationshipMappings.count)
       + (mapping.relationshipMappings.isEmpty ? 0 : Self.pair * pairs)
   }
 
