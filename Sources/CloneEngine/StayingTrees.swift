@@ -79,12 +79,10 @@ struct StayingTrees: Hashable, Codable, Sendable {
     guard let program = stage.program.tables.first(where: { $0.destinationTable == table }),
       stage.survey.history?.rows[program.sourceTable] != nil
     else { return false }
-    let known = program.entities.map { "\($0.source)" }.joined(separator: ", ")
-    let column = SQL.identifier(name: program.entityColumn)
     return try stage.survey.reader.number(
       sql: """
         SELECT EXISTS (SELECT 1 FROM \(SQL.identifier(name: program.sourceTable)) NOT INDEXED
-        WHERE \(column) IS NULL OR \(column) NOT IN (\(known)))
+        WHERE \(program.isOther(than: program.entities.map(\.source))))
         """) != 0
   }
 

@@ -33,6 +33,13 @@ package struct TableProgram: Hashable, Codable, Sendable {
   /// Whether the rows are changes of objects instead of objects.
   package var isOfChanges: Bool { entityColumn != "Z_ENT" }
 
+  /// An SQL test for rows of the source whose entity number is none of these.
+  package func isOther(than numbers: [Int64]) -> String {
+    let column = SQL.identifier(name: entityColumn)
+    let list = numbers.map { "\($0)" }.joined(separator: ", ")
+    return "(\(column) IS NULL OR \(column) NOT IN (\(list)))"
+  }
+
   /// The rows of other tables that are looked up for one row, at most.
   package var lookUps: Int {
     entities.indices.map { entity in

@@ -1,4 +1,5 @@
 package import Mapping
+import Schema
 
 /// Accounts for every source row of one stage: migrated or dropped.
 package struct StageAccounts: Hashable, Codable, Sendable {
@@ -126,5 +127,15 @@ struct AccountCheck {
 
   func requireAgreement() throws {
     if !mismatches.isEmpty { throw MigrationError.accountsDiffer(mismatches) }
+  }
+}
+
+extension [Loss] {
+  /// The pairs of a join table without one of their keys that are among the losses.
+  func incompletePairs(of join: JoinTable) -> Int64 {
+    first {
+      $0.cause == .missingKey && $0.entity == join.first.entityName
+        && $0.property == join.first.relationshipName
+    }?.count ?? 0
   }
 }

@@ -82,12 +82,8 @@ struct MappedAccounts {
     else { return }
     let written = Dictionary(
       manifests.flatMap(\.pieces).map { ($0.table, $0.rowsWritten) }, uniquingKeysWith: +)
-    accounts.pairs = try pairs.accounts(written: written) { join in
-      losses.first {
-        $0.cause == .missingKey && $0.entity == join.first.entityName
-          && $0.property == join.first.relationshipName
-      }?.count ?? 0
-    }
+    accounts.pairs = try pairs.accounts(
+      written: written, incomplete: losses.incompletePairs(of:))
     let isWhole =
       accounts.entities.allSatisfy { $0.rowsIn == $0.rowsOut }
       && !losses.contains { $0.cause == .unknownEntity }

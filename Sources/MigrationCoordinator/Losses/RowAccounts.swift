@@ -259,14 +259,13 @@ struct RowAccounts {
 
   /// The changes of entities without a place, by the number in the source; 0 for what is no number.
   private func changesDropped(_ table: TableProgram) throws -> [EntityNumber: Int64] {
-    let kept = table.entities.map { "\($0.source)" }.joined(separator: ", ")
     let column = SQL.identifier(name: table.entityColumn)
     let rows = try survey.reader.connection.run { db in
       try Row.fetchAll(
         db,
         sql: """
           SELECT \(column), count(*) FROM \(SQL.identifier(name: table.sourceTable)) NOT INDEXED
-          WHERE \(column) IS NULL OR \(column) NOT IN (\(kept)) GROUP BY 1
+          WHERE \(table.isOther(than: table.entities.map(\.source))) GROUP BY 1
           """)
     }
     return Dictionary(
@@ -342,7 +341,7 @@ struct RowAccounts {
       let rows =
         programs.contains { moved.contains($0.destinationTable) }
         ? out : try survey.reader.rowCount(of: join.name, by: .rows)
-      var incomplete = knownIncomplete(join)
+      var incomplete = assessment.losses.incompletePairs(of: join)
       if let only = programs.first, only.filters.isEmpty, only.drops.isEmpty {
         if rows - incomplete != out, let loss = try rowCounts.strays(in: join) {
           if loss.count != incomplete { lateLosses.append(loss) }
@@ -355,14 +354,6 @@ struct RowAccounts {
           entity: join.first.entityName, relationship: join.first.relationshipName, rowsIn: rows,
           rowsOut: out, incomplete: incomplete, dropped: rows - incomplete - out))
     }
-  }
-
-  /// The pairs without one of their keys that were told before the migration.
-  private func knownIncomplete(_ join: JoinTable) -> Int64 {
-    assessment.losses.first {
-      $0.cause == .missingKey && $0.entity == join.first.entityName
-        && $0.property == join.first.relationshipName
-    }?.count ?? 0
   }
 
   /// The pairs that some programs of one table wrote, those that several did counted once.

@@ -58,9 +58,10 @@ struct StageRun {
   /// What is known of the stage; constraints that an index finds to be broken anyway are counted
   /// only where something else stands in the way.
   private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
-    // What begins by rows may go on by objects.
-    let rough = stage.mappings.isEmpty ? [:] : roughCosts()
-    if case .objects = stage.work, survey.sourceBytes >= MachineSpeed.leastBytes {
+    // What begins by rows seldom goes on by objects, and asks for nothing then.
+    let isByObject = if case .objects = stage.work { true } else { false }
+    let rough = roughCosts(countingPairs: isByObject)
+    if isByObject, survey.sourceBytes >= MachineSpeed.leastBytes {
       reporter.expect(roughly: rough, bytes: survey.sourceBytes, speed: MachineSpeed.ratio)
     }
     let assessment = try StageAssessment(
@@ -161,13 +162,17 @@ struct StageRun {
 
   /// What the phases of a stage should take whose objects are surveyed one by one, as far as it is
   /// known before there is a plan and without trying filters.
-  private func roughCosts() -> [Phase: Double] {
+  private func roughCosts(countingPairs: Bool) -> [Phase: Double] {
     let costs = EngineList.objectCosts
     let mappings = stage.mappings.flatMap(\.entityMappings)
     let rows = mappings.compactMap(\.sourceEntityName).reduce(0) { $0 + survey.count(of: $1) }
     // Without what pairs tell, rows have to do.
-    let work = try? ObjectCosts.work(
-      of: mappings, in: survey.schema, objects: survey.count(of:), rows: survey.someRows(ofTable:))
+    let work =
+      countingPairs
+      ? try? ObjectCosts.work(
+        of: mappings, in: survey.schema, objects: survey.count(of:), rows: survey.someRows(ofTable:)
+      )
+      : nil
     let order = StageWork.Order(rows: rows, bytes: survey.sourceBytes, work: work ?? 0)
     var rough = costs.phases(
       of: StageWork(orders: [order], indexEntries: Double(rows), workers: 1))

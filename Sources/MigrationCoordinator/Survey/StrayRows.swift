@@ -39,10 +39,9 @@ struct StrayRows {
     let counts = try survey.reader.numbers(
       sql: program.tables.filter { history.rows[$0.sourceTable] != nil }.map { table in
         let known = table.isOfChanges ? entities : table.entities.map(\.source)
-        let column = SQL.identifier(name: table.entityColumn)
         return """
           SELECT count(*) FROM \(SQL.identifier(name: table.sourceTable)) NOT INDEXED
-          WHERE \(column) IS NULL OR \(column) NOT IN (\(known.map { "\($0)" }.joined(separator: ", ")))
+          WHERE \(table.isOther(than: known))
           """
       })
     let count = counts.reduce(0, +)
