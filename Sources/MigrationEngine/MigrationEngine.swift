@@ -101,8 +101,8 @@ extension MigrationEngine {
   /// By default those of SQL, of which each row is read twice and written twice.
   package static var costs: PhaseCosts {
     PhaseCosts(
-      row: 1.9e-6, byte: 6e-9, mergedRow: 0.95e-6, mergedByte: 1.2e-9, relinkedRow: 1.2e-6,
-      indexEntry: 0.51e-6, verifiedByte: 2e-9, swappedByte: 0.4e-9)
+      row: 1.65e-6, byte: 5.2e-9, mergedRow: 0.78e-6, mergedByte: 1e-9, relinkedRow: 1e-6,
+      indexEntry: 0.47e-6, verifiedByte: 2e-9, swappedByte: 0.4e-9)
   }
   /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }

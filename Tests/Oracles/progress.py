@@ -181,6 +181,8 @@ def main():
     p.add_argument("--keep-reports", help="a folder for the reports")
     options = p.parse_args()
     options.jobs = 1
+    if options.keep_reports:
+        os.makedirs(options.keep_reports, exist_ok=True)
     tool = Tool(options.godwit, timeout=3600)
 
     def case(name):

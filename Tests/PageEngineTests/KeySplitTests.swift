@@ -27,11 +27,14 @@ import Testing
   }
 
   private func records(_ sections: [(FileDescriptor, Section)]) throws -> [[UInt8]] {
+    let read = ReadCount()
     let merge = try KeyMerge(
-      readers: sections.map { SectionReader([$0], bufferBytes: 256) }, descending: [false],
-      isUnique: false)
+      readers: sections.map { SectionReader([$0], bufferBytes: 256, counted: read) },
+      descending: [false], isUnique: false)
     var found: [[UInt8]] = []
     while let record = try merge.next() { found.append([UInt8](record)) }
+    // Progress is told by these.
+    #expect(read.bytes == sections.reduce(0) { $0 + $1.1.bytes })
     return found
   }
 

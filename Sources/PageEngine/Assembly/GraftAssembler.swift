@@ -234,8 +234,7 @@ struct GraftAssembler {
     }
     let all = parts.flatMap(\.self)
     let indexPool = IndexPool(jobs: all, file: file, pool: pool, pointers: pointers, bytes: bytes)
-    let sizes = all.map(\.bytes)
-    try progress(.indexing(units: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
+    try progress(.indexing(units: all.reduce(0) { $0 + $1.bytes }, atOnce: 0))
     let outcomes = try indexPool.run(all.count) { try progress(.stepDone(units: $0)) }
     let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
     for jobs in parts {

@@ -92,9 +92,12 @@ struct IndexJob: Sendable {
     }
   }
 
-  /// Builds the tree; bytes are those that all reading may keep in memory.
+  /// Builds the tree.
+  ///
+  /// - Parameter bytes: those that all reading may keep in memory.
+  /// - Parameter read: counts the bytes of keys, of which there are `bytes`.
   func run(
-    _ file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int
+    _ file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int, read: ReadCount
   ) throws -> Outcome {
     let writer = ExtentWriter(file: file, source: pool, pointers: pointers)
     var outcome = Outcome(index: index.name, entries: 0)
@@ -106,9 +109,9 @@ struct IndexJob: Sendable {
         IndexWriter(root: root, writer: writer)
       }
     switch index.form {
-    case .integer: outcome.dangling = try mergeIntegers(target, bytes: bytes)
-    case .integerPair: outcome.dangling = try mergePairs(target, bytes: bytes)
-    case .keys: try mergeKeys(part?.runs ?? runs, target, bytes: bytes)
+    case .integer: outcome.dangling = try mergeIntegers(target, integerRuns(bytes, read))
+    case .integerPair: outcome.dangling = try mergePairs(target, integerRuns(bytes, read))
+    case .keys: try mergeKeys(target, bytes: bytes, read: read)
     }
     try target.finish()
     pool.giveBack(try writer.finish())
@@ -125,14 +128,14 @@ struct IndexJob: Sendable {
     pieces.sections { [index] in $0.indexes[index.name]?.runs ?? [] }
   }
 
-  private func integerRuns(_ bytes: Int) -> [IntegerRun] {
+  private func integerRuns(_ bytes: Int, _ read: ReadCount) -> [IntegerRun] {
     let offsets = pieces.flatMap { piece in
       (piece.pages.indexes[index.name]?.runs ?? []).map { _ in piece.rowOffset }
     }
     let size = IntegerRun.bufferBytes(offsets.count, bytes: bytes)
     return zip(part?.runs ?? runs, offsets).map { run, offset in
       IntegerRun(
-        SectionReader([run], bufferBytes: size), rowOffset: UInt64(bitPattern: offset))
+        SectionReader([run], bufferBytes: size, counted: read), rowOffset: UInt64(bitPattern: offset))
     }
   }
 
@@ -146,14 +149,16 @@ struct IndexJob: Sendable {
     return DanglingReference(table: reference.table, column: reference.column, count: count)
   }
 
-  private func mergeIntegers(_ target: IndexWriter, bytes: Int) throws -> DanglingReference? {
+  private func mergeIntegers(
+    _ target: IndexWriter, _ entries: [IntegerRun]
+  ) throws -> DanglingReference? {
     let record = IntegerRecord()
     let nulls = SectionReader(
       pieces.sections { [index] in $0.indexes[index.name]?.nulls ?? [] })
     while part?.number ?? 0 == 0, let row = try nulls.next(8) {
       try target.add(record.make(nil, row: row.loadUnaligned(as: Int64.self)))
     }
-    let merge = try IntegerMerge(integerRuns(bytes))
+    let merge = try IntegerMerge(entries)
     var filter = try filter()
     var missing: Int64 = 0
     var last: (key: Int64, isThere: Bool)?
@@ -168,9 +173,11 @@ struct IndexJob: Sendable {
     return dangling(missing)
   }
 
-  private func mergePairs(_ target: IndexWriter, bytes: Int) throws -> DanglingReference? {
+  private func mergePairs(
+    _ target: IndexWriter, _ entries: [IntegerRun]
+  ) throws -> DanglingReference? {
     let record = IntegerRecord()
-    let merge = try IntegerMerge(integerRuns(bytes))
+    let merge = try IntegerMerge(entries)
     var filter = try filter()
     var missing: Int64 = 0
     var last: (key: Int64, second: UInt64, isThere: Bool)?
@@ -190,12 +197,11 @@ struct IndexJob: Sendable {
     return dangling(missing)
   }
 
-  private func mergeKeys(
-    _ sections: [(FileDescriptor, Section)], _ target: IndexWriter, bytes: Int
-  ) throws {
+  private func mergeKeys(_ target: IndexWriter, bytes: Int, read: ReadCount) throws {
+    let sections = part?.runs ?? runs
     let size = IntegerRun.bufferBytes(sections.count, bytes: bytes)
     let merge = try KeyMerge(
-      readers: sections.map { SectionReader([$0], bufferBytes: size) },
+      readers: sections.map { SectionReader([$0], bufferBytes: size, counted: read) },
       descending: index.descending, isUnique: index.isUnique)
     while let record = try merge.next() { try target.add(record) }
   }

@@ -6,8 +6,6 @@ final class IndexPool: Sendable {
   private struct State {
     var waiting: ArraySlice<IndexJob>
     var outcomes: [IndexJob.Outcome] = []
-    /// The bytes of jobs that have ended, and of which nobody has been told.
-    var untold: [Int64] = []
     var error: (any Error)?
   }
 
@@ -17,6 +15,10 @@ final class IndexPool: Sendable {
   private let bytes: Int
   private let state: Mutex<State>
   private let ended = DispatchSemaphore(value: 0)
+  private let read = ReadCount()
+
+  /// How long nothing is told of what the jobs have read.
+  private static let interval = DispatchTimeInterval.milliseconds(100)
 
   /// The most jobs at a time.
   static var mostThreads: Int { min(ProcessInfo.processInfo.activeProcessorCount, 4) }
@@ -32,15 +34,19 @@ final class IndexPool: Sendable {
     state = Mutex(State(waiting: jobs.sorted { $0.size > $1.size }[...]))
   }
 
-  /// Runs all jobs, and calls `each` once for every one with its bytes, on the calling thread.
+  /// Runs all jobs, and calls `each` with the bytes that they have read since it was called last, on
+  /// the calling thread.
   func run(_ count: Int, each: (Int64) throws -> Void) throws -> [IndexJob.Outcome] {
     let threads = max(1, min(Self.mostThreads, count))
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }
     var failure: (any Error)?
-    for _ in 0..<count {
-      ended.wait()
-      let bytes = state.withLock { $0.untold.removeLast() }
-      do { if failure == nil { try each(bytes) } } catch { failure = error }
+    var (left, told): (Int, Int64) = (count, 0)
+    while left > 0 {
+      if ended.wait(timeout: .now() + Self.interval) == .success { left -= 1 }
+      let bytes = read.bytes
+      guard failure == nil, bytes > told else { continue }
+      do { try each(bytes - told) } catch { failure = error }
+      told = bytes
     }
     if let failure { throw failure }
     return try state.withLock { state in
@@ -52,12 +58,11 @@ final class IndexPool: Sendable {
   private func work(bytes: Int) {
     while let job = state.withLock({ $0.waiting.popFirst() }) {
       do {
-        let outcome = try job.run(file, pool: pool, pointers: pointers, bytes: bytes)
+        let outcome = try job.run(file, pool: pool, pointers: pointers, bytes: bytes, read: read)
         state.withLock { $0.outcomes.append(outcome) }
       } catch {
         state.withLock { $0.error = $0.error ?? error }
       }
-      state.withLock { $0.untold.append(job.bytes) }
       ended.signal()
     }
   }

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 package import SystemPackage
 
@@ -88,6 +89,18 @@ package final class EntryCollector {
   }
 }
 
+/// Bytes that have been read, counted by all threads that read, for another that reports them.
+package final class ReadCount: Sendable {
+  private let count = Atomic<Int64>(0)
+
+  package init() {}
+
+  /// The bytes read so far.
+  package var bytes: Int64 { count.load(ordering: .relaxed) }
+
+  fileprivate func add(_ bytes: Int) { count.add(Int64(bytes), ordering: .relaxed) }
+}
+
 /// Reads sections of a file, one after the other, through a small buffer.
 package final class SectionReader {
   private var file: PageFile?
@@ -97,6 +110,7 @@ package final class SectionReader {
   private var buffer: UnsafeMutableRawBufferPointer
   private var start = 0
   private var end = 0
+  private let counted: ReadCount?
 
   /// Takes sections of one file, and the bytes to read at a time.
   package convenience init(
@@ -105,9 +119,13 @@ package final class SectionReader {
     self.init(sections.map { (descriptor, $0) }, bufferBytes: bufferBytes)
   }
 
-  /// Takes sections of several files.
-  package init(_ sections: [(FileDescriptor, Section)], bufferBytes: Int = 1 << 16) {
+  /// Takes sections of several files, and what counts the bytes that are read.
+  package init(
+    _ sections: [(FileDescriptor, Section)], bufferBytes: Int = 1 << 16,
+    counted: ReadCount? = nil
+  ) {
     self.sections = sections[...]
+    self.counted = counted
     buffer = .allocate(byteCount: max(64, bufferBytes), alignment: 16)
   }
 
@@ -163,6 +181,7 @@ package final class SectionReader {
       }
       let size = Int(min(Int64(buffer.count - end), left))
       try file?.read(UnsafeMutableRawBufferPointer(rebasing: buffer[end..<end + size]), at: offset)
+      counted?.add(size)
       offset += Int64(size)
       left -= Int64(size)
       end += size
