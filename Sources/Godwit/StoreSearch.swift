@@ -61,17 +61,21 @@ public struct StoreSearch: Sendable {
 
   /// Folders within folders, so that links of other kinds lead to no endless search.
   private static let maximumDepth = 16
-  /// The entries of all folders together, so that the root of a file system is no answer for hours.
-  private static let maximumMembers = 50_000
+  /// The entries of a place with its folders, so that the root of a file system is no answer for hours.
+  private let mostMembers: Int
 
   /// The stores and folders that were met, by their paths without links.
   private var seen: Set<FilePath> = []
+  /// Entries of the place at hand.
   private var members = 0
   /// Stores and places that are told already, each as often as it was met.
   private var met = 0
 
   /// Looks at files and through folders; what was named itself may be a link.
-  public init(_ places: [FilePath]) {
+  public init(_ places: [FilePath]) { self.init(places, mostMembers: 50_000) }
+
+  init(_ places: [FilePath], mostMembers: Int) {
+    self.mostMembers = mostMembers
     for place in places {
       do {
         if try Files.fileStatusIfPresent(place)?.isDirectory == true {
@@ -88,7 +92,14 @@ public struct StoreSearch: Sendable {
 
   private mutating func take(folder: FilePath) throws {
     let (before, over) = (met, passedOver.count)
+    members = 0
     try walk(folder, depth: 0)
+    guard members <= mostMembers else {
+      throw MigrationFailure(
+        .usage,
+        "\(folder) has more than \(mostMembers) files and folders in it, of which some "
+          + "were not looked at: name folders with fewer.")
+    }
     guard met == before else { return }
     let count = CountText(passedOver.count - over, "entry was", "entries were")
     fail(
@@ -108,13 +119,8 @@ public struct StoreSearch: Sendable {
     }
     let names = try Files.listDirectory(folder)
     members += names.count
-    guard members <= Self.maximumMembers else {
-      throw MigrationFailure(
-        .usage,
-        "\(folder): more than \(Self.maximumMembers) files and folders: name folders with fewer.")
-    }
     let beside = Set(names.map(\.string))
-    for name in names {
+    for name in names where members <= mostMembers {
       let path = folder.appending(name)
       do {
         let status = try Files.fileStatus(path, followLinks: false)

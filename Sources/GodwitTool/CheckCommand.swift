@@ -126,7 +126,8 @@ struct CheckCommand: AsyncParsableCommand {
         text: "\(finding.store): from \(VersionText(finding.from)) to \(VersionText(finding.to)): "
           + "needs a migration, which is possible.")
     } else {
-      out.line(text: "\(finding.store): has this model already.")
+      let version = finding.to.isEmpty ? "" : ", \(VersionText(finding.to))"
+      out.line(text: "\(finding.store): has this model already\(version).")
     }
     for note in finding.notes(settlesDefects: loss.settlesDefects) { out.line(text: "  \(note)") }
   }

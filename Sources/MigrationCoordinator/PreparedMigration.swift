@@ -25,6 +25,7 @@ package struct PreparedMigration: Sendable {
 
   /// What was wrong with the store and is mended in the copy that the survey reads.
   private(set) var mended: [Defect] = []
+  private let targetNames: [String]
   /// What was taken of a damaged store, where the survey reads that.
   package var salvage: SalvagedStore?
 
@@ -57,6 +58,7 @@ package struct PreparedMigration: Sendable {
   init(request: MigrationRequest, target: TargetModel, survey: StoreSurvey) throws {
     self.request = request
     self.survey = survey
+    targetNames = target.names
     isNeeded = survey.metadata.versionHashes != target.hashes
     guard isNeeded else {
       (route, stages) = (nil, [])
@@ -136,8 +138,10 @@ package struct PreparedMigration: Sendable {
     return MigrationError.losses(store: store, refusal)
   }
 
-  /// The names of the versions that the store has and gets, nil without a route.
+  /// The names of the versions that the store has and gets: of one that has the target's model,
+  /// the target's; nil where none is known.
   package var versions: (from: [String], to: [String])? {
+    guard isNeeded else { return (targetNames, targetNames) }
     guard let first = route?.route.steps.first, let last = route?.route.steps.last else {
       return nil
     }

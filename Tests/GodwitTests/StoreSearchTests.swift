@@ -66,4 +66,24 @@ import Testing
     #expect(search.entries.map(\.failure?.exitStatus) == [.notFound, nil])
     #expect(search.entries[0].failure?.sentences[0].contains("1 entry was passed over") == true)
   }
+
+  @Test func `a folder that has too much in it is told once, with what was found until then`()
+    throws
+  {
+    let given = try GivenStore(Model.note)
+    for name in ["a", "b", "c", "d"] {
+      let folder = given.folder.appending(path: "Wide/\(name)/within")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try FileManager.default.copyItem(
+        at: given.store, to: folder.appending(path: "Shop.sqlite"))
+    }
+    let wide = FilePath(given.folder.appending(path: "Wide").path)
+    let search = StoreSearch([wide, FilePath(given.store.path)], mostMembers: 7)
+    #expect(search.entries.count == 3)
+    #expect(search.entries[0].failure == nil)
+    #expect(search.entries[1].path == wide)
+    #expect(search.entries[1].failure?.exitStatus == .usage)
+    #expect(search.entries[2].path.string == given.store.path)
+    #expect(StoreSearch([wide], mostMembers: 12).entries.allSatisfy { $0.failure == nil })
+  }
 }

@@ -127,6 +127,12 @@ import Testing
     #expect(try Files.fileStatusIfPresent(foreign) != nil)
   }
 
+  @Test func `a folder is no store beside which something may lie`() throws {
+    let given = try GivenMigration()
+    let error = #expect(throws: StoreError.self) { try StoreUpkeep(of: given.folder) }
+    #expect(error?.problem == .isFolder)
+  }
+
   @Test func `a shard that is not whole any more is made again`() async throws {
     let given = try GivenMigration()
     try await interrupt(given)

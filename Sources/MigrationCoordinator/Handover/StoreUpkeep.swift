@@ -20,6 +20,9 @@ package struct StoreUpkeep: Sendable {
     store =
       try Files.fileStatusIfPresent(path) == nil
       ? Files.resolvedFolder(of: path) : Files.resolved(path)
+    guard try Files.fileStatusIfPresent(store)?.isDirectory != true else {
+      throw StoreError(problem: .isFolder, store: store)
+    }
     let folder = try work.map {
       try Files.fileStatusIfPresent($0) == nil ? Files.resolvedFolder(of: $0) : Files.resolved($0)
     }

@@ -12,6 +12,8 @@ package struct TargetModel: Sendable {
   package let model: ManagedObjectModel
   /// The version hashes for the metadata of the result, by entity name.
   package let hashes: [String: VersionHash]
+  /// What its version is called; empty where it was merged from several, or comes from a store.
+  let names: [String]
   let versions: [ModelVersion]
   let paths: [FilePath]
   /// What has been read of the versions.
@@ -40,6 +42,8 @@ package struct TargetModel: Sendable {
       let place = zip(paths, models).first { $1.entity(name: error.entity) != nil }
       throw ModelFileError(.unknownHash(error), file: place?.0, entity: error.entity)
     }
+    let alone = paths.count == 1 && !versions.isEmpty ? paths.first : nil
+    names = try alone.map { [try ModelBundle($0).current().name] } ?? []
     self.versions = versions
     self.paths = paths
     self.library = library
@@ -49,6 +53,7 @@ package struct TargetModel: Sendable {
   init(_ version: RouteVersion) {
     model = version.model
     hashes = version.hashes
+    names = version.names
     versions = []
     paths = []
     library = ModelLibrary()

@@ -135,7 +135,8 @@ struct IndexJob: Sendable {
     let size = IntegerRun.bufferBytes(offsets.count, bytes: bytes)
     return zip(part?.runs ?? runs, offsets).map { run, offset in
       IntegerRun(
-        SectionReader([run], bufferBytes: size, counted: read), rowOffset: UInt64(bitPattern: offset))
+        SectionReader([run], bufferBytes: size, counted: read),
+        rowOffset: UInt64(bitPattern: offset))
     }
   }
 
