@@ -61,7 +61,7 @@ public struct StoreSearch: Sendable {
 
   /// Folders within folders, so that links of other kinds lead to no endless search.
   private static let maximumDepth = 16
-  /// The entries of a place with its folders, so that the root of a file system is no answer for hours.
+  /// The most entries of a place, so that the root of a file system is no answer for hours.
   private let mostMembers: Int
 
   /// The stores and folders that were met, by their paths without links.

@@ -34,8 +34,8 @@ final class IndexPool: Sendable {
     state = Mutex(State(waiting: jobs.sorted { $0.size > $1.size }[...]))
   }
 
-  /// Runs all jobs, and calls `each` with the bytes that they have read since it was called last, on
-  /// the calling thread.
+  /// Runs all jobs, and calls `each` on the calling thread with the bytes that they have read since
+  /// it was called last.
   func run(_ count: Int, each: (Int64) throws -> Void) throws -> [IndexJob.Outcome] {
     let threads = max(1, min(Self.mostThreads, count))
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }
