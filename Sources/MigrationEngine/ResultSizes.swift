@@ -51,7 +51,9 @@ package struct ResultSizes: Hashable, Sendable {
     let indexes = Dictionary(grouping: schema.allIndexes, by: \.table)
     let trees = moved.isEmpty ? [:] : try stage.survey.reader.roots()
     for (table, count) in counts.sorted(by: { $0.key < $1.key }) {
-      let change = try RowChange(of: table, program: plan.program, survey: stage.survey)
+      let change = try RowChange(
+        of: table, program: plan.program, survey: stage.survey,
+        indexed: Set((indexes[table] ?? []).flatMap { $0.parts.map(\.column) }))
       rows += max(count.rows * 4, count.bytes + Int64(Double(count.rows) * change.growth))
       for index in indexes[table] ?? [] {
         let names = index.parts.map(\.column)
@@ -109,7 +111,10 @@ private struct RowChange {
   /// The mean length of values by destination column.
   private var lengths: [String: Double] = [:]
 
-  init(of name: String, program: MigrationProgram, survey: StoreSurvey) throws {
+  /// Looks at values of columns that go, and of those that are in indexes of the result.
+  init(
+    of name: String, program: MigrationProgram, survey: StoreSurvey, indexed: Set<String>
+  ) throws {
     guard let table = program.tables.first(where: { $0.destinationTable == name }) else { return }
     let columns = survey.schema.keyedTable(named: table.sourceTable)?.columns ?? []
     var used: [String: [String]] = [:]
@@ -122,8 +127,8 @@ private struct RowChange {
     let mayCall = table.hasCalls
     let measured = columns.filter { column in
       guard case .attribute = column.role else { return false }
-      return column.type.hasAnyLength && (used[column.name] != nil || !mayCall)
-        || used[column.name] == nil && !mayCall
+      guard let users = used[column.name] else { return !mayCall }
+      return column.type.hasAnyLength && users.contains { indexed.contains($0) }
     }
     let means = try Self.means(of: measured.map(\.name), in: table.sourceTable, survey: survey)
     for (column, mean) in zip(measured, means) {
@@ -186,17 +191,18 @@ private struct RowChange {
     let (width, overflow) = last.subtractingReportingOverflow(first)
     let places = overflow ? 1 : max(1, min(mostPlaces, width / (4 * rowsAtPlace)))
     var found = [Double](repeating: 0, count: 2 * columns.count + 1)
-    for place in 0..<places {
-      let row = try survey.reader.connection.run { db in
-        try Row.fetchOne(
-          db,
-          sql: """
-            SELECT \(sums), count(*) FROM
-            (SELECT \(lengths) FROM \(name) WHERE Z_PK >= ? LIMIT \(rowsAtPlace))
-            """, arguments: [first + (overflow ? 0 : width / places * place)])
-      }
-      for column in found.indices {
-        found[column] += row.flatMap { Double.fromDatabaseValue($0[column]) } ?? 0
+    try survey.reader.connection.run { db in
+      let statement = try db.makeStatement(
+        sql: """
+          SELECT \(sums), count(*) FROM
+          (SELECT \(lengths) FROM \(name) WHERE Z_PK >= ? LIMIT \(rowsAtPlace))
+          """)
+      for place in 0..<places {
+        let key = first + (overflow ? 0 : width / places * place)
+        let row = try Row.fetchOne(statement, arguments: [key])
+        for column in found.indices {
+          found[column] += row.flatMap { Double.fromDatabaseValue($0[column]) } ?? 0
+        }
       }
     }
     let rows = max(1, found[found.count - 1])

@@ -1,39 +1,79 @@
+import Dispatch
+import Synchronization
+
 /// Counts the rows of a table by what the pages of its b-tree say of themselves ("Database File
 /// Format", section 1.6), as SQLite counts them, without reading more of a leaf than its header.
-package struct LeafCount {
+package final class LeafCount: Sendable {
   private let file: SourceFile
   private let pageSize: Int
   /// How many pages may still be looked at: they are not trusted, and may lead in circles.
-  private var budget: Int64
+  private let budget: Atomic<Int64>
+
+  private let leastToShare: Int64
 
   /// Takes a file that nobody changes.
-  package init(file: SourceFile, pageSize: Int) {
-    (self.file, self.pageSize) = (file, pageSize)
-    budget = file.byteCount / Int64(max(1, pageSize))
+  ///
+  /// - Parameter leastToShare: the bytes from which on a file is counted on all processors.
+  package init(file: SourceFile, pageSize: Int, leastToShare: Int64 = 16 << 20) {
+    (self.file, self.pageSize, self.leastToShare) = (file, pageSize, leastToShare)
+    budget = Atomic(file.byteCount / Int64(max(1, pageSize)))
   }
 
   /// The rows of the table whose b-tree has this root page, counted from 1; nil where a page is not
   /// one of a table's b-tree, or leads to one that was counted.
-  package mutating func rows(root: UInt32) -> Int64? { rows(below: root, depth: 0) }
+  package func rows(root: UInt32) -> Int64? {
+    switch node(root, depth: 0) {
+    case nil: nil
+    case .rows(let count): count
+    case .children(let children):
+      file.byteCount < leastToShare
+        ? rows(below: children, depth: 1) : sharedRows(below: children)
+    }
+  }
 
   /// A b-tree of more levels would hold more rows than there are keys.
   private static let mostLevels = 20
 
-  private mutating func rows(below number: UInt32, depth: Int) -> Int64? {
-    budget -= 1
-    guard budget >= 0, depth < Self.mostLevels, let header = header(of: number) else { return nil }
-    if header.type == PageType.leafTable { return Int64(header.cells) }
+  private enum Node {
+    case rows(Int64)
+    case children([UInt32])
+  }
+
+  private func node(_ number: UInt32, depth: Int) -> Node? {
+    guard budget.subtract(1, ordering: .relaxed).newValue >= 0, depth < Self.mostLevels,
+      let header = header(of: number)
+    else { return nil }
+    if header.type == PageType.leafTable { return .rows(Int64(header.cells)) }
     guard header.type == PageType.interiorTable,
       let page = BTreePage(file: file, pageSize: pageSize, number: number)
     else { return nil }
     let children = page.children
-    guard children.count == Int(header.cells) + 1 else { return nil }
+    return children.count == Int(header.cells) + 1 ? .children(children) : nil
+  }
+
+  private func rows(below numbers: some Collection<UInt32>, depth: Int) -> Int64? {
     var sum: Int64 = 0
-    for child in children {
-      guard let found = rows(below: child, depth: depth + 1) else { return nil }
-      sum += found
+    for number in numbers {
+      switch node(number, depth: depth) {
+      case nil: return nil
+      case .rows(let count): sum += count
+      case .children(let children):
+        guard let found = rows(below: children, depth: depth + 1) else { return nil }
+        sum += found
+      }
     }
     return sum
+  }
+
+  /// Counts the rows below the root on all processors.
+  private func sharedRows(below numbers: [UInt32]) -> Int64? {
+    let sum = Mutex<Int64?>(0)
+    DispatchQueue.concurrentPerform(iterations: numbers.count) { place in
+      guard sum.withLock({ $0 != nil }) else { return }
+      let found = rows(below: [numbers[place]], depth: 1)
+      sum.withLock { $0 = if let all = $0, let found { all + found } else { nil } }
+    }
+    return sum.withLock(\.self)
   }
 
   /// The type of a page and its number of cells.

@@ -297,7 +297,7 @@ package struct StoreReader: Sendable {
     let pageSize = Int(try number(sql: "PRAGMA page_size"))
     var result: [String: Int64] = [:]
     for name in bare {
-      var leaves = LeafCount(file: file, pageSize: pageSize)
+      let leaves = LeafCount(file: file, pageSize: pageSize)
       result[name] = leaves.rows(root: UInt32(clamping: entries[name]?.root ?? 0))
     }
     return result
