@@ -63,12 +63,15 @@ struct RootCommand: AsyncParsableCommand {
     } catch {
       let isUsage = exitCode(for: error) == .validationFailure || given.first == "help"
       let options = given.prefix { $0 != "--" }
-      let wantsJSON = options.contains("--json") || options.contains("--follow")
+      // What watches prints a line for each object.
+      let isStream =
+        options.contains("--follow") || options.contains("--watch") && options.contains("--json")
+      let form: ErrorForm = isStream ? .line : options.contains("--json") ? .document : .text
       if isUsage, let mistake = UsageMistake(given, commands: names) {
         Terminal.standardError.lines(text: mistake.text)
-        end(MigrationFailure(.usage, mistake.sentence), asJSON: wantsJSON)
+        end(MigrationFailure(.usage, mistake.sentence), as: form)
       }
-      end(error, asJSON: wantsJSON)
+      end(error, as: form)
     }
   }
 
@@ -100,7 +103,7 @@ extension AsyncParsableCommand {
       try ToolProcess.prepare()
       try await run(nil)
     } catch {
-      end(error, asJSON: false)
+      end(error, as: .text)
     }
   }
 
@@ -119,7 +122,7 @@ extension AsyncParsableCommand {
   }
 
   /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.
-  fileprivate static func end(_ error: any Error, asJSON: Bool) -> Never {
+  fileprivate static func end(_ error: any Error, as form: ErrorForm) -> Never {
     let status = exitCode(for: error)
     if error is ExitCode || error is ValidationError || error is CleanExit || status != .failure {
       // The words of the parser repeat arguments, which may be names of files.
@@ -128,20 +131,32 @@ extension AsyncParsableCommand {
         (status == .success ? Terminal.standardOutput : .standardError).lines(text: text)
       }
       guard status == .validationFailure else { exit(withError: status) }
-      end(MigrationFailure(.usage, message(for: error)), asJSON: asJSON)
+      end(MigrationFailure(.usage, message(for: error)), as: form)
     }
     let failure = error as? MigrationFailure ?? MigrationFailure(error)
     for sentence in failure.sentences { Terminal.standardError.line(text: "godwit: \(sentence)") }
-    end(failure, asJSON: asJSON)
+    end(failure, as: form)
   }
 
   /// Ends the process, and tells programs why in the place of an answer, where none has begun.
-  fileprivate static func end(_ failure: MigrationFailure, asJSON: Bool) -> Never {
-    if asJSON, !Terminal.hasAnswered,
-      let document = try? JSONOutput.text(value: FailureDocument(failure))
-    {
-      Terminal.standardOutput.line(json: document)
+  fileprivate static func end(_ failure: MigrationFailure, as form: ErrorForm) -> Never {
+    if !Terminal.hasAnswered, let json = form.json(of: FailureDocument(failure)) {
+      Terminal.standardOutput.line(json: json)
     }
     exit(withError: ExitCode(failure.exitStatus.rawValue))
+  }
+}
+
+/// How standard output tells why a command failed; standard error always has it in sentences.
+private enum ErrorForm {
+  case text, document, line
+
+  /// The JSON for standard output, nil where there is to be none.
+  func json(of failure: FailureDocument) -> JSONText? {
+    switch self {
+    case .text: nil
+    case .document: try? JSONOutput.text(value: failure)
+    case .line: try? JSONOutput.line(value: failure)
+    }
   }
 }

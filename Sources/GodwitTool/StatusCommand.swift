@@ -32,8 +32,8 @@ struct StatusCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      How long --watch and --follow wait for a migration to begin, also where the last one is over. \
-      Without it they wait 3 seconds where none is known.
+      How long to wait for a migration to begin, also where the last one is over. Without it --watch \
+      and --follow wait 3 seconds where none is known.
       """, valueName: "seconds"))
   var wait: Double?
 
@@ -74,12 +74,12 @@ struct StatusCommand: AsyncParsableCommand {
     let file = try output.map { try MetricsFile($0, of: path) }
     let monitor = MigrationMonitor(path)
     let last: MigrationMonitor.Status?
-    if watch || follow {
-      let updates = monitor.updates(
-        waitingToBegin: .seconds(wait ?? 3), forNext: wait != nil)
+    let updates = monitor.updates(
+      waitingToBegin: .seconds(wait ?? (isWatching ? 3 : 0)), forNext: wait != nil)
+    if isWatching {
       last = try await show(updates, in: view(file))
     } else {
-      last = try await monitor.status()
+      last = try await updates.first { _ in true }
       if let last { try show(last, file: file) }
     }
     guard let last else {
@@ -87,6 +87,9 @@ struct StatusCommand: AsyncParsableCommand {
     }
     if last.exitStatus != 0 { throw ExitCode(last.exitStatus) }
   }
+
+  /// Whether it shows more than one state.
+  private var isWatching: Bool { watch || follow }
 
   /// Shows a state once.
   private func show(_ status: MigrationMonitor.Status, file: MetricsFile?) throws {

@@ -116,7 +116,7 @@ def watched(ground, folder):
     pipes = {"a pipe": Lines([*status, "--watch"]), "changes": Lines([*status, "--follow"]),
              "watched JSON": Lines([*status, "--watch", "--json"])}
     writer = Lines([*status, "--watch", "--prometheus", "--output", metrics])
-    killed = OnTerminal([*status, "--watch"])
+    killed, once = OnTerminal([*status, "--watch"]), Lines(status)
     process = ground.tool.start(*ground.migration(output, 7))
     out, sizes, seen = [], [(60, 8), (200, 50), (40, 12)], set()
     started = time.monotonic()
@@ -137,6 +137,9 @@ def watched(ground, folder):
             killed.process.kill()
     expect(out, "the migration ended with", process.wait(PATIENCE), 0)
     killed.finish()
+    expect(out, "--wait alone ends with", once.finish(), 0)
+    if ": running" not in once.text:
+        out.append(f"--wait alone says {once.text!r}")
     for name, terminal in screens.items():
         expect(out, f"{name} ends with", terminal.finish(), 0)
         shown = judge_screen(terminal.screen, 5)
@@ -342,9 +345,12 @@ def files(ground, folder):
                   ("--prometheus", "--watch")):
         expect(out, " ".join(wrong), ground.tool.call("status", output, *wrong).returncode, 64)
     none = os.path.join(folder, "none")
-    for more in ((), ("--watch", "--wait", "0.1"), ("--follow", "--wait", "0.1"),
+    for more in ((), ("--wait", "0.1"), ("--watch", "--wait", "0.1"), ("--follow", "--wait", "0.1"),
                  ("--prometheus",)):
         expect(out, f"nothing {more}", ground.tool.call("status", none, *more).returncode, 66)
+    for more in (("--follow",), ("--watch", "--json")):
+        lines = ground.tool.call("status", none, *more, "--wait", "0.1").stdout.splitlines()
+        expect(out, f"lines of a failed {more}", len(lines), 1)
     found = json.loads(ground.tool.run("status", output, "--json").stdout)
     return out + told("--json", Schema("status").faults(found))
 
