@@ -23,6 +23,9 @@ public struct MigrationControl: Sendable {
   /// Names the migration of a store, by the URL of the store, its output or the work folder.
   public init(_ file: URL) { self.init(FilePath(file)) }
 
+  /// A limit of speed as people type it, in the largest unit in which it is whole, such as `50M`.
+  package static func text(rate bytes: UInt64) -> String { ControlRecord.text(rate: bytes) }
+
   /// What came of a request.
   public struct Answer: Sendable {
     /// Whether the migration does as it was asked; false if it has not within the time given, and

@@ -36,12 +36,7 @@ package struct ByteRate: ExpressibleByArgument, CustomStringConvertible {
   package init(bytes: UInt64) { self.bytes = bytes }
 
   /// The number as people type it, in the largest unit in which it is whole.
-  package var description: String {
-    let unit = [("G", 30), ("M", 20), ("K", 10)].first {
-      bytes > 0 && bytes.trailingZeroBitCount >= $0.1
-    }
-    return unit.map { "\(bytes >> UInt64($0.1))\($0.0)" } ?? "\(bytes)"
-  }
+  package var description: String { MigrationControl.text(rate: bytes) }
 
   /// Reads a whole number with K, M or G.
   package init?(argument: String) {

@@ -44,6 +44,14 @@ package struct ControlRecord: Hashable, Sendable {
     self.workers = workers
     self.rate = rate
   }
+
+  /// A number of bytes as people type it, in the largest unit in which it is whole.
+  package static func text(rate bytes: UInt64) -> String {
+    let unit = [("G", 30), ("M", 20), ("K", 10)].first {
+      bytes > 0 && bytes.trailingZeroBitCount >= $0.1
+    }
+    return unit.map { "\(bytes >> UInt64($0.1))\($0.0)" } ?? "\(bytes)"
+  }
 }
 
 // MARK: - Bytes

@@ -5,6 +5,13 @@ import Testing
 @testable import MigrationStatus
 
 @Suite struct RecordTests {
+  @Test func `a rate is told as people type it`() {
+    let rates: [UInt64] = [0, 1, 1536, 30 << 20, 1500 << 10, 2 << 30, .max]
+    #expect(
+      rates.map { ControlRecord.text(rate: $0) }
+        == ["0", "1", "1536", "30M", "1500K", "2G", "18446744073709551615"])
+  }
+
   private func sampleRun() throws -> RunRecord {
     var run = RunRecord(
       run: try #require(Identifier("00112233-4455-4677-8899-AABBCCDDEEFF")),

@@ -118,7 +118,8 @@ extension ControlDesk {
       told.append(("another number of workers", by.merging(["workers": "\(next.workers)"]) { $1 }))
     }
     if next.rate != before.rate {
-      let rate = next.rate == 0 ? "no limit" : "\(next.rate) bytes a second"
+      let rate =
+        next.rate == 0 ? "no limit" : "at most \(ControlRecord.text(rate: next.rate)) a second"
       told.append(("another rate", by.merging(["rate": "\(rate)"]) { $1 }))
     }
     return told
