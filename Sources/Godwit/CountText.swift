@@ -1,4 +1,27 @@
-/// A number with what it counts, such as `1 row` or `2 rows`.
+/// A count with its digits in groups of three, such as `1,234,567`.
+///
+/// For counts that people read: keys, values and everything in JSON have plain digits.
+package struct GroupedText: CustomStringConvertible {
+  private let digits: [Character]
+  private let isNegative: Bool
+
+  /// Takes any number.
+  package init(_ number: some BinaryInteger) {
+    (digits, isNegative) = (Array("\(number.magnitude)"), number < 0)
+  }
+
+  /// The number, with commas.
+  package var description: String {
+    var text = isNegative ? "-" : ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
+      text.append(digit)
+    }
+    return text
+  }
+}
+
+/// A number with what it counts, such as `1 row` or `2,000 rows`.
 package struct CountText: CustomStringConvertible {
   private let count: Int64
   private let one: String
@@ -10,7 +33,7 @@ package struct CountText: CustomStringConvertible {
   }
 
   /// The number and its words.
-  package var description: String { "\(count) \(count == 1 ? one : many)" }
+  package var description: String { "\(GroupedText(count)) \(count == 1 ? one : many)" }
 }
 
 extension CountText {
@@ -20,7 +43,7 @@ extension CountText {
     if counts.isEmpty { return nil }
     let all = CountText(
       counts.values.reduce(0, +), "change of the history names", "changes of the history name")
-    let each = counts.sorted { $0.key < $1.key }.map { "\($0.value) of \($0.key)" }
+    let each = counts.sorted { $0.key < $1.key }.map { "\(GroupedText($0.value)) of \($0.key)" }
     return "\(all) more properties than are known to be updated: \(each.joined(separator: ", "))"
   }
 }

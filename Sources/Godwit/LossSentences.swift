@@ -134,9 +134,10 @@ extension AccountMismatch {
   /// The two counts, as a sentence.
   package var sentence: String {
     switch side {
-    case .table: "\(name): \(CountText(expected, "row")) in the store, \(found) read."
-    case .source: "\(name): \(CountText(expected, "object")) in, \(found) out or dropped."
-    case .mapping: "\(name): \(CountText(expected, "object")) taken, \(found) made."
+    case .table: "\(name): \(CountText(expected, "row")) in the store, \(GroupedText(found)) read."
+    case .source:
+      "\(name): \(CountText(expected, "object")) in, \(GroupedText(found)) out or dropped."
+    case .mapping: "\(name): \(CountText(expected, "object")) taken, \(GroupedText(found)) made."
     case .destination:
       "\(name): \(CountText(expected, "object")) made, \(CountText(found, "row")) written."
     }
@@ -146,7 +147,7 @@ extension AccountMismatch {
 extension StageAccounts.OfEntity {
   /// The objects of the entity, those migrated and those dropped, as a sentence.
   package var sentence: String {
-    "\(entity): \(CountText(rowsIn, "object")) in, \(rowsOut) kept"
+    "\(entity): \(CountText(rowsIn, "object")) in, \(GroupedText(rowsOut)) kept"
       + drops.map { ", \($0)" }.joined() + "."
   }
 

@@ -87,8 +87,8 @@ extension MigrationReport {
           + [
             .init(
               entity.isEstimated ? "\(entity.name) (estimated: its table stayed)" : entity.name),
-            .init("\(entity.rowsIn)", .number),
-            .init("\(entity.rowsOut)", .number),
+            .init("\(GroupedText(entity.rowsIn))", .number),
+            .init("\(GroupedText(entity.rowsOut))", .number),
             .init(entity.drops, entity.drops.isEmpty ? .text : .sentence),
           ]
       })

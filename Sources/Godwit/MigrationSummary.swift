@@ -45,9 +45,9 @@ struct MigrationSummary {
 
   /// The figures of the whole run.
   var facts: [Fact] {
-    var facts = [Fact(name: "rows", value: "\(rowsMade)")]
+    var facts = [Fact(name: "rows", value: "\(GroupedText(rowsMade))")]
     if let staying = report.stayingRows {
-      facts.append(Fact(name: "rows that stay, about", value: "\(staying)"))
+      facts.append(Fact(name: "rows that stay, about", value: "\(GroupedText(staying))"))
     }
     guard let timeline = report.timeline else { return facts }
     facts.append(Fact(name: "time", value: SecondsText(seconds).description))
@@ -65,7 +65,7 @@ struct MigrationSummary {
   /// Rows of the result per second of the whole run.
   private var rate: String? {
     guard seconds > 0, rowsMade > 0 else { return nil }
-    return "\(Int64(min(1e15, (Double(rowsMade) / seconds).rounded())))"
+    return "\(GroupedText(Int64(min(1e15, (Double(rowsMade) / seconds).rounded()))))"
   }
 
   /// Rows of the result but for those that stayed as they were, which takes no time.
@@ -95,7 +95,7 @@ struct MigrationSummary {
     let width = names.map(\.count).max() ?? 0
     var lines = zip(names, shown).map { name, entity in
       let padding = String(repeating: " ", count: width - name.count)
-      let out = entity.rowsIn == entity.rowsOut ? "" : ", \(entity.rowsOut) kept"
+      let out = entity.rowsIn == entity.rowsOut ? "" : ", \(GroupedText(entity.rowsOut)) kept"
       let drops = entity.drops.isEmpty ? "" : ", \(entity.drops)"
       let about = entity.isEstimated ? "about " : ""
       return "  \(name)\(padding)  \(about)\(CountText(entity.rowsIn, "object"))\(out)\(drops)"
@@ -107,7 +107,7 @@ struct MigrationSummary {
     guard report.timeline != nil else { return lines }
     let times = phases.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
     var run = "  in \(SecondsText(seconds))\(times.isEmpty ? "" : " (\(times))")"
-    if let rate { run += ", \(CountText(Int64(rate) ?? 0, "row")) per second" }
+    if let rate { run += ", \(rate) rows/s" }
     if let memory { run += ", at most \(memory) of memory" }
     lines.append(run)
     if report.resumed { lines.append("  taken over: \(resumed)") }

@@ -21,11 +21,11 @@ extension MirroringObstacle {
       "a view, a trigger or a virtual table of CloudKit mirroring, which nobody knows of: remove it, "
         + "in a copy of the store."
     case .mayHoldNumbers(let count):
-      "\(count) value\(count == 1 ? "" : "s") that may be entity numbers, which change, and nothing "
+      "\(CountText(count, "value")) that may be entity numbers, which change, and nothing "
         + "proves that they are any (docs/cloudkit.md says how to help): keep the numbers of all "
         + "entities, by names that sort behind the old ones."
     case .leadsToRecords(let count):
-      "\(count) value\(count == 1 ? "" : "s") that lead\(count == 1 ? "s" : "") to record metadata of "
+      "\(CountText(count, "value")) that lead\(count == 1 ? "s" : "") to record metadata of "
         + "entities that are gone, and nothing proves what should become of that: keep the entities."
     case .option(let option):
       "\(option) takes away what CloudKit mirroring relies on: leave out one of the two."
@@ -37,8 +37,8 @@ extension [StageAccounts.OfTable] {
   /// What is carried over of CloudKit mirroring, and what nobody knows.
   var mirroringNote: String {
     let (before, after) = (reduce(0) { $0 + $1.rowsIn }, reduce(0) { $0 + $1.rowsOut })
-    return "CloudKit mirroring: \(count) table\(count == 1 ? "" : "s") with \(after) "
-      + (before == after ? "" : "of \(before) ")
+    return "CloudKit mirroring: \(CountText(count, "table")) with \(GroupedText(after)) "
+      + (before == after ? "" : "of \(GroupedText(before)) ")
       + "rows to be carried over; no real store has proven that CloudKit takes them so (docs/cloudkit.md): "
       + "keep the old store."
   }

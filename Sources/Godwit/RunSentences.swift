@@ -75,7 +75,7 @@ extension MigrationFailure {
     case .verificationFailed(let table, let expected, let rows):
       self.init(
         .bug,
-        "\(table) should hold \(CountText(expected, "row")) and holds \(rows), or others: nothing was replaced."
+        "\(table) should hold \(CountText(expected, "row")) and holds \(GroupedText(rows)), or others: nothing was replaced."
       )
     case .resultDamaged(let answers):
       self.init(

@@ -116,7 +116,7 @@ extension StoreMigration {
     public var description: String {
       let some = keys.prefix(10).map { "\($0)" }.joined(separator: ", ")
       let more = Int64(min(10, keys.count)) < count ? ", …" : ""
-      return "\(entity).\(property): \(count) \(words) (Z_PK \(some)\(more)), \(end)"
+      return "\(entity).\(property): \(GroupedText(count)) \(words) (Z_PK \(some)\(more)), \(end)"
         + (stage > 1 ? ", in stage \(stage)." : ".")
     }
 

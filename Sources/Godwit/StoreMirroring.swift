@@ -46,14 +46,17 @@ extension StoreInspection {
     /// The lines of `godwit inspect`.
     var lines: [String] {
       let rows = tables.reduce(0) { $0 + $1.rows }
-      var lines = ["  is mirrored with CloudKit: \(tables.count) tables, \(rows) rows"]
+      var lines = [
+        "  is mirrored with CloudKit: \(CountText(tables.count, "table")), "
+          + "\(CountText(rows, "row"))"
+      ]
       if let records {
         let kinds = [
           (needsUpload, "to upload"), (needsLocalDelete, "to delete here"),
           (needsCloudDelete, "to delete in iCloud"),
-        ].compactMap { count, what in count.map { "\($0) \(what)" } }
+        ].compactMap { count, what in count.map { "\(GroupedText($0)) \(what)" } }
         lines.append(
-          "    \(records) records, \(pending ?? 0) pending"
+          "    \(CountText(records, "record")), \(GroupedText(pending ?? 0)) pending"
             + (kinds.isEmpty ? "" : " (\(kinds.joined(separator: ", ")))"))
       }
       if let lastEvent {

@@ -45,7 +45,7 @@ public struct StoreObjects: Sendable {
     /// The lines below the objects.
     public var lines: [String] {
       let rest = hasMore ? "; there are more: raise --limit" : ""
-      return ["\(CountText(shown, "object")) of \(total)\(rest)"] + strays.map(\.words)
+      return ["\(CountText(shown, "object")) of \(GroupedText(total))\(rest)"] + strays.map(\.words)
     }
   }
 

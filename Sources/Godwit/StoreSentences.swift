@@ -126,7 +126,7 @@ extension MigrationFailure {
       let wayOut = actual < 512 ? "." : ", or \(Self.wayOut)"
       self.init(
         .damaged,
-        "\(file) is cut short, it has \(actual) of \(expected) bytes: copy it again from a backup"
+        "\(file) is cut short, it has \(GroupedText(actual)) of \(GroupedText(expected)) bytes: copy it again from a backup"
           + wayOut)
     case .notSalvageable(let parts):
       self.init(

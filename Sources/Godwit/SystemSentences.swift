@@ -145,7 +145,7 @@ extension MigrationFailure {
     case .digestsDiffer(let read, let written):
       self.init(
         .bug,
-        "\(read) rows were read and \(written) written\(place), and they are not the same: nothing "
+        "\(GroupedText(read)) rows were read and \(GroupedText(written)) written\(place), and they are not the same: nothing "
           + "was replaced; please report it.")
     case .externalNameDamaged:
       self.init(

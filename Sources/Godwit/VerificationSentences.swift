@@ -36,7 +36,7 @@ extension StoreVerification.Report {
   public var verdict: String {
     if core.total > 0 {
       let kinds = core.counts.sorted { $0.key.rawValue < $1.key.rawValue }
-        .map { "\($0.value) \($0.key.rawValue)" }
+        .map { "\(GroupedText($0.value)) \($0.key.rawValue)" }
       return "\(new) is not what \(old) should have become: "
         + "\(CountText(core.total, "difference")) in \(CountText(core.rows, "row")) (\(kinds.joined(separator: ", ")))."
     }

@@ -68,7 +68,9 @@ struct GenerateCommand: ParsableCommand {
       let isRest = done >= total
       bar.show(
         fraction: total > 0 ? Double(done) / Double(total) : 0,
-        isRest ? "relationships, history and indexes" : "\(done) of \(CountText(total, "object"))",
+        isRest
+          ? "relationships, history and indexes"
+          : "\(GroupedText(done)) of \(CountText(total, "object"))",
         kind: isRest ? "rest" : "objects")
     }
     bar.clear()

@@ -32,7 +32,7 @@ package struct StatusFigures {
   private var work: MigrationProgress.Stage { progress.atWork }
 
   private var rows: String {
-    let counts = "\(AmountText.grouped(work.rowsDone)) of \(AmountText.grouped(work.rowsTotal))"
+    let counts = "\(GroupedText(work.rowsDone)) of \(GroupedText(work.rowsTotal))"
     return counts + (speed.map { ", \(AmountText.rows($0))" } ?? "")
   }
 
@@ -74,17 +74,6 @@ extension MigrationProgress.WorkOrder {
 
 /// Numbers with their units.
 package enum AmountText {
-  /// Such as `1,234,567`.
-  package static func grouped(_ number: some FixedWidthInteger) -> String {
-    let digits = Array("\(number.magnitude)")
-    var text = number < 0 ? "-" : ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
-      text.append(digit)
-    }
-    return text
-  }
-
   /// Such as `21.0 MiB`.
   package static func bytes(_ number: UInt64) -> String { "\(ByteText(Int64(clamping: number)))" }
 
@@ -95,7 +84,7 @@ package enum AmountText {
 
   /// Such as `61,000 rows/s`.
   package static func rows(_ rate: MigrationRates.Rate) -> String {
-    "\(grouped(whole(rate.rows))) rows/s"
+    "\(GroupedText(whole(rate.rows))) rows/s"
   }
 
   /// Such as `12.1 MiB/s`.

@@ -87,7 +87,7 @@ struct WorkerLines {
       cells += [AmountText.rows(rate), AmountText.bytes(rate)]
     }
     cells.append(AmountText.memory(order.peakMemory, of: order.memoryLimit))
-    if order.lastKey != 0 { cells.append("key \(AmountText.grouped(order.lastKey))") }
+    if order.lastKey != 0 { cells.append("key \(GroupedText(order.lastKey))") }
     if order.attempt > 1 { cells.append("attempt \(order.attempt)") }
     if order.isPaused { cells.append("paused") }
     return ScreenLine("  " + cells.joined(separator: "  "))

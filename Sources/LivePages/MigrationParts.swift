@@ -113,7 +113,7 @@ struct MigrationParts {
           .init(ProgressText.percent(order.share), .number),
           .init(speed(order), .number),
           .init(AmountText.memory(order.peakMemory, of: order.memoryLimit), .number),
-          .init(AmountText.grouped(order.lastKey), .number), .init("\(order.attempt)", .number),
+          .init("\(GroupedText(order.lastKey))", .number), .init("\(order.attempt)", .number),
           .init("\(order.process)", .number),
         ]
       })
