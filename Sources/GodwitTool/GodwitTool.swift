@@ -55,7 +55,8 @@ struct RootCommand: AsyncParsableCommand {
       // As an option of the parser's it would stand in the help of every command, of which some
       // have an option of that name.
       if given == ["--version"] {
-        return Terminal.standardOutput.line(text: ToolProcess.build)
+        Terminal.standardOutput.line(text: ToolProcess.build)
+        return try Terminal.requireAnswered()
       }
       let arguments = LossOptions.completed(given)
       if let command = parsedAlone(arguments) { return try await run(command) }
@@ -76,12 +77,14 @@ struct RootCommand: AsyncParsableCommand {
   }
 
   /// The command that the first argument names, where it understands all others: the parser of the
-  /// whole tool looks at every command before it, and is needed for what it says of mistakes.
+  /// whole tool looks at every command before it, and is needed for mistakes and for help, which
+  /// says how a command is called.
   private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
     guard let name = arguments.first,
       let command = configuration.subcommands.first(where: { $0.configuration.commandName == name })
     else { return nil }
-    return try? command.parseAsRoot(Array(arguments.dropFirst()))
+    let parsed = try? command.parseAsRoot(Array(arguments.dropFirst()))
+    return parsed.flatMap { type(of: $0) == command ? $0 : nil }
   }
 
   /// The options of every command, as the parser lists them.
@@ -119,6 +122,7 @@ extension AsyncParsableCommand {
     } else {
       try command.run()
     }
+    try Terminal.requireAnswered()
   }
 
   /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.
@@ -130,7 +134,14 @@ extension AsyncParsableCommand {
       if !text.isEmpty {
         (status == .success ? Terminal.standardOutput : .standardError).lines(text: text)
       }
-      guard status == .validationFailure else { exit(withError: status) }
+      guard status == .validationFailure else {
+        do {
+          if status == .success { try Terminal.requireAnswered() }
+        } catch {
+          end(error, as: .text)
+        }
+        exit(withError: status)
+      }
       end(MigrationFailure(.usage, message(for: error)), as: form)
     }
     let failure = error as? MigrationFailure ?? MigrationFailure(error)

@@ -32,6 +32,25 @@ package struct Terminal: Sendable {
 
   private static let answered = Atomic(false)
 
+  /// Why a part of standard output is lost, nil where none is.
+  private static let loss = Mutex<Errno?>(nil)
+
+  private static let faultsOfDisks: Set<Errno> = [
+    .noSpace, .diskQuotaExceeded, .fileTooLarge, .ioError,
+  ]
+
+  /// Whether standard output was a terminal when it was first written to.
+  private static let isTerminal = Terminal.standardOutput.size != nil
+
+  /// Throws where an answer did not get to where it was sent, such as a file on a full disk.
+  static func requireAnswered() throws {
+    guard let errno = loss.withLock({ $0 }) else { return }
+    throw MigrationFailure(
+      .cannotWrite,
+      "standard output cannot be written: \(errno). What the command was to do is done; its answer "
+        + "is missing or cut short.")
+  }
+
   /// Whether a bar stands where the next line of standard error goes.
   private static let hasBar = Atomic(false)
 
@@ -79,7 +98,17 @@ package struct Terminal: Sendable {
   /// Writes a text as it is; false where the reader has closed the stream, and wants no more.
   @discardableResult
   private func write(_ text: some StringProtocol) -> Bool {
+    let isFile = descriptor == .standardOutput && !Self.isTerminal
     if descriptor == .standardOutput { Self.answered.store(true, ordering: .relaxed) }
-    return (try? descriptor.writeAll(Array(text.utf8))) != nil
+    do {
+      try descriptor.writeAll(Array(text.utf8))
+      return true
+    } catch {
+      // Whoever closed a pipe, the stream or a terminal wants no more: nothing is lost then.
+      if isFile, let errno = error as? Errno, Self.faultsOfDisks.contains(errno) {
+        Self.loss.withLock { $0 = errno }
+      }
+      return false
+    }
   }
 }

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -306,6 +307,27 @@ def large_value(tool, folder, engine):
     return out + store.left()
 
 
+def lost_answers(tool, folder, _):
+    """Answers that go to a full disk: nobody takes a part of one for the whole."""
+    path = Store(tool, folder).path
+    out = []
+    for words in (("inspect", path), ("plan", path, "--to", LIBRARY, "--json"),
+                  ("inspect", path, "--entity", "Book"), ("map", "--from", path, "--to", LIBRARY),
+                  ("help", "migrate"), ("migrate", "--help"), ("--version",)):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([tool.path, *words], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        out += [f"{words}: {fault}" for fault in
+                judge(done.returncode, done.stderr, CANNOT_WRITE, ["standard output", "No space"])]
+        # A reader who has seen enough loses nothing, nor one who was never there.
+        for shell in ("{} | head -c 1 > /dev/null; exit ${{PIPESTATUS[0]}}", "{} >&-"):
+            done = subprocess.run(["bash", "-c", shell.format(shlex.join([tool.path, *words]))],
+                                  stderr=subprocess.PIPE, text=True, timeout=60)
+            if done.returncode:
+                out.append(f"{shell} {words}: {done.returncode} {done.stderr}")
+    return out
+
+
 def numbers(value, key):
     """Every number under a key, anywhere in a report."""
     if isinstance(value, dict):
@@ -343,6 +365,7 @@ CASES = [
     ("a disk filled meanwhile", on_disk("100m", filled_meanwhile), ENGINES),
     ("room enough", on_disk("60m", fits), ENGINES),
     ("damaged pages", damaged, ENGINES),
+    ("answers lost", lost_answers, (None,)),
     ("missing permissions", forbidden, ENGINES),
     ("a value larger than the memory", large_value, ("sql", "pages", "objects")),
 ]

@@ -129,6 +129,8 @@ def helps(stage):
         raise SystemExit("the tool lists no commands")
     for command in commands:
         stage.snap(f"help-{command}", "help", command)
+        if stage.call(command, "--help") != stage.call("help", command):
+            raise SystemExit(f"`{command} --help` is not `help {command}`")
 
 
 def documents(stage):
