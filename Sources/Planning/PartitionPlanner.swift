@@ -189,27 +189,33 @@ package struct PartitionPlanner {
     let sorted = Self.sorted(connected)
     // What rows call for may take any time, which no statistics tell.
     let isPlain = !program.tables.contains(where: \.hasCalls)
-    return isPlain && !granularity.keepsSlices ? Self.sorted(Self.joined(sorted)) : sorted
+    return isPlain && !granularity.keepsSlices ? Self.sorted(joined(sorted)) : sorted
   }
 
   private static func sorted(_ groups: [Group]) -> [Group] {
     groups.sorted { ($0.work, $1.tables[0]) > ($1.work, $0.tables[0]) }
   }
 
-  /// Puts groups together that are each too small to start a worker for.
-  private static func joined(_ groups: [Group]) -> [Group] {
+  /// Puts groups together that are each too small to start a worker for, as many as make a share of
+  /// the work that is left.
+  private func joined(_ groups: [Group]) -> [Group] {
     var result: [Group] = []
     var small: Group?
+    var left = groups.reduce(0) { $0 + $1.work }
+    let equal = equalShare(of: left)
     for group in groups {
-      guard group.work < leastWork else {
+      guard group.work < Self.leastWork else {
         result.append(group)
+        left -= group.work
         continue
       }
       let sum: Group = ((small?.tables ?? []) + group.tables, (small?.work ?? 0) + group.work)
-      if sum.work < leastWork {
+      // The next one is hardly smaller: it is taken as long as that brings the sum nearer.
+      if sum.work + group.work / 2 < equal ?? share(of: left) {
         small = sum
       } else {
         result.append(sum)
+        left -= sum.work
         small = nil
       }
     }

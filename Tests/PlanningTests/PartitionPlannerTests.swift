@@ -182,8 +182,19 @@ struct PartitionPlannerTests {
     let plan = plan(
       program(10),
       Dictionary(uniqueKeysWithValues: names.map { ($0, slices([100_000])) }))
-    #expect(plan.partitions.map(\.tables.count) == [4, 4, 2])
+    #expect(plan.partitions.map(\.tables.count) == [5, 5])
     #expect(plan.partitions.flatMap(\.tables).sorted() == names)
+  }
+
+  @Test func `small partitions of a large store make shares that become smaller`() {
+    let names = (0..<100).map { "T\($0)" }
+    let plan = plan(
+      program(100), Dictionary(uniqueKeysWithValues: names.map { ($0, slices([100_000])) }))
+    let counts = plan.partitions.map(\.tables.count)
+    #expect(counts == counts.sorted(by: >))
+    #expect((8...14).contains(counts.count), "\(counts)")
+    #expect(counts[0] == 25 && counts.last ?? 9 <= 4)
+    #expect(plan.partitions.flatMap(\.tables).sorted() == names.sorted())
   }
 
   @Test func `slices that were asked for stay as they are`() {
