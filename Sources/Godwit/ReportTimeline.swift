@@ -93,7 +93,7 @@ extension RunRecording {
   private var curves: [CurvePicture] {
     [
       CurvePicture("rows per second", rates, to: seconds) {
-        "\(Int64(min(1e15, $0.rounded())))"
+        "\(GroupedText(Int64(min(1e15, $0.rounded()))))"
       },
       CurvePicture(
         "memory of all processes", samples.map { .init($0.at, Double($0.memory)) }, to: seconds

@@ -16,12 +16,15 @@ actor MigrationList {
   private var interval: Duration { max(.milliseconds(100), .microseconds(2_500 * count)) }
 
   private let board: MigrationBoard
-  private let folders: [FilePath]
+  /// The folders by their whole paths: whoever visits does not know where the server was started.
+  private let places: String
   private var count = 0
   private var shown: (moment: ContinuousClock.Instant, view: View)?
 
   init(_ board: MigrationBoard, folders: [FilePath]) {
-    (self.board, self.folders) = (board, folders)
+    self.board = board
+    let here = FilePath(FileManager.default.currentDirectoryPath)
+    places = folders.map { here.pushing($0).lexicallyNormalized().string }.joined(separator: ", ")
   }
 
   func view(at now: ContinuousClock.Instant = .now) async -> View {
@@ -47,7 +50,6 @@ actor MigrationList {
   }
 
   private func lines(open: Int, of all: Int, hasLooked: Bool) -> [Markup] {
-    let places = folders.map(\.string).joined(separator: ", ")
     if !hasLooked { return [Markup("Looking through \(places).")] }
     if all == 0 {
       return [
