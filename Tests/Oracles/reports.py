@@ -72,7 +72,7 @@ def migrated(ground, options, folder, name="Library.sqlite", pictures=None):
         if entity["rowsIn"] and not re.search(rf"{entity['entity']}.*\b{entity['rowsIn']}\b",
                                               done.stdout):
             out.append(f"standard output does not tell {entity}: {done.stdout}")
-    if "rows per second" not in done.stdout or "of memory" not in done.stdout:
+    if "rows/s" not in done.stdout or "of memory" not in done.stdout:
         out.append(f"standard output has no summary: {done.stdout}")
     return out
 
