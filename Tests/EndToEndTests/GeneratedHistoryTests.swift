@@ -45,7 +45,7 @@ import Testing
       store.string)
     #expect(made.standardOutput.contains("200 objects"))
     let seen = try await run("inspect", store.string)
-    #expect(seen.standardOutput.contains("history: 1000 changes in 125 transactions, "))
+    #expect(seen.standardOutput.contains("history: 1,000 changes in 125 transactions, "))
     var results: [[String]] = []
     for engine in ["sql", "pages"] {
       let result = folder.appending("\(engine).sqlite")
