@@ -103,7 +103,8 @@ public struct MigrationEvents: Sendable {
           rows: progress.rowsTotal, bytes: progress.bytesTotal,
           workOrders: progress.workOrderCount, workers: progress.workers))
     }
-    return events + workOrders(progress)
+    // A worker may be done with little before anybody hears of the phase in which it began.
+    return isPlanned ? events + workOrders(progress) : events
   }
 
   /// What became of work orders; one that is done at once has begun all the same.

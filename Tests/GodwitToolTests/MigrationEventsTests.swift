@@ -61,6 +61,16 @@ struct MigrationEventsTests {
     #expect(told(in: next) == [])
   }
 
+  @Test mutating func `work that is done before its phase is published is told in its phase`() {
+    given.parts = orders
+    #expect(told(in: .planning) == ["planning"])
+    finish()
+    given.parts = orders
+    #expect(told(in: .planning) == [])
+    #expect(
+      told(in: .migrating) == ["migrating", "planned", "begun 1", "done 1", "begun 2", "done 2"])
+  }
+
   @Test mutating func `a migration without work has no plan`() {
     orders = []
     begin(workOrders: 0)
