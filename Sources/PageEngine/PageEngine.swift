@@ -26,7 +26,7 @@ package struct PageEngine: MigrationEngine {
   /// Rows are put under their roots without being read again, and proven on the way.
   package static let costs = PhaseCosts(
     row: 1.2e-6, byte: 1.0e-9, work: 1.2e-9, mergedRow: 0, mergedByte: 0.02e-9, relinkedRow: 0,
-    indexEntry: 0.04e-6, verifiedByte: 0.03e-9, swappedByte: 0.04e-9)
+    indexEntry: 0.06e-6, verifiedByte: 0.03e-9, swappedByte: 0.04e-9)
 
   private var layout: PageLayout
 

@@ -67,6 +67,8 @@ class Workload:
             at = command.index("--output")
             rest = [w for w in command[1:at] + command[at + 2:]]
             planned = self.tool.json("plan", *strip(rest), "--json")["secondsEstimated"]
+        # What was made for the run is not to go to the disk meanwhile.
+        os.sync()
         (tool or self.tool).run(*command, "--report", self.report)
         with open(self.report, encoding="utf-8") as file:
             report = json.load(file)
