@@ -15,7 +15,7 @@ struct RecordedRunTests {
     return try ReplayedRun(String(contentsOfFile: path, encoding: .utf8))
   }
 
-  @Test(arguments: ["rows", "indexes", "resumed"])
+  @Test(arguments: ["rows", "indexes", "resumed", "policy"])
   func `the time left is right within three tenths, and progress is never silent`(
     name: String
   ) throws {
