@@ -28,9 +28,16 @@ package struct TargetModel: Sendable {
   ) throws {
     var models: [ManagedObjectModel] = []
     var versions: [ModelVersion] = []
+    var names: [String] = []
     for path in paths {
-      models.append(try Self.model(at: path, library: library))
-      if !Self.isStore(path) { versions += try ModelBundle.around(path) }
+      if Self.isStore(path) {
+        models.append(try Self.model(ofStore: path))
+      } else {
+        let current = try ModelBundle(path).current()
+        models.append(try library.model(of: current))
+        names.append(current.name)
+        versions += try ModelBundle.around(path)
+      }
     }
     let merged = try ManagedObjectModel.merged(models)
     model = try configuration.map { try merged.restricted(toConfiguration: $0) } ?? merged
@@ -42,8 +49,7 @@ package struct TargetModel: Sendable {
       let place = zip(paths, models).first { $1.entity(name: error.entity) != nil }
       throw ModelFileError(.unknownHash(error), file: place?.0, entity: error.entity)
     }
-    let alone = paths.count == 1 && !versions.isEmpty ? paths.first : nil
-    names = try alone.map { [try ModelBundle($0).current().name] } ?? []
+    self.names = paths.count == 1 ? names : []
     self.versions = versions
     self.paths = paths
     self.library = library

@@ -94,8 +94,9 @@ struct IndexJob: Sendable {
 
   /// Builds the tree.
   ///
-  /// - Parameter bytes: those that all reading may keep in memory.
-  /// - Parameter read: counts the bytes of keys, of which there are `bytes`.
+  /// - Parameters:
+  ///   - bytes: those that all reading may keep in memory.
+  ///   - read: counts the bytes of keys as they are read, in all the job's `bytes`.
   func run(
     _ file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int, read: ReadCount
   ) throws -> Outcome {
