@@ -287,6 +287,11 @@ int csystem_path_status(const char *path, int follow, struct csystem_status *sta
   return fill(follow ? stat(path, &found) : lstat(path, &found), &found, status);
 }
 
+int csystem_entry_status(int folder, const char *name, struct csystem_status *status) {
+  struct stat found;
+  return fill(fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW), &found, status);
+}
+
 int csystem_descriptor_status(int descriptor, struct csystem_status *status) {
   struct stat found;
   return fill(fstat(descriptor, &found), &found, status);

@@ -61,13 +61,27 @@ package final class ForeignFolder: Sendable {
   }
 
   /// The bytes of the regular file that has this name; nil where there is none that may be read.
+  ///
+  /// It is opened only where its mode leaves open whether it may be.
   package func size(of name: FilePath.Component) -> Int64? {
+    guard let status = status(of: name), status.kind == .file else { return nil }
+    let isOwn = status.owner == Processes.user && status.mode & 0o400 != 0
+    if isOwn || status.mode & 0o444 == 0o444 { return status.size }
     let code = name.withPlatformString { csystem_open_beneath(descriptor.rawValue, $0) }
     guard code >= 0 else { return nil }
     let file = FileDescriptor(rawValue: code)
     defer { try? file.close() }  // was only looked at
-    guard let status = try? Files.fileStatus(of: file), status.kind == .file else { return nil }
-    return status.size
+    guard let opened = try? Files.fileStatus(of: file), opened.kind == .file else { return nil }
+    return opened.size
+  }
+
+  /// The status of what has this name, links of themselves.
+  private func status(of name: FilePath.Component) -> FileStatus? {
+    var status = csystem_status()
+    let code = name.withPlatformString {
+      csystem_entry_status(descriptor.rawValue, $0, &status)
+    }
+    return code < 0 ? nil : FileStatus(status)
   }
 
   /// Reads a regular file by a name that ends with a NUL; it has to be shorter than the room.

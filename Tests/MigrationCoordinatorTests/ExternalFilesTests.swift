@@ -209,6 +209,33 @@ import Testing
     #expect(try count("ZSCAN WHERE ZIMAGE IS NOT NULL") == 2)
   }
 
+  @Test func `missing files among thousands are found, and told in the order of their rows`()
+    async throws
+  {
+    var (given, request) = try given(objects: false)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      // Values may name the same file: that of photo 2 is there, that of photo 1 is not.
+      try db.execute(
+        sql: """
+          WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+          INSERT INTO ZPHOTO (Z_PK, Z_ENT, Z_OPT, ZIMAGE)
+          SELECT i, (SELECT Z_ENT FROM ZPHOTO LIMIT 1), 1,
+            (SELECT ZIMAGE FROM ZPHOTO WHERE Z_PK = IIF(i % 997 = 0, 1, 2)) FROM n;
+          UPDATE Z_PRIMARYKEY SET Z_MAX = 10000 WHERE Z_NAME = 'Photo';
+          """)
+    }
+    try connection.queue.close()
+    try remove(1, of: given)
+    request.defectChoices.values = .null
+    let report = try await given.run(request)
+    let keys = [1] + (2...10).map { Int64($0 * 997) }
+    #expect(report.defects.filter { $0.kind == .missingFile }.map(\.keys) == [keys])
+    let made = try StoreReader(immutable: request.destination)
+    let left = try made.number(sql: "SELECT count(*) FROM ZPHOTO WHERE ZIMAGE = X'0707'")
+    #expect(left == 9_000 - 9 + 2)
+  }
+
   @Test(arguments: [EngineName.sql, .pages])
   func `the disk that is asked for has room for the bytes that come out of files`(
     engine: EngineName

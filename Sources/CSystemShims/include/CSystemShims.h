@@ -85,6 +85,8 @@ int csystem_resolve(const char *path, char *resolved);
 int csystem_is_readable_and_writable(const char *path);
 
 int csystem_path_status(const char *path, int follow, struct csystem_status *status);
+/// That of what has a name in an open folder; no link is followed.
+int csystem_entry_status(int folder, const char *name, struct csystem_status *status);
 int csystem_descriptor_status(int descriptor, struct csystem_status *status);
 /// Copies the times of the last change and the last access.
 int csystem_copy_modified(const char *from, const char *to);

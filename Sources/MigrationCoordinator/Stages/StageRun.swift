@@ -125,9 +125,10 @@ struct StageRun {
     reporter.expect(
       StageWork(saved.plan, schema: input.destination, for: request), of: type,
       speed: MachineSpeed.ratio(migrating: survey))
+    let bringsFiles = request.output != nil && !input.destination.externalColumns.isEmpty
     let need = try DiskNeed(
       of: saved.plan, by: engine, stage: input,
-      externalBytes: request.output == nil ? 0 : MigrationPaths.externalBytes(of: request.store))
+      externalBytes: bringsFiles ? MigrationPaths.externalBytes(of: request.store) : 0)
     reporter.expect(need)
     try workspace.requireSpace(need)
     try input.dropped?.write(to: paths.dropped)

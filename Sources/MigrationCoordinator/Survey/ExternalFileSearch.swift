@@ -6,6 +6,7 @@ import Planning
 import Schema
 import StoreFormat
 import Survey
+import Synchronization
 import SystemCalls
 import SystemPackage
 
@@ -133,30 +134,76 @@ struct ExternalFileSearch {
     let folder = ExternalDataFolder.opened(support: support)
     var result = wanted.map { _ in Faults() }
     var leaves = LeafRoom(rowBytes: try rowBytes(of: table))
+    func add(_ places: [Place]) throws {
+      let looks = Self.looks(at: places.map(\.name), in: folder, support: support)
+      var bytes: (key: Int64, sum: Int64)?
+      for (place, look) in zip(places, looks) {
+        switch try look.get() {
+        case .readable(let size):
+          guard place.use == .read else { continue }
+          if let row = bytes, row.key != place.key { leaves.add(row.sum) }
+          bytes = (place.key, size + (bytes.flatMap { $0.key == place.key ? $0.sum : nil } ?? 0))
+        case .faulty(let fault):
+          let kind = Kind(fault: fault, use: place.use)
+          result[place.column][kind, default: ([], [])].keys.append(place.key)
+          if let count = result[place.column][kind]?.names.count, count < Self.nameLimit {
+            result[place.column][kind]?.names.append(place.name)
+          }
+        }
+      }
+      if let row = bytes { leaves.add(row.sum) }
+    }
     try survey.reader.connection.perform { db in
       let references = ExternalReferences.Rows(
         table: table, columns: wanted.map(\.column.name),
         numbers: wanted.reduce(into: []) { $0.formUnion($1.numbers) })
+      var places: [Place] = []
       try references.forEach(in: db) { key, number, files in
-        var bytes: Int64?
-        for (place, file) in files.enumerated() {
-          guard let file, wanted[place].numbers.contains(number) else { continue }
-          let use = uses.use(of: wanted[place].column, in: number)
-          switch try Self.look(at: file, in: folder, support: support) {
-          case .readable(let size): if use == .read { bytes = (bytes ?? 0) + size }
-          case .faulty(let fault):
-            let kind = Kind(fault: fault, use: use)
-            result[place][kind, default: ([], [])].keys.append(key)
-            if let count = result[place][kind]?.names.count, count < Self.nameLimit {
-              result[place][kind]?.names.append(file)
-            }
-          }
+        if places.count >= Self.mostAtOnce {
+          try add(places)
+          places.removeAll(keepingCapacity: true)
         }
-        if let bytes { leaves.add(bytes) }
+        for (column, file) in files.enumerated() {
+          guard let file, wanted[column].numbers.contains(number) else { continue }
+          let use = uses.use(of: wanted[column].column, in: number)
+          places.append(Place(key: key, column: column, name: file, use: use))
+        }
       }
+      try add(places)
     }
     bytesRead += leaves.bytesAdded
     return result
+  }
+
+  /// A value that names a file.
+  private struct Place {
+    var key: Int64
+    /// The place of its column among those that are wanted.
+    var column: Int
+    var name: String
+    var use: ExternalUses.Use
+  }
+
+  /// How many files are looked at before the next rows are read.
+  private static let mostAtOnce = 4096
+  /// How many files one processor looks at before it takes the next ones.
+  private static let share = 256
+
+  /// What files show, in this order, looked at by all processors: a file's status is the system's
+  /// work.
+  private static func looks(
+    at names: [String], in folder: ForeignFolder?, support: FilePath
+  ) -> [Result<Look, any Error>] {
+    let shares = (names.count + share - 1) / share
+    let found = Mutex([[Result<Look, any Error>]](repeating: [], count: shares))
+    DispatchQueue.concurrentPerform(iterations: shares) { number in
+      let first = number * share
+      let looks = names[first..<min(first + share, names.count)].map { name in
+        Result { try look(at: name, in: folder, support: support) }
+      }
+      found.withLock { $0[number] = looks }
+    }
+    return found.withLock { $0.flatMap(\.self) }
   }
 
   /// The mean bytes of a row as it is, from a sample.
@@ -171,7 +218,7 @@ struct ExternalFileSearch {
   }
 
   /// What a look at a file shows.
-  private enum Look {
+  private enum Look: Sendable {
     /// It has so many bytes.
     case readable(Int64)
     /// Something keeps it from being read.
