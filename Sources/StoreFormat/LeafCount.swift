@@ -19,6 +19,26 @@ package final class LeafCount: Sendable {
     budget = Atomic(file.byteCount / Int64(max(1, pageSize)))
   }
 
+  /// The rows of tables with these root pages, as `rows` tells them; of a large file those of
+  /// several tables are counted beside each other too.
+  package static func rows(
+    roots: [UInt32], file: SourceFile, pageSize: Int, leastToShare: Int64 = 16 << 20
+  ) -> [Int64?] {
+    @Sendable func rows(_ place: Int) -> Int64? {
+      LeafCount(file: file, pageSize: pageSize, leastToShare: leastToShare)
+        .rows(root: roots[place])
+    }
+    guard file.byteCount >= leastToShare, roots.count > 1 else {
+      return roots.indices.map(rows)
+    }
+    let counts = Mutex([Int64?](repeating: nil, count: roots.count))
+    DispatchQueue.concurrentPerform(iterations: roots.count) { place in
+      let count = rows(place)
+      counts.withLock { $0[place] = count }
+    }
+    return counts.withLock(\.self)
+  }
+
   /// The rows of the table whose b-tree has this root page, counted from 1; nil where a page is not
   /// one of a table's b-tree, or leads to one that was counted.
   package func rows(root: UInt32) -> Int64? {

@@ -295,11 +295,11 @@ package struct StoreReader: Sendable {
     guard !bare.isEmpty, let file = try? SourceFile(path) else { return [:] }
     let entries = try tableEntries()
     let pageSize = Int(try number(sql: "PRAGMA page_size"))
+    let counts = LeafCount.rows(
+      roots: bare.map { UInt32(clamping: entries[$0]?.root ?? 0) }, file: file,
+      pageSize: pageSize)
     var result: [String: Int64] = [:]
-    for name in bare {
-      let leaves = LeafCount(file: file, pageSize: pageSize)
-      result[name] = leaves.rows(root: UInt32(clamping: entries[name]?.root ?? 0))
-    }
+    for (name, count) in zip(bare, counts) { result[name] = count }
     return result
   }
 

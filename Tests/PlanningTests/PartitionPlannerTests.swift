@@ -107,8 +107,8 @@ struct PartitionPlannerTests {
     let mebibyte: Int64 = 1 << 20
     let plan = plan(
       program(1), ["T0": slices(Array(repeating: mebibyte / 10, count: 256))], workers: 2)
-    #expect((8...16).contains(plan.workOrders.count))
-    #expect(plan.workOrders.allSatisfy { $0.bytes <= 65 * mebibyte })
+    #expect((6...12).contains(plan.workOrders.count))
+    #expect(plan.workOrders.allSatisfy { $0.bytes <= 104 * mebibyte })
     #expect(plan.workOrders.suffix(3).allSatisfy { $0.bytes <= 25 * mebibyte })
     let small = self.plan(program(1), ["T0": slices([100, 100, 100])], workers: 8)
     #expect(small.workOrders.count == 1)
@@ -192,8 +192,8 @@ struct PartitionPlannerTests {
       program(100), Dictionary(uniqueKeysWithValues: names.map { ($0, slices([100_000])) }))
     let counts = plan.partitions.map(\.tables.count)
     #expect(counts == counts.sorted(by: >))
-    #expect((8...14).contains(counts.count), "\(counts)")
-    #expect(counts[0] == 25 && counts.last ?? 9 <= 4)
+    #expect((5...9).contains(counts.count), "\(counts)")
+    #expect(counts[0] == 40 && counts.last ?? 9 <= 4)
     #expect(plan.partitions.flatMap(\.tables).sorted() == names.sorted())
   }
 

@@ -44,6 +44,19 @@ import Testing
     #expect(try rows(root: roots["t"], pageSize: pageSize) == Int64(table.0))
   }
 
+  @Test(arguments: [0, Int64.max]) func `several tables are counted, each by itself`(
+    leastToShare: Int64
+  ) throws {
+    let roots = try make(
+      (1...40).map { number in
+        filled(number * 50, bytes: 30).replacing(" t ", with: " t\(number) ")
+      }.joined() + "CREATE INDEX i ON t9 (x);")
+    let wanted = (1...40).compactMap { roots["t\($0)"] } + [roots["i"] ?? 0, 0]
+    let counts = LeafCount.rows(
+      roots: wanted, file: try SourceFile(path), pageSize: 4096, leastToShare: leastToShare)
+    #expect(counts == (1...40).map { Int64($0 * 50) } + [nil, nil])
+  }
+
   @Test func `what was deleted is not counted, and pages between that are half empty are`() throws {
     let roots = try make(
       filled(50_000, bytes: 40) + "DELETE FROM t WHERE k % 7 > 1 OR k BETWEEN 9000 AND 20000;")

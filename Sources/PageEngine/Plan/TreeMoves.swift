@@ -33,15 +33,15 @@ package struct TreeMoves: Hashable, Codable, Sendable {
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4
     else { return }
-    let entries = try survey.reader.tableEntries()
+    let joins = program.joins.filter(\.keepsRowNumbers)
+    let found = try Found.all(
+      named: program.tables.map(\.sourceTable) + joins.map(\.sourceTable), in: survey.reader)
     for table in program.tables {
-      guard let found = try Found(table.sourceTable, of: entries, reader: survey.reader)
-      else { continue }
+      guard let found = found[table.sourceTable] else { continue }
       add(table, found: found, survey: survey, schema: schema)
     }
-    for join in program.joins where join.keepsRowNumbers {
-      guard let found = try Found(join.sourceTable, of: entries, reader: survey.reader)
-      else { continue }
+    for join in joins {
+      guard let found = found[join.sourceTable] else { continue }
       add(join, found: found, schema: schema)
     }
   }
@@ -265,62 +265,98 @@ private struct Found {
   let columns: [Column]
   private let indexes: [Index]
 
-  init?(_ name: String, of entries: [String: StoreReader.TableEntry], reader: StoreReader) throws {
-    guard let entry = entries[name], let root = UInt32(exactly: entry.root),
-      !entry.statement.uppercased().contains("WITHOUT")
-    else { return nil }
-    let found = try reader.connection.run { db -> ([Column], [Index])? in
-      guard let columns = try Self.columns(name: name, db: db) else { return nil }
-      return (columns, try Self.indexes(name: name, db: db))
-    }
-    guard let found else { return nil }
-    self.root = root
-    (columns, indexes) = found
-  }
+  /// The most tables that one statement asks for.
+  private static let mostAtOnce = 500
 
-  private static func columns(name: String, db: Database) throws -> [Column]? {
-    let rows = try Row.fetchAll(
-      db, sql: "SELECT name, type, dflt_value, hidden FROM pragma_table_xinfo(?)",
-      arguments: [name])
-    var columns: [Column] = []
-    for row in rows {
-      guard (row[2] as DatabaseValue).isNull, Int64.fromDatabaseValue(row[3]) == 0 else {
-        return nil
+  /// Those of some tables whose records have a value for each column, by their names.
+  ///
+  /// One statement asks for many of them: each that is prepared costs more than its answer.
+  static func all(named names: [String], in reader: StoreReader) throws -> [String: Self] {
+    let entries = try reader.tableEntries()
+    var (columns, indexes): ([String: [Column]?], [String: [Index]]) = ([:], [:])
+    try reader.connection.run { db in
+      var left = names[...]
+      while !left.isEmpty {
+        let some = Array(left.prefix(mostAtOnce))
+        columns.merge(try Self.columns(of: some, db: db)) { $1 }
+        indexes.merge(try Self.indexes(of: some, db: db)) { $1 }
+        left = left.dropFirst(mostAtOnce)
       }
-      let type = String.fromDatabaseValue(row[1])?.uppercased() ?? ""
-      columns.append(
-        Column(
-          name: String.fromDatabaseValue(row[0]), affinity: DeclaredType(rawValue: type)))
     }
-    return columns
+    var result: [String: Self] = [:]
+    for name in names {
+      guard let entry = entries[name], let columns = columns[name] ?? nil,
+        let root = UInt32(exactly: entry.root),
+        !entry.statement.uppercased().contains("WITHOUT")
+      else { continue }
+      result[name] = Self(root: root, columns: columns, indexes: indexes[name] ?? [])
+    }
+    return result
   }
 
-  private static func indexes(name: String, db: Database) throws -> [Index] {
-    let rows = try Row.fetchAll(
+  /// The columns of each table; nil for one with columns that records may lack or do not keep.
+  private static func columns(
+    of names: [String], db: Database
+  ) throws -> [String: [Column]?] {
+    let rows = try Row.fetchCursor(
       db,
       sql: """
-        SELECT l.name, l.origin, s.rootpage FROM pragma_index_list(?) AS l
-        JOIN sqlite_schema AS s ON s.type = 'index' AND s.name = l.name WHERE l.partial = 0
-        """, arguments: [name])
-    var indexes: [Index] = []
-    for row in rows {
-      guard let index = String.fromDatabaseValue(row[0]),
-        let root = Int64.fromDatabaseValue(row[2]).flatMap({ UInt32(exactly: $0) })
-      else { continue }
-      let parts = try Row.fetchAll(
-        db, sql: "SELECT name, desc, coll, cid FROM pragma_index_xinfo(?) WHERE key = 1",
-        arguments: [index])
-      let columns = parts.compactMap { String.fromDatabaseValue($0[0]) }
-      guard columns.count == parts.count,
-        parts.allSatisfy({ String.fromDatabaseValue($0[2]) == "BINARY" })
-      else { continue }
-      indexes.append(
-        Index(
-          root: root, columns: columns,
-          descending: parts.map { Int64.fromDatabaseValue($0[1]) == 1 },
-          isKey: String.fromDatabaseValue(row[1]) == "pk"))
+        SELECT t.name, c.name, c.type, c.dflt_value IS NULL AND c.hidden = 0
+        FROM sqlite_schema AS t JOIN pragma_table_xinfo(t.name) AS c
+        WHERE t.type = 'table' AND t.name IN (\(databaseQuestionMarks(count: names.count)))
+        ORDER BY t.rowid, c.cid
+        """, arguments: StatementArguments(names))
+    var result: [String: [Column]?] = [:]
+    while let row = try rows.next() {
+      guard let table = String.fromDatabaseValue(row[0]) else { continue }
+      guard Int64.fromDatabaseValue(row[3]) == 1 else {
+        result[table] = .some(nil)
+        continue
+      }
+      let type = String.fromDatabaseValue(row[2])?.uppercased() ?? ""
+      let column = Column(
+        name: String.fromDatabaseValue(row[1]), affinity: DeclaredType(rawValue: type))
+      if let known = result[table] {
+        result[table] = .some(known.map { $0 + [column] })
+      } else {
+        result[table] = .some([column])
+      }
     }
-    return indexes
+    return result
+  }
+
+  /// The indexes of each table that have an entry for each row, by the bytes of plain columns.
+  private static func indexes(of names: [String], db: Database) throws -> [String: [Index]] {
+    let rows = try Row.fetchCursor(
+      db,
+      sql: """
+        SELECT s.tbl_name, s.rootpage, l.origin = 'pk', i.name, i.desc, i.coll, i.seqno
+        FROM sqlite_schema AS s JOIN pragma_index_list(s.tbl_name) AS l
+        JOIN pragma_index_xinfo(s.name) AS i
+        WHERE s.type = 'index' AND s.tbl_name IN (\(databaseQuestionMarks(count: names.count)))
+        AND l.name = s.name AND l.partial = 0 AND i.key = 1
+        ORDER BY s.rowid, i.seqno
+        """, arguments: StatementArguments(names))
+    var found: [(table: String, index: Index, isPlain: Bool)] = []
+    while let row = try rows.next() {
+      guard let table = String.fromDatabaseValue(row[0]),
+        let root = Int64.fromDatabaseValue(row[1]).flatMap({ UInt32(exactly: $0) })
+      else { continue }
+      if Int64.fromDatabaseValue(row[6]) == 0 {
+        let index = Index(
+          root: root, columns: [], descending: [], isKey: Int64.fromDatabaseValue(row[2]) == 1)
+        found.append((table, index, true))
+      }
+      let column = String.fromDatabaseValue(row[3])
+      let isPlain = column != nil && String.fromDatabaseValue(row[5]) == "BINARY"
+      let last = found.count - 1
+      guard last >= 0 else { continue }
+      found[last].isPlain = found[last].isPlain && isPlain
+      found[last].index.columns.append(column ?? "")
+      found[last].index.descending.append(Int64.fromDatabaseValue(row[4]) == 1)
+    }
+    return Dictionary(grouping: found.filter(\.isPlain), by: \.table)
+      .mapValues { $0.map(\.index) }
   }
 
   func affinity(of column: String?) -> DeclaredType? {
