@@ -126,6 +126,14 @@ final class MappingPlan {
 
   // MARK: Carrying out
 
+  /// Names the property and the source object of an error that does not know them.
+  private func placed(
+    _ error: ObjectMigrationError, property: String, key: Int64?
+  ) -> ObjectMigrationError {
+    error.at(
+      mapping: mapping.name, property: property, entity: mapping.sourceEntityName, key: key)
+  }
+
   func fill(object: ManagedObject, from source: ManagedObject) throws {
     for step in attributes {
       switch step {
@@ -136,7 +144,7 @@ final class MappingPlan {
           let value = try source.attribute(name: from)
           try object.set(name, value: value == .null ? replacement : value)
         } catch let error as ObjectMigrationError {
-          throw error.at(mapping: mapping.name, property: name, key: source.primaryKey)
+          throw placed(error, property: name, key: source.primaryKey)
         }
       case .evaluate(let property, let expression, let mappingObject):
         let value = try evaluate(
@@ -151,7 +159,7 @@ final class MappingPlan {
           }
           try object.set(property.name, value: scalar)
         } catch let error as ObjectMigrationError {
-          throw error.at(mapping: mapping.name, property: property.name, key: source.primaryKey)
+          throw placed(error, property: property.name, key: source.primaryKey)
         }
       }
     }
@@ -183,7 +191,7 @@ final class MappingPlan {
           }
           try relate(object, to: known?.places ?? [], lookUp: lookUp)
         } catch let error as ObjectMigrationError {
-          throw error.at(mapping: mapping.name, property: step.property.name, key: source.key)
+          throw placed(error, property: step.property.name, key: source.key)
         }
         continue
       }
@@ -249,10 +257,10 @@ final class MappingPlan {
     do {
       return try ExpressionEvaluator(scope).value(of: expression)
     } catch let error as ObjectMigrationError {
-      throw error.at(mapping: mapping.name, property: property.name, key: source?.primaryKey)
+      throw placed(error, property: property.name, key: source?.primaryKey)
     } catch {
       throw ObjectMigrationError(
-        .expressionFailed, mapping: mapping.name, entity: mapping.destinationEntityName,
+        .expressionFailed, mapping: mapping.name, entity: mapping.sourceEntityName,
         property: property.name, key: source?.primaryKey, cause: error)
     }
   }

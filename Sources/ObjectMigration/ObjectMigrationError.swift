@@ -87,12 +87,17 @@ package struct ObjectMigrationError: Error {
     }
   }
 
-  /// The same error with the places that are still open filled in.
-  func at(mapping: String? = nil, property: String? = nil, key: Int64? = nil) -> Self {
+  /// The same error with the places that are still open filled in; a key comes with its entity.
+  func at(
+    mapping: String? = nil, property: String? = nil, entity: String? = nil, key: Int64? = nil
+  ) -> Self {
     var result = self
     result.mapping = self.mapping ?? mapping
     result.property = self.property ?? property
-    result.key = self.key ?? key
+    if self.key == nil, let key {
+      result.key = key
+      result.entity = entity ?? self.entity
+    }
     return result
   }
 }

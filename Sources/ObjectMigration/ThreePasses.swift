@@ -259,9 +259,7 @@ struct ThreePasses {
   private func placed(
     _ error: ObjectMigrationError, mapping: EntityMapping, key: Int64?
   ) -> ObjectMigrationError {
-    var result = error.at(mapping: mapping.name, key: key)
-    if error.key == nil, key != nil { result.entity = mapping.sourceEntityName }
-    return result
+    error.at(mapping: mapping.name, entity: mapping.sourceEntityName, key: key)
   }
 
   /// Seconds of a clock that never goes back.
