@@ -8,7 +8,8 @@ package import SystemPackage
 
 /// SQLite's `integrity_check` of a file that nobody writes, on several threads.
 ///
-/// A large file is checked table by table, each with its indexes; what only the whole of it shows
+/// What `FileProof` shows to be sound is not checked again. Of the rest, a large file is checked
+/// table by table, each with its indexes; what only the whole of it shows
 /// (free pages, the pointer map, pages of nobody) is what `quick_check` looks at, which compares no
 /// index with its table.
 package final class IntegrityCheck: Sendable {
@@ -28,6 +29,7 @@ package final class IntegrityCheck: Sendable {
   private let cacheBytes: Int64
   private let state = Mutex(State())
   private let running = DispatchGroup()
+  private let threads: Int
 
   /// The size of a file from which it is checked in parts.
   static let leastBytes: Int64 = 32 << 20
@@ -48,11 +50,18 @@ package final class IntegrityCheck: Sendable {
   ) throws(StoreError) {
     self.path = path
     let parts = try Self.parts(of: path)
-    state.withLock { $0.waiting = parts }
-    let count = max(1, min(threads, parts.count))
-    self.cacheBytes = max(2 << 20, cacheBytes / Int64(count))
-    for _ in 0..<count {
-      // Not a task: work that waits for a disk would hold a thread that all tasks share.
+    self.threads = max(1, threads)
+    self.cacheBytes = max(2 << 20, cacheBytes / Int64(max(1, min(threads, parts.count))))
+    // Not a task: work that waits for a disk would hold a thread that all tasks share.
+    DispatchQueue.global().async(group: running) { [self] in begin(parts: parts) }
+  }
+
+  /// Shows that all is well, or has SQLite check the parts.
+  private func begin(parts: [String]) {
+    let proof = FileProof(path) { [self] in state.withLock { $0.isStopped } }
+    let asked = proof?.asked(threads: threads)?.map { Self.pragma(of: $0) }
+    state.withLock { $0.waiting = asked ?? parts }
+    for _ in 0..<min(threads, asked == nil ? parts.count : 1) {
       DispatchQueue.global().async(group: running) { [self] in work() }
     }
   }
@@ -79,9 +88,11 @@ package final class IntegrityCheck: Sendable {
       return [whole]
     }
     return ["PRAGMA quick_check(\(limit))"]
-      + (["sqlite_schema"] + tables).map {
-        "PRAGMA integrity_check(\(SQL.quoted(name: $0)))"
-      }
+      + (["sqlite_schema"] + tables).map { pragma(of: $0) }
+  }
+
+  private static func pragma(of table: String) -> String {
+    "PRAGMA integrity_check(\(SQL.quoted(name: table)))"
   }
 
   // MARK: Threads

@@ -119,6 +119,16 @@ package final class SourceFile: Sendable {
     return count
   }
 
+  /// The header of the database, shorter where the file is.
+  func header() throws(SystemCallError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: HeaderField.size)
+    // The closure throws no typed errors.
+    let count = try bytes.withUnsafeMutableBytes { buffer in
+      Result { () throws(SystemCallError) in try read(buffer, at: 0) }
+    }.get()
+    return Array(bytes.prefix(count))
+  }
+
   /// Makes a file of a store and the pages of its log, which needs none; a copy of any other file.
   ///
   /// It is this user's to write, also where the store may only be read.

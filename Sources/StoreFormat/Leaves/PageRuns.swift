@@ -1,0 +1,112 @@
+package import SystemCalls
+
+/// A page that is not as those of a sound store are; what is wrong with it, SQLite tells.
+package struct UnsoundPage: Error {
+  /// Creates the error.
+  package init() {}
+}
+
+/// The sizes that the pages of a file and the cells on them have.
+package struct PageSizes: Hashable, Sendable {
+  /// The bytes of a page.
+  package var page: Int
+  /// Those of them that hold something.
+  package var usable: Int
+
+  /// Takes the sizes from the header of a store; nil where SQLite would not take it.
+  package init?(header: [UInt8]) {
+    guard header.count >= HeaderField.size else { return nil }
+    let stated = Int(header[HeaderField.pageSize]) << 8 | Int(header[HeaderField.pageSize + 1])
+    page = stated == 1 ? 65536 : stated
+    usable = page - Int(header[HeaderField.reservedBytes])
+    guard page >= 512, page & (page - 1) == 0, usable >= 480 else { return nil }
+  }
+
+  /// Reads the sizes from the header of a file; nil where SQLite would not take it.
+  ///
+  /// - Throws: `SystemCallError`, if the file cannot be read.
+  package init?(of file: SourceFile) throws(SystemCallError) {
+    let header = try file.header()
+    self.init(header: header)
+  }
+
+  /// The bytes of a record that stay on the page of its cell.
+  @inline(__always)
+  func local(payload: Int, isIndex: Bool) -> Int {
+    let most = isIndex ? (usable - 12) * 64 / 255 - 23 : usable - 35
+    if payload <= most { return payload }
+    let least = (usable - 12) * 32 / 255 - 23
+    let size = least + (payload - least) % (usable - 4)
+    return size <= most ? size : least
+  }
+}
+
+/// Pages of a file that nobody changes, read in runs into memory of their own.
+final class PageRuns {
+  let sizes: PageSizes
+  /// How many whole pages the file has.
+  let pageCount: UInt32
+  private let file: SourceFile
+  private let memory: UnsafeMutableRawPointer
+  private let most: Int
+  private var first: UInt32 = 0
+  private var count: UInt32 = 0
+
+  init(_ file: SourceFile, sizes: PageSizes, bytes: Int = 256 << 10) {
+    (self.file, self.sizes) = (file, sizes)
+    pageCount = UInt32(clamping: file.byteCount / Int64(sizes.page))
+    most = max(1, bytes / sizes.page)
+    memory = .allocate(byteCount: most * sizes.page + RecordFields.padding, alignment: 4096)
+    memory.initializeMemory(
+      as: UInt8.self, repeating: 0, count: most * sizes.page + RecordFields.padding)
+  }
+
+  deinit { memory.deallocate() }
+
+  /// A page, which stays where it is until another one is asked for.
+  ///
+  /// - Parameter run: how many pages from this one on are worth reading.
+  @inline(__always)
+  func page(_ number: UInt32, run: Int = 1) throws(UnsoundPage) -> UnsafeRawPointer {
+    let place = number &- first
+    if place < count { return UnsafeRawPointer(memory + Int(place) * sizes.page) }
+    return try read(number, run: run)
+  }
+
+  private func read(_ number: UInt32, run: Int) throws(UnsoundPage) -> UnsafeRawPointer {
+    guard number > 0, number <= pageCount else { throw UnsoundPage() }
+    let wanted = max(1, min(run, most, Int(pageCount - number) + 1))
+    let room = UnsafeMutableRawBufferPointer(start: memory, count: wanted * sizes.page)
+    count = 0
+    guard let found = try? file.read(room, at: Int64(number - 1) * Int64(sizes.page)),
+      found == room.count
+    else { throw UnsoundPage() }
+    (first, count) = (number, UInt32(wanted))
+    return UnsafeRawPointer(memory)
+  }
+
+  /// How many pages from one on are worth reading at once, where others of a list follow it.
+  static func run(of pages: [UInt32], from place: Int) -> Int {
+    let first = pages[place]
+    var last = first
+    for page in pages[(place + 1)...] {
+      // What lies between belongs to long values as a rule; a larger hole is not worth it.
+      guard page > last, page - last <= 8, page - first < 64 else { break }
+      last = page
+    }
+    return Int(last - first) + 1
+  }
+}
+
+/// Fields of the header of a page in memory.
+extension UnsafeRawPointer {
+  @inline(__always)
+  func short(_ offset: Int) -> Int {
+    Int(UInt16(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt16.self)))
+  }
+
+  @inline(__always)
+  func long(_ offset: Int) -> UInt32 {
+    UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+  }
+}
