@@ -16,8 +16,11 @@ extension VerificationRun {
         sum
           + ((try? new.number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table.name))")) ?? 0)
       })
+    let shown = showCopies(tables.map(\.name))
     for table in tables where table.name != "Z_METADATA" {
-      try judge(table.name) { try compareTable(table.name, kinds: kinds) }
+      try judge(table.name) {
+        try compareTable(table.name, kinds: kinds, shown: shown[table.name] ?? .none)
+      }
     }
     for table in before.entries(type: "table") where table.isVirtual {
       report.remark("\(table.name) is a virtual table: the tables below it were compared")
@@ -60,8 +63,10 @@ extension VerificationRun {
   func compareKeptTables() throws {
     let kinds = try CopyKinds(model: nil, catalog: before)
     // Records of CloudKit name entity numbers, and are compared apart.
-    for name in keptTables.subtracting([MirroringTables.records]).sorted() {
-      try judge(name) { try compareTable(name, kinds: kinds) }
+    let names = keptTables.subtracting([MirroringTables.records]).sorted()
+    let shown = showCopies(names)
+    for name in names {
+      try judge(name) { try compareTable(name, kinds: kinds, shown: shown[name] ?? .none) }
     }
     try compareSequences()
   }
@@ -87,13 +92,39 @@ extension VerificationRun {
     }
   }
 
-  private func compareTable(_ name: String, kinds: CopyKinds) throws {
+  /// Shows which rows of tables are copies (`RowProof`).
+  private func showCopies(_ names: [String]) -> [String: RowProof.Shown] {
+    guard order.readsLeaves, let proof = RowProof(old: old, new: new) else { return [:] }
+    for name in names {
+      guard let before = try? PlainTable(name, in: old), let after = try? PlainTable(name, in: new),
+        let rules = RowRules(copy: after, of: before)
+      else { continue }
+      proof.add(name, rules: rules)
+    }
+    let results = proof.results { table, done in
+      publish("comparing \(table)", fraction: 0.85 * done)
+    }
+    // Rows that are ordered by other keys than their numbers have no ranges.
+    return results.filter { $0.value.isWhole || !proof.hasOwnKey($0.key) }
+  }
+
+  private func compareTable(
+    _ name: String, kinds: CopyKinds, shown: RowProof.Shown
+  ) throws {
+    report.rows += shown.rows
+    for keys in shown.left { try compareRows(name, kinds: kinds, numbers: keys) }
+  }
+
+  private func compareRows(
+    _ name: String, kinds: CopyKinds, numbers: ClosedRange<Int64>
+  ) throws {
     let columns = (before.columns[name] ?? []).filter { catalog.hasColumn($0.name, in: name) }
     let keys = columns.filter { $0.keyPlace > 0 }.sorted { $0.keyPlace < $1.keyPlace }
     let keyList = keys.isEmpty ? ["rowid"] : keys.map { SQL.identifier(name: $0.name) }
     let query = """
       SELECT \((keyList + columns.map { SQL.identifier(name: $0.name) }).joined(separator: ", ")) \
-      FROM \(SQL.identifier(name: name)) ORDER BY \(keyList.joined(separator: ", "))
+      FROM \(SQL.identifier(name: name)) \(numbers.condition(of: "rowid"))\
+      ORDER BY \(keyList.joined(separator: ", "))
       """
     let (expected, actual) = (try old.prepare(query), try new.prepare(query))
     func key(row: RawStatement) -> [RawValue] { keyList.indices.map(row.value) }

@@ -9,12 +9,15 @@ struct ExpectedRows {
   private(set) var key: Int64 = 0
   private(set) var entity = TableRules.EntityRules(number: 0, cells: [])
 
-  init(rules: TableRules, in source: RawStore) throws(StoreError) {
+  /// Takes the rows between two keys of the source, which are those of the destination too.
+  init(
+    rules: TableRules, in source: RawStore, keys: ClosedRange<Int64> = .min ... .max
+  ) throws(StoreError) {
     self.rules = rules
     let columns = rules.sourceTable.columns.map { SQL.identifier(name: $0.name) }
     row = try source.prepare(
       "SELECT \(columns.joined(separator: ", ")) FROM \(SQL.identifier(name: rules.sourceTable.name)) "
-        + "ORDER BY Z_PK")
+        + "\(keys.condition(of: "Z_PK"))ORDER BY Z_PK")
   }
 
   /// Advances to the next source row that the destination has a place for.
@@ -49,6 +52,15 @@ struct ExpectedRows {
     case .place(let reference, let column) where !reference.family.mayLose: return column
     default: return nil
     }
+  }
+}
+
+extension ClosedRange<Int64> {
+  /// The condition that a column has one of these keys; nothing where it may have any.
+  func condition(of column: String) -> String {
+    // SQLite has no literal for the lowest integer.
+    self == .min ... .max
+      ? "" : "WHERE \(column) BETWEEN \(Swift.max(lowerBound, -.max)) AND \(upperBound) "
   }
 }
 
@@ -90,6 +102,11 @@ struct ExpectedPairs {
       "SELECT \(owner), \(target), \(number), \(orders.joined(separator: ", ")) "
         + "FROM \(SQL.identifier(name: pairs.table)) WHERE \(owner) IS NOT NULL AND \(target) IS NOT NULL "
         + "ORDER BY \(first), \(second)")
+  }
+
+  /// What belongs to the owner and to the target, in the order of the destination's columns.
+  func ordered<Part>(_ owner: Part, _ target: Part) -> [Part] {
+    isFlipped ? [target, owner] : [owner, target]
   }
 
   var hasFirstOrder: Bool { (isFlipped ? pairs.targetOrder : pairs.ownerOrder) != nil }

@@ -5,7 +5,7 @@ import StoreFormat
 extension VerificationRun {
   func compareJoin(
     _ canonical: JoinTable, join: JoinTable, reading: StepReading, source: RawStore,
-    evaluator: CellEvaluator, isCopy: Bool
+    evaluator: CellEvaluator, isCopy: Bool, shown: RowProof.Shown
   ) throws {
     let missing = join.columnNames.filter { !catalog.hasColumn($0, in: join.name) }
     let keys = [join.first.keyColumn, join.second.keyColumn]
@@ -23,29 +23,38 @@ extension VerificationRun {
       ordersSecond: expected?.hasSecondOrder == true && !isCopy)
     if missing.contains(join.first.orderColumn ?? "") { walk.ordersFirst = false }
     if missing.contains(join.second.orderColumn ?? "") { walk.ordersSecond = false }
+    report.rows += shown.rows
+    if !shown.isWhole {
+      try comparePairs(walk, expected: expected, actual: actual, evaluator: evaluator)
+    }
+    if expected != nil, missing.isEmpty {
+      try compareOrders(canonical, walk: walk, source: source, isCopy: isCopy)
+    }
+  }
+
+  private func comparePairs(
+    _ walk: PairWalk, expected: ExpectedPairs?, actual: RawStatement, evaluator: CellEvaluator
+  ) throws {
     var left = try expected?.next(evaluator)
     var right = try actual.step()
     while left != nil || right {
-      count(table: join.name)
+      count(table: walk.join.name)
       guard right else {
-        noteMissing(left, join: join)
+        noteMissing(left, join: walk.join)
         left = try expected?.next(evaluator)
         continue
       }
       let found = (actual.value(column: 0), actual.value(column: 1))
       if let pair = left, sorting.isAscending((pair.first, pair.second), found) {
-        noteMissing(left, join: join)
+        noteMissing(left, join: walk.join)
         left = try expected?.next(evaluator)
       } else if let pair = left, (pair.first, pair.second) == found {
         comparePlaces(walk, pair: pair, actual: actual)
         (left, right) = (try expected?.next(evaluator), try actual.step())
       } else {
-        note(.init(.pairExtra, table: join.name, key: key(row: actual)))
+        note(.init(.pairExtra, table: walk.join.name, key: key(row: actual)))
         right = try actual.step()
       }
-    }
-    if expected != nil, missing.isEmpty {
-      try compareOrders(canonical, walk: walk, source: source, isCopy: isCopy)
     }
   }
 

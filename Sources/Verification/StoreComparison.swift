@@ -69,6 +69,9 @@ package struct VerificationOrder: Sendable {
   package var copyModel: ManagedObjectModel?
   /// Creates migration policies, by class name.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
+  /// Whether rows may be shown to be as they should be without SQLite; it makes no difference to
+  /// what is found.
+  package var readsLeaves = true
   /// The value of `now()`, in seconds since 2001.
   package var now: Double = 0
 

@@ -3,47 +3,71 @@ import StoreFormat
 
 /// Compares the rows of a table with the expected ones, side by side in key order.
 extension VerificationRun {
-  /// Compares all cells but those of columns that are compared with what they are derived of.
+  /// Compares all cells but those of columns that are compared with what they are derived of, in
+  /// rows that are not shown to be as they should be.
   func compareTable(
     _ table: EntityTable, reading: StepReading, source: RawStore,
-    evaluator: CellEvaluator, isCopy: Bool, tolerance: Tolerance?, derived: Set<String>
+    evaluator: CellEvaluator, isCopy: Bool, tolerance: Tolerance?, derived: Set<String>,
+    shown: RowProof.Shown
   ) throws {
-    let present = table.columns.map { catalog.hasColumn($0.name, in: table.name) }
-    let list = zip(table.columns, present).map { column, isThere in
-      isThere ? SQL.identifier(name: column.name) : "NULL"
-    }
-    let actual = try new.prepare(
-      "SELECT \(list.joined(separator: ", ")) FROM \(SQL.identifier(name: table.name)) ORDER BY Z_PK"
-    )
     guard let rules = try TableRules(table: table, reading: reading, affinity: affinity) else {
+      let actual = try rows(of: table)
       while try actual.step() { note(.init(.rowExtra, table: table.name, key: key(row: actual))) }
       return
     }
     let walk = TableWalk(
-      table: table,
-      places: table.columns.indices.dropFirst().filter { place in
-        let column = table.columns[place]
-        // Of copies, only the sequence of positions is compared, not their values.
-        return present[place] && !derived.contains(column.name) && !(isCopy && column.isOrder)
-      }, evaluator: evaluator, tolerance: tolerance)
-    var expected = try ExpectedRows(rules: rules, in: source)
+      table: table, places: comparedPlaces(of: table, isCopy: isCopy, derived: derived),
+      evaluator: evaluator, tolerance: tolerance)
+    report.rows += shown.rows
+    for keys in shown.left {
+      var expected = try ExpectedRows(rules: rules, in: source, keys: keys)
+      try compareRows(walk, expected: &expected, actual: try rows(of: table, keys: keys))
+    }
+    for order in rules.newOrders where !isCopy { try compareNewOrder(order) }
+    if isCopy { try compareOrders(of: table, in: source) }
+  }
+
+  /// The places of the columns whose cells are compared one by one.
+  func comparedPlaces(of table: EntityTable, isCopy: Bool, derived: Set<String>) -> [Int] {
+    table.columns.indices.dropFirst().filter { place in
+      let column = table.columns[place]
+      // Of copies, only the sequence of positions is compared, not their values.
+      return catalog.hasColumn(column.name, in: table.name) && !derived.contains(column.name)
+        && !(isCopy && column.isOrder)
+    }
+  }
+
+  /// The rows that a table of the new store has between two keys.
+  private func rows(
+    of table: EntityTable, keys: ClosedRange<Int64> = .min ... .max
+  ) throws(StoreError) -> RawStatement {
+    let list = table.columns.map { column in
+      catalog.hasColumn(column.name, in: table.name) ? SQL.identifier(name: column.name) : "NULL"
+    }
+    return try new.prepare(
+      "SELECT \(list.joined(separator: ", ")) FROM \(SQL.identifier(name: table.name)) "
+        + "\(keys.condition(of: "Z_PK"))ORDER BY Z_PK")
+  }
+
+  private func compareRows(
+    _ walk: TableWalk, expected: inout ExpectedRows, actual: RawStatement
+  ) throws {
+    let table = walk.table.name
     var (left, right) = (try expected.next(), try actual.step())
     while left || right {
       let actualKey = actual.integer(column: 0)
-      count(table: table.name)
+      count(table: table)
       if left, !right || expected.key < actualKey ?? .max {
-        note(.init(.rowMissing, table: table.name, key: "\(expected.key)"))
+        note(.init(.rowMissing, table: table, key: "\(expected.key)"))
         left = try expected.next()
       } else if right, !left || actualKey ?? .min < expected.key {
-        note(.init(.rowExtra, table: table.name, key: key(row: actual)))
+        note(.init(.rowExtra, table: table, key: key(row: actual)))
         right = try actual.step()
       } else {
         try compareCells(walk, expected: expected, actual: actual)
         (left, right) = (try expected.next(), try actual.step())
       }
     }
-    for order in rules.newOrders where !isCopy { try compareNewOrder(order) }
-    if isCopy { try compareOrders(of: table, in: source) }
   }
 
   /// What is the same for all rows of a table.

@@ -96,9 +96,14 @@ final class VerificationRun {
     var schema = try StoreSchema(last.destination)
     schema.history = source.history?.grown(for: last.destination)
     let found = schema.found(in: catalog)
-    try noteLostRows(source)
+    let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
+    var single: ShownRows?
+    if order.steps.count == 1, order.steps[0].mappings.isEmpty {
+      single = try show(found, reading: try stages.reading(order.steps[0]), in: old, isCopy: false)
+    }
+    try noteLostRows(source, sound: single?.sound ?? [])
     try judge("sqlite_schema") { try compareSchema(found, from: source) }
-    let maxima = try compareObjects(found, source: source)
+    let maxima = try compareObjects(found, stages: stages, single: single)
     try compareDerived(schema, from: source)
     try compareTrees(schema)
     if let tables = schema.history {
@@ -123,15 +128,13 @@ final class VerificationRun {
 
   /// Compares all rows, and returns the highest primary keys that the new store should record.
   private func compareObjects(
-    _ found: FoundSchema, source: StoreSchema
+    _ found: FoundSchema, stages: Stages, single: ShownRows?
   ) throws -> [String: Int64] {
-    let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
     expect(rows: rowCount(found: found))
-    if order.steps.count == 1, order.steps[0].mappings.isEmpty {
-      let reading = try stages.reading(order.steps[0])
-      try compareRows(found, reading: reading, in: old, isCopy: false, tolerance: nil)
-      try noteRemovals(reading, in: old)
-      return stages.maxima(after: reading)
+    if let single {
+      try compareRows(found, shown: single, in: old, isCopy: false, tolerance: nil)
+      try noteRemovals(single.reading, in: old)
+      return stages.maxima(after: single.reading)
     }
     for (number, step) in order.steps.enumerated() {
       publish("carrying step \(number + 1) of \(order.steps.count) out", fraction: 0)
@@ -141,31 +144,31 @@ final class VerificationRun {
     let reading = StepReading(
       source: stages.schema, destination: stages.schema,
       match: StepMatch(identityOf: stages.schema.model))
+    let shown = try show(found, reading: reading, in: stages.store, isCopy: true)
     try compareRows(
-      found, reading: reading, in: stages.store, isCopy: true, tolerance: Tolerance(stages.history))
+      found, shown: shown, in: stages.store, isCopy: true, tolerance: Tolerance(stages.history))
     return stages.maxima
   }
 
   private func compareRows(
-    _ found: FoundSchema, reading: StepReading, in source: RawStore, isCopy: Bool,
-    tolerance: Tolerance?
+    _ found: FoundSchema, shown: ShownRows, in source: RawStore, isCopy: Bool, tolerance: Tolerance?
   ) throws {
+    let reading = shown.reading
     let files = ExternalFolders(order.oldFolders)
     let evaluator = CellEvaluator(source: source, affinity: affinity, files: files)
     for table in found.tables {
       try judge(table.name) {
         try compareTable(
           table, reading: reading, source: source, evaluator: evaluator, isCopy: isCopy,
-          tolerance: tolerance,
-          derived: Set(
-            found.schema.derived.filter { $0.table == table.name }.map(\.column)))
+          tolerance: tolerance, derived: found.derivedColumns(of: table),
+          shown: shown.results[table.name] ?? .none)
       }
     }
     for (canonical, join) in found.joins {
       try judge(join.name) {
         try compareJoin(
           canonical, join: join, reading: reading, source: source, evaluator: evaluator,
-          isCopy: isCopy)
+          isCopy: isCopy, shown: shown.results[join.name] ?? .none)
       }
     }
     if evaluator.missingFiles > 0 {

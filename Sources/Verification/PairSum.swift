@@ -1,0 +1,96 @@
+import StoreFormat
+
+/// A sum over the rows of a join table, which does not depend on their order.
+///
+/// Two tables with other rows have one sum by chance once in 2^64 times: the numbers that go into
+/// it are drawn anew for each run.
+struct PairSum: Equatable {
+  private(set) var rows: Int64 = 0
+  private var sum: UInt64 = 0
+
+  mutating func add(_ other: PairSum) {
+    rows += other.rows
+    sum &+= other.sum
+  }
+
+  fileprivate mutating func add(hash: UInt64) {
+    rows += 1
+    sum &+= hash
+  }
+}
+
+/// Which numbers of the rows of a join table are summed up.
+struct PairColumns: Sendable {
+  let root: UInt32
+  /// All columns of its records.
+  let count: Int
+  /// The places of the two keys, and of positions.
+  let keys: [Int]
+  let others: [Int]
+  let seed: UInt64
+
+  /// nil where the table has another form.
+  init?(_ table: PlainTable, keys: [String], others: [String], seed: UInt64) {
+    let places = (keys + others).compactMap { table.columns[$0] }
+    guard places.count == keys.count + others.count,
+      places.allSatisfy({ $0.place >= 0 && !$0.isReal })
+    else { return nil }
+    (root, count, self.seed) = (table.root, table.count, seed)
+    self.keys = places.prefix(keys.count).map(\.place)
+    self.others = places.dropFirst(keys.count).map(\.place)
+  }
+
+  /// The sum over the rows of a range; nil where a key is no number, or not even that is sure.
+  func sum(_ leaves: TableLeaves, fields: RecordFields, range: ClosedRange<Int64>) -> PairSum? {
+    do {
+      try leaves.open(root: root, from: range.lowerBound, to: range.upperBound)
+      var sum = PairSum()
+      while true {
+        let rows = try leaves.next()
+        if rows == 0 { return sum }
+        for row in 0..<rows {
+          guard let record = leaves.records[row] else { return nil }
+          let total = leaves.totals[row]
+          let found = fields.read(record, held: total, total: total)
+          guard found >= 0, found <= count,
+            let hash = hash(record, fields: fields, found: found)
+          else { return nil }
+          sum.add(hash: hash)
+        }
+      }
+    } catch {
+      return nil
+    }
+  }
+
+  @inline(__always)
+  private func hash(_ record: UnsafeRawPointer, fields: RecordFields, found: Int) -> UInt64? {
+    var hash = seed
+    for place in keys {
+      guard place < found, RecordFields.isInteger(fields.types[place]) else { return nil }
+      Self.mix(
+        &hash,
+        RecordFields.number(type: fields.types[place], at: record + Int(fields.places[place])))
+    }
+    for place in others {
+      let type = place < found ? fields.types[place] : 0
+      if type == 0 {
+        Self.mix(&hash, 0)
+        continue
+      }
+      guard RecordFields.isInteger(type) else { return nil }
+      Self.mix(&hash, 1)
+      Self.mix(&hash, RecordFields.number(type: type, at: record + Int(fields.places[place])))
+    }
+    Self.mix(&hash, 2)
+    return hash
+  }
+
+  @inline(__always)
+  private static func mix(_ hash: inout UInt64, _ value: Int64) {
+    let product = (hash ^ UInt64(bitPattern: value))
+      .multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
+    // The factor itself keeps a state of zero from staying there.
+    hash = product.high ^ product.low ^ 0x9E37_79B9_7F4A_7C15
+  }
+}
