@@ -11,10 +11,14 @@ import Testing
   private let path = ScratchFolder.current.appending("proved.sqlite")
 
   /// Writes tables as Core Data has them, with indexes of all kinds, long values and free pages.
-  private func make(pageSize: Int, vacuum: Int, more: String = "") throws {
+  private func make(
+    pageSize: Int, vacuum: Int, encoding: String = "UTF-8", more: String = ""
+  ) throws {
     let connection = try StoreConnection.writable(path)
     try connection.queue.inDatabase { db in
-      try db.execute(sql: "PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = \(vacuum)")
+      try db.execute(
+        sql: "PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = \(vacuum); "
+          + "PRAGMA encoding = '\(encoding)'")
       try db.execute(
         sql: """
           CREATE TABLE ZITEM (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
@@ -70,6 +74,18 @@ import Testing
     try change("VACUUM")
     #expect(asked() == ["sqlite_schema"])
     #expect(try IntegrityCheck(path).lines().isEmpty)
+  }
+
+  @Test(arguments: ["UTF-16le", "UTF-16be"])
+  func `texts of two bytes a letter have the order that SQLite gives them`(
+    encoding: String
+  ) throws {
+    try make(
+      pageSize: 1024, vacuum: 2, encoding: encoding,
+      more: "INSERT INTO ZITEM (Z_PK, ZNAME) VALUES (9001, 'é'), (9002, '\u{FF5E}'), "
+        + "(9003, '\u{1F426}'), (9004, char(256));")
+    #expect(try found().isEmpty)
+    #expect(asked() == ["sqlite_schema"])
   }
 
   @Test(arguments: [

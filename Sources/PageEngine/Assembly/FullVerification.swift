@@ -7,7 +7,7 @@ import StoreFormat
 import Synchronization
 import SystemPackage
 
-/// Reads everything again through SQLite, and compares it with what the workers read.
+/// Reads everything again, by code that no worker uses, and compares it with what they read.
 ///
 /// Nothing is written meanwhile, and all that was is in the file.
 struct FullVerification {
@@ -18,6 +18,9 @@ struct FullVerification {
   private struct Part {
     /// The place of the table.
     var table: Int
+    /// The table itself, where its rows are as they lie in its leaves.
+    var name: String?
+    var range: KeyRange
     var query: String
     /// Whether they are those of the source, where nobody has digested them.
     var isSource: Bool
@@ -79,36 +82,53 @@ struct FullVerification {
   private func parts(of name: String, number: Int, range: KeyRange) -> [Part] {
     let condition = "WHERE rowid BETWEEN \(range.first.sql) AND \(range.last.sql)"
     let found = Part(
-      table: number, query: "SELECT * FROM main.\(SQL.identifier(name: name)) \(condition)",
+      table: number, name: name, range: range,
+      query: "SELECT * FROM main.\(SQL.identifier(name: name)) \(condition)",
       isSource: false)
     guard let table = layout.moves?.tables[name] else { return [found] }
     let program = order.plan.program.tables.first { $0.destinationTable == name }
-    let query =
-      if table.moved.patch != nil, let program {
-        program.query(in: range, schema: "src")
-      } else {
-        "SELECT * FROM src.\(SQL.identifier(name: table.sourceTable)) \(condition)"
-      }
-    return [found, Part(table: number, query: query, isSource: true)]
+    var source = Part(
+      table: number, name: table.sourceTable, range: range,
+      query: "SELECT * FROM src.\(SQL.identifier(name: table.sourceTable)) \(condition)",
+      isSource: true)
+    if table.moved.patch != nil, let program {
+      source.name = nil
+      source.query = program.query(in: range, schema: "src")
+    }
+    return [found, source]
   }
 
   /// The digests of each table.
   private func digests(_ parts: [Part], tables: Int) throws -> [Digests] {
     let sums = DigestSums(tables: tables)
-    let (result, source) = (order.result, StoreConnection.uri(reading: FilePath(layout.source)))
+    let (result, source) = (order.result, FilePath(layout.source))
     try ThreadPool.run(parts.count) { number in
       let part = parts[number]
-      let connection = try StoreConnection.immutable(result)
-      let digest = try connection.run { db in
-        if part.isSource {
-          MaskFunctions.add(to: db)
-          try db.execute(sql: "ATTACH ? AS src", arguments: [source])
-        }
-        return try RowDigest(of: part.query, in: db)
-      }
-      sums.add(digest, of: part)
+      let digest = try leafDigest(part, path: part.isSource ? source : result)
+      sums.add(try digest ?? queryDigest(part, result: result, source: source), of: part)
     }
     return sums.all
+  }
+
+  /// The digest by a reading of the leaves that no worker's code has part in; nil where there is
+  /// none.
+  private func leafDigest(_ part: Part, path: FilePath) throws -> RowDigest? {
+    guard let name = part.name else { return nil }
+    let connection = try StoreConnection.immutable(path)
+    let leaves = try connection.run { db in try LeafDigest(name, of: path, in: db) }
+    return leaves?.digest(from: part.range.first, to: part.range.last)
+  }
+
+  private func queryDigest(_ part: Part, result: FilePath, source: FilePath) throws -> RowDigest {
+    let connection = try StoreConnection.immutable(result)
+    return try connection.run { db in
+      if part.isSource {
+        MaskFunctions.add(to: db)
+        try db.execute(
+          sql: "ATTACH ? AS src", arguments: [StoreConnection.uri(reading: source)])
+      }
+      return try RowDigest(of: part.query, in: db)
+    }
   }
 
   private final class DigestSums: Sendable {
