@@ -1,4 +1,6 @@
+import Schema
 import StoreFormat
+import SystemPackage
 
 /// A sum over the rows of a join table, which does not depend on their order.
 ///
@@ -28,14 +30,21 @@ struct PairColumns: Sendable {
   let keys: [Int]
   let others: [Int]
   let seed: UInt64
+  /// Has SQLite read the same numbers by the index that the table's keys have.
+  let query: String
 
   /// nil where the table has another form.
-  init?(_ table: PlainTable, keys: [String], others: [String], seed: UInt64) {
+  init?(
+    _ name: String, _ table: PlainTable, keys: [String], others: [String], seed: UInt64
+  ) {
     let places = (keys + others).compactMap { table.columns[$0] }
-    guard places.count == keys.count + others.count,
+    guard keys.count == 2, places.count == keys.count + others.count,
       places.allSatisfy({ $0.place >= 0 && !$0.isReal })
     else { return nil }
     (root, count, self.seed) = (table.root, table.count, seed)
+    let list = keys.map(SQL.identifier).joined(separator: ", ")
+    let rest = others.map { ", " + SQL.identifier(name: $0) }.joined()
+    query = "SELECT \(list)\(rest) FROM \(SQL.identifier(name: name)) ORDER BY \(list)"
     self.keys = places.prefix(keys.count).map(\.place)
     self.others = places.dropFirst(keys.count).map(\.place)
   }
@@ -61,6 +70,38 @@ struct PairColumns: Sendable {
     } catch {
       return nil
     }
+  }
+
+  /// The sum over what SQLite reads by the index of the keys; nil where that does not rise, or
+  /// where a key is no number.
+  func sum(ofIndexIn path: FilePath) -> PairSum? {
+    guard let store = try? RawStore(reading: path), let rows = try? store.prepare(query) else {
+      return nil
+    }
+    var sum = PairSum()
+    var before = (Int64.min, Int64.min)
+    while let isThere = try? rows.step() {
+      guard isThere else { return sum }
+      guard let first = rows.integer(column: 0), let second = rows.integer(column: 1),
+        before <= (first, second)
+      else { return nil }
+      before = (first, second)
+      var hash = seed
+      Self.mix(&hash, first)
+      Self.mix(&hash, second)
+      for place in keys.count..<keys.count + others.count {
+        if rows.isNull(place) {
+          Self.mix(&hash, 0)
+          continue
+        }
+        guard let number = rows.integer(column: place) else { return nil }
+        Self.mix(&hash, 1)
+        Self.mix(&hash, number)
+      }
+      Self.mix(&hash, 2)
+      sum.add(hash: hash)
+    }
+    return nil
   }
 
   @inline(__always)

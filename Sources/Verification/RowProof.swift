@@ -27,6 +27,11 @@ final class RowProof: Sendable {
   private enum Work: Sendable {
     case rows(RowRules, range: ClosedRange<Int64>)
     case pairs(PairColumns, isNew: Bool, range: ClosedRange<Int64>)
+    /// What SQLite reads of the pairs of the old store by their index, which has to be the same.
+    case index(PairColumns)
+
+    /// Whether it goes over a whole table.
+    var isWhole: Bool { if case .index = self { true } else { false } }
   }
 
   private struct Job: Sendable {
@@ -78,14 +83,15 @@ final class RowProof: Sendable {
   /// Adds the pairs of a join table: the keys' columns of both in the same order, and those of
   /// positions.
   func addPairs(
-    _ name: String, old before: PlainTable, new after: PlainTable,
+    _ name: String, old before: PlainTable, new after: PlainTable, oldName: String,
     keys: (old: [String], new: [String]), others: (old: [String], new: [String])
   ) {
-    guard let one = PairColumns(before, keys: keys.old, others: others.old, seed: seed),
-      let two = PairColumns(after, keys: keys.new, others: others.new, seed: seed)
+    guard
+      let one = PairColumns(oldName, before, keys: keys.old, others: others.old, seed: seed),
+      let two = PairColumns(name, after, keys: keys.new, others: others.new, seed: seed)
     else { return }
     mostColumns.withLock { $0 = max($0, before.count, after.count) }
-    var works: [Work] = []
+    var works: [Work] = [.index(one)]
     for (columns, file, sizes, isNew) in [(one, old, oldSizes, false), (two, new, newSizes, true)] {
       let cuts = (try? TableLeaves(file, sizes: sizes).cuts(root: columns.root)) ?? []
       works += Self.ranges(cuts).map { .pairs(columns, isNew: isNew, range: $0) }
@@ -110,7 +116,12 @@ final class RowProof: Sendable {
       tables.append(name)
       return tables.count - 1
     }
-    jobs.withLock { $0 += works.map { Job(table: table, work: $0) } }
+    // What is one piece of work begins first.
+    let (whole, parts) = (works.filter(\.isWhole), works.filter { !$0.isWhole })
+    jobs.withLock { jobs in
+      jobs = whole.map { Job(table: table, work: $0) } + jobs
+      jobs += parts.map { Job(table: table, work: $0) }
+    }
   }
 
   private static func ranges(_ cuts: [Int64]) -> [ClosedRange<Int64>] {
@@ -172,6 +183,7 @@ final class RowProof: Sendable {
         } else {
           state.set(place, .unsound)
         }
+      case .index(let columns): state.set(place, .pairs(columns.sum(ofIndexIn: old.path)))
       case .pairs(let columns, let isNew, let range):
         let sum = columns.sum(isNew ? after : before, fields: fields, range: range)
         state.set(place, .pairs(sum))
@@ -186,6 +198,7 @@ final class RowProof: Sendable {
     var results = tables.map { _ in Shown() }
     var unsound: Set<Int> = []
     var sums: [Int: (old: PairSum?, new: PairSum?)] = [:]
+    var indexes: [Int: PairSum] = [:]
     func added(_ one: PairSum?, _ other: PairSum?) -> PairSum? {
       guard var sum = one, let other else { return nil }
       sum.add(other)
@@ -199,6 +212,8 @@ final class RowProof: Sendable {
       case (.rows, .unsound?): unsound.insert(job.table)
       case (.rows(_, let range), _):
         results[job.table].leave(range)
+      case (.index, .pairs(let sum?)?): indexes[job.table] = sum
+      case (.index, _): break
       case (.pairs(_, let isNew, _), let answer):
         let found: PairSum? = if case .pairs(let sum)? = answer { sum } else { nil }
         let (before, after) = sums[job.table] ?? (PairSum(), PairSum())
@@ -207,7 +222,7 @@ final class RowProof: Sendable {
     }
     for table in unsound { results[table] = .none }
     for (table, sum) in sums {
-      if let old = sum.old, old == sum.new {
+      if let old = sum.old, old == sum.new, old == indexes[table] {
         results[table].rows = old.rows
       } else {
         results[table] = .none

@@ -83,7 +83,7 @@ extension VerificationRun {
       ).compactMap { old, new in old.flatMap { old in new.map { (old: old, new: $0) } } }
     guard places.allSatisfy({ catalog.hasColumn($0.new, in: join.name) }) else { return nil }
     proof.addPairs(
-      join.name, old: before, new: after,
+      join.name, old: before, new: after, oldName: expected.pairs.table,
       keys: (keys, [join.first.keyColumn, join.second.keyColumn]),
       others: (places.map(\.old), places.map(\.new)))
     return pairs.table

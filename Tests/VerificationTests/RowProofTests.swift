@@ -139,6 +139,30 @@ import Testing
     #expect(try report(given).counts == [.rowLost: 2, .rowExtra: 1, .pairExtra: 1])
   }
 
+  @Test func `what the index of old pairs says counts as much as the pairs`() throws {
+    let given = try Self.given()
+    let connection = try StoreConnection.immutable(given.old)
+    let root = try connection.run { db in
+      try Int.fetchOne(
+        db, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_Z_1TAGS_1'")
+    }
+    try connection.queue.close()
+    let sound = try Data(contentsOf: URL(filePath: given.old.string))
+    let start = (try #require(root) - 1) * 4096
+    let leaf = sound[start + 8..<start + 12].reduce(0) { $0 << 8 | Int($1) }
+    for place in [(leaf - 1) * 4096, leaf * 4096 - 3, leaf * 4096 - 4] {
+      var bytes = sound
+      bytes[place] ^= 1
+      try bytes.write(to: URL(filePath: given.old.string))
+      func outcome(readsLeaves: Bool) -> [Difference.Kind: Int64]? {
+        try? given.verify { $0.readsLeaves = readsLeaves }.counts
+      }
+      let counts = outcome(readsLeaves: true)
+      #expect(counts == outcome(readsLeaves: false), "byte \(place)")
+      #expect(counts?.isEmpty != true, "byte \(place)")
+    }
+  }
+
   @Test func `whole numbers beside reals are told apart by their column`() throws {
     let given = try Self.given()
     // A file may hold a real as a whole number in a column of reals only.
