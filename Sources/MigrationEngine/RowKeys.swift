@@ -108,18 +108,34 @@ package final class RowKeyWriter {
 
   /// Adds the key of a row of the table.
   package func add(_ key: Int64, table: String) throws {
-    let chunk = key >> RowKeys.chunkBits
-    if bits == nil || chunk != self.chunk || table != self.table {
-      try close()
-      let isBack = waiting.last.map { $0.table != table || $0.chunk >= chunk } ?? false
-      if isBack || waiting.count >= mostWaiting { try flush() }
-      // Objects of another entity may have been here before.
-      bits =
-        try keys.bits(of: chunk, in: table) ?? [UInt64](repeating: 0, count: RowKeys.words)
-      (self.table, self.chunk) = (table, chunk)
+    try add(CollectionOfOne(key), table: table)
+  }
+
+  /// Adds the keys of rows of the table.
+  package func add(_ keys: some Collection<Int64>, table: String) throws {
+    var place = keys.startIndex
+    while place != keys.endIndex {
+      let chunk = keys[place] >> RowKeys.chunkBits
+      try open(chunk, table: table)
+      bits?.withUnsafeMutableBufferPointer { words in
+        while place != keys.endIndex, keys[place] >> RowKeys.chunkBits == chunk {
+          let low = Int(keys[place] & (1 << RowKeys.chunkBits - 1))
+          words[low / 64] |= 1 << (low % 64)
+          place = keys.index(after: place)
+        }
+      }
     }
-    let low = Int(key & (1 << RowKeys.chunkBits - 1))
-    bits?[low / 64] |= 1 << (low % 64)
+  }
+
+  private func open(_ chunk: Int64, table: String) throws {
+    if bits != nil, chunk == self.chunk, table == self.table { return }
+    try close()
+    let isBack = waiting.last.map { $0.table != table || $0.chunk >= chunk } ?? false
+    if isBack || waiting.count >= mostWaiting { try flush() }
+    // Objects of another entity may have been here before.
+    bits =
+      try keys.bits(of: chunk, in: table) ?? [UInt64](repeating: 0, count: RowKeys.words)
+    (self.table, self.chunk) = (table, chunk)
   }
 
   private func close() throws {

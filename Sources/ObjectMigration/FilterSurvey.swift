@@ -27,6 +27,18 @@ package struct FilterSurvey {
   /// The most keys that an outcome lists.
   package static let reportedKeyLimit = 10
 
+  /// What is told of objects that follow one another, in the order of their keys.
+  package struct Finding: Sendable {
+    /// What became of them.
+    package fileprivate(set) var outcome: Outcome
+    /// How many of them were not left to SQLite.
+    package fileprivate(set) var looked = 0
+    /// The keys of those that not all mappings take; where there are several mappings, of all.
+    package fileprivate(set) var keys: [Int64] = []
+    /// Which mappings take the objects of these keys; as many values for each as mappings.
+    package fileprivate(set) var takes: [Bool] = []
+  }
+
   private let context: ObjectContext
   private let now: Double
   /// Whether SQLite is asked where it is certain to say what the evaluator says.
@@ -43,39 +55,83 @@ package struct FilterSurvey {
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
   ///
-  /// - Parameters:
-  ///   - looked: called for each object that is not left to SQLite.
-  ///   - note: called for each object that not all mappings take, with its table, its key and which
-  ///     of them take it; where there are several mappings, for all objects.
+  /// - Parameter found: told of objects in the order of their keys.
   package func outcome(
-    division: MappingLosses.Division, looked: () -> Void = {},
-    note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void = { _, _, _ in }
+    division: MappingLosses.Division, found: (Finding) throws -> Void = { _ in }
   ) throws -> Outcome? {
+    guard let survey = try self.division(division) else { return nil }
+    var outcome = Outcome(mappings: division.filters.count)
+    try survey.look(at: .min ... .max) { finding in
+      outcome.add(finding.outcome)
+      try found(finding)
+    }
+    return outcome
+  }
+
+  /// The survey of the objects of one entity; nil where a filter is none.
+  package func division(_ division: MappingLosses.Division) throws -> DivisionSurvey? {
     guard division.isKnown else { return nil }
+    return try DivisionSurvey(division, context: context, asksSQLite: asksSQLite, now: now)
+  }
+}
+
+/// Finds out what the mappings of one entity take of its objects in ranges of their keys, on one
+/// connection.
+package struct DivisionSurvey {
+  private let context: ObjectContext
+  private let now: Double
+  private let division: MappingLosses.Division
+  private let facts: EntityFacts
+  private let filters: [ObjectFilter]
+  /// The filters in SQL, where it is certain to say something of each.
+  private let statements: [FilterStatement]?
+
+  /// The most keys that are told at once.
+  private static let mostKeys = 1 << 14
+
+  fileprivate init(
+    _ division: MappingLosses.Division, context: ObjectContext, asksSQLite: Bool, now: Double
+  ) throws {
+    (self.division, self.context, self.now) = (division, context, now)
     let facts = try context.entityFacts(name: division.entity)
+    self.facts = facts
     let filters = try division.filters.map {
       try ObjectFilter(text: $0 ?? ValueExpression.everything, facts: facts, now: now)
     }
-    var outcome = Outcome(mappings: filters.count)
-    if asksSQLite, division.properties.allSatisfy({ facts.attributes[$0.name] != nil }) {
-      let statements = filters.compactMap { $0.statement(facts) }
-      if statements.count == filters.count {
-        try survey(
-          statements, filters: filters, facts: facts, division: division, outcome: &outcome,
-          note: note)
-        return outcome
-      }
+    self.filters = filters
+    let asks = asksSQLite && division.properties.allSatisfy { facts.attributes[$0.name] != nil }
+    let statements = asks ? filters.compactMap { $0.statement(facts) } : []
+    self.statements = statements.count == filters.count ? statements : nil
+  }
+
+  /// Looks at the objects with keys of a range, and tells what it finds in the order of their keys,
+  /// up to what goes wrong.
+  package func look(
+    at keys: ClosedRange<Int64>, found: (FilterSurvey.Finding) throws -> Void
+  ) throws {
+    var finding = FilterSurvey.Finding(mappings: filters.count)
+    func next(_ finding: inout FilterSurvey.Finding) throws {
+      guard finding.keys.count >= Self.mostKeys || finding.looked >= Self.mostKeys else { return }
+      try found(finding)
+      finding = FilterSurvey.Finding(mappings: filters.count)
     }
-    try evaluate(
-      filters, facts: facts, division: division, outcome: &outcome, looked: looked, note: note)
-    return outcome
+    do {
+      if let statements {
+        try ask(statements, keys: keys, finding: &finding, next: next)
+      } else {
+        try evaluate(keys: keys, finding: &finding, next: next)
+      }
+    } catch {
+      try found(finding)
+      throw error
+    }
+    try found(finding)
   }
 
   /// Has the evaluator look at each object.
   private func evaluate(
-    _ filters: [ObjectFilter], facts: EntityFacts, division: MappingLosses.Division,
-    outcome: inout Outcome, looked: () -> Void,
-    note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void
+    keys: ClosedRange<Int64>, finding: inout FilterSurvey.Finding,
+    next: (inout FilterSurvey.Finding) throws -> Void
   ) throws {
     let properties = division.properties.compactMap { property in
       facts.attributes[property.name].map { (property, $0.index) }
@@ -84,35 +140,29 @@ package struct FilterSurvey {
       facts.relationships[property.name].map { (property, $0) }
     }
     try context.forEach(
-      division.entity, where: nil, includesSubentities: false, now: now
+      division.entity, where: nil, includesSubentities: false, keys: keys, now: now
     ) { object in
-      looked()
       let takes = try filters.map { try $0.takes(object) }
-      if takes.contains(false) || filters.count > 1 {
-        try note(facts.tableName, object.primaryKey, takes)
-      }
-      guard outcome.add(takes, key: object.primaryKey) else { return true }
-      for (property, index) in properties where !property.isRead(takes) {
-        if try object.loadedRow()[index] != .null {
-          outcome.forgotten[property.name, default: 0] += 1
+      if finding.add(takes, key: object.primaryKey) {
+        for (property, index) in properties where !property.isRead(takes) {
+          if try object.loadedRow()[index] != .null { finding.outcome.forget(property, 1) }
+        }
+        for (property, relationship) in relationships where !property.isRead(takes) {
+          let left = try context.places(of: object.place, facts: relationship)
+            .count { property.targets?.contains($0.facts.name) ?? true }
+          if left > 0 { finding.outcome.forget(property, Int64(left)) }
         }
       }
-      for (property, relationship) in relationships where !property.isRead(takes) {
-        let left = try context.places(of: object.place, facts: relationship)
-          .count { property.targets?.contains($0.facts.name) ?? true }
-        if left > 0 { outcome.forgotten[property.name, default: 0] += Int64(left) }
-      }
+      finding.looked += 1
+      try next(&finding)
       return true
     }
   }
-}
 
-extension FilterSurvey {
-  /// Has SQLite evaluate the filters of an entity, the evaluator where SQLite is not certain.
-  private func survey(
-    _ statements: [FilterStatement], filters: [ObjectFilter], facts: EntityFacts,
-    division: MappingLosses.Division, outcome: inout Outcome,
-    note: (_ table: String, _ key: Int64, _ takes: [Bool]) throws -> Void
+  /// Has SQLite evaluate the filters, the evaluator where SQLite is not certain.
+  private func ask(
+    _ statements: [FilterStatement], keys: ClosedRange<Int64>,
+    finding: inout FilterSurvey.Finding, next: (inout FilterSurvey.Finding) throws -> Void
   ) throws {
     let properties = division.properties.filter { $0.readers.count < filters.count }
     let flags = properties.compactMap { property in
@@ -126,9 +176,11 @@ extension FilterSurvey {
     let rows = try context.statements.statement(
       sql: """
         SELECT \(list.joined(separator: ", ")) FROM \(context.sqlTable(name: facts.tableName)) \
-        NOT INDEXED WHERE Z_ENT = ?1\(test) ORDER BY Z_PK
+        NOT INDEXED WHERE Z_PK BETWEEN ?2 AND ?3 AND Z_ENT = ?1\(test) ORDER BY Z_PK
         """)
-    rows.bind(facts.number, at: 1)
+    rows.bind(all: [facts.number, keys.lowerBound, keys.upperBound])
+    // What goes wrong elsewhere leaves it in the midst of its rows.
+    defer { rows.reset() }
     var takes = Array(repeating: false, count: filters.count)
     while try rows.step() {
       let key = rows.integer(column: 0)
@@ -140,12 +192,13 @@ extension FilterSurvey {
             context.object(at: ObjectPlace(facts: facts, key: key)))
         }
       }
-      if takes.contains(false) || filters.count > 1 { try note(facts.tableName, key, takes) }
-      guard outcome.add(takes, key: key) else { continue }
-      for (place, property) in properties.enumerated()
-      where rows.integer(column: place + 1 + filters.count) == 1 && !property.isRead(takes) {
-        outcome.forgotten[property.name, default: 0] += 1
+      if finding.add(takes, key: key) {
+        for (place, property) in properties.enumerated()
+        where rows.integer(column: place + 1 + filters.count) == 1 && !property.isRead(takes) {
+          finding.outcome.forget(property, 1)
+        }
       }
+      try next(&finding)
     }
   }
 }
@@ -153,6 +206,19 @@ extension FilterSurvey {
 extension MappingLosses.Division.Property {
   /// Whether any of the mappings that take an object reads it.
   fileprivate func isRead(_ takes: [Bool]) -> Bool { readers.contains { takes[$0] } }
+}
+
+extension FilterSurvey.Finding {
+  fileprivate init(mappings: Int) { outcome = FilterSurvey.Outcome(mappings: mappings) }
+
+  /// Counts an object by what takes it; whether anything does.
+  fileprivate mutating func add(_ takes: [Bool], key: Int64) -> Bool {
+    if takes.count > 1 || takes.contains(false) {
+      keys.append(key)
+      self.takes += takes
+    }
+    return outcome.add(takes, key: key)
+  }
 }
 
 extension FilterSurvey.Outcome {
@@ -166,6 +232,18 @@ extension FilterSurvey.Outcome {
     untaken += 1
     if untakenKeys.count < FilterSurvey.reportedKeyLimit { untakenKeys.append(key) }
     return false
+  }
+
+  fileprivate mutating func forget(_ property: MappingLosses.Division.Property, _ count: Int64) {
+    forgotten[property.name, default: 0] += count
+  }
+
+  /// Adds what became of objects whose keys are higher.
+  package mutating func add(_ other: Self) {
+    untaken += other.untaken
+    untakenKeys += other.untakenKeys.prefix(FilterSurvey.reportedKeyLimit - untakenKeys.count)
+    for place in left.indices { left[place] += other.left[place] }
+    forgotten.merge(other.forgotten, uniquingKeysWith: +)
   }
 }
 

@@ -244,9 +244,10 @@ package final class ObjectContext: EvaluatedContext {
 
   // MARK: Fetching
 
-  /// The objects of an entity in the order of their keys, some at a time, from a key on.
+  /// The objects of an entity in the order of their keys, some at a time, from a key on; where
+  /// no index finds them, up to another.
   private func batch(
-    of facts: EntityFacts, from first: Int64, having key: FetchKey?
+    of facts: EntityFacts, from first: Int64, upTo last: Int64, having key: FetchKey?
   ) throws -> [ManagedObject] {
     let statement: PreparedStatement
     if let key {
@@ -254,6 +255,7 @@ package final class ObjectContext: EvaluatedContext {
       statement.bind(key.value, at: 2)
     } else {
       statement = try rowStatements(facts: facts).batch(facts: facts, context: self)
+      statement.bind(last, at: 2)
     }
     statement.bind(first, at: 1)
     var result: [ManagedObject] = []
@@ -273,9 +275,11 @@ package final class ObjectContext: EvaluatedContext {
   }
 
   /// Every object of an entity that satisfies a predicate, one after the other.
+  ///
+  /// - Parameter keys: those of the objects that are looked at.
   func forEach(
     _ entityName: String, where predicate: ValuePredicate?, includesSubentities: Bool,
-    now: Double, body: (ManagedObject) throws -> Bool
+    keys: ClosedRange<Int64> = .min ... .max, now: Double, body: (ManagedObject) throws -> Bool
   ) throws {
     if !isSource {
       try flush()
@@ -285,14 +289,16 @@ package final class ObjectContext: EvaluatedContext {
     let patterns = PatternCache()
     for facts in try family(of: entityName, includesSubentities: includesSubentities) {
       let key = predicate.flatMap { FetchKey($0, facts: facts, now: now) }
-      var next: Int64? = .min
+      var next: Int64? = keys.lowerBound
       while let first = next {
-        let objects = try batch(of: facts, from: first, having: key)
+        let objects = try batch(of: facts, from: first, upTo: keys.upperBound, having: key)
         // No rows are added meanwhile.
         let isLast = objects.count < Self.batchSize
         next =
-          isLast ? nil : objects.last.flatMap { $0.primaryKey == .max ? nil : $0.primaryKey + 1 }
-        for object in objects {
+          isLast
+          ? nil
+          : objects.last.flatMap { $0.primaryKey >= keys.upperBound ? nil : $0.primaryKey + 1 }
+        for object in objects where object.primaryKey <= keys.upperBound {
           if let predicate {
             let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
             guard try choosing({ try ExpressionEvaluator(scope).isTrue(predicate) }) else {

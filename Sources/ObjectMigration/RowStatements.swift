@@ -22,13 +22,13 @@ final class EntityStatements {
         """)
   }
 
-  /// The rows of the entity in the order of their keys, a batch of them from the key ?1 on.
+  /// The rows of the entity in the order of their keys, a batch of them from the key ?1 up to ?2.
   func batch(facts: EntityFacts, context: ObjectContext) throws -> PreparedStatement {
     if let batch { return batch }
     let made = try context.statements.statement(
       sql: """
         SELECT \(facts.rowList(alias: "t")) FROM \(context.sqlTable(name: facts.tableName)) AS t
-        WHERE t.Z_PK >= ?1 AND t.Z_ENT = \(facts.number)
+        WHERE t.Z_PK BETWEEN ?1 AND ?2 AND t.Z_ENT = \(facts.number)
         ORDER BY t.Z_PK LIMIT \(ObjectContext.batchSize)
         """)
     batch = made

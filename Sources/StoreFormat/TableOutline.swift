@@ -23,11 +23,18 @@ package struct TableOutline: Sendable {
   /// The size of the file, which bounds all estimates: pages are not trusted.
   private let fileBytes: Int64
 
+  /// How many leaves a run should have.
+  private let wanted: Int64
+
   /// Reads the outline of the table whose b-tree has this root page, counted from 1.
-  package init(file: SourceFile, pageSize: Int, root: UInt32) {
+  ///
+  /// - Parameter leavesOfRun: about how many leaves a run has; by default a thousandth of the file,
+  ///   and at most some 8192.
+  package init(file: SourceFile, pageSize: Int, root: UInt32, leavesOfRun: Int64? = nil) {
     self.file = file
     self.pageSize = pageSize
     fileBytes = file.byteCount
+    wanted = leavesOfRun ?? min(8192, max(64, fileBytes / Int64(pageSize) / 1024))
     runs = collect(root) ?? []
   }
 
@@ -50,15 +57,14 @@ package struct TableOutline: Sendable {
     return result
   }
 
-  /// Adds runs of a thousandth of the file and at most some 8192 leaves; each covers several
-  /// children of a page, or a part of one.
+  /// Adds runs of about as many leaves as are wanted; each covers several children of a page, or a
+  /// part of one.
   ///
   /// The child in the middle is the sample.
   private func collect(
     _ children: [(page: UInt32, lastKey: Int64?)], upTo end: Int64, depth: Int,
     into result: inout [Run]
   ) -> Bool {
-    let wanted = min(8192, max(64, fileBytes / Int64(pageSize) / 1024))
     guard let typical = measure(children[children.count / 2].page, depth: depth) else {
       return false
     }

@@ -62,9 +62,12 @@ struct FilterSurveyTests {
           destination: schema.model)
         let division = try #require(losses.divisions.first)
         #expect(division.mappings == mappings.map(\.name))
-        return try survey.outcome(
-          division: division,
-          note: { _, key, takes in if !takes.contains(true) { keys.append(key) } })
+        return try survey.outcome(division: division) { found in
+          for (place, key) in found.keys.enumerated() {
+            let takes = found.takes[place * filters.count..<(place + 1) * filters.count]
+            if !takes.contains(true) { keys.append(key) }
+          }
+        }
       }
       var keys: [Int64] = []
       var others: [Int64] = []

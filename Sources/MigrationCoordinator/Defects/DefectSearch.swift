@@ -33,15 +33,16 @@ struct DefectSearch {
 
   /// The defects of the store, which stay as they are unless someone mends them.
   func defects(fate: (Defect.Kind) -> Defect.Fate = { _ in .kept }) throws -> [Defect] {
-    let references = try references(in: TargetKeys(of: allReferences, in: survey))
-    return try defects(of: references + oneSided + orders + missingValues, fate: fate)
+    let keys = try TargetKeys(of: allReferences, in: survey)
+    return try defects(
+      of: references(in: keys) + oneSided + orders + missingValues, keys: keys, fate: fate)
   }
 
   private func defects(
-    of tests: [Test], fate: (Defect.Kind) -> Defect.Fate
+    of tests: [Test], keys: TargetKeys, fate: (Defect.Kind) -> Defect.Fate
   ) throws -> [Defect] {
     guard !tests.isEmpty else { return [] }
-    var counter = RowCounter(survey.reader)
+    var counter = RowCounter(survey.reader, prepare: keys.install)
     for test in tests { counter.ask(test.rows) }
     try counter.run()
     return try tests.compactMap { test in
@@ -49,13 +50,14 @@ struct DefectSearch {
       guard count > 0 else { return nil }
       return Defect(
         kind: test.kind, entity: test.entity, property: test.property, count: count,
-        keys: try keys(of: test, limit: Loss.keyLimit), fate: fate(test.kind))
+        keys: try self.keys(of: test, limit: Loss.keyLimit), fate: fate(test.kind))
     }
   }
 
   /// References that lead nowhere, and stay as they are.
   func danglingReferences() throws -> [Defect] {
-    try defects(of: references(in: TargetKeys(of: allReferences, in: survey))) { _ in .kept }
+    let keys = try TargetKeys(of: allReferences, in: survey)
+    return try defects(of: references(in: keys), keys: keys) { _ in .kept }
   }
 
   /// The same as losses that have to be allowed.
@@ -100,6 +102,9 @@ struct DefectSearch {
 
     var from: String { "\(SQL.identifier(name: table)) AS s NOT INDEXED" }
     var name: String { "s.\(SQL.identifier(name: column))" }
+    var keys: RowCounter.Keys {
+      isPair ? .init(table: table, column: "rowid") : .init(table: table)
+    }
     var mending: Mending { isPair ? .delete : .nullify(columns) }
 
     /// The test of rows whose reference satisfies another one as well.
@@ -107,7 +112,8 @@ struct DefectSearch {
       let parts = ["\(name) IS NOT NULL", owners, "(\(condition))"].compactMap(\.self)
       return Test(
         kind: kind, entity: entity, property: property,
-        rows: .init(from: from, test: parts.joined(separator: " AND ")), key: key, mending: mending)
+        rows: .init(from: from, test: parts.joined(separator: " AND "), parts: keys), key: key,
+        mending: mending)
     }
   }
 
@@ -252,17 +258,19 @@ struct DefectSearch {
           rows: .init(
             from: "\(SQL.identifier(name: table.name)) AS s NOT INDEXED",
             test: "s.\(SQL.identifier(name: column.name)) IS NULL "
-              + "AND s.Z_ENT IN (\(survey.numbers(ofFamily: entity)))"))
+              + "AND s.Z_ENT IN (\(survey.numbers(ofFamily: entity)))",
+            parts: .init(table: table.name)))
       }
     }
   }
 }
 
 extension DefectSearch.Test {
-  /// The test of rows that nobody mends.
+  /// The test of rows that nobody mends, and that only all rows together tell.
   fileprivate func unmended() -> Self {
     var result = self
     result.mending = .none
+    result.rows.parts = nil
     return result
   }
 }

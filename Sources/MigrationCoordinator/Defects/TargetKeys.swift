@@ -13,6 +13,7 @@ struct TargetKeys {
   static let manyRows: Int64 = 1 << 16
 
   private let tables: Set<String>
+  private let keys: RowKeys?
 
   /// Reads the keys, and makes them known to the connection of the survey.
   ///
@@ -23,8 +24,12 @@ struct TargetKeys {
     ofTablesFrom least: Int64 = manyRows
   ) throws {
     tables = Set(references.map(\.target)).filter { survey.rows(ofTable: $0) >= least }
-    if tables.isEmpty { return }
+    if tables.isEmpty {
+      keys = nil
+      return
+    }
     let keys = try RowKeys()
+    self.keys = keys
     let writer = RowKeyWriter(keys)
     for table in tables.sorted() {
       try survey.reader.connection.perform { db in
@@ -34,9 +39,12 @@ struct TargetKeys {
       }
     }
     try writer.finish()
-    try survey.reader.connection.run { db in
-      RowKeyReader(keys).install(in: db, as: Self.function)
-    }
+    try survey.reader.connection.run(install)
+  }
+
+  /// Makes the keys known to a connection.
+  func install(in db: Database) {
+    if let keys { RowKeyReader(keys).install(in: db, as: Self.function) }
   }
 
   /// SQL that tells whether a reference leads nowhere; the other test where its table is small, or

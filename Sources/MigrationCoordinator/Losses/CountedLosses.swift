@@ -89,24 +89,21 @@ struct CountedLosses {
   ) throws -> [Loss] {
     if losses.divisions.isEmpty { return [] }
     var result: [Loss] = []
-    var (objects, tried) = (0, Int64(0))
-    try survey.reader.connection.perform { db in
-      let filters = FilterSurvey(
-        db: db, schema: survey.schema, support: MigrationPaths.support(of: survey.store), now: now)
-      defer { filters.close() }
-      for division in losses.divisions {
-        try keeper?.begin(division)
-        let outcome = try filters.outcome(
-          division: division,
-          looked: {
-            tried += Int64(division.filters.count)
-            objects += 1
-            if objects.isMultiple(of: 1024) { looking(tried) }
-          }, note: { _, key, takes in try keeper?.add(key, takes: takes) })
-        guard let outcome else { continue }
-        keeper?.end(outcome.left)
-        result += Self.losses(division: division, outcome: outcome)
+    var tried: Int64 = 0
+    let filters = SharedFilterSurvey(
+      try TableDivision(survey.reader), schema: survey.schema,
+      support: MigrationPaths.support(of: survey.store), now: now)
+    defer { filters.close() }
+    for division in losses.divisions {
+      try keeper?.begin(division)
+      let outcome = try filters.outcome(division: division) { found in
+        try keeper?.add(found)
+        tried += Int64(found.looked * division.filters.count)
+        if found.looked > 0 { looking(tried) }
       }
+      guard let outcome else { continue }
+      keeper?.end(outcome.left)
+      result += Self.losses(division: division, outcome: outcome)
     }
     return result
   }

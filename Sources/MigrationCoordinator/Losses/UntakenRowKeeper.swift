@@ -1,5 +1,6 @@
 import Mapping
 import MigrationEngine
+import ObjectMigration
 import ObjectModel
 import RowPrograms
 import Schema
@@ -51,18 +52,24 @@ final class UntakenRowKeeper {
     }.sorted { $0[0] < $1[0] }
   }
 
-  /// Takes the key of an object, and which of the mappings take it.
+  /// Takes the keys of objects, and which of the mappings take each.
   ///
   /// - Throws: `RowFallback` where two do that must not.
-  func add(_ key: Int64, takes: [Bool]) throws {
-    for index in open.indices where !open[index].places.contains(where: { takes[$0] }) {
-      try open[index].writer.add(key, table: open[index].name)
-      open[index].count += 1
+  func add(_ found: FilterSurvey.Finding) throws {
+    guard let mappings = division?.mappings, !found.keys.isEmpty else { return }
+    for index in open.indices {
+      let keys = found.keys(takenByNoneOf: open[index].places)
+      try open[index].writer.add(keys, table: open[index].name)
+      open[index].count += Int64(keys.count)
     }
-    for places in exclusive {
-      let takers = places.filter { takes[$0] }
-      guard takers.count > 1, let names = division?.mappings else { continue }
-      throw RowFallback(reason: .shared(by: names[takers[1]]), mapping: names[takers[0]])
+    if exclusive.isEmpty { return }
+    for row in found.keys.indices {
+      let takes = found.takes[row * mappings.count..<(row + 1) * mappings.count]
+      for places in exclusive {
+        let takers = places.filter { takes[takes.startIndex + $0] }
+        guard takers.count > 1 else { continue }
+        throw RowFallback(reason: .shared(by: mappings[takers[1]]), mapping: mappings[takers[0]])
+      }
     }
   }
 
@@ -75,4 +82,16 @@ final class UntakenRowKeeper {
 
   /// Writes what waits.
   func finish() throws { for set in sets { try set.writer.finish() } }
+}
+
+extension FilterSurvey.Finding {
+  /// The keys of objects that none of some mappings takes.
+  fileprivate func keys(takenByNoneOf places: [Int]) -> [Int64] {
+    let mappings = takes.count / keys.count
+    // What a mapping of its own does not take is all that is told.
+    if mappings == 1 { return keys }
+    return keys.indices.compactMap { row in
+      places.contains { takes[row * mappings + $0] } ? nil : keys[row]
+    }
+  }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 package import Mapping
 import MigrationEngine
 package import ObjectModel
@@ -58,7 +59,6 @@ package struct Assessment: Sendable {
     self.steps = steps
     var destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
     let strays = StrayRows(survey: survey, scansAll: scansAll)
-    var counter = RowCounter(survey.reader)
     var before: MigrationProgram?
     var open: [OpenStep] = []
     let (keeper, untakenLosses) = try Self.filtered(steps, survey: survey)
@@ -66,10 +66,12 @@ package struct Assessment: Sendable {
     self.dropped = dropped
     left = keeper?.left ?? [:]
     untaken = keeper?.counts ?? [:]
-    try survey.reader.connection.run { db in
+    let prepare = { (db: Database) in
       RowView.prepare(db)
       if let dropped { RowKeyReader(dropped).install(in: db) }
     }
+    try survey.reader.connection.run(prepare)
+    var counter = RowCounter(survey.reader, prepare: prepare)
     for step in steps {
       open.append(
         OpenStep(

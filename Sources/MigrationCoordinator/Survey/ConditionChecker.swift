@@ -135,7 +135,7 @@ struct ConditionChecker {
     var number: EntityNumber
 
     func isOf(_ test: String) -> RowCounter.Question {
-      .init(from: rows.from, test: "\(rows.isOf([number])) AND (\(test))")
+      .init(rows, test: "\(rows.isOf([number])) AND (\(test))")
     }
   }
 
@@ -335,8 +335,7 @@ struct ConditionChecker {
       let all = rows.isOf(table.entityNames.compactMap { view.schema.numbers[$0] })
       return .rows(
         .init(
-          from: rows.from,
-          test: "\(all) AND (\(rows.value(column: column.name, of: nil))) IS NOT NULL"))
+          rows, test: "\(all) AND (\(rows.value(column: column.name, of: nil))) IS NOT NULL"))
     }
     return nil
   }
@@ -373,5 +372,14 @@ struct ConditionChecker {
     try reader.connection.run { db in
       try Int64.fetchAll(db, sql: "\(query) LIMIT \(Loss.keyLimit)")
     }
+  }
+}
+
+extension RowCounter.Question {
+  /// A test on rows of a view.
+  fileprivate init(_ rows: RowView.Rows, test: String) {
+    // A query within the test would be made once more for each part.
+    let isQuery = test.uppercased().contains("SELECT")
+    self.init(from: rows.from, test: test, parts: isQuery ? nil : .init(table: rows.sourceTable))
   }
 }

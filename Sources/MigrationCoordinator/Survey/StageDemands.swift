@@ -49,7 +49,7 @@ struct StageDemands {
     let questions = conditions.compactMap { condition in
       checker.question(condition: condition).map { (condition, $0) }
     }
-    var counter = RowCounter(survey.reader)
+    var counter = RowCounter(survey.reader, prepare: RowView.prepare)
     for case (_, .rows(let rows)) in questions { counter.ask(rows) }
     try counter.run()
     return try questions.compactMap {

@@ -1,0 +1,78 @@
+import GRDB
+package import Mapping
+import ObjectModel
+package import Schema
+package import StoreFormat
+package import SystemPackage
+
+/// A survey of filters which looks at large tables on several connections at once.
+package final class SharedFilterSurvey {
+  /// A connection that one thread after the other uses, never two at once.
+  private final class Surveyor {
+    private let connection: StoreConnection
+    private let survey: FilterSurvey
+    private var division: DivisionSurvey?
+
+    init(_ connection: StoreConnection, making make: (Database) -> FilterSurvey) throws {
+      self.connection = connection
+      survey = try connection.perform(make)
+    }
+
+    func begin(_ division: MappingLosses.Division) throws {
+      self.division = try connection.perform { _ in try survey.division(division) }
+    }
+
+    func look(
+      at keys: ClosedRange<Int64>, found: (FilterSurvey.Finding) throws -> Void
+    ) throws {
+      try connection.perform { _ in try division?.look(at: keys, found: found) }
+    }
+
+    func close() { try? connection.run { _ in survey.close() } }
+  }
+
+  private let tables: TableDivision
+  private let schema: StoreSchema
+  private let support: FilePath?
+  private let now: Double
+  private var surveyors: [Surveyor] = []
+
+  /// Takes a store that nobody writes; whoever makes it closes it.
+  package init(_ tables: TableDivision, schema: StoreSchema, support: FilePath?, now: Double) {
+    (self.tables, self.schema, self.support, self.now) = (tables, schema, support, now)
+  }
+
+  /// Ends what would keep connections from closing.
+  package func close() { for surveyor in surveyors { surveyor.close() } }
+
+  /// Looks at every object of the entity; nothing is known where a filter is none.
+  ///
+  /// - Parameter found: told of objects in the order of their keys, on any thread, by one after the
+  ///   other.
+  package func outcome(
+    division: MappingLosses.Division, found: (FilterSurvey.Finding) throws -> Void = { _ in }
+  ) throws -> FilterSurvey.Outcome? {
+    guard division.isKnown else { return nil }
+    let table = schema.model.entity(name: division.entity).flatMap(schema.table)?.name
+    let scan = table.map { tables.scan(of: $0) } ?? .whole
+    var outcome = FilterSurvey.Outcome(mappings: division.filters.count)
+    try open(scan.readers)
+    for surveyor in surveyors.prefix(scan.readers) { try surveyor.begin(division) }
+    try scan.run(Array(surveyors.prefix(scan.readers))) { surveyor, keys, found in
+      try surveyor.look(at: keys, found: found)
+    } take: { finding in
+      outcome.add(finding.outcome)
+      try found(finding)
+    }
+    return outcome
+  }
+
+  private func open(_ count: Int) throws {
+    while surveyors.count < count {
+      surveyors.append(
+        try Surveyor(tables.connection(surveyors.count)) {
+          FilterSurvey(db: $0, schema: schema, support: support, now: now)
+        })
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import Dispatch
+import Synchronization
+
+/// A pass over a table by ranges of its keys: of a large table on all processors, each of which
+/// has a reader of its own.
+///
+/// What is found is taken in the order of keys, and so is the first error, whoever was faster.
+package struct SharedScan: Sendable {
+  /// Ranges that follow one another; together they have every key.
+  package let ranges: [ClosedRange<Int64>]
+  /// How many readers look at ranges at once.
+  package let readers: Int
+
+  /// Takes ranges that follow one another, and how many are looked at at once.
+  package init(ranges: [ClosedRange<Int64>], readers: Int) {
+    (self.ranges, self.readers) = (ranges, max(1, min(readers, ranges.count)))
+  }
+
+  /// One range of all keys.
+  package static let whole = SharedScan(ranges: [.min ... .max], readers: 1)
+
+  /// So many ranges may be looked at ahead of the one whose findings are taken next.
+  private static let mostAhead = 64
+
+  /// Looks at all ranges.
+  ///
+  /// - Parameters:
+  ///   - open: as many readers as look at once, each of which one thread uses after the other.
+  ///   - look: has a reader look at a range, and tells what it finds there, in order.
+  ///   - take: takes what was found, one after the other, on any thread.
+  /// - Throws: the error that comes first in the order of keys.
+  package func run<Reader, Found: Sendable>(
+    _ open: [Reader],
+    look: @escaping (Reader, ClosedRange<Int64>, _ found: (Found) throws -> Void) throws -> Void,
+    take: (Found) throws -> Void
+  ) throws {
+    for start in stride(from: 0, to: ranges.count, by: Self.mostAhead) {
+      let order = KeyOrder<Found>(ranges: start..<min(start + Self.mostAhead, ranges.count))
+      func work(_ number: Int) {
+        while let range = order.claim() {
+          var failure: (any Error)?
+          do {
+            try look(open[number], ranges[range]) { try order.add($0, of: range, take: take) }
+          } catch {
+            failure = error
+          }
+          order.end(range, failure: failure, take: take)
+        }
+      }
+      if open.count == 1 {
+        work(0)
+      } else {
+        withoutActuallyEscaping(work) { work in
+          // Safe: a reader is used under its own number, `take` under the lock of the order, and
+          // all have ended when this returns.
+          nonisolated(unsafe) let work = work
+          DispatchQueue.concurrentPerform(iterations: open.count) { work($0) }
+        }
+      }
+      try order.requireDone()
+    }
+  }
+}
+
+/// Puts what several threads find into the order of ranges.
+private final class KeyOrder<Found: Sendable>: Sendable {
+  private struct State {
+    /// The next range that nobody looks at yet.
+    var unclaimed: Int
+    /// The range whose findings are taken as they come.
+    var current: Int
+    /// What was found in those behind it.
+    var waiting: [Int: [Found]] = [:]
+    /// Ranges that somebody has looked at, with what went wrong there.
+    var ended: [Int: (any Error)?] = [:]
+    /// What went wrong first.
+    var failure: (any Error)?
+  }
+
+  private let end: Int
+  private let state: Mutex<State>
+  /// Something other than the range that is current has failed already.
+  private struct Ended: Error {}
+
+  init(ranges: Range<Int>) {
+    end = ranges.upperBound
+    state = Mutex(State(unclaimed: ranges.lowerBound, current: ranges.lowerBound))
+  }
+
+  /// The next range to look at; nil where none is left, or something has failed before it.
+  func claim() -> Int? {
+    state.withLock { state in
+      // Those before one that failed were claimed before it.
+      guard state.unclaimed < end, state.failure == nil,
+        !state.ended.values.contains(where: { $0 != nil })
+      else { return nil }
+      defer { state.unclaimed += 1 }
+      return state.unclaimed
+    }
+  }
+
+  /// Takes what was found in a range, or keeps it until those before it have ended.
+  func add(_ found: Found, of range: Int, take: (Found) throws -> Void) throws {
+    try state.withLock { state in
+      if state.failure != nil { throw Ended() }
+      if range == state.current {
+        try take(found)
+      } else {
+        state.waiting[range, default: []].append(found)
+      }
+    }
+  }
+
+  /// Ends a range, and takes what was found in those that it kept waiting.
+  func end(_ range: Int, failure: (any Error)?, take: (Found) throws -> Void) {
+    state.withLock { state in
+      state.ended[range] = .some(failure)
+      while state.failure == nil, let ended = state.ended.removeValue(forKey: state.current) {
+        state.failure = ended
+        guard ended == nil else { break }
+        state.current += 1
+        do {
+          for found in state.waiting.removeValue(forKey: state.current) ?? [] { try take(found) }
+        } catch {
+          state.failure = error
+        }
+      }
+    }
+  }
+
+  func requireDone() throws {
+    if let failure = state.withLock({ $0.failure }) { throw failure }
+  }
+}

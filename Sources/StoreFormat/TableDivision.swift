@@ -1,0 +1,61 @@
+import Foundation
+
+/// Divides large tables of a store that nobody writes.
+package struct TableDivision: Sendable {
+  private let reader: StoreReader
+  private let least: Int64
+  private let readers: Int
+  private let file: SourceFile
+  private let pageSize: Int
+  /// The tables of a store that is large enough to have large ones.
+  private let entries: [String: StoreReader.TableEntry]
+
+  /// The bytes of leaves from which on a table is shared: of fewer a pass takes no longer than to
+  /// open the store once more.
+  private static let leastToShare: Int64 = 4 << 20
+  /// The most readers, each of which has a page cache.
+  private static let mostReaders = 8
+  /// The bytes of a range's leaves, on the average: what is found in some ranges is held at once.
+  private static let bytesOfRange: Int64 = 256 << 10
+
+  /// Takes a connection to the store.
+  ///
+  /// - Parameters:
+  ///   - least: the bytes of leaves from which on a table is shared.
+  ///   - readers: how many look at one at once.
+  /// - Throws: `StoreError`, `SystemCallError`.
+  package init(
+    _ reader: StoreReader, sharedFrom least: Int64? = nil, readers: Int? = nil
+  ) throws {
+    self.reader = reader
+    self.least = least ?? Self.leastToShare
+    self.readers =
+      readers ?? min(Self.mostReaders, ProcessInfo.processInfo.activeProcessorCount)
+    file = try SourceFile(reader.path)
+    pageSize = try StoreHeader(ofSource: reader.path).pageSize
+    entries = self.readers > 1 && file.byteCount >= self.least ? try reader.tableEntries() : [:]
+  }
+
+  /// A pass over a table, in ranges where it is large and the upper pages of its b-tree tell where
+  /// its rows lie.
+  package func scan(of table: String) -> SharedScan {
+    guard let entry = entries[table] else { return .whole }
+    let runs = TableOutline(
+      file: file, pageSize: pageSize, root: UInt32(clamping: entry.root),
+      leavesOfRun: max(1, min(Self.bytesOfRange, least) / Int64(pageSize))
+    ).runs
+    guard runs.reduce(0, { $0 + $1.leaves }) * Int64(pageSize) >= least else { return .whole }
+    var ranges: [ClosedRange<Int64>] = []
+    var first = Int64.min
+    for run in runs where run.lastKey < .max {
+      ranges.append(first...run.lastKey)
+      first = run.lastKey + 1
+    }
+    return SharedScan(ranges: ranges + [first...Int64.max], readers: readers)
+  }
+
+  /// A connection of its own for the reader of a number; the first has that of the store.
+  package func connection(_ number: Int) throws(StoreError) -> StoreConnection {
+    number == 0 ? reader.connection : try StoreConnection.immutable(reader.path)
+  }
+}

@@ -1,0 +1,130 @@
+import GRDB
+import Mapping
+import ObjectMigration
+import ObjectModel
+import Schema
+import StoreFormat
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Filters of a large table by ranges of keys on several connections, against one connection.
+@Suite(.scratchFolder) struct SharedFilterSurveyTests {
+  private var path: FilePath { ScratchFolder.current.appending("Some.sqlite") }
+
+  private func schema() throws -> StoreSchema {
+    try StoreSchema(
+      ManagedObjectModel(
+        entities: [
+          Entity("Item", [.optional("n", .integer64), .optional("word")]),
+          Entity("Other", in: "Item"), Entity("Rare", in: "Item"),
+        ]))
+  }
+
+  /// Makes a store whose keys are negative, near each other, far apart and the highest there is; of
+  /// one entity there are two objects.
+  private func make(_ change: String = "") throws -> StoreReader {
+    let schema = try schema()
+    let connection = try StoreConnection.writable(path)
+    try connection.run { db in
+      for table in schema.tables { try db.execute(sql: table.createStatement) }
+      try db.execute(
+        sql: """
+          CREATE TABLE Z_METADATA (x);
+          CREATE TABLE Z_PRIMARYKEY (x);
+          WITH RECURSIVE i(i) AS (SELECT -3000 UNION ALL SELECT i + 1 FROM i WHERE i < 3000)
+          INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZN, ZWORD)
+            SELECT CASE WHEN abs(i) < 2000 THEN i ELSE i * 3000000000000000 END,
+              CASE WHEN i IN (-1000, 2999) THEN 3 WHEN i BETWEEN 500 AND 900 THEN 2
+                ELSE 1 + (i % 5 = 0) END,
+              1, CASE WHEN i % 11 <> 0 THEN i % 13 END, 'word ' || (i % 7) FROM i;
+          INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZN)
+            VALUES (-9223372036854775808, 1, 1, 3), (9223372036854775807, 1, 1, 3);
+          \(change)
+          """)
+    }
+    try connection.queue.close()
+    return try StoreReader(immutable: path)
+  }
+
+  private func division(_ filters: [String], of entity: String) throws -> MappingLosses.Division {
+    let mappings = filters.enumerated().map { place, filter in
+      var mapping = EntityMapping(
+        name: "Item\(place)", kind: .transform, source: entity, destination: entity)
+      mapping.sourceExpression = .sourceObjects(of: entity, where: filter)
+      mapping.attributeMappings =
+        place == 0 ? [] : [PropertyMapping(name: "n", valueExpression: .source(name: "n"))]
+      return mapping
+    }
+    let losses = try MappingLosses(
+      models: [MappingModel(entityMappings: mappings)], source: schema().model,
+      destination: schema().model)
+    return try #require(losses.divisions.first)
+  }
+
+  /// What a survey tells, as far as it gets.
+  private struct Told: Equatable {
+    var outcome: FilterSurvey.Outcome?
+    var keys: [Int64] = []
+    var takes: [Bool] = []
+    var looked = 0
+    var error: String?
+  }
+
+  private func told(
+    _ reader: StoreReader, readers: Int, division: MappingLosses.Division
+  ) throws -> Told {
+    let tables = try TableDivision(reader, sharedFrom: 0, readers: readers)
+    #expect(tables.scan(of: "ZITEM").ranges.count > (readers > 1 ? 20 : 0))
+    let survey = SharedFilterSurvey(tables, schema: try schema(), support: nil, now: 0)
+    defer { survey.close() }
+    var told = Told()
+    do {
+      told.outcome = try survey.outcome(division: division) { found in
+        told.keys += found.keys
+        told.takes += found.takes
+        told.looked += found.looked
+      }
+    } catch {
+      told.error = "\(error)"
+    }
+    return told
+  }
+
+  @Test(
+    arguments: [
+      ["n > 5"], ["n > 5", "n <= 5"], ["word BEGINSWITH 'word 3'"],
+      ["word BEGINSWITH 'word -1'", "n == nil OR word ENDSWITH '2'"], ["FALSEPREDICATE"],
+      ["n == 3", "n == 3", "word == 'word 1'"],
+    ], ["Item", "Other", "Rare"])
+  func `several connections tell the same as one`(filters: [String], entity: String) throws {
+    let (reader, division) = (try make(), try division(filters, of: entity))
+    let one = try told(reader, readers: 1, division: division)
+    #expect(one.error == nil)
+    #expect(one.outcome?.left.count == filters.count)
+    #expect(one.keys == one.keys.sorted())
+    #expect(one.takes.count == one.keys.count * filters.count)
+    let rows = try reader.number(
+      sql:
+        "SELECT count(*) FROM ZITEM WHERE Z_ENT = \(["Item", "Other", "Rare"].firstIndex(of: entity).map { $0 + 1 } ?? 0)"
+    )
+    if filters.count > 1 || filters == ["FALSEPREDICATE"] { #expect(one.keys.count == Int(rows)) }
+    if filters[0].contains("WITH") { #expect(one.looked == Int(rows)) }
+    for readers in [2, 3, 8] {
+      for _ in 0..<3 { #expect(try told(reader, readers: readers, division: division) == one) }
+    }
+  }
+
+  @Test(arguments: [["n > 5"], ["n > 5", "word BEGINSWITH 'a'"]])
+  func `the first object in the order of keys that has no value is told`(
+    filters: [String]
+  ) throws {
+    let reader = try make("UPDATE ZITEM SET ZN = 'abc' WHERE Z_PK IN (1901, -1499, 1502, 77);")
+    let division = try division(filters, of: "Item")
+    let one = try told(reader, readers: 1, division: division)
+    #expect(one.error?.contains("-1499") == true)
+    for readers in [2, 3, 8] {
+      for _ in 0..<5 { #expect(try told(reader, readers: readers, division: division) == one) }
+    }
+  }
+}
