@@ -133,8 +133,8 @@ let package = Package(
     .module(
       "EngineList",
       [
-        "CloneEngine", "MigrationEngine", "ObjectEngine", "PageEngine", "Planning", "SQLEngine",
-        "Survey",
+        "CloneEngine", "MigrationEngine", "ObjectEngine", "ObjectMigration", "PageEngine",
+        "Planning", "SQLEngine", "StoreFormat", "Survey",
       ]),
 
     // MARK: Processes: what runs; the worker and the coordinator never import each other
@@ -248,7 +248,7 @@ let package = Package(
       [
         "SystemCalls",
         "StoreGenerator", "Godwit", "Mapping", "MappingFiles", "ModelFiles",
-        "ObjectModel",
+        "ObjectModel", "PageEngine",
         "Schema", "StoreFormat", "TestPolicies", "TestSupport", "Expressions", .grdb,
         .systemPackage,
       ]),

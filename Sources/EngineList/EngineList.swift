@@ -1,10 +1,12 @@
 import CloneEngine
 package import MigrationEngine
 import ObjectEngine
+package import ObjectMigration
 import PageEngine
 package import Planning
 import SQLEngine
-import Survey
+import StoreFormat
+package import Survey
 
 /// The engines and the choice among them; a new engine is added to `all`.
 package enum EngineList {
@@ -79,6 +81,12 @@ package enum EngineList {
 
   /// What objects cost that are made one by one, as far as it is known before a stage is assessed.
   package static var objectCosts: PhaseCosts { ObjectEngine.costs }
+
+  /// What finds the rows that filters take by the pages of a store; nil where SQLite has to.
+  package static func filterPages(of survey: StoreSurvey) -> (any FilterPages)? {
+    guard let file = try? SourceFile(survey.access.readable) else { return nil }
+    return FilterCursors(file, textEncoding: survey.header.textEncoding)
+  }
 
   /// The size of a stage's shards in tenths of the source, estimated before the stage is assessed.
   package static func shardTenths(byRows: Bool, sourceBytes: Int64, wish: EngineName?) -> Int64 {

@@ -41,13 +41,17 @@ package struct FilterSurvey {
 
   private let context: ObjectContext
   private let now: Double
+  private let pages: (any FilterPages)?
   /// Whether SQLite is asked where it is certain to say what the evaluator says.
   package var asksSQLite = true
 
-  /// Takes a connection to the source store.
-  package init(db: Database, schema: StoreSchema, support: FilePath?, now: Double) {
+  /// Takes a connection to the source store, and what reads its pages where that will do.
+  package init(
+    db: Database, schema: StoreSchema, support: FilePath?, now: Double,
+    pages: (any FilterPages)? = nil
+  ) {
     context = ObjectContext(of: db, schema: schema, support: support)
-    self.now = now
+    (self.now, self.pages) = (now, pages)
   }
 
   /// Ends what would keep the connection from closing.
@@ -71,7 +75,8 @@ package struct FilterSurvey {
   /// The survey of the objects of one entity; nil where a filter is none.
   package func division(_ division: MappingLosses.Division) throws -> DivisionSurvey? {
     guard division.isKnown else { return nil }
-    return try DivisionSurvey(division, context: context, asksSQLite: asksSQLite, now: now)
+    return try DivisionSurvey(
+      division, context: context, asksSQLite: asksSQLite, pages: pages, now: now)
   }
 }
 
@@ -85,12 +90,17 @@ package struct DivisionSurvey {
   private let filters: [ObjectFilter]
   /// The filters in SQL, where it is certain to say something of each.
   private let statements: [FilterStatement]?
+  /// What tells the same without SQLite; nil where it cannot.
+  private let scan: (any FilterScan)?
+  /// Properties that some mapping does not read, of objects that rows alone tell of.
+  private let properties: [(property: MappingLosses.Division.Property, column: String)]
 
   /// The most keys that are told at once.
   private static let mostKeys = 1 << 14
 
   fileprivate init(
-    _ division: MappingLosses.Division, context: ObjectContext, asksSQLite: Bool, now: Double
+    _ division: MappingLosses.Division, context: ObjectContext, asksSQLite: Bool,
+    pages: (any FilterPages)?, now: Double
   ) throws {
     (self.division, self.context, self.now) = (division, context, now)
     let facts = try context.entityFacts(name: division.entity)
@@ -102,6 +112,16 @@ package struct DivisionSurvey {
     let asks = asksSQLite && division.properties.allSatisfy { facts.attributes[$0.name] != nil }
     let statements = asks ? filters.compactMap { $0.statement(facts) } : []
     self.statements = statements.count == filters.count ? statements : nil
+    properties = division.properties.filter { $0.readers.count < filters.count }
+      .compactMap { property in
+        facts.attributes[property.name].map { (property, facts.columns[$0.index]) }
+      }
+    let tests = self.statements == nil ? [] : filters.compactMap { $0.test(facts) }
+    scan =
+      tests.count == filters.count
+      ? try pages?.scan(
+        table: facts.tableName, number: facts.number, tests: tests,
+        columns: properties.map(\.column), db: context.db) : nil
   }
 
   /// Looks at the objects with keys of a range, and tells what it finds in the order of their keys,
@@ -117,7 +137,12 @@ package struct DivisionSurvey {
     }
     do {
       if let statements {
-        try ask(statements, keys: keys, finding: &finding, next: next)
+        let rest = try scan.map {
+          try search($0, statements, keys: keys, finding: &finding, next: next)
+        }
+        if let keys = rest ?? keys {
+          try ask(statements, keys: keys, finding: &finding, next: next)
+        }
       } else {
         try evaluate(keys: keys, finding: &finding, next: next)
       }
@@ -159,17 +184,41 @@ package struct DivisionSurvey {
     }
   }
 
+  /// Finds objects by their rows, the evaluator where they are not certain; the keys that are left
+  /// to SQLite, nil where none are.
+  private func search(
+    _ scan: any FilterScan, _ statements: [FilterStatement], keys: ClosedRange<Int64>,
+    finding: inout FilterSurvey.Finding, next: (inout FilterSurvey.Finding) throws -> Void
+  ) throws -> ClosedRange<Int64>? {
+    var takes = Array(repeating: false, count: filters.count)
+    let first = try scan.look(at: keys) { key, isRead in
+      guard isRead else {
+        return try ask(statements, keys: key...key, finding: &finding, next: next)
+      }
+      for place in filters.indices {
+        let said = scan.says(filter: place)
+        takes[place] =
+          said < 0
+          ? try filters[place].takes(context.object(at: ObjectPlace(facts: facts, key: key)))
+          : said == 1
+      }
+      if finding.add(takes, key: key) {
+        for (place, property) in properties.map(\.property).enumerated()
+        where scan.isSet(column: place) && !property.isRead(takes) {
+          finding.outcome.forget(property, 1)
+        }
+      }
+      try next(&finding)
+    }
+    return first.map { $0...keys.upperBound }
+  }
+
   /// Has SQLite evaluate the filters, the evaluator where SQLite is not certain.
   private func ask(
     _ statements: [FilterStatement], keys: ClosedRange<Int64>,
     finding: inout FilterSurvey.Finding, next: (inout FilterSurvey.Finding) throws -> Void
   ) throws {
-    let properties = division.properties.filter { $0.readers.count < filters.count }
-    let flags = properties.compactMap { property in
-      facts.attributes[property.name].map {
-        "(\(SQL.identifier(name: facts.columns[$0.index])) IS NOT NULL)"
-      }
-    }
+    let flags = properties.map { "(\(SQL.identifier(name: $0.column)) IS NOT NULL)" }
     let list = ["Z_PK"] + statements.map(\.sql) + flags
     let isWanted = (statements.map { "\($0.sql) IS NOT 1" } + flags).joined(separator: " OR ")
     let test = filters.count > 1 ? "" : " AND (\(isWanted))"
@@ -193,7 +242,7 @@ package struct DivisionSurvey {
         }
       }
       if finding.add(takes, key: key) {
-        for (place, property) in properties.enumerated()
+        for (place, property) in properties.map(\.property).enumerated()
         where rows.integer(column: place + 1 + filters.count) == 1 && !property.isRead(takes) {
           finding.outcome.forget(property, 1)
         }
@@ -276,6 +325,11 @@ struct ObjectFilter {
   /// The predicate in SQL, where that says anything for certain.
   func statement(_ facts: EntityFacts) -> FilterStatement? {
     FilterStatement(predicate ?? .always(true), facts: facts)
+  }
+
+  /// The predicate as a test of fields, where those tell.
+  func test(_ facts: EntityFacts) -> FilterTest? {
+    FilterTest(predicate ?? .always(true), facts: facts)
   }
 
   func takes(_ object: ManagedObject) throws -> Bool {

@@ -35,11 +35,18 @@ package final class SharedFilterSurvey {
   private let schema: StoreSchema
   private let support: FilePath?
   private let now: Double
+  private let pages: (any FilterPages)?
   private var surveyors: [Surveyor] = []
 
   /// Takes a store that nobody writes; whoever makes it closes it.
-  package init(_ tables: TableDivision, schema: StoreSchema, support: FilePath?, now: Double) {
+  ///
+  /// - Parameter pages: what finds rows without SQLite where it can.
+  package init(
+    _ tables: TableDivision, schema: StoreSchema, support: FilePath?, now: Double,
+    pages: (any FilterPages)? = nil
+  ) {
     (self.tables, self.schema, self.support, self.now) = (tables, schema, support, now)
+    self.pages = pages
   }
 
   /// Ends what would keep connections from closing.
@@ -69,9 +76,11 @@ package final class SharedFilterSurvey {
 
   private func open(_ count: Int) throws {
     while surveyors.count < count {
+      // The first is there; fewer will do where no more files may be open.
+      guard let connection = try? tables.connection(surveyors.count) else { return }
       surveyors.append(
-        try Surveyor(tables.connection(surveyors.count)) {
-          FilterSurvey(db: $0, schema: schema, support: support, now: now)
+        try Surveyor(connection) {
+          FilterSurvey(db: $0, schema: schema, support: support, now: now, pages: pages)
         })
     }
   }

@@ -1,3 +1,4 @@
+import EngineList
 import Expressions
 import Mapping
 import MigrationEngine
@@ -92,7 +93,8 @@ struct CountedLosses {
     var tried: Int64 = 0
     let filters = SharedFilterSurvey(
       try TableDivision(survey.reader), schema: survey.schema,
-      support: MigrationPaths.support(of: survey.store), now: now)
+      support: MigrationPaths.support(of: survey.store), now: now,
+      pages: EngineList.filterPages(of: survey))
     defer { filters.close() }
     for division in losses.divisions {
       try keeper?.begin(division)

@@ -145,7 +145,8 @@ private final class Counting {
 
   private func open(_ count: Int) throws {
     while connections.count < count {
-      let connection = try tables.connection(connections.count)
+      // Fewer will do where no more files may be open.
+      guard let connection = try? tables.connection(connections.count) else { return }
       try connection.run(prepare)
       connections.append(connection)
     }

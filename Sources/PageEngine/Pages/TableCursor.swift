@@ -15,6 +15,8 @@ package struct TableForm: Sendable {
   package var isReal: [Bool]
   /// The place in the output of the key of the row.
   package var keyPlace: Int
+  /// Whether of a long row no more is read than what its leaf has.
+  package var readsHeads = false
 
   /// Makes a form; `places` and `isReal` have one element for each column of a record.
   package init(
@@ -46,6 +48,10 @@ package final class TableCursor {
   private let columns: Int
   private let localLimit: Int
   private let localMinimum: Int
+  /// The key of the last row of which not all values were read.
+  private let cut: UnsafeMutablePointer<Int64?>
+  /// Whether the row has values that were not read.
+  @inline(__always) var isCut: Bool { cut.pointee == currentKey }
   private var hasKey = false
   private var currentKey: Int64 = .min
   /// The key of the row that `next` read last.
@@ -68,6 +74,8 @@ package final class TableCursor {
     columns = form.places.count
     precondition(form.isReal.count == columns, "every column is described")
     scratch = .allocate(byteCount: self.width * 8, alignment: 8)
+    cut = .allocate(capacity: 1)
+    cut.initialize(to: nil)
     fields = .allocate(capacity: self.width)
     fields.initialize(repeating: .null, count: self.width)
     places = .allocate(capacity: max(1, columns))
@@ -82,6 +90,7 @@ package final class TableCursor {
   }
 
   deinit {
+    cut.deallocate()
     scratch.deallocate()
     fields.deallocate()
     places.deallocate()
@@ -92,6 +101,7 @@ package final class TableCursor {
 
   /// Goes to the first row whose key is not below the given one.
   package func seek(_ first: Int64) throws(PageError) {
+    hasKey = false
     try walk.seek(form.root, first: first)
     (leaf, cells, cell) = (walk.leaf, walk.cells, 0)
     guard let leaf else { return }
@@ -143,6 +153,8 @@ package final class TableCursor {
     if total <= localLimit {
       guard rowid.end + total <= form.pageSize else { throw damaged() }
       try parse(leaf + rowid.end, total: total)
+    } else if form.readsHeads {
+      try parseHead(leaf, start: rowid.end, total: total)
     } else {
       try parse(gather(leaf, start: rowid.end, total: total), total: total)
     }
@@ -152,13 +164,60 @@ package final class TableCursor {
     return true
   }
 
+  /// How many bytes of a payload that goes on in a chain its cell has.
+  private func localBytes(of total: Int) -> Int {
+    let rest = localMinimum + (total - localMinimum) % (form.pageSize - 4)
+    return rest <= localLimit ? rest : localMinimum
+  }
+
+  /// Reads the values that a cell has whose payload goes on in a chain.
+  private func parseHead(
+    _ leaf: UnsafeRawPointer, start: Int, total: Int
+  ) throws(PageError) {
+    let local = localBytes(of: total)
+    guard start + local + 4 <= form.pageSize else { throw damaged() }
+    let record = leaf + start
+    guard let header = Bytes.varint(record, offset: 0, limit: local), header.value <= UInt64(total),
+      header.end <= Int(header.value)
+    else { throw damaged() }
+    let end = Int(header.value)
+    cut.pointee = nil
+    guard end <= local else {
+      cut.pointee = currentKey
+      return
+    }
+    var (at, body) = (header.end, end)
+    for column in 0..<columns {
+      let place = places[column]
+      var field = Field.null
+      if at < end {
+        guard let type = Bytes.varint(record, offset: at, limit: end), Field.isValid(type.value),
+          type.value < 1 << 32
+        else { throw damaged() }
+        at = type.end
+        let size = Field.size(type: type.value)
+        guard body + size <= total else { throw damaged() }
+        if body + size <= local {
+          field = Field(type: type.value, body: size > 0 ? record + body : nil)
+        } else {
+          if place >= 0 { cut.pointee = currentKey }
+        }
+        body += size
+      }
+      guard place >= 0 else { continue }
+      if isReal[column] && field.isInteger {
+        field = Field(real: Double(field.integer), scratch: scratch + place * 8)
+      }
+      fields[place] = field
+    }
+  }
+
   /// Puts a payload together from its cell and its chain.
   private func gather(
     _ leaf: UnsafeRawPointer, start: Int, total: Int
   ) throws(PageError) -> UnsafeRawPointer {
     let capacity = form.pageSize - 4
-    let rest = localMinimum + (total - localMinimum) % capacity
-    let local = rest <= localLimit ? rest : localMinimum
+    let local = localBytes(of: total)
     guard start + local + 4 <= form.pageSize,
       total / capacity <= Int(form.pageCount)
     else { throw damaged() }

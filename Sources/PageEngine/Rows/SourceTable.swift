@@ -13,9 +13,12 @@ struct SourceTable {
   private let pageSize: Int
   private let pageCount: UInt32
   private let root: UInt32
+  /// Whether some of its texts are compared in another way than by their bytes.
+  let hasCollations: Bool
 
-  /// Looks a table up in the attached source; nil where it is not of the usual form.
-  init?(name: String, file: SourceFile, db: Database) throws {
+  /// Looks a table up in the source, which is attached under a name; nil where it is not of the
+  /// usual form.
+  init?(name: String, file: SourceFile, schema: String = "src", db: Database) throws {
     var header = [UInt8](repeating: 0, count: 100)
     let count = try header.withUnsafeMutableBytes {
       try file.read($0, at: 0)
@@ -33,23 +36,24 @@ struct SourceTable {
     self.pageCount = pageCount
     let row = try Row.fetchOne(
       db,
-      sql: "SELECT rootpage, sql FROM src.sqlite_schema WHERE type = 'table' AND name = ?",
+      sql: "SELECT rootpage, sql FROM \(schema).sqlite_schema WHERE type = 'table' AND name = ?",
       arguments: [name])
     guard let row, let root = Int64.fromDatabaseValue(row[0]), let found = UInt32(exactly: root),
       let sql = String.fromDatabaseValue(row[1]), !sql.uppercased().contains("WITHOUT")
     else { return nil }
     self.root = found
-    guard let columns = try Self.columns(of: name, db: db) else { return nil }
+    hasCollations = sql.uppercased().contains("COLLATE")
+    guard let columns = try Self.columns(of: name, schema: schema, db: db) else { return nil }
     self.columns = columns
   }
 
   /// The columns in the order of the records; nil where one of them is unusual.
   private static func columns(
-    of name: String, db: Database
+    of name: String, schema: String, db: Database
   ) throws -> [(name: String, isReal: Bool)]? {
     let rows = try Row.fetchAll(
-      db, sql: "SELECT name, type, dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'src')",
-      arguments: [name])
+      db, sql: "SELECT name, type, dflt_value, pk, hidden FROM pragma_table_xinfo(?, ?)",
+      arguments: [name, schema])
     var result: [(name: String, isReal: Bool)] = []
     for row in rows {
       guard let name = String.fromDatabaseValue(row[0]),
@@ -78,6 +82,22 @@ struct SourceTable {
     _ wanted: [String], asKept: [Bool], file: SourceFile, from first: Int64,
     scratch folder: FilePath
   ) throws -> TableCursor? {
+    guard
+      let cursor = try cursor(wanted, asKept: asKept, readsHeads: false, file: file, folder: folder)
+    else { return nil }
+    try cursor.seek(first)
+    return cursor
+  }
+
+  /// A cursor that gives these columns as far as leaves have them.
+  func heads(_ wanted: [String], file: SourceFile) throws -> TableCursor? {
+    try cursor(
+      wanted, asKept: wanted.map { _ in false }, readsHeads: true, file: file, folder: nil)
+  }
+
+  private func cursor(
+    _ wanted: [String], asKept: [Bool], readsHeads: Bool, file: SourceFile, folder: FilePath?
+  ) throws -> TableCursor? {
     var isReal = columns.map(\.isReal)
     var places = Array(repeating: -1, count: columns.count)
     var keyPlace = -1
@@ -92,12 +112,10 @@ struct SourceTable {
         if asKept[place] { isReal[column] = false }
       }
     }
-    let form = TableForm(
+    var form = TableForm(
       pageSize: pageSize, pageCount: pageCount, root: root, places: places,
       isReal: isReal, keyPlace: keyPlace)
-    let cursor = TableCursor(
-      file: PageFile(file), form: form, width: wanted.count, scratch: folder)
-    try cursor.seek(first)
-    return cursor
+    form.readsHeads = readsHeads
+    return TableCursor(file: PageFile(file), form: form, width: wanted.count, scratch: folder)
   }
 }

@@ -1,0 +1,216 @@
+import Expressions
+package import GRDB
+import ObjectModel
+import Schema
+
+/// A filter as a test of the values of a row, for what finds those without SQLite.
+///
+/// It says what `FilterStatement` says: 1 or 0 where it is certain what the evaluator says, and
+/// nothing where a value is of another type than its attribute, whatever stands beside it.
+package indirect enum FilterTest: Hashable, Sendable {
+  /// Always the same.
+  case constant(Bool)
+  /// The opposite.
+  case not(FilterTest)
+  /// Whether all parts say so.
+  case and([FilterTest])
+  /// Whether any part says so.
+  case or([FilterTest])
+  /// Whether a column is NULL, or is not.
+  case null(column: String, Bool)
+  /// Whether a whole number compares so, with what it is for NULL.
+  case integer(column: String, Comparison<Int64>, ofNull: Bool)
+  /// Whether a number other than zero, taken as 1, compares so.
+  case boolean(column: String, Comparison<Int64>, ofNull: Bool)
+  /// Whether a number compares so.
+  case real(column: String, Comparison<Double>, ofNull: Bool)
+  /// Whether a text is one of some, in UTF-8, or is none of them.
+  case text(column: String, [[UInt8]], isOneOf: Bool, ofNull: Bool)
+
+  /// A comparison with constants.
+  package enum Comparison<Value: Hashable & Sendable>: Hashable, Sendable {
+    /// One of them.
+    case oneOf([Value])
+    /// None of them.
+    case noneOf([Value])
+    /// Less than a constant.
+    case less(Value)
+    /// That, or the same.
+    case lessOrEqual(Value)
+    /// More than a constant.
+    case greater(Value)
+    /// That, or the same.
+    case greaterOrEqual(Value)
+    /// From one up to another.
+    case between(Value, Value)
+  }
+
+  /// The columns that it looks at.
+  package var columns: Set<String> {
+    switch self {
+    case .constant: []
+    case .not(let part): part.columns
+    case .and(let parts), .or(let parts): parts.reduce(into: []) { $0.formUnion($1.columns) }
+    case .null(let column, _), .integer(let column, _, _), .boolean(let column, _, _),
+      .real(let column, _, _), .text(let column, _, _, _):
+      [column]
+    }
+  }
+
+  /// The most levels of a predicate.
+  private static let deepest = 50
+  /// The most constants of a list: of more SQLite makes a b-tree, where each is compared here.
+  private static let mostMembers = 16
+
+  /// Nil where SQLite or the evaluator has to be asked.
+  init?(_ predicate: ValuePredicate, facts: EntityFacts) {
+    guard let test = Self.test(predicate, facts: facts, depth: 0) else { return nil }
+    self = test
+  }
+
+  private static func test(
+    _ predicate: ValuePredicate, facts: EntityFacts, depth: Int
+  ) -> FilterTest? {
+    guard depth < deepest else { return nil }
+    func all(_ parts: [ValuePredicate]) -> [FilterTest]? {
+      let tests = parts.compactMap { test($0, facts: facts, depth: depth + 1) }
+      return tests.count == parts.count ? tests : nil
+    }
+    switch predicate {
+    case .always(let value): return .constant(value)
+    case .not(let part): return test(part, facts: facts, depth: depth + 1).map { .not($0) }
+    case .and(let parts): return all(parts).map { .and($0) }
+    case .or(let parts): return all(parts).map { .or($0) }
+    case .comparison(
+      .keyPath(let operand, let name), let comparison, let right, .direct, false, false)
+    where operand == nil || operand == .evaluatedObject:
+      guard let found = facts.attributes[name], !name.contains(".") else { return nil }
+      return test(
+        found.attribute, column: facts.columns[found.index], comparison: comparison, right)
+    case .comparison, .unparsed: return nil
+    }
+  }
+
+  private static func test(
+    _ attribute: Attribute, column: String, comparison: ValuePredicate.Comparison,
+    _ other: ValueExpression
+  ) -> FilterTest? {
+    if case .constant(.null) = other {
+      // Reading a value of its own file may fail.
+      guard comparison == .equal || comparison == .notEqual,
+        !attribute.storesBinaryDataExternally
+      else { return nil }
+      return .null(column: column, comparison == .equal)
+    }
+    let ofNull = comparison == .notEqual
+    let constants: [AttributeValue]
+    switch other {
+    case .constant(let value) where comparison != .in && comparison != .between:
+      constants = [value]
+    case .aggregate(let members) where comparison == .in || comparison == .between:
+      constants = members.compactMap { if case .constant(let value) = $0 { value } else { nil } }
+      guard constants.count == members.count, members.count <= mostMembers else { return nil }
+    default: return nil
+    }
+    switch attribute.type {
+    case .integer16, .integer32, .integer64:
+      return self.comparison(comparison, constants.map(Self.integer))
+        .map { .integer(column: column, $0, ofNull: ofNull) }
+    case .boolean:
+      return self.comparison(comparison, constants.map(Self.flag))
+        .map { .boolean(column: column, $0, ofNull: ofNull) }
+    case .double, .float:
+      return self.comparison(comparison, constants.map(Self.real))
+        .map { .real(column: column, $0, ofNull: ofNull) }
+    case .date:
+      return self.comparison(comparison, constants.map(Self.date))
+        .map { .real(column: column, $0, ofNull: ofNull) }
+    case .string: return text(column: column, comparison: comparison, constants)
+    default: return nil
+    }
+  }
+
+  private static func comparison<Value>(
+    _ comparison: ValuePredicate.Comparison, _ found: [Value?]
+  ) -> Comparison<Value>? {
+    let values = found.compactMap(\.self)
+    guard values.count == found.count else { return nil }
+    switch (comparison, values.count) {
+    case (.equal, 1), (.in, _): return .oneOf(values)
+    case (.notEqual, 1): return .noneOf(values)
+    case (.lessThan, 1): return .less(values[0])
+    case (.lessThanOrEqual, 1): return .lessOrEqual(values[0])
+    case (.greaterThan, 1): return .greater(values[0])
+    case (.greaterThanOrEqual, 1): return .greaterOrEqual(values[0])
+    case (.between, 2): return .between(values[0], values[1])
+    default: return nil
+    }
+  }
+
+  private static func text(
+    column: String, comparison: ValuePredicate.Comparison, _ constants: [AttributeValue]
+  ) -> FilterTest? {
+    guard [.equal, .notEqual, .in].contains(comparison) else { return nil }
+    let texts = constants.compactMap { value -> [UInt8]? in
+      // What is no text is seen as people would read it.
+      guard case .string(let text) = value,
+        !text.unicodeScalars.contains(where: { $0.value == 0 || $0.value == 0xFFFD })
+      else { return nil }
+      return Array(text.utf8)
+    }
+    guard texts.count == constants.count else { return nil }
+    return .text(
+      column: column, texts, isOneOf: comparison != .notEqual, ofNull: comparison == .notEqual)
+  }
+
+  private static func integer(_ value: AttributeValue) -> Int64? {
+    if case .integer(let number) = value { number } else { nil }
+  }
+
+  private static func flag(_ value: AttributeValue) -> Int64? {
+    if case .boolean(let flag) = value { flag ? 1 : 0 } else { integer(value) }
+  }
+
+  private static func real(_ value: AttributeValue) -> Double? {
+    switch value {
+    case .real(let number) where number.isFinite: number
+    // Others are compared as they are, and not as what floating point makes of them.
+    case .integer(let number) where number.magnitude <= 1 << 53: Double(number)
+    default: nil
+    }
+  }
+
+  private static func date(_ value: AttributeValue) -> Double? {
+    if case .date(let number) = value, number.isFinite { number } else { nil }
+  }
+}
+
+/// Finds the rows of tables without SQLite.
+package protocol FilterPages {
+  /// What tells by tests which objects of an entity filters take; nil where SQLite has to.
+  ///
+  /// - Parameters:
+  ///   - number: the entity's number.
+  ///   - columns: those of which it is asked whether they are NULL.
+  ///   - db: a connection to the store.
+  func scan(
+    table: String, number: Int64, tests: [FilterTest], columns: [String], db: Database
+  ) throws -> (any FilterScan)?
+}
+
+/// Tells by tests which objects filters take.
+package protocol FilterScan {
+  /// What a filter says of the object: 1, 0, or less where the evaluator has to be asked.
+  func says(filter: Int) -> Int8
+  /// Whether a column of the object is not NULL.
+  func isSet(column: Int) -> Bool
+  /// Goes through the objects of a range of keys in their order.
+  ///
+  /// - Parameter body: called for those that not all filters take for certain, or of which a column
+  ///   is set; where there are several filters, for all. `isRead` says whether that is known here:
+  ///   where it is not, SQLite is to be asked about this object alone.
+  /// - Returns: the key from which on SQLite has to go on, nil where all of the range was seen.
+  func look(
+    at keys: ClosedRange<Int64>, body: (_ key: Int64, _ isRead: Bool) throws -> Void
+  ) throws -> Int64?
+}
