@@ -1,5 +1,5 @@
-import Dispatch
 import Synchronization
+import SystemCalls
 
 /// Counts the rows of a table by what the pages of its b-tree say of themselves ("Database File
 /// Format", section 1.6), as SQLite counts them, without reading more of a leaf than its header.
@@ -19,36 +19,34 @@ package final class LeafCount: Sendable {
     budget = Atomic(file.byteCount / Int64(max(1, pageSize)))
   }
 
-  /// The rows of tables with these root pages, as `rows` tells them; of a large file those of
-  /// several tables are counted beside each other too.
-  package static func rows(
-    roots: [UInt32], file: SourceFile, pageSize: Int, leastToShare: Int64 = 16 << 20
-  ) -> [Int64?] {
-    @Sendable func rows(_ place: Int) -> Int64? {
-      LeafCount(file: file, pageSize: pageSize, leastToShare: leastToShare)
-        .rows(root: roots[place])
-    }
-    guard file.byteCount >= leastToShare, roots.count > 1 else {
-      return roots.indices.map(rows)
-    }
-    let counts = Mutex([Int64?](repeating: nil, count: roots.count))
-    DispatchQueue.concurrentPerform(iterations: roots.count) { place in
-      let count = rows(place)
-      counts.withLock { $0[place] = count }
-    }
-    return counts.withLock(\.self)
-  }
-
   /// The rows of the table whose b-tree has this root page, counted from 1; nil where a page is not
   /// one of a table's b-tree, or leads to one that was counted.
-  package func rows(root: UInt32) -> Int64? {
-    switch node(root, depth: 0) {
-    case nil: nil
-    case .rows(let count): count
-    case .children(let children):
-      file.byteCount < leastToShare
-        ? rows(below: children, depth: 1) : sharedRows(below: children)
+  package func rows(root: UInt32) -> Int64? { rows(roots: [root])[0] }
+
+  /// The same of several tables, in their order.
+  package func rows(roots: [UInt32]) -> [Int64?] {
+    var counts = [Int64?](repeating: nil, count: roots.count)
+    var left: [(table: Int, page: UInt32)] = []
+    for (table, root) in roots.enumerated() {
+      switch node(root, depth: 0) {
+      case nil: break
+      case .rows(let count): counts[table] = count
+      case .children(let children):
+        counts[table] = 0
+        left += children.map { (table, $0) }
+      }
     }
+    let sums = Mutex(counts)
+    let parts = left
+    ThreadPool.share(parts.count, threads: file.byteCount < leastToShare ? 1 : nil) { part in
+      let (table, page) = parts[part]
+      guard sums.withLock({ $0[table] != nil }) else { return }
+      let found = rows(below: page, depth: 1)
+      sums.withLock { sums in
+        sums[table] = if let all = sums[table], let found { all + found } else { nil }
+      }
+    }
+    return sums.withLock(\.self)
   }
 
   /// A b-tree of more levels would hold more rows than there are keys.
@@ -71,29 +69,18 @@ package final class LeafCount: Sendable {
     return children.count == Int(header.cells) + 1 ? .children(children) : nil
   }
 
-  private func rows(below numbers: some Collection<UInt32>, depth: Int) -> Int64? {
-    var sum: Int64 = 0
-    for number in numbers {
-      switch node(number, depth: depth) {
-      case nil: return nil
-      case .rows(let count): sum += count
-      case .children(let children):
-        guard let found = rows(below: children, depth: depth + 1) else { return nil }
+  private func rows(below page: UInt32, depth: Int) -> Int64? {
+    switch node(page, depth: depth) {
+    case nil: return nil
+    case .rows(let count): return count
+    case .children(let children):
+      var sum: Int64 = 0
+      for child in children {
+        guard let found = rows(below: child, depth: depth + 1) else { return nil }
         sum += found
       }
+      return sum
     }
-    return sum
-  }
-
-  /// Counts the rows below the root on all processors.
-  private func sharedRows(below numbers: [UInt32]) -> Int64? {
-    let sum = Mutex<Int64?>(0)
-    DispatchQueue.concurrentPerform(iterations: numbers.count) { place in
-      guard sum.withLock({ $0 != nil }) else { return }
-      let found = rows(below: [numbers[place]], depth: 1)
-      sum.withLock { $0 = if let all = $0, let found { all + found } else { nil } }
-    }
-    return sum.withLock(\.self)
   }
 
   /// The type of a page and its number of cells.

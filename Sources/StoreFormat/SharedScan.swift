@@ -1,5 +1,5 @@
-import Dispatch
 import Synchronization
+import SystemCalls
 
 /// A pass over a table by ranges of its keys: of a large table on all processors, each of which
 /// has a reader of its own.
@@ -54,7 +54,7 @@ package struct SharedScan: Sendable {
           // Safe: a reader is used under its own number, `take` under the lock of the order, and
           // all have ended when this returns.
           nonisolated(unsafe) let work = work
-          DispatchQueue.concurrentPerform(iterations: open.count) { work($0) }
+          ThreadPool.share(open.count, threads: open.count) { work($0) }
         }
       }
       try order.requireDone()

@@ -295,9 +295,8 @@ package struct StoreReader: Sendable {
     guard !bare.isEmpty, let file = try? SourceFile(path) else { return [:] }
     let entries = try tableEntries()
     let pageSize = Int(try number(sql: "PRAGMA page_size"))
-    let counts = LeafCount.rows(
-      roots: bare.map { UInt32(clamping: entries[$0]?.root ?? 0) }, file: file,
-      pageSize: pageSize)
+    let counts = LeafCount(file: file, pageSize: pageSize)
+      .rows(roots: bare.map { UInt32(clamping: entries[$0]?.root ?? 0) })
     var result: [String: Int64] = [:]
     for (name, count) in zip(bare, counts) { result[name] = count }
     return result

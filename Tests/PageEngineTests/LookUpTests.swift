@@ -171,20 +171,4 @@ import Testing
       }
     }
   }
-
-  @Test func `threads do every part once, and tell an error`() throws {
-    let file = ScratchFolder.current.appending("parts")
-    let parts = try FileDescriptor.open(
-      file, .readWrite, options: [.create], permissions: .ownerReadWrite)
-    defer { try? parts.close() }
-    try ThreadPool.run(50) { part in
-      let byte = [UInt8(part)]
-      _ = try byte.withUnsafeBytes { try parts.write(toAbsoluteOffset: Int64(part), $0) }
-    }
-    #expect(try parts.seek(offset: 0, from: .end) == 50)
-    #expect(throws: PageError.self) {
-      try ThreadPool.run(50) { if $0 == 20 { throw PageError(.fileFull) } }
-    }
-    try ThreadPool.run(0) { _ in throw PageError(.fileFull) }
-  }
 }

@@ -52,8 +52,9 @@ import Testing
         filled(number * 50, bytes: 30).replacing(" t ", with: " t\(number) ")
       }.joined() + "CREATE INDEX i ON t9 (x);")
     let wanted = (1...40).compactMap { roots["t\($0)"] } + [roots["i"] ?? 0, 0]
-    let counts = LeafCount.rows(
-      roots: wanted, file: try SourceFile(path), pageSize: 4096, leastToShare: leastToShare)
+    let file = try SourceFile(path)
+    let counts = LeafCount(file: file, pageSize: 4096, leastToShare: leastToShare)
+      .rows(roots: wanted)
     #expect(counts == (1...40).map { Int64($0 * 50) } + [nil, nil])
   }
 

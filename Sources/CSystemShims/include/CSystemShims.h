@@ -63,6 +63,10 @@ int csystem_wait_writable(int descriptor, int milliseconds);
 /// Gives a file blocks up to a size, which becomes its size if it is smaller.
 int csystem_reserve(int descriptor, int64_t size);
 
+/// Calls a function on so many threads, this one among them, or on as many as can be started; all
+/// have ended when it returns.
+void csystem_on_threads(int threads, void (*work)(void *), void *context);
+
 /// Asks for memory in large pages; a hint.
 int csystem_prefer_large_pages(void *memory, size_t size);
 

@@ -1,8 +1,8 @@
-import Dispatch
 import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// The model versions of all bundles that a request names.
@@ -39,7 +39,7 @@ enum KnownVersions {
   /// Has the library read many versions, several at a time.
   private static func readAtOnce(_ versions: [ModelVersion], for request: MigrationRequest) {
     guard versions.count >= 8 else { return }
-    DispatchQueue.concurrentPerform(iterations: versions.count) { place in
+    ThreadPool.share(versions.count) { place in
       _ = version(
         versions[place], configuration: request.configuration, library: request.library)
     }

@@ -196,7 +196,7 @@ struct ExternalFileSearch {
   ) -> [Result<Look, any Error>] {
     let shares = (names.count + share - 1) / share
     let found = Mutex([[Result<Look, any Error>]](repeating: [], count: shares))
-    DispatchQueue.concurrentPerform(iterations: shares) { number in
+    ThreadPool.share(shares) { number in
       let first = number * share
       let looks = names[first..<min(first + share, names.count)].map { name in
         Result { try look(at: name, in: folder, support: support) }

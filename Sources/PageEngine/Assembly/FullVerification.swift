@@ -5,6 +5,7 @@ import RowPrograms
 import Schema
 import StoreFormat
 import Synchronization
+import SystemCalls
 import SystemPackage
 
 /// Reads everything again, by code that no worker uses, and compares it with what they read.

@@ -3,6 +3,7 @@ import MigrationEngine
 import RowPrograms
 import Schema
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// Reads the tables of the source for what other rows will look up.

@@ -1,4 +1,3 @@
-import Dispatch
 import GRDB
 import Synchronization
 import SystemCalls
@@ -182,7 +181,7 @@ final class FileProof: Sendable {
   private func run(_ units: [Unit], trees: [Tree], threads: Int) -> [Tree]? {
     let progress = Progress(trees)
     let count = max(1, min(threads, units.count))
-    DispatchQueue.concurrentPerform(iterations: count) { _ in
+    ThreadPool.share(count, threads: count) { _ in
       let walk = TreeWalk(file, sizes: sizes, ledger: ledger, seed: seed)
       while true {
         let place = progress.next.add(1, ordering: .relaxed).oldValue

@@ -1,0 +1,24 @@
+#include "CSystemShims.h"
+
+#include <pthread.h>
+
+struct call {
+  void (*work)(void *);
+  void *context;
+};
+
+static void *called(void *call) {
+  ((struct call *)call)->work(((struct call *)call)->context);
+  return NULL;
+}
+
+void csystem_on_threads(int threads, void (*work)(void *), void *context) {
+  pthread_t others[16];
+  struct call call = {work, context};
+  int started = 0;
+  while (started < threads - 1 && started < 16 &&
+         pthread_create(&others[started], NULL, called, &call) == 0)
+    started++;
+  work(context);
+  while (started > 0) pthread_join(others[--started], NULL);
+}
