@@ -53,7 +53,7 @@ struct GenerateCommand: ParsableCommand {
   var journalMode = Journal.delete
 
   /// The journal modes, in the order of the help text.
-  enum Journal: String, ExpressibleByArgument, CaseIterable { case delete, wal }
+  enum Journal: String, WordArgument { case delete, wal }
 
   func run() throws {
     var sample = SampleStore(of: model, objects: rows)

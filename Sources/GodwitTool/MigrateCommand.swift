@@ -92,7 +92,7 @@ struct MigrateCommand: AsyncParsableCommand {
   var logFormat = LogFormat.text
 
   /// The forms in which standard error tells what happens.
-  enum LogFormat: String, ExpressibleByArgument, CaseIterable {
+  enum LogFormat: String, WordArgument {
     case text, json
   }
 

@@ -51,8 +51,7 @@ class Lab:
         """From here on the tool is the one with policies, which is built beside it."""
         tool = os.path.join(os.path.dirname(self.tool), "PolicyTool")
         if not os.path.exists(tool):
-            raise Skipped("PolicyTool is not beside the tool: swift build -c release "
-                          "--static-swift-stdlib --product PolicyTool")
+            raise Skipped("PolicyTool is not beside the tool: scripts/build-release PolicyTool")
         self.tool = tool
 
     def path(self, *names):
