@@ -152,7 +152,7 @@ extension StageAccounts.OfEntity {
   }
 
   /// How many objects were dropped, and why, such as `10 taken by no filter`.
-  var drops: [String] { dropped.map { "\($0.objects) \($0.cause.words)" } }
+  var drops: [String] { dropped.map { "\(GroupedText($0.objects)) \($0.cause.words)" } }
 }
 
 extension LossCause {
