@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import SystemCalls
 
 /// Runs index jobs on a few threads, the largest first.
 final class IndexPool: Sendable {
@@ -21,7 +22,7 @@ final class IndexPool: Sendable {
   private static let interval = DispatchTimeInterval.milliseconds(100)
 
   /// The most jobs at a time.
-  static var mostThreads: Int { min(ProcessInfo.processInfo.activeProcessorCount, 4) }
+  static var mostThreads: Int { ThreadPool.mostThreads }
 
   /// Takes the bytes that the reading of all jobs may keep in memory.
   init(
