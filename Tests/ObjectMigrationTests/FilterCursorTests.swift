@@ -99,19 +99,7 @@ import Testing
     _ filters: [String], reader: StoreReader, entity: String = "Item"
   ) throws -> [Told] {
     let schema = try schema()
-    let mappings = filters.enumerated().map { place, filter in
-      var mapping = EntityMapping(
-        name: "Item\(place)", kind: .transform, source: entity, destination: entity)
-      mapping.sourceExpression = .sourceObjects(of: entity, where: filter)
-      mapping.attributeMappings =
-        place == 0 ? [] : [PropertyMapping(name: "n", valueExpression: .source(name: "n"))]
-      return mapping
-    }
-    let division = try #require(
-      MappingLosses(
-        models: [MappingModel(entityMappings: mappings)], source: schema.model,
-        destination: schema.model
-      ).divisions.first)
+    let division = try MappingLosses.division(filters, of: entity, in: schema.model)
     let pages = try #require(FilterCursors(SourceFile(reader.path), textEncoding: 1))
     return try [(nil, 1), (pages, 1), (pages, 3)].map { (pages: (any FilterPages)?, readers: Int) in
       let survey = SharedFilterSurvey(

@@ -48,18 +48,7 @@ import Testing
   }
 
   private func division(_ filters: [String], of entity: String) throws -> MappingLosses.Division {
-    let mappings = filters.enumerated().map { place, filter in
-      var mapping = EntityMapping(
-        name: "Item\(place)", kind: .transform, source: entity, destination: entity)
-      mapping.sourceExpression = .sourceObjects(of: entity, where: filter)
-      mapping.attributeMappings =
-        place == 0 ? [] : [PropertyMapping(name: "n", valueExpression: .source(name: "n"))]
-      return mapping
-    }
-    let losses = try MappingLosses(
-      models: [MappingModel(entityMappings: mappings)], source: schema().model,
-      destination: schema().model)
-    return try #require(losses.divisions.first)
+    try MappingLosses.division(filters, of: entity, in: schema().model)
   }
 
   /// What a survey tells, as far as it gets.
