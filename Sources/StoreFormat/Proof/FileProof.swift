@@ -94,6 +94,7 @@ final class FileProof: Sendable {
   private func takeFreePages() throws(UnsoundPage) {
     let owners = OwnerMap(file, sizes: sizes, ledger: ledger)
     let pages = PageRuns(file, sizes: sizes)
+    defer { withExtendedLifetime(pages) {} }
     let header = try pages.page(1)
     var left = header.long(HeaderField.freePages)
     var trunk = header.long(HeaderField.firstFreeTrunk)
@@ -154,8 +155,10 @@ final class FileProof: Sendable {
 
   private func isIndexPage(_ number: UInt32) throws(UnsoundPage) -> Bool {
     let start = number == 1 ? HeaderField.size : 0
-    let type = try PageRuns(file, sizes: sizes, bytes: sizes.page).page(number)
-      .load(fromByteOffset: start, as: UInt8.self)
+    // The page is gone with the object that read it.
+    let pages = PageRuns(file, sizes: sizes, bytes: sizes.page)
+    defer { withExtendedLifetime(pages) {} }
+    let type = try pages.page(number).load(fromByteOffset: start, as: UInt8.self)
     return type == PageType.leafIndex || type == PageType.interiorIndex
   }
 
