@@ -64,11 +64,13 @@ package struct SQLAssembler {
       }
       let sizes = indexes.map(units)
       try progress(.indexing(units: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
-      try StoreWriter.createIndexes(order.schema, but: staying, in: db) {
-        try progress(.stepDone(units: units($0)))
+      try StoreWriter.together(in: db) {
+        try StoreWriter.createIndexes(order.schema, but: staying, in: db) {
+          try progress(.stepDone(units: units($0)))
+        }
+        try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
+        try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
       }
-      try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
-      try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
       try base.arrange(db, order: order)
       try countStaying(order, db: db, report: &report)
       try order.furnish(db)
@@ -100,11 +102,16 @@ package struct SQLAssembler {
       uniqueKeysWithValues: order.plan.program.joins.filter(\.keepsRowNumbers).map {
         ($0.destinationTable, $0.columns.map(SQL.identifier).joined(separator: ", "))
       })
+    var attached: FilePath?
     for (table, pieces) in placed {
       var expected: (rows: Int64, sum: UInt64) = (0, 0)
       for piece in pieces {
-        try db.execute(
-          sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(path: piece.shard)])
+        if attached != piece.shard {
+          if attached != nil { try db.execute(sql: "DETACH shard") }
+          try db.execute(
+            sql: "ATTACH ? AS shard", arguments: [StoreConnection.uri(path: piece.shard)])
+          attached = piece.shard
+        }
         let from = "FROM shard.\(piece.result.table)"
         let into = "INSERT INTO main.\(SQL.identifier(name: table))"
         if let columns = numbered[table] {
@@ -113,7 +120,6 @@ package struct SQLAssembler {
         } else {
           try db.execute(sql: "\(into) SELECT * \(from)")
         }
-        try db.execute(sql: "DETACH shard")
         expected.rows += piece.result.rowsWritten
         expected.sum &+= piece.result.digest
         try progress(.stepDone(units: piece.result.rowsWritten))
@@ -126,6 +132,7 @@ package struct SQLAssembler {
       rows[table] = merged.rows
       try progress(.stepDone(units: merged.rows))
     }
+    if attached != nil { try db.execute(sql: "DETACH shard") }
     return rows
   }
 

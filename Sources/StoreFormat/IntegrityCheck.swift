@@ -49,26 +49,35 @@ package final class IntegrityCheck: Sendable {
     cacheBytes: Int64 = 32 << 20
   ) throws(StoreError) {
     self.path = path
-    let parts = try Self.parts(of: path)
+    let bytes = (try? SourceFile(path).byteCount) ?? 0
+    let parts = try Self.parts(of: path, bytes: bytes)
     self.threads = max(1, threads)
     self.cacheBytes = max(2 << 20, cacheBytes / Int64(max(1, min(threads, parts.count))))
-    // Not a task: work that waits for a disk would hold a thread that all tasks share.
-    DispatchQueue.global().async(group: running) { [self] in begin(parts: parts) }
-  }
-
-  /// Shows that all is well, or has SQLite check the parts.
-  private func begin(parts: [String]) {
-    let proof = FileProof(path) { [self] in state.withLock { $0.isStopped } }
-    let asked = proof?.asked(threads: threads)?.map { Self.pragma(of: $0) }
-    state.withLock { $0.waiting = asked ?? parts }
-    for _ in 0..<min(threads, asked == nil ? parts.count : 1) {
-      DispatchQueue.global().async(group: running) { [self] in work() }
+    if bytes < Self.leastBytes {
+      // It is read before a thread has started.
+      waiting(parts)
+      work()
+    } else {
+      // Not a task: work that waits for a disk would hold a thread that all tasks share.
+      DispatchQueue.global().async(group: running) { [self] in
+        for _ in 0..<min(self.threads, waiting(parts)) {
+          DispatchQueue.global().async(group: running) { [self] in work() }
+        }
+      }
     }
   }
 
-  private static func parts(of path: FilePath) throws(StoreError) -> [String] {
+  /// Shows that all is well, or leaves the parts to SQLite; how many are left.
+  @discardableResult
+  private func waiting(_ parts: [String]) -> Int {
+    let proof = FileProof(path) { [self] in state.withLock { $0.isStopped } }
+    let left = proof?.asked(threads: threads)?.map { Self.pragma(of: $0) } ?? parts
+    state.withLock { $0.waiting = left }
+    return left.count
+  }
+
+  private static func parts(of path: FilePath, bytes: Int64) throws(StoreError) -> [String] {
     let connection = try StoreConnection.immutable(path)
-    let bytes = (try? SourceFile(path).byteCount) ?? 0
     let whole = "PRAGMA integrity_check(\(limit))"
     guard bytes >= leastBytes else { return [whole] }
     let tables: [String]

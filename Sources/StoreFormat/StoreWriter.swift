@@ -14,12 +14,20 @@ package enum StoreWriter {
   ) throws {
     let keyed = schema.keyedTables.filter { !present.contains($0.name) }
     let joins = schema.joinTables.filter { !present.contains($0.name) }
-    for statement in [
-      "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
-      "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
-      "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
-    ] + keyed.map(\.createStatement) + joins.map(\.createStatement) {
-      try db.execute(sql: statement)
+    let statements =
+      [
+        "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
+        "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
+        "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
+      ] + keyed.map(\.createStatement) + joins.map(\.createStatement)
+    try together(in: db) { for statement in statements { try db.execute(sql: statement) } }
+  }
+
+  /// Makes changes that are written to the file at once, instead of its catalogue for each.
+  package static func together(in db: Database, _ change: () throws -> Void) throws {
+    try db.inSavepoint {
+      try change()
+      return .commit
     }
   }
 

@@ -74,11 +74,12 @@ final class FileProof: Sendable {
         trees += table.indexes.map { Tree(root: $0.root, form: .index($0)) }
       }
       trees += forms.others.map { Tree(root: $0, form: .other) }
-      try takeFreePages()
+      let owners = OwnerMap(file, sizes: sizes, ledger: ledger)
+      try takeFreePages(owners)
       let walk = TreeWalk(file, sizes: sizes, ledger: ledger, seed: seed)
       var units: [Unit] = []
       for place in trees.indices {
-        units += try self.units(of: &trees[place], place: place, walk: walk)
+        units += try self.units(of: &trees[place], place: place, walk: walk, owners: owners)
       }
       guard let counted = run(units, trees: trees, threads: threads), agree(counted),
         ledger.isComplete
@@ -91,8 +92,7 @@ final class FileProof: Sendable {
 
   // MARK: Free pages
 
-  private func takeFreePages() throws(UnsoundPage) {
-    let owners = OwnerMap(file, sizes: sizes, ledger: ledger)
+  private func takeFreePages(_ owners: OwnerMap) throws(UnsoundPage) {
     let pages = PageRuns(file, sizes: sizes)
     defer { withExtendedLifetime(pages) {} }
     let header = try pages.page(1)
@@ -115,9 +115,8 @@ final class FileProof: Sendable {
   // MARK: Trees
 
   private func units(
-    of tree: inout Tree, place: Int, walk: TreeWalk
+    of tree: inout Tree, place: Int, walk: TreeWalk, owners: OwnerMap
   ) throws(UnsoundPage) -> [Unit] {
-    let owners = OwnerMap(file, sizes: sizes, ledger: ledger)
     let root = tree.root
     if root == 1 {
       try ledger.claim(1)

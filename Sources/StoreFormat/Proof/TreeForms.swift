@@ -42,7 +42,13 @@ struct TreeForms: Sendable {
   /// Reads the schema; nil where it is not even clear which b-trees there are.
   init?(_ db: Database) throws {
     let entries = try Row.fetchAll(
-      db, sql: "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema")
+      db,
+      sql: """
+        SELECT type, name, tbl_name, rootpage, instr(upper(sql), 'CHECK') > 0 AS checks
+        FROM sqlite_schema
+        """)
+    let known = try TableForm.all(in: db)
+    let details = try IndexDetails.all(in: db)
     var indexes: [String: [String: UInt32]] = [:]
     for entry in entries where entry["type"] == "index" {
       guard let (table, name, root) = Self.place(entry) else { return nil }
@@ -58,8 +64,10 @@ struct TreeForms: Sendable {
       }
       guard let (_, _, root) = Self.place(entry) else { return nil }
       let own = indexes.removeValue(forKey: name) ?? [:]
-      let sql = (entry["sql"] as String? ?? "").uppercased()
-      if !sql.contains("CHECK"), let form = try Self.table(name, root: root, indexes: own, db: db) {
+      if entry["checks"] != true, var form = known[name],
+        let forms = Self.indexes(own, details: details[name] ?? [], of: form)
+      {
+        (form.root, form.indexes) = (root, forms)
         tables.append(form)
       } else {
         others += [root] + own.values
@@ -76,35 +84,55 @@ struct TreeForms: Sendable {
     return (table, name, root)
   }
 
-  // MARK: Tables
-
-  /// The form of a table; nil where SQLite knows more of it than can be said here.
-  private static func table(
-    _ name: String, root: UInt32, indexes: [String: UInt32], db: Database
-  ) throws -> TableForm? {
-    guard var form = try TableForm(name, root: root, db: db) else { return nil }
-    let list = try Row.fetchAll(
-      db, sql: "SELECT name, \"unique\", partial FROM pragma_index_list(?, 'main')",
-      arguments: [name])
-    guard list.count == indexes.count else { return nil }
-    for entry in list {
-      guard let name = entry["name"] as String?, let root = indexes[name], entry["partial"] == 0,
-        let index = try index(
-          name, root: root, isUnique: entry["unique"] == 1, rowNumber: form.rowNumber, db: db)
-      else { return nil }
-      form.indexes.append(index)
+  /// The forms of all indexes of a table; nil where SQLite knows more of one than can be said here.
+  private static func indexes(
+    _ roots: [String: UInt32], details: [IndexDetails], of table: TableForm
+  ) -> [IndexForm]? {
+    let forms = details.compactMap { index in
+      roots[index.name].flatMap { index.form(root: $0, rowNumber: table.rowNumber) }
     }
-    return form
+    return forms.count == details.count && forms.count == roots.count ? forms : nil
+  }
+}
+
+/// What SQLite says of an index.
+private struct IndexDetails {
+  var name: String
+  var isUnique: Bool
+  var isPartial: Bool
+  var columns: [Row] = []
+
+  /// All of a store, by their tables; of all tables at once, since each question has its cost.
+  static func all(in db: Database) throws -> [String: [Self]] {
+    let columns = Dictionary(
+      grouping: try Row.fetchAll(
+        db,
+        sql: """
+          SELECT CAST(i.name AS TEXT) AS own, x.cid, x."desc", x.coll, x.key
+          FROM sqlite_schema AS i JOIN pragma_index_xinfo(i.name, 'main') AS x
+          WHERE i.type = 'index' ORDER BY i.rowid, x.seqno
+          """)
+    ) { $0["own"] as String? ?? "" }
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT CAST(t.name AS TEXT) AS own, CAST(l.name AS TEXT) AS name, l."unique", l.partial
+        FROM sqlite_schema AS t JOIN pragma_index_list(t.name, 'main') AS l
+        WHERE t.type = 'table' AND t.rootpage > 0 ORDER BY t.rowid, l.seq
+        """)
+    return Dictionary(grouping: rows) { $0["own"] as String? ?? "" }.mapValues { rows in
+      rows.map { row in
+        let name = row["name"] as String? ?? ""
+        return Self(
+          name: name, isUnique: row["unique"] == 1, isPartial: row["partial"] != 0,
+          columns: columns[name] ?? [])
+      }
+    }
   }
 
-  private static func index(
-    _ name: String, root: UInt32, isUnique: Bool, rowNumber: Int?, db: Database
-  ) throws -> IndexForm? {
+  func form(root: UInt32, rowNumber: Int?) -> IndexForm? {
     var form = IndexForm(root: root, columns: [], falls: [], isUnique: isUnique)
-    let rows = try Row.fetchAll(
-      db, sql: "SELECT cid, \"desc\", coll, key FROM pragma_index_xinfo(?, 'main') ORDER BY seqno",
-      arguments: [name])
-    for row in rows where row["key"] == 1 {
+    for row in columns where row["key"] == 1 {
       guard let place = row["cid"] as Int?, place >= -1,
         (row["coll"] as String?)?.uppercased() == "BINARY"
       else { return nil }
@@ -112,7 +140,8 @@ struct TreeForms: Sendable {
       form.falls.append(row["desc"] == 1)
     }
     // Behind the columns each entry has the row number.
-    return !form.columns.isEmpty && rows.count == form.columns.count + 1 ? form : nil
+    let isWhole = !isPartial && !form.columns.isEmpty && columns.count == form.columns.count + 1
+    return isWhole ? form : nil
   }
 }
 
@@ -120,30 +149,64 @@ extension TableForm {
   /// The form of a table without its indexes; nil where SQLite knows more of it than can be said
   /// here.
   init?(_ name: String, root: UInt32, db: Database) throws {
-    self.init(root: root, columns: [], indexes: [])
-    let kind = try Row.fetchOne(
-      db, sql: "SELECT wr, strict FROM pragma_table_list(?) WHERE schema = 'main'",
-      arguments: [name])
-    guard let kind, kind["wr"] == 0, kind["strict"] == 0 else { return nil }
-    let hasOwnKey =
-      try Bool.fetchOne(
-        db, sql: "SELECT count(*) FROM pragma_index_list(?, 'main') WHERE origin = 'pk'",
-        arguments: [name]) ?? true
+    guard var form = try Self.all(in: db, named: name)[name] else { return nil }
+    form.root = root
+    self = form
+  }
+
+  /// The forms of tables without their roots and indexes; not those of which SQLite knows more than
+  /// can be said here.
+  ///
+  /// All are asked of at once, since each question has its cost.
+  fileprivate static func all(
+    in db: Database, named name: String? = nil
+  ) throws -> [String: TableForm] {
+    let tables = "sqlite_schema AS t"
+    let which = "t.type = 'table' AND t.rootpage > 0 AND t.name = ifnull(?, t.name)"
+    let kept = try String.fetchSet(
+      db,
+      sql: """
+        SELECT CAST(name AS TEXT) FROM pragma_table_list
+        WHERE schema = 'main' AND NOT wr AND NOT strict
+        """)
+    let keyed = try String.fetchSet(
+      db,
+      sql: """
+        SELECT CAST(t.name AS TEXT) FROM \(tables) JOIN pragma_index_list(t.name, 'main') AS l
+        WHERE \(which) AND l.origin = 'pk'
+        """, arguments: [name])
     let rows = try Row.fetchAll(
       db,
-      sql: "SELECT type, \"notnull\", pk, dflt_value, hidden FROM pragma_table_xinfo(?, 'main') "
-        + "ORDER BY cid", arguments: [name])
+      sql: """
+        SELECT CAST(t.name AS TEXT) AS own, c.type, c."notnull", c.pk, c.dflt_value IS NULL AS plain,
+          c.hidden
+        FROM \(tables) JOIN pragma_table_xinfo(t.name, 'main') AS c
+        WHERE \(which) ORDER BY t.rowid, c.cid
+        """, arguments: [name])
+    // A store has few types, in many columns.
+    var types: [String: Column] = [:]
+    return Dictionary(grouping: rows) { $0["own"] as String? ?? "" }.reduce(into: [:]) {
+      guard kept.contains($1.key) else { return }
+      $0[$1.key] = TableForm($1.value, hasOwnKey: keyed.contains($1.key), types: &types)
+    }
+  }
+
+  /// Takes what SQLite says of the columns.
+  private init?(_ rows: [Row], hasOwnKey: Bool, types: inout [String: Column]) {
+    self.init(root: 0, columns: [], indexes: [])
     for (place, row) in rows.enumerated() {
-      guard row["hidden"] == 0, row["dflt_value"] as String? == nil,
-        let type = (row["type"] as String?)?.uppercased()
-      else { return nil }
+      guard row["hidden"] == 0, row["plain"] == true, let type = row["type"] as String? else {
+        return nil
+      }
       if !hasOwnKey, row["pk"] != 0 {
-        guard rowNumber == nil, type == "INTEGER" else { return nil }
+        guard rowNumber == nil, type.uppercased() == "INTEGER" else { return nil }
         rowNumber = place
         columns.append(Column())
         continue
       }
-      var column = Self.column(type: type)
+      let known = types[type] ?? Self.column(type: type.uppercased())
+      types[type] = known
+      var column = known
       column.isMandatory = row["notnull"] != 0
       columns.append(column)
     }
