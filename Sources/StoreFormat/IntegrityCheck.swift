@@ -55,12 +55,12 @@ package final class IntegrityCheck: Sendable {
     self.cacheBytes = max(2 << 20, cacheBytes / Int64(max(1, min(threads, parts.count))))
     if bytes < Self.leastBytes {
       // It is read before a thread has started.
-      waiting(parts)
+      prepare(parts)
       work()
     } else {
       // Not a task: work that waits for a disk would hold a thread that all tasks share.
       DispatchQueue.global().async(group: running) { [self] in
-        for _ in 0..<min(self.threads, waiting(parts)) {
+        for _ in 0..<min(self.threads, prepare(parts)) {
           DispatchQueue.global().async(group: running) { [self] in work() }
         }
       }
@@ -69,7 +69,7 @@ package final class IntegrityCheck: Sendable {
 
   /// Shows that all is well, or leaves the parts to SQLite; how many are left.
   @discardableResult
-  private func waiting(_ parts: [String]) -> Int {
+  private func prepare(_ parts: [String]) -> Int {
     let proof = FileProof(path) { [self] in state.withLock { $0.isStopped } }
     let left = proof?.asked(threads: threads)?.map { Self.pragma(of: $0) } ?? parts
     state.withLock { $0.waiting = left }
