@@ -74,12 +74,11 @@ final class FileProof: Sendable {
         trees += table.indexes.map { Tree(root: $0.root, form: .index($0)) }
       }
       trees += forms.others.map { Tree(root: $0, form: .other) }
-      let owners = OwnerMap(file, sizes: sizes, ledger: ledger)
-      try takeFreePages(owners)
       let walk = TreeWalk(file, sizes: sizes, ledger: ledger, seed: seed)
+      try takeFreePages(walk.owners)
       var units: [Unit] = []
       for place in trees.indices {
-        units += try self.units(of: &trees[place], place: place, walk: walk, owners: owners)
+        units += try self.units(of: &trees[place], place: place, walk: walk)
       }
       guard let counted = run(units, trees: trees, threads: threads), agree(counted),
         ledger.isComplete
@@ -115,13 +114,13 @@ final class FileProof: Sendable {
   // MARK: Trees
 
   private func units(
-    of tree: inout Tree, place: Int, walk: TreeWalk, owners: OwnerMap
+    of tree: inout Tree, place: Int, walk: TreeWalk
   ) throws(UnsoundPage) -> [Unit] {
     let root = tree.root
     if root == 1 {
       try ledger.claim(1)
     } else {
-      try owners.claim(root, kind: .root, parent: 0)
+      try walk.owners.claim(root, kind: .root, parent: 0)
     }
     var isIndex = false
     switch tree.form {
@@ -129,7 +128,7 @@ final class FileProof: Sendable {
     case .index:
       isIndex = true
       tree.totals.sums = [0]
-    case .other: isIndex = try isIndexPage(root)
+    case .other: isIndex = try walk.isIndex(root: root)
     }
     guard isIndex else {
       let branch = TreeWalk.Branch(page: root, run: 1)
@@ -150,15 +149,6 @@ final class FileProof: Sendable {
         tree: place, part: .entries(page: part.page, lower: part.lower, upper: part.upper),
         parent: root)
     }
-  }
-
-  private func isIndexPage(_ number: UInt32) throws(UnsoundPage) -> Bool {
-    let start = number == 1 ? HeaderField.size : 0
-    // The page is gone with the object that read it.
-    let pages = PageRuns(file, sizes: sizes, bytes: sizes.page)
-    defer { withExtendedLifetime(pages) {} }
-    let type = try pages.page(number).load(fromByteOffset: start, as: UInt8.self)
-    return type == PageType.leafIndex || type == PageType.interiorIndex
   }
 
   // MARK: Threads

@@ -157,32 +157,36 @@ extension TableForm {
   /// The forms of tables without their roots and indexes; not those of which SQLite knows more than
   /// can be said here.
   ///
-  /// All are asked of at once, since each question has its cost.
+  /// All are asked of at once, since each question has its cost; of a named one nothing is asked
+  /// that takes longer where there are many.
   fileprivate static func all(
     in db: Database, named name: String? = nil
   ) throws -> [String: TableForm] {
-    let tables = "sqlite_schema AS t"
-    let which = "t.type = 'table' AND t.rootpage > 0 AND t.name = ifnull(?, t.name)"
+    let list = name == nil ? "pragma_table_list" : "pragma_table_list(?)"
+    let tables =
+      name == nil
+      ? "(SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0) AS t"
+      : "(SELECT ? AS name) AS t"
+    let arguments = StatementArguments(name.map { [$0] } ?? [])
     let kept = try String.fetchSet(
       db,
       sql: """
-        SELECT CAST(name AS TEXT) FROM pragma_table_list
+        SELECT CAST(name AS TEXT) FROM \(list)
         WHERE schema = 'main' AND NOT wr AND NOT strict
-        """)
+        """, arguments: arguments)
     let keyed = try String.fetchSet(
       db,
       sql: """
         SELECT CAST(t.name AS TEXT) FROM \(tables) JOIN pragma_index_list(t.name, 'main') AS l
-        WHERE \(which) AND l.origin = 'pk'
-        """, arguments: [name])
+        WHERE l.origin = 'pk'
+        """, arguments: arguments)
     let rows = try Row.fetchAll(
       db,
       sql: """
         SELECT CAST(t.name AS TEXT) AS own, c.type, c."notnull", c.pk, c.dflt_value IS NULL AS plain,
           c.hidden
-        FROM \(tables) JOIN pragma_table_xinfo(t.name, 'main') AS c
-        WHERE \(which) ORDER BY t.rowid, c.cid
-        """, arguments: [name])
+        FROM \(tables) JOIN pragma_table_xinfo(t.name, 'main') AS c ORDER BY c.cid
+        """, arguments: arguments)
     // A store has few types, in many columns.
     var types: [String: Column] = [:]
     return Dictionary(grouping: rows) { $0["own"] as String? ?? "" }.reduce(into: [:]) {

@@ -21,7 +21,7 @@ final class TreeWalk {
 
   private let pages: PageRuns
   private let rest: PageRuns
-  private let owners: OwnerMap
+  let owners: OwnerMap
   private let sizes: PageSizes
   private let seed: UInt64
   private let extents: UnsafeMutablePointer<UInt64>
@@ -73,6 +73,12 @@ final class TreeWalk {
     let bytes = try pages.page(number, run: run)
     let start = number == 1 ? HeaderField.size : 0
     return (bytes, start, bytes.load(fromByteOffset: start, as: UInt8.self))
+  }
+
+  /// Whether the root, which is claimed before, is that of an index.
+  func isIndex(root: UInt32) throws(UnsoundPage) -> Bool {
+    let type = try page(root, run: 1, parent: nil).type
+    return type == PageType.leafIndex || type == PageType.interiorIndex
   }
 
   private func isLeaf(depth: Int) throws(UnsoundPage) {
