@@ -28,8 +28,8 @@ final class Associations {
     var keys: KeySet
   }
 
-  let db: Database
   private let statements: PreparedStatements
+  var db: Database { statements.db }
   /// By mapping, then by tables, which is the order in which objects are found.
   private var kept: [Kept] = []
   private var lastKept = 0
@@ -40,8 +40,7 @@ final class Associations {
   private var merging: Set<Int64> = []
 
   /// Makes the table in the attached file.
-  init(db: Database, statements: PreparedStatements) throws {
-    self.db = db
+  init(statements: PreparedStatements) throws {
     self.statements = statements
     try db.execute(
       sql: """

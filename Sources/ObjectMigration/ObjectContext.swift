@@ -57,6 +57,10 @@ package final class ObjectContext: EvaluatedContext {
   private static let mostAnswers = 200
   /// How many rows are read at once.
   static let batchSize = 500
+  /// The store itself, where its rows may be read ahead, and the bytes that the process may occupy.
+  var file: (path: FilePath, memory: Int64)?
+  /// The bytes of all rows that were read one after the other.
+  private(set) var bytesRead: Int64 = 0
 
   /// The objects of the only store of a connection; whoever makes it closes `statements`.
   convenience init(
@@ -192,14 +196,35 @@ package final class ObjectContext: EvaluatedContext {
     waiting.append(object)
   }
 
-  /// Writes what waits, in the order in which it came.
+  /// Writes what waits, in the order in which it came; new objects, if there are many, by another
+  /// thread, which may go on after the return.
+  ///
+  /// - Throws: what stopped this writing or an earlier one.
   func flush() throws {
+    try statements.inserts.check()
     let objects = waiting
     waiting = []
-    for object in objects {
-      object.isWaiting = false
-      try write(object)
+    for object in objects { object.isWaiting = false }
+    if objects.count >= RowInserts.fewest, objects.allSatisfy({ !$0.isInserted && $0.row != nil }) {
+      try statements.inserts.insert(
+        objects.compactMap { object in
+          let statement = try rowStatements(facts: object.facts).insert
+          (object.isInserted, object.changed) = (true, [])
+          return object.row.map { row in
+            RowInserts.Row(statement: statement, key: object.primaryKey, values: row)
+          }
+        })
+    } else {
+      for object in objects { try write(object) }
     }
+  }
+
+  /// The connection, once all that waited is written.
+  func flushed() throws -> Database {
+    try flush()
+    let connection = db
+    try statements.inserts.check()
+    return connection
   }
 
   /// Puts the row of a new object into the store, so that others may refer to it.
@@ -214,9 +239,8 @@ package final class ObjectContext: EvaluatedContext {
     let row = try object.loadedRow()
     if !object.isInserted {
       let statement = try rowStatements(facts: facts).insert
-      statement.bind(object.primaryKey, at: 1)
-      for index in row.indices { statement.bind(row[index], at: index + 2) }
-      try statement.execute()
+      statements.inserts.settle()
+      try statement.insert(object.primaryKey, row)
       object.isInserted = true
     } else if !object.changed.isEmpty {
       let indexes = object.changed.sorted()
@@ -248,7 +272,7 @@ package final class ObjectContext: EvaluatedContext {
   /// no index finds them, up to another.
   private func batch(
     of facts: EntityFacts, from first: Int64, upTo last: Int64, having key: FetchKey?
-  ) throws -> [ManagedObject] {
+  ) throws -> (objects: [ManagedObject], isLast: Bool) {
     let statement: PreparedStatement
     if let key {
       statement = try fetchIndexes.statement(of: facts, index: key.index)
@@ -259,6 +283,7 @@ package final class ObjectContext: EvaluatedContext {
     }
     statement.bind(first, at: 1)
     var result: [ManagedObject] = []
+    let most = bytesRead + Self.batchBytes(memory: file?.memory)
     while try statement.step() {
       let place = ObjectPlace(facts: facts, key: statement.integer(column: 0))
       if let object = live(place) {
@@ -266,20 +291,28 @@ package final class ObjectContext: EvaluatedContext {
         continue
       }
       let values = statement.values(from: 1, count: facts.columns.count)
-      result.append(
-        remember(
-          ManagedObject(context: self, facts: facts, key: place.key, row: values, isInserted: true))
-      )
+      result.append(object(of: facts, row: .init(key: place.key, values: values)))
+      guard bytesRead < most else {
+        statement.reset()
+        return (result, false)
+      }
     }
-    return result
+    // No rows are added meanwhile.
+    return (result, result.count < Self.batchSize)
   }
+
+  /// How many bytes of rows are read at once, in a process that may occupy so many.
+  static func batchBytes(memory: Int64?) -> Int64 { max(1 << 20, (memory ?? 64 << 20) / 64) }
 
   /// Every object of an entity that satisfies a predicate, one after the other.
   ///
-  /// - Parameter keys: those of the objects that are looked at.
+  /// - Parameters:
+  ///   - keys: those of the objects that are looked at.
+  ///   - isAhead: whether rows are read ahead by another thread, where `file` is known.
   func forEach(
     _ entityName: String, where predicate: ValuePredicate?, includesSubentities: Bool,
-    keys: ClosedRange<Int64> = .min ... .max, now: Double, body: (ManagedObject) throws -> Bool
+    keys: ClosedRange<Int64> = .min ... .max, now: Double, isAhead: Bool = false,
+    body: (ManagedObject) throws -> Bool
   ) throws {
     if !isSource {
       try flush()
@@ -287,28 +320,54 @@ package final class ObjectContext: EvaluatedContext {
     }
     let predicate = predicate == .always(true) ? nil : predicate
     let patterns = PatternCache()
+    func take(_ object: ManagedObject) throws -> Bool {
+      if let predicate {
+        let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
+        guard try choosing({ try ExpressionEvaluator(scope).isTrue(predicate) }) else {
+          return true
+        }
+      }
+      return try body(object)
+    }
     for facts in try family(of: entityName, includesSubentities: includesSubentities) {
       let key = predicate.flatMap { FetchKey($0, facts: facts, now: now) }
+      if isAhead, key == nil, let ahead = rowsAhead(of: facts, keys: keys) {
+        defer { ahead.end() }
+        while let rows = try ahead.next() {
+          for row in rows where try !take(object(of: facts, row: row)) { return }
+        }
+        continue
+      }
       var next: Int64? = keys.lowerBound
       while let first = next {
-        let objects = try batch(of: facts, from: first, upTo: keys.upperBound, having: key)
-        // No rows are added meanwhile.
-        let isLast = objects.count < Self.batchSize
+        let (objects, isLast) = try batch(
+          of: facts, from: first, upTo: keys.upperBound, having: key)
         next =
           isLast
           ? nil
           : objects.last.flatMap { $0.primaryKey >= keys.upperBound ? nil : $0.primaryKey + 1 }
         for object in objects where object.primaryKey <= keys.upperBound {
-          if let predicate {
-            let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
-            guard try choosing({ try ExpressionEvaluator(scope).isTrue(predicate) }) else {
-              continue
-            }
-          }
-          guard try body(object) else { return }
+          guard try take(object) else { return }
         }
       }
     }
+  }
+
+  private func rowsAhead(of facts: EntityFacts, keys: ClosedRange<Int64>) -> RowsAhead? {
+    guard isSource, let file else { return nil }
+    return RowsAhead(
+      .init(
+        source: file.path, sql: facts.rows(database: "main"), keys: keys,
+        columns: facts.columns.count, memory: file.memory))
+  }
+
+  /// The object of a row, which is the one in memory where there is one.
+  private func object(of facts: EntityFacts, row: RowsAhead.Row) -> ManagedObject {
+    bytesRead += row.bytes
+    return live(ObjectPlace(facts: facts, key: row.key))
+      ?? remember(
+        ManagedObject(
+          context: self, facts: facts, key: row.key, row: row.values, isInserted: true))
   }
 
   private func family(of name: String, includesSubentities: Bool) throws -> [EntityFacts] {
@@ -379,15 +438,25 @@ extension ObjectContext {
 }
 
 extension ObjectContext {
+  /// Whether all objects of the table are of that entity.
+  private func isAlone(_ facts: EntityFacts) -> Bool {
+    self.facts.values.allSatisfy {
+      $0 === facts || $0.tableIndex != facts.tableIndex || $0.entity.isAbstract
+    }
+  }
+
   /// How many objects an entity has, without those of its subentities, and between which keys; nil
   /// for no key.
   func extent(entityName: String) throws -> (count: Int64, keys: ClosedRange<Int64>?) {
     let facts = try entityFacts(name: entityName)
     guard schema.tables.contains(where: { $0.name == facts.tableName }) else { return (0, nil) }
-    let row = try Row.fetchOne(
-      db,
-      sql: "SELECT count(*), min(Z_PK), max(Z_PK) FROM \(sqlTable(name: facts.tableName)) "
-        + "WHERE Z_ENT = \(facts.number)")
+    let table = "FROM \(sqlTable(name: facts.tableName))"
+    // Alone, each is found without a look at every row.
+    let sql =
+      isAlone(facts)
+      ? "SELECT (SELECT count(*) \(table)), (SELECT min(Z_PK) \(table)), (SELECT max(Z_PK) \(table))"
+      : "SELECT count(*), min(Z_PK), max(Z_PK) \(table) WHERE Z_ENT = \(facts.number)"
+    let row = try Row.fetchOne(db, sql: sql)
     let found = row.map { $0.databaseValues.map { Int64.fromDatabaseValue($0) } } ?? []
     guard found.count == 3, let count = found[0] else { return (0, nil) }
     guard let first = found[1], let last = found[2], first <= last else { return (count, nil) }

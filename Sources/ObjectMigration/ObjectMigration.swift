@@ -159,18 +159,6 @@ package struct ObjectMigration {
     ] {
       try db.execute(sql: "PRAGMA \(pragma)")
     }
-    var report = Report()
-    try db.inTransaction {
-      report = try fill(db)
-      return .commit
-    }
-    return report
-  }
-
-  private func fill(_ db: Database) throws -> Report {
-    let schema = order.destinationSchema
-    try StoreWriter.createTables(schema, in: db)
-    let scope = order.scope
     let statements = PreparedStatements(db)
     defer { statements.close() }
     let source = ObjectContext(
@@ -178,6 +166,30 @@ package struct ObjectMigration {
       support: order.support)
     source.knownIdentifier = order.storeIdentifier
     source.scratch = "link"
+    source.file = (order.source, order.memory)
+    let scope = order.scope
+    let tally = ObjectTally(source: source, models: order.mappings, scope: scope, now: order.now)
+    var report = Report()
+    try db.inTransaction {
+      try StoreWriter.createTables(order.destinationSchema, in: db)
+      report = try fill(from: source, scope: scope, tally: tally)
+      return .commit
+    }
+    // What is committed is in the file.
+    for table in scope.tables {
+      let digest = try RowDigest(ofTable: table, of: order.result, in: db)
+      report.tables.append(WrittenTable(name: table, rows: digest.rows, digest: digest.sum))
+    }
+    report.accounts = try tally.finish(report.tables, schema: order.destinationSchema)
+    return report
+  }
+
+  private func fill(
+    from source: ObjectContext, scope: MappingScope, tally: ObjectTally
+  ) throws -> Report {
+    let (schema, statements) = (order.destinationSchema, source.statements)
+    // Whatever ends it, the connection is free for the end of the transaction.
+    defer { statements.inserts.settle() }
     let destination = ObjectContext(
       schema: schema, statements: statements, database: "main", isSource: false,
       support: order.support)
@@ -188,9 +200,7 @@ package struct ObjectMigration {
       KeyPlan(
         mappings: scope.own.flatMap(\.self), source: order.sourceSchema, destination: schema,
         maxima: order.maxima))
-    let associations = try Associations(db: db, statements: statements)
-    let tally = ObjectTally(
-      db: db, source: source, models: order.mappings, scope: scope, now: order.now)
+    let associations = try Associations(statements: statements)
     var report = Report()
     for (index, model) in order.mappings.enumerated() where !scope.own[index].isEmpty {
       try associations.reset()
@@ -206,8 +216,7 @@ package struct ObjectMigration {
       report.objectsRead += try passes.run()
       try tally.close(model: index, associations: associations, numbers: manager.mappingNumbers)
     }
-    try finish(db, destination: destination, keys: keys, scope: scope, report: &report)
-    report.accounts = try tally.finish(scope.tables, schema: schema)
+    try finish(destination, keys: keys, scope: scope, report: &report)
     return report
   }
 
@@ -221,19 +230,14 @@ package struct ObjectMigration {
   }
 
   private func finish(
-    _ db: Database, destination: ObjectContext, keys: KeyHolder, scope: MappingScope,
-    report: inout Report
+    _ destination: ObjectContext, keys: KeyHolder, scope: MappingScope, report: inout Report
   ) throws {
     let schema = order.destinationSchema
-    try destination.flush()
+    let db = try destination.flushed()
     try destination.fetchIndexes.drop()
     try destination.makeIndexes()
     try PlaceNumbering(schema: schema, db: db).run()
     try validate(destination, scope: scope, report: &report)
-    for table in scope.tables {
-      let digest = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(name: table))", in: db)
-      report.tables.append(WrittenTable(name: table, rows: digest.rows, digest: digest.sum))
-    }
     for (index, table) in schema.tables.enumerated()
     where !scope.foreignTables.contains(table.name) {
       report.maxima[table.rootName] = keys.plan.maximum(table: index)

@@ -6,11 +6,11 @@ import Schema
 
 /// Keeps account of the source objects that mappings take and of what is made of them.
 final class ObjectTally {
-  private let db: Database
   private let context: ObjectContext
   private let models: [MappingModel]
   private let scope: MappingScope
   private let now: Double
+  private var db: Database { context.db }
   /// By source entity, whatever mapping it was.
   private var taken: [String: KeySet] = [:]
   private var used: [String: KeySet] = [:]
@@ -20,10 +20,9 @@ final class ObjectTally {
   private var recent = (mapping: "", facts: EntityFacts?.none, keys: KeySet(), count: Int64(0))
 
   init(
-    db: Database, source: ObjectContext, models: [MappingModel], scope: MappingScope,
+    source: ObjectContext, models: [MappingModel], scope: MappingScope,
     now: Double
   ) {
-    self.db = db
     context = source
     self.models = models
     self.scope = scope
@@ -77,11 +76,24 @@ final class ObjectTally {
   }
 
   /// The accounts of all mapping models, with every source object whose account is kept here.
-  func finish(_ tables: [String], schema: StoreSchema) throws -> ObjectAccounts {
+  ///
+  /// - Parameter tables: what the result has, as it was read again.
+  func finish(
+    _ tables: [ObjectMigration.WrittenTable], schema: StoreSchema
+  ) throws -> ObjectAccounts {
     for entity in context.schema.model.entities where !entity.isAbstract && isKept(entity.name) {
       accounts.entities.append(try account(entity.name))
     }
-    for table in schema.tables where tables.contains(table.name) {
+    let written = Dictionary(tables.map { ($0.name, $0.rows) }, uniquingKeysWith: { $1 })
+    let entities = Dictionary(grouping: schema.model.entities.filter { !$0.isAbstract }) {
+      schema.model.root(of: $0).name
+    }
+    for table in schema.tables {
+      guard let count = written[table.name] else { continue }
+      if let only = entities[table.rootName], only.count == 1 {
+        accounts.rows[only[0].name, default: 0] += count
+        continue
+      }
       let rows = try Row.fetchAll(
         db,
         sql: "SELECT Z_ENT, count(*) FROM main.\(SQL.identifier(name: table.name)) GROUP BY Z_ENT")

@@ -11,12 +11,19 @@ package final class PreparedStatement {
   private let db: Database
   private let sql: String
   private let isUTF16: Bool
+  private let inserts: RowInserts
+  /// What became of values that were refused since the last step, or `SQLITE_OK`.
+  private var refusal = SQLITE_OK
 
-  /// - Parameter isUTF16: whether the database's texts are encoded so.
-  init(sql: String, db: Database, isUTF16: Bool) throws {
+  /// - Parameters:
+  ///   - isUTF16: whether the database's texts are encoded so.
+  ///   - inserts: what has to be in before the connection is used.
+  init(sql: String, db: Database, isUTF16: Bool, inserts: RowInserts) throws {
     self.db = db
     self.sql = sql
     self.isUTF16 = isUTF16
+    self.inserts = inserts
+    inserts.settle()
     let code = sqlite3_prepare_v3(
       db.sqliteConnection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
     guard code == SQLITE_OK else { throw failure(code: code) }
@@ -26,6 +33,7 @@ package final class PreparedStatement {
 
   /// Ends it; a connection closes only without any.
   package func close() {
+    inserts.settle()
     sqlite3_finalize(handle)
     handle = nil
   }
@@ -38,6 +46,7 @@ package final class PreparedStatement {
 
   /// Sets a parameter to a whole number.
   package func bind(_ number: Int64, at place: Int) {
+    inserts.settle()
     sqlite3_bind_int64(handle, Int32(place), number)
   }
 
@@ -46,39 +55,47 @@ package final class PreparedStatement {
     for (index, number) in numbers.enumerated() { bind(number, at: index + 1) }
   }
 
+  /// Sets a parameter; a value that is too long is told by the next step.
   func bind(_ value: StoredValue, at place: Int) {
-    let place = Int32(place)
+    inserts.settle()
+    put(value, at: Int32(place))
+  }
+
+  private func put(_ value: StoredValue, at place: Int32) {
+    let code = code(binding: value, at: place)
+    if code != SQLITE_OK, refusal == SQLITE_OK { refusal = code }
+  }
+
+  private func code(binding value: StoredValue, at place: Int32) -> Int32 {
     // `SQLITE_TRANSIENT`, which Swift does not import: SQLite copies the bytes, since they live no
     // longer than the call. The cast is safe, for SQLite compares this pointer and never calls it.
     let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch value {
-    case .null: sqlite3_bind_null(handle, place)
-    case .integer(let number): sqlite3_bind_int64(handle, place, number)
-    case .real(let number): sqlite3_bind_double(handle, place, number)
+    case .null: return sqlite3_bind_null(handle, place)
+    case .integer(let number): return sqlite3_bind_int64(handle, place, number)
+    case .real(let number): return sqlite3_bind_double(handle, place, number)
     case .text(var text):
-      text.withUTF8 { bytes in
-        _ = bytes.withMemoryRebound(to: CChar.self) {
+      return text.withUTF8 { bytes in
+        bytes.withMemoryRebound(to: CChar.self) {
           // Without an address it would be NULL.
           guard let start = $0.baseAddress else {
             return sqlite3_bind_text(handle, place, "", 0, copies)
           }
-          return sqlite3_bind_text(handle, place, start, Int32($0.count), copies)
+          return sqlite3_bind_text64(
+            handle, place, start, UInt64($0.count), copies, UInt8(SQLITE_UTF8))
         }
       }
     case .rawText(let bytes, let isUTF16):
-      _ = bytes.withUnsafeBytes {
+      return bytes.withUnsafeBytes {
         let start = $0.baseAddress?.assumingMemoryBound(to: CChar.self)
         return sqlite3_bind_text64(
           handle, place, start, UInt64($0.count), copies,
           UInt8(isUTF16 ? SQLITE_UTF16 : SQLITE_UTF8))
       }
     case .blob(let bytes):
-      guard !bytes.isEmpty else {
-        sqlite3_bind_zeroblob(handle, place, 0)
-        return
-      }
-      _ = bytes.withUnsafeBytes {
-        sqlite3_bind_blob(handle, place, $0.baseAddress, Int32($0.count), copies)
+      guard !bytes.isEmpty else { return sqlite3_bind_zeroblob(handle, place, 0) }
+      return bytes.withUnsafeBytes {
+        sqlite3_bind_blob64(handle, place, $0.baseAddress, UInt64($0.count), copies)
       }
     }
   }
@@ -87,8 +104,18 @@ package final class PreparedStatement {
 
   /// Goes to the next row; resets itself where there is none.
   package func step() throws -> Bool {
+    inserts.settle()
+    return try advance()
+  }
+
+  private func advance() throws -> Bool {
     guard let handle else { preconditionFailure("a statement is used until it is closed") }
     let rows = RawStatement(handle, sql: sql)
+    guard refusal == SQLITE_OK else {
+      defer { refusal = SQLITE_OK }
+      rows.reset()
+      throw failure(code: refusal)
+    }
     do {
       if try rows.step() { return true }
     } catch {
@@ -102,8 +129,19 @@ package final class PreparedStatement {
   /// Runs a statement without rows.
   func execute() throws { while try step() {} }
 
+  /// Inserts a key and the values behind it, whatever is still to be inserted: for `RowInserts`,
+  /// and for whoever has settled them.
+  func insert(_ key: Int64, _ values: [StoredValue]) throws {
+    sqlite3_bind_int64(handle, 1, key)
+    for index in values.indices { put(values[index], at: Int32(index + 2)) }
+    while try advance() {}
+  }
+
   /// Begins again.
-  package func reset() { sqlite3_reset(handle) }
+  package func reset() {
+    inserts.settle()
+    sqlite3_reset(handle)
+  }
 
   // MARK: Values out; columns count from 0
 
@@ -203,29 +241,38 @@ package final class PreparedStatement {
 
 /// The statements of a run, each prepared once.
 package final class PreparedStatements {
-  /// The connection.
-  package let db: Database
+  private let connection: Database
+  /// What is inserted by another thread meanwhile.
+  let inserts = RowInserts()
   private var known: [String: PreparedStatement] = [:]
   /// Whether texts of the database are in UTF-16.
   package let isUTF16: Bool
 
   /// Takes the connection on which all of them run.
   package init(_ db: Database) {
-    self.db = db
+    connection = db
     let encoding = try? String.fetchOne(db, sql: "PRAGMA encoding")
     isUTF16 = encoding?.hasPrefix("UTF-16") ?? false
+  }
+
+  /// The connection, with all rows in.
+  package var db: Database {
+    inserts.settle()
+    return connection
   }
 
   /// The statement of a text, made once.
   package func statement(sql: String) throws -> PreparedStatement {
     if let statement = known[sql] { return statement }
-    let made = try PreparedStatement(sql: sql, db: db, isUTF16: isUTF16)
+    let made = try PreparedStatement(
+      sql: sql, db: connection, isUTF16: isUTF16, inserts: inserts)
     known[sql] = made
     return made
   }
 
   /// Ends them all; a connection closes only without any.
   package func close() {
+    inserts.end()
     for statement in known.values { statement.close() }
     known = [:]
   }

@@ -26,11 +26,7 @@ final class EntityStatements {
   func batch(facts: EntityFacts, context: ObjectContext) throws -> PreparedStatement {
     if let batch { return batch }
     let made = try context.statements.statement(
-      sql: """
-        SELECT \(facts.rowList(alias: "t")) FROM \(context.sqlTable(name: facts.tableName)) AS t
-        WHERE t.Z_PK BETWEEN ?1 AND ?2 AND t.Z_ENT = \(facts.number)
-        ORDER BY t.Z_PK LIMIT \(ObjectContext.batchSize)
-        """)
+      sql: facts.rows(database: context.database) + " LIMIT \(ObjectContext.batchSize)")
     batch = made
     return made
   }
@@ -46,6 +42,16 @@ final class EntityStatements {
         + "WHERE Z_PK = ?")
     updates[indexes] = made
     return made
+  }
+}
+
+extension EntityFacts {
+  /// Selects the rows of the entity, with their keys in front, from the key ?1 up to ?2.
+  func rows(database: String) -> String {
+    """
+    SELECT \(rowList(alias: "t")) FROM \(database).\(SQL.identifier(name: tableName)) AS t
+    WHERE t.Z_PK BETWEEN ?1 AND ?2 AND t.Z_ENT = \(number) ORDER BY t.Z_PK
+    """
   }
 }
 

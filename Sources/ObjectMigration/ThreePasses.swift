@@ -25,6 +25,8 @@ struct ThreePasses {
   private var read: Int64 = 0
   /// How many objects may wait for the next flush.
   private static let batch = 1000
+  /// The fewest objects of an entity that are worth being read by another thread.
+  private static let fewestAhead = 1000
   /// What policies are told: the weight of creating an object, and of relating it, whatever time
   /// that takes, so that it is the same in every run.
   private static let (creation, relation): (Int64, Int64) = (4, 3)
@@ -91,7 +93,10 @@ struct ThreePasses {
 
   private mutating func create(_ mapping: EntityMapping, policy: any MigrationPolicy) throws {
     manager.enter(mapping, policy: policy)
-    let context = manager.destinationContext
+    let (context, source) = (manager.destinationContext, manager.sourceContext)
+    let most = 2 * ObjectContext.batchBytes(memory: source.file?.memory)
+    // What is made of so many bytes is written before more are read.
+    var full = source.bytesRead + most
     try hook("begin", mapping: mapping) { try policy.begin(mapping, core: manager) }
     manager.forgetCreated()
     if mapping.kind != .add, mapping.kind != .remove {
@@ -103,7 +108,11 @@ struct ThreePasses {
         }
         try run.manager.checkAssociations(mapping, of: object)
         run.read += 1
-        if context.waitingCount >= Self.batch { try context.flush() }
+        let bytes = source.bytesRead
+        if context.waitingCount >= Self.batch || bytes >= full {
+          try context.flush()
+          full = bytes + most
+        }
         run.step(key: object.primaryKey)
       }
     }
@@ -120,9 +129,11 @@ struct ThreePasses {
       var run = self
       defer { self = run }
       let predicate = try predicate(of: mapping)
+      let isAhead = creating.map { expected[$0.index] >= Self.fewestAhead } ?? false
       try placed(mapping) {
         try run.manager.sourceContext.forEach(
-          entity, where: predicate, includesSubentities: false, now: run.manager.now
+          entity, where: predicate, includesSubentities: false, now: run.manager.now,
+          isAhead: isAhead
         ) { object in
           try body(&run, object)
           return true

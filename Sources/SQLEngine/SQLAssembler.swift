@@ -124,7 +124,7 @@ package struct SQLAssembler {
         expected.sum &+= piece.result.digest
         try progress(.stepDone(units: piece.result.rowsWritten))
       }
-      let merged = try RowDigest(of: "SELECT * FROM main.\(SQL.identifier(name: table))", in: db)
+      let merged = try RowDigest(ofTable: table, of: order.result, in: db)
       guard merged.rows == expected.rows, merged.sum == expected.sum else {
         throw AssemblyError.rowsDiffer(
           table: table, expected: expected.rows, found: merged.rows)

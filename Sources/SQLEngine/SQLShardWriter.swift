@@ -70,7 +70,8 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
         try progress(written, last?.key ?? 0)
         if written < batchRows { break }
       }
-      let wrote = try RowDigest(of: "SELECT * FROM \(table)", in: db)
+      let wrote = try RowDigest(
+        ofTable: table, of: FilePath(document.shard), in: db, threads: 1)
       var read = isComputed ? wrote : try RowDigest(of: query, in: db)
       if read != wrote {
         // Columns of other types than Core Data's have values that the new ones make others of.

@@ -48,10 +48,7 @@ package struct StoreConnection: Sendable {
   ) throws(StoreError) -> StoreConnection {
     let connection = try open(path, uri: uri(path: path), base: Configuration())
     try connection.run { db in
-      if let memory {
-        let limit = Int32(clamping: LongRow.limit(memory: memory))
-        sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
-      }
+      if let memory { limitRows(of: db, memory: memory) }
       // The first trade safety, which a file without a manifest does not need, for speed.
       // Incremental vacuum must be chosen before the first table, and writes the first page: with a
       // journal and synced, if that were not said before.
@@ -65,6 +62,12 @@ package struct StoreConnection: Sendable {
       }
     }
     return connection
+  }
+
+  /// Has longer rows refused than fit into a process that may occupy so many bytes.
+  package static func limitRows(of db: Database, memory: Int64) {
+    let limit = Int32(clamping: LongRow.limit(memory: memory))
+    sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
   }
 
   private static func encodingName(number: UInt32) -> String {

@@ -41,7 +41,7 @@ struct AssociationTests {
       try db.execute(sql: "ATTACH ':memory:' AS link")
       let statements = PreparedStatements(db)
       defer { statements.close() }
-      try body(Associations(db: db, statements: statements))
+      try body(Associations(statements: statements))
     }
   }
 

@@ -1,9 +1,10 @@
 import GRDB
 import StoreFormat
+import SystemPackage
 import TestSupport
 import Testing
 
-struct RowDigestTests {
+@Suite(.scratchFolder) struct RowDigestTests {
   private func digest(_ values: String, _ setup: [String] = []) throws -> RowDigest {
     try DatabaseQueue().writeWithoutTransaction { db in
       for statement in setup { try db.execute(sql: statement) }
@@ -68,5 +69,36 @@ struct RowDigestTests {
       ) { heard += $0 }
     }
     #expect(heard == 10_000 && digest.rows == 10_000)
+  }
+
+  @Test(arguments: [1, 3])
+  func `a table that is read by several threads has the digest of its rows`(
+    threads: Int
+  ) throws {
+    let path = ScratchFolder.current.appending("table.sqlite")
+    let connection = try StoreConnection.scratch(path, cacheBytes: 1 << 20)
+    try connection.perform { db in
+      try db.execute(
+        sql: "CREATE TABLE \"a b\" (k INTEGER PRIMARY KEY, n FLOAT, t VARCHAR, b BLOB)")
+      try db.execute(
+        sql: """
+          WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 20000)
+          INSERT INTO "a b" SELECT n * n - 90000000, n / 7.0, iif(n % 5, 'text ' || n, NULL),
+            randomblob(n % 9000 / 100 * (n % 7)) FROM i
+          """)
+      let expected = try RowDigest(of: "SELECT * FROM \"a b\"", in: db)
+      #expect(expected.rows == 20000)
+      let found = try RowDigest(ofTable: "a b", of: path, in: db, threads: threads)
+      #expect(found == expected)
+      try db.execute(sql: "UPDATE \"a b\" SET t = 'other' WHERE k = 123 * 123 - 90000000")
+      #expect(try RowDigest(ofTable: "a b", of: path, in: db, threads: threads) != expected)
+      try db.execute(sql: "DELETE FROM \"a b\"")
+      #expect(try RowDigest(ofTable: "a b", of: path, in: db, threads: threads) == RowDigest())
+      try db.execute(
+        sql: "INSERT INTO \"a b\" (k) VALUES (-9223372036854775808), (9223372036854775807)")
+      #expect(
+        try RowDigest(ofTable: "a b", of: path, in: db, threads: threads)
+          == RowDigest(of: "SELECT * FROM \"a b\"", in: db))
+    }
   }
 }

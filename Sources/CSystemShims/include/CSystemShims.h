@@ -66,6 +66,9 @@ int csystem_reserve(int descriptor, int64_t size);
 /// Calls a function on so many threads, this one among them, or on as many as can be started; all
 /// have ended when it returns.
 void csystem_on_threads(int threads, void (*work)(void *), void *context);
+/// Starts a thread that calls a function; its number, to wait for its end with. 0, or an `errno`.
+int csystem_thread_start(void (*work)(void *), void *context, uintptr_t *number);
+void csystem_thread_join(uintptr_t number);
 
 /// Asks for memory in large pages; a hint.
 int csystem_prefer_large_pages(void *memory, size_t size);

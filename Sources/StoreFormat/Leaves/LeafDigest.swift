@@ -1,8 +1,11 @@
 package import GRDB
+import Schema
+import Synchronization
+import SystemCalls
 package import SystemPackage
 
 /// Digests the rows of a table as `RowDigest` does, by a reading of the b-tree instead of a query.
-package struct LeafDigest {
+package struct LeafDigest: Sendable {
   private let file: SourceFile
   private let sizes: PageSizes
   private let form: TableForm
@@ -80,5 +83,57 @@ package struct LeafDigest {
     let size = Int32(RecordFields.size(type: type))
     if type & 1 == 1 { return RowDigest.text(start: start, count: size) }
     return RowDigest.blob(start: size > 0 ? start : nil, count: size)
+  }
+}
+
+extension RowDigest {
+  /// The fewest row numbers that are worth a reading of the b-tree.
+  private static let fewestNumbers: Int64 = 4000
+
+  /// Digests a table that the connection has, and of which all is written into the file: a large
+  /// one by several threads, each of which reads some of its leaves.
+  ///
+  /// - Throws: `DatabaseError`, or `SystemCallError` where the file cannot be opened.
+  package init(
+    ofTable table: String, of path: FilePath, in db: Database,
+    threads: Int = ThreadPool.mostThreads
+  ) throws {
+    let name = SQL.identifier(name: table)
+    let ends = try Row.fetchOne(
+      db, sql: "SELECT (SELECT min(rowid) FROM main.\(name)), (SELECT max(rowid) FROM main.\(name))"
+    )
+    if let first = ends.flatMap({ Int64.fromDatabaseValue($0[0]) }),
+      let last = ends.flatMap({ Int64.fromDatabaseValue($0[1]) }),
+      Double(last) - Double(first) >= Double(Self.fewestNumbers),
+      let digest = try LeafDigest(table, of: path, in: db)?.digest(
+        cutting: first...last, threads: threads)
+    {
+      self = digest
+    } else {
+      try self.init(of: "SELECT * FROM main.\(name)", in: db)
+    }
+  }
+}
+
+extension LeafDigest {
+  /// The digest of the rows of a range, read by so many threads.
+  fileprivate func digest(cutting range: ClosedRange<Int64>, threads: Int) -> RowDigest? {
+    let parts = threads > 1 ? 4 * threads : 1
+    let (first, last) = (range.lowerBound, range.upperBound)
+    let width = (last.subtractingReportingOverflow(first).partialValue) / Int64(parts)
+    guard width > 0 else { return digest(from: first, to: last) }
+    let starts = (0..<parts).map { first + width * Int64($0) }
+    let found = Mutex<[RowDigest?]>([])
+    ThreadPool.share(parts, threads: threads) { part in
+      let end = part + 1 < parts ? starts[part + 1] - 1 : last
+      let digest = digest(from: starts[part], to: end)
+      found.withLock { $0.append(digest) }
+    }
+    let digests = found.withLock { $0 }
+    return digests.reduce(Optional(RowDigest())) { sum, digest in
+      guard var sum, let digest else { return nil }
+      sum.merge(digest)
+      return sum
+    }
   }
 }

@@ -1,0 +1,143 @@
+import Foundation
+import GRDB
+import Schema
+import StoreFormat
+import SystemCalls
+import SystemPackage
+
+/// Reads the rows of one entity ahead of whoever makes objects of them, on a thread and a
+/// connection of its own.
+///
+/// Only for a source, which nobody changes: what is read ahead would be read later just so.
+final class RowsAhead: @unchecked Sendable {
+  // @unchecked: `condition` guards all that both threads use; `thread` is the reader's own.
+
+  /// What is read.
+  struct Order {
+    let source: FilePath
+    /// Gives the rows of the entity between the keys ?1 and ?2, each with its key in front.
+    let sql: String
+    let keys: ClosedRange<Int64>
+    /// How many columns there are behind the key.
+    let columns: Int
+    /// The bytes that the process may occupy.
+    let memory: Int64
+  }
+
+  /// A row, and the bytes of its texts and blobs.
+  struct Row {
+    let key: Int64
+    let values: [StoredValue]
+    let bytes: Int64
+
+    init(key: Int64, values: [StoredValue]) {
+      (self.key, self.values) = (key, values)
+      bytes = values.reduce(0) { $0 + $1.byteCount }
+    }
+  }
+
+  private let order: Order
+  private let condition = NSCondition()
+  private var batches: [[Row]] = []
+  private var waitingBytes: Int64 = 0
+  private var isEnding = false
+  private var isDone = false
+  private var failure: (any Error)?
+  private var thread: BackgroundThread?
+
+  /// How many batches wait at most.
+  private static let mostBatches = 2
+
+  /// Begins to read; nil where no thread can be started.
+  init?(_ order: Order) {
+    self.order = order
+    guard let thread = BackgroundThread({ [self] in work() }) else { return nil }
+    self.thread = thread
+  }
+
+  /// The next rows, in the order of their keys; nil after the last ones.
+  ///
+  /// - Throws: `DatabaseError` or `StoreError`, as reading threw it.
+  func next() throws -> [Row]? {
+    condition.lock()
+    defer { condition.unlock() }
+    while batches.isEmpty, !isDone { condition.wait() }
+    if let failure { throw failure }
+    guard !batches.isEmpty else { return nil }
+    condition.broadcast()
+    let batch = batches.removeFirst()
+    waitingBytes -= batch.reduce(0) { $0 + $1.bytes }
+    return batch
+  }
+
+  /// Ends the reading, wherever it is, and closes its connection.
+  func end() {
+    condition.withLock {
+      isEnding = true
+      condition.broadcast()
+    }
+    thread?.join()
+    thread = nil
+  }
+
+  private func work() {
+    var thrown: (any Error)?
+    do { try read() } catch { thrown = error }
+    condition.withLock {
+      failure = thrown
+      isDone = true
+      condition.broadcast()
+    }
+  }
+
+  /// Waits until there is room for a batch; false where nobody wants it.
+  private func give(_ batch: [Row], bytes: Int64) -> Bool {
+    condition.lock()
+    defer { condition.unlock() }
+    while batches.count >= Self.mostBatches || waitingBytes + bytes > mostBytes,
+      !batches.isEmpty, !isEnding
+    { condition.wait() }
+    if isEnding { return false }
+    batches.append(batch)
+    waitingBytes += bytes
+    condition.broadcast()
+    return true
+  }
+
+  private var mostBytes: Int64 { 2 * ObjectContext.batchBytes(memory: order.memory) }
+
+  private func read() throws {
+    let connection = try StoreConnection.immutable(order.source)
+    try connection.run { db in
+      StoreConnection.limitRows(of: db, memory: order.memory)
+      try db.execute(sql: "PRAGMA cache_size = -1024")
+      let statements = PreparedStatements(db)
+      defer { statements.close() }
+      let statement = try statements.statement(sql: order.sql)
+      statement.bind(order.keys.lowerBound, at: 1)
+      statement.bind(order.keys.upperBound, at: 2)
+      var (batch, bytes): ([Row], Int64) = ([], 0)
+      while try statement.step() {
+        let values = statement.values(from: 1, count: order.columns)
+        let row = Row(key: statement.integer(column: 0), values: values)
+        batch.append(row)
+        bytes += row.bytes
+        guard batch.count >= ObjectContext.batchSize || 2 * bytes >= mostBytes else { continue }
+        guard give(batch, bytes: bytes) else { return }
+        (batch, bytes) = ([], 0)
+      }
+      if !batch.isEmpty { _ = give(batch, bytes: bytes) }
+    }
+  }
+}
+
+extension StoredValue {
+  /// The bytes of a text or a blob.
+  fileprivate var byteCount: Int64 {
+    switch self {
+    case .null, .integer, .real: 0
+    case .text(let text): Int64(text.utf8.count)
+    case .rawText(let bytes, _), .blob(let bytes): Int64(bytes.count)
+    }
+  }
+}
