@@ -136,7 +136,7 @@ package struct MigrationPreview: Sendable {
     let type = choice?.engine ?? EngineList.standard
     secondsExpected = costs.map {
       MachineSpeed.fixedSeconds + surveyed
-        + Double(prepared.stages.count) * $0 / MachineSpeed.ratio(migrating: survey)
+        + Double(prepared.stages.count) * $0 / MachineSpeed.ratio(for: $0)
     }
     diskNeed =
       need

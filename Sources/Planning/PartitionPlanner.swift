@@ -91,13 +91,16 @@ package struct PartitionPlanner {
   /// The least that a worker is started for: its start takes as long as some ten mebibytes.
   private static let leastWork: Int64 = 36 << 20
 
+  /// The least that is not done beside other work: a worker starts, and is waited for, far longer.
+  private static let leastOwnWork: Int64 = 4 << 20
+
   /// The most source bytes of a plan whose orders the coordinator executes by itself.
   package static let mostBytesInside: Int64 = 16 << 20
   /// The least that a thread is taken for.
   private static let leastEqualShare: Int64 = 2 << 20
   /// The most that a worker does in one order where all begin together: however uneven their shares
   /// turn out, waiting for the last one costs less than starting more processes.
-  private static let mostEqualShare: Int64 = 160 << 20
+  private static let mostEqualShare: Int64 = 360 << 20
 
   /// The share of each worker where all of the work is one share for each; nil where it is more.
   private func equalShare(of work: Int64) -> Int64? {
@@ -148,7 +151,11 @@ package struct PartitionPlanner {
       }
     }
     left -= work
-    return current.isEmpty ? shares : shares + [(current, work)]
+    guard !current.isEmpty else { return shares }
+    guard work < Self.leastOwnWork, let last = shares.popLast() else {
+      return shares + [(current, work)]
+    }
+    return shares + [(last.pieces + current, last.work + work)]
   }
 
   /// The share of an order: with four fifths of an equal one, a few orders end together.
@@ -202,7 +209,7 @@ package struct PartitionPlanner {
   }
 
   /// Puts groups together that are each too small to start a worker for, as many as make a share of
-  /// the work that is left.
+  /// the work that is left; what is next to nothing goes to the last of the others.
   private func joined(_ groups: [Group]) -> [Group] {
     var result: [Group] = []
     var small: Group?
@@ -224,7 +231,11 @@ package struct PartitionPlanner {
         small = nil
       }
     }
-    return small.map { result + [$0] } ?? result
+    guard let small else { return result }
+    guard small.work < Self.leastOwnWork, let last = result.popLast() else {
+      return result + [small]
+    }
+    return result + [(last.tables + small.tables, last.work + small.work)]
   }
 
   /// The destination tables, grouped by the references between them.

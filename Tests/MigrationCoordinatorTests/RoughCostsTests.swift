@@ -35,8 +35,17 @@ struct RoughCostsTests {
     }
   }
 
-  @Test func `the speed of a machine is within bounds, and the same when it is asked again`() {
-    #expect((1.0 / 8...8).contains(MachineSpeed.ratio))
-    #expect(MachineSpeed.ratio == MachineSpeed.ratio)
+  @Test(arguments: [0.5, 10])
+  func `the speed of a machine is within bounds, and the same when it is asked again`(
+    seconds: Double
+  ) {
+    let ratio = MachineSpeed.ratio(for: seconds)
+    #expect((1.0 / 8...8).contains(ratio))
+    #expect(MachineSpeed.ratio(for: seconds) == ratio)
+    #expect(MachineSpeed.ratio(for: [.migrating: seconds - 0.1, .merging: 0.1]) == ratio)
+  }
+
+  @Test func `for what is over at once nothing is measured`() {
+    #expect(MachineSpeed.ratio(for: [.migrating: 0.1, .merging: 0.1]) == 1)
   }
 }

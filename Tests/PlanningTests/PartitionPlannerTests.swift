@@ -162,19 +162,27 @@ struct PartitionPlannerTests {
   }
 
   @Test func `partitions that are too small for a worker are one`() {
-    let large = slices([1_000_000])
+    let (large, small) = (slices([1_000_000]), slices([100_000]))
     let plan = plan(
       program(6, references: [(0, 1)]),
-      ["T0": slices([2]), "T1": slices([3]), "T2": large, "T3": slices([7]), "T4": slices([1])])
-    #expect(plan.partitions.map(\.tables) == [["T2"], ["T3", "T0", "T1", "T4"]])
+      ["T0": small, "T1": slices([3]), "T2": large, "T3": slices([7]), "T4": slices([1])])
+    #expect(plan.partitions.map(\.tables) == [["T2"], ["T0", "T1", "T3", "T4"]])
     #expect(plan.workOrders.map(\.partition) == [1, 2])
-    #expect(plan.workOrders.map(\.rows) == [1_000_000, 13])
+    #expect(plan.workOrders.map(\.rows) == [1_000_000, 100_011])
     // Five hundred tables that nothing connects have one worker, and not five hundred.
     let many = self.plan(
       program(500),
       Dictionary(uniqueKeysWithValues: (0..<500).map { ("T\($0)", slices([2])) }))
     #expect(many.workOrders.count == 1)
     #expect(many.workOrders[0].pieces.count == 500)
+  }
+
+  @Test func `next to nothing goes along with other work`() {
+    let plan = plan(
+      program(4, references: [(0, 1)]),
+      ["T0": slices([2]), "T1": slices([3]), "T2": slices([1_000_000]), "T3": slices([7])])
+    #expect(plan.partitions.map(\.tables) == [["T2", "T3", "T0", "T1"]])
+    #expect(plan.workOrders.map(\.rows) == [1_000_012])
   }
 
   @Test func `small partitions are put together until a worker pays`() {

@@ -1,5 +1,5 @@
 import GRDB
-import Survey
+import MigrationStatus
 import SystemCalls
 
 /// How fast this machine is, against the one on which costs were measured.
@@ -9,21 +9,31 @@ enum MachineSpeed {
   /// Seconds that the other machine took for `work`.
   private static let reference = 0.0046
 
-  /// More than 1 where this machine is faster; 1 where nothing can be measured.
+  /// More than 1 where this machine is faster; 1 where nothing can be measured, and for what takes
+  /// so short that measuring would be a part of it.
   ///
-  /// The best of a few times on a processor counts. Where other programs take the processors
-  /// meanwhile, they may go on to do so, or end soon.
-  static let ratio: Double = {
-    guard let found = try? measured(times: 3), found.best > 0 else { return 1 }
-    return min(8, max(1 / 8, reference / found.best * found.share.squareRoot()))
-  }()
-
-  /// The same for a store that is migrated; 1 for one that is migrated before anything is measured.
-  static func ratio(migrating survey: StoreSurvey) -> Double {
-    survey.sourceBytes < leastBytes ? 1 : ratio
+  /// The best of a few times on a processor counts, of more where there is more to tell. Where other
+  /// programs take the processors meanwhile, they may go on to do so, or end soon.
+  ///
+  /// - Parameter seconds: what is to be told, as the other machine would take it.
+  static func ratio(for seconds: Double) -> Double {
+    seconds < 0.3 ? 1 : seconds < 2 ? quickly : steadily
   }
 
-  /// The size of a store beside which nobody notices that something was measured.
+  /// The same for phases.
+  static func ratio(for costs: [Phase: Double]) -> Double {
+    ratio(for: costs.values.reduce(0, +))
+  }
+
+  private static let quickly = ratio(times: 3)
+  private static let steadily = ratio(times: 8)
+
+  private static func ratio(times: Int) -> Double {
+    guard let found = try? measured(times: times), found.best > 0 else { return 1 }
+    return min(8, max(1 / 8, reference / found.best * found.share.squareRoot()))
+  }
+
+  /// The size of a store of which something may be told before it is surveyed.
   static let leastBytes: Int64 = 64 << 20
 
   /// The shortest time on a processor that `work` took, and the share of all the time that the

@@ -156,10 +156,9 @@ final class ProgressReporter: Sendable {
   }
 
   /// Takes what there is to do in a stage, before its first row.
-  ///
-  /// - Parameter speed: how fast this machine is, against that of which the costs are told.
-  func expect(_ work: StageWork, of engine: any MigrationEngine.Type, speed: Double) {
+  func expect(_ work: StageWork, of engine: any MigrationEngine.Type) {
     let costs = engine.costs.phases(of: work)
+    let speed = MachineSpeed.ratio(for: costs)
     recorder.expect(costs)
     estimate.rowCosts = (engine.costs, speed)
     estimate.recording?.note(work, of: engine.name, speed: speed)

@@ -103,7 +103,7 @@ extension ProgressReporter {
     let bytes = access.fingerprint.bytes
     // The survey goes on beside it.
     DispatchQueue.global().async {
-      self.expect(atFirst: costs, bytes: bytes, speed: MachineSpeed.ratio)
+      self.expect(atFirst: costs, bytes: bytes, speed: MachineSpeed.ratio(for: costs))
     }
   }
 }

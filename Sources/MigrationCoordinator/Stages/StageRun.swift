@@ -62,7 +62,8 @@ struct StageRun {
     let isByObject = if case .objects = stage.work { true } else { false }
     let rough = roughCosts(countingPairs: isByObject)
     if isByObject, survey.sourceBytes >= MachineSpeed.leastBytes {
-      reporter.expect(roughly: rough, bytes: survey.sourceBytes, speed: MachineSpeed.ratio)
+      reporter.expect(
+        roughly: rough, bytes: survey.sourceBytes, speed: MachineSpeed.ratio(for: rough))
     }
     let assessment = try StageAssessment(
       stage: stage, survey: survey, request: request, leavingConstraints: true
@@ -122,9 +123,7 @@ struct StageRun {
   ) async throws -> Outcome {
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
-    reporter.expect(
-      StageWork(saved.plan, schema: input.destination, for: request), of: type,
-      speed: MachineSpeed.ratio(migrating: survey))
+    reporter.expect(StageWork(saved.plan, schema: input.destination, for: request), of: type)
     let bringsFiles = request.output != nil && !input.destination.externalColumns.isEmpty
     let need = try DiskNeed(
       of: saved.plan, by: engine, stage: input,
