@@ -4,6 +4,8 @@ import RowPrograms
 import Schema
 import StoreFormat
 import Survey
+import Synchronization
+import SystemCalls
 
 /// The bytes that the parts of a result take, estimated from its plan and from the source.
 ///
@@ -36,9 +38,9 @@ package struct ResultSizes: Hashable, Sendable {
   /// - Throws: `StoreError` where the source cannot be read.
   package init(of plan: MigrationPlan, stage: StageInput) throws {
     let schema = stage.destination
-    let roots =
+    let trees =
       schema.keyedTables.count + 2 * schema.joinTables.count + schema.allIndexes.count
-    others = Int64(stage.survey.metadata.encoded.count) + 64 << 10 + Int64(roots) << 12
+    others = Int64(stage.survey.metadata.encoded.count) + 64 << 10 + Int64(trees) << 12
     orders = Int64(plan.workOrders.count)
     var counts: [String: (rows: Int64, bytes: Int64)] = [:]
     var moved: Set<String> = []
@@ -49,7 +51,8 @@ package struct ResultSizes: Hashable, Sendable {
     }
     let source = try SourceFile(stage.survey.access.readable)
     let indexes = Dictionary(grouping: schema.allIndexes, by: \.table)
-    let trees = moved.isEmpty ? [:] : try stage.survey.reader.roots()
+    let roots = try stage.survey.reader.roots()
+    let indexBytes = try Self.indexBytes(roots, survey: stage.survey, file: source)
     for (table, count) in counts.sorted(by: { $0.key < $1.key }) {
       let change = try RowChange(
         of: table, program: plan.program, survey: stage.survey,
@@ -65,36 +68,46 @@ package struct ResultSizes: Hashable, Sendable {
           continue
         }
         // Its pages are as full as they were; some samples may be of the fullest.
-        let size = TreeSize(
-          file: source, pageSize: stage.survey.header.pageSize, root: trees[index.name] ?? 0)
-        movedIndexes += max(
-          built, size.pages.map { $0 * Int64(stage.survey.header.pageSize) } ?? 0)
+        movedIndexes += max(built, indexBytes[index.name] ?? 0)
       }
     }
-    rows += try Self.unsampled(of: plan, survey: stage.survey, file: source)
+    rows += try Self.unsampled(
+      of: plan, roots: roots, indexes: indexBytes, survey: stage.survey, file: source)
     rows += stage.bytesFromFiles
     for fill in plan.program.orderFills { places += 24 * (counts[fill.table]?.rows ?? 0) }
   }
 }
 
 extension ResultSizes {
+  /// The bytes of every b-tree that is none of a table, by its name.
+  ///
+  /// A disk that has to look for some hundred pages of each is asked for those of several at once.
+  private static func indexBytes(
+    _ roots: [String: UInt32], survey: StoreSurvey, file: SourceFile
+  ) throws -> [String: Int64] {
+    let tables = try survey.reader.tableEntries()
+    let trees = roots.filter { tables[$0.key] == nil }.map { $0 }
+    let found = Mutex<[String: Int64]>([:])
+    let pageSize = survey.header.pageSize
+    ThreadPool.share(trees.count, threads: file.byteCount < 128 << 20 ? 1 : 8) { number in
+      let size = TreeSize(file: file, pageSize: pageSize, root: trees[number].value)
+      found.withLock { $0[trees[number].key] = (size.pages ?? 0) * Int64(pageSize) }
+    }
+    return found.withLock { $0 }
+  }
+
   /// The bytes of the source that samples of its trees missed, such as the overflow pages of a few
   /// long rows, as far as they may be of rows that the plan makes.
   private static func unsampled(
-    of plan: MigrationPlan, survey: StoreSurvey, file: SourceFile
+    of plan: MigrationPlan, roots: [String: UInt32], indexes: [String: Int64],
+    survey: StoreSurvey, file: SourceFile
   ) throws -> Int64 {
     let pageSize = survey.header.pageSize
     let sources = Set(
       plan.program.tables.map(\.sourceTable) + plan.program.joins.map(\.sourceTable))
-    let tables = try survey.reader.tableEntries()
-    var (made, others) = (Int64(0), Int64(0))
-    for (name, root) in try survey.reader.roots() {
-      guard tables[name] != nil else {
-        let size = TreeSize(file: file, pageSize: pageSize, root: root)
-        others += (size.pages ?? 0) * Int64(pageSize)
-        continue
-      }
-      let bytes = TableOutline(file: file, pageSize: pageSize, root: root).runs
+    var (made, others) = (Int64(0), indexes.values.reduce(0, +))
+    for (name, root) in roots where indexes[name] == nil {
+      let bytes = survey.outline(root: root, of: file).runs
         .reduce(0) { $0 + $1.leaves * $1.sampleBytes }
       if sources.contains(name) { made += bytes } else { others += bytes }
     }

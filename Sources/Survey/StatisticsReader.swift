@@ -86,9 +86,8 @@ package struct StatisticsReader {
     _ table: String, in trees: Trees, rows: Int64, key: String = "Z_PK"
   ) throws -> TableStatistics {
     if rows == 0 { return TableStatistics(slices: []) }
-    let outline = TableOutline(
-      file: trees.file, pageSize: survey.header.pageSize,
-      root: UInt32(clamping: trees.entries[table]?.root ?? 0))
+    let outline = survey.outline(
+      root: UInt32(clamping: trees.entries[table]?.root ?? 0), of: trees.file)
     let estimated = outline.runs.reduce(Int64(0)) { $0 + $1.leaves * $1.sampleRows }
     guard estimated > 0 else {
       return try counted(table, key: key, bytesPerRow: 100)

@@ -4,6 +4,7 @@ import Planning
 package import RowPrograms
 package import Schema
 package import StoreFormat
+import Synchronization
 import SystemCalls
 package import SystemPackage
 
@@ -37,6 +38,8 @@ package struct StoreSurvey: Sendable {
   package let extras: [ExtraEntry]
   /// Features that forbid a migration, empty for most stores.
   package let unsupported: [UnsupportedFeature]
+  /// The tables that were outlined, by their root pages.
+  private let outlines = Outlines()
 
   /// Surveys an open store with its own model.
   ///
@@ -197,5 +200,19 @@ package struct StoreSurvey: Sendable {
       result.append(.cloudKitMirroring)
     }
     return result
+  }
+}
+
+extension StoreSurvey {
+  private final class Outlines: Sendable {
+    let known = Mutex<[UInt32: TableOutline]>([:])
+  }
+
+  /// The outline of the table with that root page, for which leaves all over it are read once.
+  package func outline(root: UInt32, of file: SourceFile) -> TableOutline {
+    if let known = outlines.known.withLock({ $0[root] }) { return known }
+    let outline = TableOutline(file: file, pageSize: header.pageSize, root: root)
+    outlines.known.withLock { $0[root] = outline }
+    return outline
   }
 }

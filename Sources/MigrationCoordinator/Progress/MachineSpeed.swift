@@ -15,14 +15,16 @@ enum MachineSpeed {
   /// The best of a few times on a processor counts, of more where there is more to tell. Where other
   /// programs take the processors meanwhile, they may go on to do so, or end soon.
   ///
-  /// - Parameter seconds: what is to be told, as the other machine would take it.
-  static func ratio(for seconds: Double) -> Double {
-    seconds < 0.3 ? 1 : seconds < 2 ? quickly : steadily
+  /// - Parameters:
+  ///   - seconds: what is to be told, as the other machine would take it.
+  ///   - least: the fewest of them for which it is measured.
+  static func ratio(for seconds: Double, least: Double = 0.3) -> Double {
+    seconds < least ? 1 : seconds < 2 ? quickly : steadily
   }
 
   /// The same for phases.
-  static func ratio(for costs: [Phase: Double]) -> Double {
-    ratio(for: costs.values.reduce(0, +))
+  static func ratio(for costs: [Phase: Double], least: Double = 0.3) -> Double {
+    ratio(for: costs.values.reduce(0, +), least: least)
   }
 
   private static let quickly = ratio(times: 3)

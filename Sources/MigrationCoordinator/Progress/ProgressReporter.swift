@@ -158,7 +158,8 @@ final class ProgressReporter: Sendable {
   /// Takes what there is to do in a stage, before its first row.
   func expect(_ work: StageWork, of engine: any MigrationEngine.Type) {
     let costs = engine.costs.phases(of: work)
-    let speed = MachineSpeed.ratio(for: costs)
+    // Nothing else goes on meanwhile, where it was not measured beside the survey.
+    let speed = MachineSpeed.ratio(for: costs, least: 1)
     recorder.expect(costs)
     estimate.rowCosts = (engine.costs, speed)
     estimate.recording?.note(work, of: engine.name, speed: speed)
