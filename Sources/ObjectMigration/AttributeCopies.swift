@@ -50,7 +50,9 @@ final class AttributeCopies {
   ) throws -> StoredValue {
     let value = try other.context.value(stored: stored, of: step.from)
     do {
-      return try AttributeConversion.stored(value, for: step.to.form)
+      let stored = try AttributeConversion.stored(value, for: step.to.form)
+      object.context.waitingBytes += stored.byteCount
+      return stored
     } catch let error as ObjectMigrationError {
       throw object.placed(error, property: step.name)
     }

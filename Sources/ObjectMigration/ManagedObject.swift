@@ -178,6 +178,7 @@ package final class ManagedObject: EvaluatedObject {
       return
     }
     try changeRow { $0[index] = value }
+    context.waitingBytes += value.byteCount
     // Of a new object all columns are written.
     if isInserted { changed.insert(index) }
   }

@@ -31,6 +31,8 @@ package final class ObjectContext: EvaluatedContext {
   /// The objects in memory, each of which takes itself out at its end.
   private var known = LiveObjects()
   private var waiting: [ManagedObject] = []
+  /// The bytes of values that were set since the last flush.
+  var waitingBytes: Int64 = 0
   /// Indexes that nothing has asked for yet: most are made faster of many rows at once.
   var lateIndexes: [String] = []
   /// Tables that other workers fill: what is in them is not known here.
@@ -203,7 +205,7 @@ package final class ObjectContext: EvaluatedContext {
   func flush() throws {
     try statements.inserts.check()
     let objects = waiting
-    waiting = []
+    (waiting, waitingBytes) = ([], 0)
     for object in objects { object.isWaiting = false }
     if objects.count >= RowInserts.fewest, objects.allSatisfy({ !$0.isInserted && $0.row != nil }) {
       try statements.inserts.insert(

@@ -133,7 +133,7 @@ final class RowsAhead: @unchecked Sendable {
 
 extension StoredValue {
   /// The bytes of a text or a blob.
-  fileprivate var byteCount: Int64 {
+  var byteCount: Int64 {
     switch self {
     case .null, .integer, .real: 0
     case .text(let text): Int64(text.utf8.count)

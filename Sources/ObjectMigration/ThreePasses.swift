@@ -109,7 +109,7 @@ struct ThreePasses {
         try run.manager.checkAssociations(mapping, of: object)
         run.read += 1
         let bytes = source.bytesRead
-        if context.waitingCount >= Self.batch || bytes >= full {
+        if context.waitingCount >= Self.batch || bytes >= full || context.waitingBytes >= most {
           try context.flush()
           full = bytes + most
         }
@@ -254,6 +254,8 @@ struct ThreePasses {
       throw placed(error, mapping: mapping, key: key)
     } catch {
       try manager.checkCancellation()
+      // What is missing because it could not be written is no fault of the policy.
+      try manager.destinationContext.statements.inserts.check()
       throw ObjectMigrationError(
         .policyFailed(hook: name), mapping: mapping.name, entity: mapping.sourceEntityName,
         key: key, cause: error)

@@ -1,3 +1,4 @@
+import Expressions
 import Foundation
 import GRDB
 import Godwit
@@ -153,6 +154,23 @@ import Testing
       try insert.execute()
     }
     #expect(keys == [2])
+  }
+
+  @Test func `values that are set count as long as they wait`() throws {
+    let connection = try StoreConnection.scratch(
+      ScratchFolder.current.appending("apart.sqlite"), cacheBytes: 1 << 20)
+    try connection.perform { db in
+      let schema = try StoreSchema(Herds.apart())
+      try StoreWriter.createTables(schema, in: db)
+      let context = ObjectContext(of: db, schema: schema, isSource: false, support: nil)
+      defer { context.statements.close() }
+      let object = try context.insert(context.entityFacts(name: "Human"), key: 1)
+      try object.set("name", value: .string("twelve bytes"))
+      try object.set("age", value: .integer(3))
+      #expect(context.waitingBytes == 12)
+      try context.flush()
+      #expect(context.waitingBytes == 0)
+    }
   }
 
   // MARK: Migrating

@@ -12,8 +12,8 @@ enum MachineSpeed {
   /// More than 1 where this machine is faster; 1 where nothing can be measured, and for what takes
   /// so short that measuring would be a part of it.
   ///
-  /// The best of a few times on a processor counts, of more where there is more to tell. Where other
-  /// programs take the processors meanwhile, they may go on to do so, or end soon.
+  /// The best of a few times on a processor counts, of more where there is more to tell. Where
+  /// other programs take the processors meanwhile, they may go on to do so, or end soon.
   ///
   /// - Parameters:
   ///   - seconds: what is to be told, as the other machine would take it.
