@@ -1,8 +1,6 @@
 #include "CSystemShims.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 struct call {
   void (*work)(void *);
@@ -25,25 +23,11 @@ void csystem_on_threads(int threads, void (*work)(void *), void *context) {
   while (started > 0) pthread_join(others[--started], NULL);
 }
 
-static void *called_once(void *memory) {
-  struct call call = *(struct call *)memory;
-  free(memory);
-  call.work(call.context);
-  return NULL;
-}
-
-int csystem_thread_start(void (*work)(void *), void *context, uintptr_t *number) {
-  struct call *call = malloc(sizeof *call);
-  if (call == NULL) return ENOMEM;
-  *call = (struct call){work, context};
+int csystem_thread_start(void *(*work)(void *), void *context, uintptr_t *number) {
   pthread_t thread;
-  int failure = pthread_create(&thread, NULL, called_once, call);
-  if (failure != 0) {
-    free(call);
-    return failure;
-  }
-  *number = (uintptr_t)thread;
-  return 0;
+  int failure = pthread_create(&thread, NULL, work, context);
+  if (failure == 0) *number = (uintptr_t)thread;
+  return failure;
 }
 
 void csystem_thread_join(uintptr_t number) { pthread_join((pthread_t)number, NULL); }

@@ -99,8 +99,3 @@ package struct ObjectCosts: Hashable, Sendable {
     }
   }
 }
-
-extension EntityMapping {
-  /// Whether its filter leaves objects out; one that is always true is written where there is none.
-  fileprivate var isFiltered: Bool { filter != nil && filter != "TRUEPREDICATE" }
-}

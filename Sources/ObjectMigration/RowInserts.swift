@@ -1,5 +1,6 @@
-import Foundation
+import Dispatch
 import Schema
+import Synchronization
 import SystemCalls
 
 /// Inserts rows on a thread of its own, while the next ones are made.
@@ -8,8 +9,8 @@ import SystemCalls
 /// in, which `PreparedStatement` and `PreparedStatements` see to (`settle`). Only in a transaction:
 /// GRDB hears of a commit on its own thread alone.
 final class RowInserts: @unchecked Sendable {
-  // @unchecked: `condition` guards what both threads use. `isOut`, `thread` and `hasFailed` belong
-  // to the thread that migrates. A row's statement is used by one thread until `settle` returns.
+  // @unchecked: `out` and `thread` belong to the thread that migrates. A row's statement is used by
+  // one thread until `settle` returns.
 
   /// A row and the statement that inserts it.
   struct Row {
@@ -18,13 +19,11 @@ final class RowInserts: @unchecked Sendable {
     let values: [StoredValue]
   }
 
-  private let condition = NSCondition()
-  private var waiting: [Row]?
-  private var isInserting = false
-  private var isEnding = false
-  private var failure: (any Error)?
-  /// Whether rows were given that may not be in yet.
-  private(set) var isOut = false
+  private let batches = Handover<[Row]>(most: 1)
+  private let done = DispatchSemaphore(value: 0)
+  private let failure = Mutex<(any Error)?>(nil)
+  /// How many batches were given whose end was not waited for.
+  private var out = 0
   private var thread: BackgroundThread?
   private var hasThread = false
 
@@ -39,64 +38,45 @@ final class RowInserts: @unchecked Sendable {
       hasThread = true
       thread = BackgroundThread { [self] in work() }
     }
-    guard thread != nil else { return try Self.insert(rows) }
-    condition.lock()
-    while waiting != nil { condition.wait() }
-    waiting = rows
-    isOut = true
-    condition.broadcast()
-    condition.unlock()
+    guard thread != nil, batches.give(rows) else { return try Self.insert(rows) }
+    out += 1
     try check()
   }
 
   /// Waits until all rows are in.
   @inline(__always) func settle() {
-    if isOut { wait() }
+    if out > 0 { wait() }
   }
 
   @inline(never) private func wait() {
-    condition.lock()
-    while waiting != nil || isInserting { condition.wait() }
-    condition.unlock()
-    isOut = false
+    for _ in 0..<out { done.wait() }
+    out = 0
   }
 
   /// Throws what stopped an insertion, however often it is asked.
   func check() throws {
-    condition.lock()
-    defer { condition.unlock() }
-    if let failure { throw failure }
+    if let failure = failure.withLock({ $0 }) { throw failure }
   }
 
   /// Waits until all rows are in, and ends the thread.
   func end() {
     settle()
-    condition.withLock {
-      isEnding = true
-      condition.broadcast()
-    }
+    batches.close()
     thread?.join()
     thread = nil
   }
 
   private func work() {
-    condition.lock()
-    while true {
-      while waiting == nil, !isEnding { condition.wait() }
-      guard let rows = waiting else { break }
-      let hasFailed = failure != nil
-      (waiting, isInserting) = (nil, true)
-      condition.broadcast()
-      condition.unlock()
-      var thrown: (any Error)?
-      // Nothing is written any more after an error: what failed is not lost behind what did not.
-      if !hasFailed { do { try Self.insert(rows) } catch { thrown = error } }
-      condition.lock()
-      failure = failure ?? thrown
-      isInserting = false
-      condition.broadcast()
+    while let rows = batches.take() {
+      do {
+        // Nothing is written any more after an error: what failed is not lost behind what did not.
+        try check()
+        try Self.insert(rows)
+      } catch {
+        failure.withLock { $0 = error }
+      }
+      done.signal()
     }
-    condition.unlock()
   }
 
   private static func insert(_ rows: [Row]) throws {

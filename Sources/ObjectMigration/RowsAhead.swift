@@ -1,7 +1,7 @@
-import Foundation
 import GRDB
 import Schema
 import StoreFormat
+import Synchronization
 import SystemCalls
 import SystemPackage
 
@@ -10,7 +10,7 @@ import SystemPackage
 ///
 /// Only for a source, which nobody changes: what is read ahead would be read later just so.
 final class RowsAhead: @unchecked Sendable {
-  // @unchecked: `condition` guards all that both threads use; `thread` is the reader's own.
+  // @unchecked: `thread` is of whoever takes the rows alone.
 
   /// What is read.
   struct Order {
@@ -37,12 +37,8 @@ final class RowsAhead: @unchecked Sendable {
   }
 
   private let order: Order
-  private let condition = NSCondition()
-  private var batches: [[Row]] = []
-  private var waitingBytes: Int64 = 0
-  private var isEnding = false
-  private var isDone = false
-  private var failure: (any Error)?
+  private let batches: Handover<[Row]>
+  private let failure = Mutex<(any Error)?>(nil)
   private var thread: BackgroundThread?
 
   /// How many batches wait at most.
@@ -51,6 +47,8 @@ final class RowsAhead: @unchecked Sendable {
   /// Begins to read; nil where no thread can be started.
   init?(_ order: Order) {
     self.order = order
+    batches = Handover(
+      most: Self.mostBatches, mostWeight: 2 * ObjectContext.batchBytes(memory: order.memory))
     guard let thread = BackgroundThread({ [self] in work() }) else { return nil }
     self.thread = thread
   }
@@ -59,52 +57,22 @@ final class RowsAhead: @unchecked Sendable {
   ///
   /// - Throws: `DatabaseError` or `StoreError`, as reading threw it.
   func next() throws -> [Row]? {
-    condition.lock()
-    defer { condition.unlock() }
-    while batches.isEmpty, !isDone { condition.wait() }
-    if let failure { throw failure }
-    guard !batches.isEmpty else { return nil }
-    condition.broadcast()
-    let batch = batches.removeFirst()
-    waitingBytes -= batch.reduce(0) { $0 + $1.bytes }
-    return batch
+    if let batch = batches.take() { return batch }
+    if let failure = failure.withLock({ $0 }) { throw failure }
+    return nil
   }
 
   /// Ends the reading, wherever it is, and closes its connection.
   func end() {
-    condition.withLock {
-      isEnding = true
-      condition.broadcast()
-    }
+    batches.close()
     thread?.join()
     thread = nil
   }
 
   private func work() {
-    var thrown: (any Error)?
-    do { try read() } catch { thrown = error }
-    condition.withLock {
-      failure = thrown
-      isDone = true
-      condition.broadcast()
-    }
+    do { try read() } catch { failure.withLock { $0 = error } }
+    batches.close()
   }
-
-  /// Waits until there is room for a batch; false where nobody wants it.
-  private func give(_ batch: [Row], bytes: Int64) -> Bool {
-    condition.lock()
-    defer { condition.unlock() }
-    while batches.count >= Self.mostBatches || waitingBytes + bytes > mostBytes,
-      !batches.isEmpty, !isEnding
-    { condition.wait() }
-    if isEnding { return false }
-    batches.append(batch)
-    waitingBytes += bytes
-    condition.broadcast()
-    return true
-  }
-
-  private var mostBytes: Int64 { 2 * ObjectContext.batchBytes(memory: order.memory) }
 
   private func read() throws {
     let connection = try StoreConnection.immutable(order.source)
@@ -116,17 +84,18 @@ final class RowsAhead: @unchecked Sendable {
       let statement = try statements.statement(sql: order.sql)
       statement.bind(order.keys.lowerBound, at: 1)
       statement.bind(order.keys.upperBound, at: 2)
+      let most = ObjectContext.batchBytes(memory: order.memory)
       var (batch, bytes): ([Row], Int64) = ([], 0)
       while try statement.step() {
         let values = statement.values(from: 1, count: order.columns)
         let row = Row(key: statement.integer(column: 0), values: values)
         batch.append(row)
         bytes += row.bytes
-        guard batch.count >= ObjectContext.batchSize || 2 * bytes >= mostBytes else { continue }
-        guard give(batch, bytes: bytes) else { return }
+        guard batch.count >= ObjectContext.batchSize || bytes >= most else { continue }
+        guard batches.give(batch, weight: bytes) else { return }
         (batch, bytes) = ([], 0)
       }
-      if !batch.isEmpty { _ = give(batch, bytes: bytes) }
+      if !batch.isEmpty { _ = batches.give(batch, weight: bytes) }
     }
   }
 }

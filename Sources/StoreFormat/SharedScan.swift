@@ -16,6 +16,17 @@ package struct SharedScan: Sendable {
     (self.ranges, self.readers) = (ranges, max(1, min(readers, ranges.count)))
   }
 
+  /// Takes the runs of a table's outline, and how many are looked at at once.
+  init(_ runs: [TableOutline.Run], readers: Int) {
+    var ranges: [ClosedRange<Int64>] = []
+    var first = Int64.min
+    for run in runs where run.lastKey < .max {
+      ranges.append(first...run.lastKey)
+      first = run.lastKey + 1
+    }
+    self.init(ranges: ranges + [first...Int64.max], readers: readers)
+  }
+
   /// One range of all keys.
   package static let whole = SharedScan(ranges: [.min ... .max], readers: 1)
 

@@ -45,13 +45,7 @@ package struct TableDivision: Sendable {
       leavesOfRun: max(1, min(Self.bytesOfRange, least) / Int64(pageSize))
     ).runs
     guard runs.reduce(0, { $0 + $1.leaves }) * Int64(pageSize) >= least else { return .whole }
-    var ranges: [ClosedRange<Int64>] = []
-    var first = Int64.min
-    for run in runs where run.lastKey < .max {
-      ranges.append(first...run.lastKey)
-      first = run.lastKey + 1
-    }
-    return SharedScan(ranges: ranges + [first...Int64.max], readers: readers)
+    return SharedScan(runs, readers: readers)
   }
 
   /// A connection of its own for the reader of a number; the first has that of the store.

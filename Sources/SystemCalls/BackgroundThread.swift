@@ -16,9 +16,10 @@ package final class BackgroundThread: Sendable {
     self.number = number
   }
 
-  private static let run: @convention(c) (UnsafeMutableRawPointer?) -> Void = { work in
-    guard let work else { return }
-    Unmanaged<Work>.fromOpaque(work).takeUnretainedValue().body()
+  private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+    work in
+    if let work { Unmanaged<Work>.fromOpaque(work).takeUnretainedValue().body() }
+    return nil
   }
 
   private final class Work: Sendable {

@@ -67,7 +67,7 @@ int csystem_reserve(int descriptor, int64_t size);
 /// have ended when it returns.
 void csystem_on_threads(int threads, void (*work)(void *), void *context);
 /// Starts a thread that calls a function; its number, to wait for its end with. 0, or an `errno`.
-int csystem_thread_start(void (*work)(void *), void *context, uintptr_t *number);
+int csystem_thread_start(void *(*work)(void *), void *context, uintptr_t *number);
 void csystem_thread_join(uintptr_t number);
 
 /// Asks for memory in large pages; a hint.

@@ -1,6 +1,5 @@
 package import GRDB
 import Schema
-import Synchronization
 import SystemCalls
 package import SystemPackage
 
@@ -105,8 +104,7 @@ extension RowDigest {
     if let first = ends.flatMap({ Int64.fromDatabaseValue($0[0]) }),
       let last = ends.flatMap({ Int64.fromDatabaseValue($0[1]) }),
       Double(last) - Double(first) >= Double(Self.fewestNumbers),
-      let digest = try LeafDigest(table, of: path, in: db)?.digest(
-        cutting: first...last, threads: threads)
+      let digest = try LeafDigest(table, of: path, in: db)?.digest(readers: threads)
     {
       self = digest
     } else {
@@ -116,24 +114,25 @@ extension RowDigest {
 }
 
 extension LeafDigest {
-  /// The digest of the rows of a range, read by so many threads.
-  fileprivate func digest(cutting range: ClosedRange<Int64>, threads: Int) -> RowDigest? {
-    let parts = threads > 1 ? 4 * threads : 1
-    let (first, last) = (range.lowerBound, range.upperBound)
-    let width = (last.subtractingReportingOverflow(first).partialValue) / Int64(parts)
-    guard width > 0 else { return digest(from: first, to: last) }
-    let starts = (0..<parts).map { first + width * Int64($0) }
-    let found = Mutex<[RowDigest?]>([])
-    ThreadPool.share(parts, threads: threads) { part in
-      let end = part + 1 < parts ? starts[part + 1] - 1 : last
-      let digest = digest(from: starts[part], to: end)
-      found.withLock { $0.append(digest) }
+  /// The digest of all rows, by so many threads.
+  fileprivate func digest(readers: Int) -> RowDigest? {
+    let pages = file.byteCount / Int64(sizes.page)
+    let outline = TableOutline(
+      file: file, pageSize: sizes.page, root: form.root,
+      leavesOfRun: max(64, pages / Int64(4 * readers)))
+    let scan = SharedScan(outline.runs, readers: readers)
+    var sum = RowDigest()
+    do {
+      try scan.run(Array(repeating: (), count: scan.readers)) { _, keys, found in
+        try found(
+          digest(TableLeaves(file, sizes: sizes), from: keys.lowerBound, to: keys.upperBound))
+      } take: {
+        sum.merge($0)
+      }
+    } catch {
+      // A page that is not as it is in a sound table is SQLite's to read.
+      return nil
     }
-    let digests = found.withLock { $0 }
-    return digests.reduce(Optional(RowDigest())) { sum, digest in
-      guard var sum, let digest else { return nil }
-      sum.merge(digest)
-      return sum
-    }
+    return sum
   }
 }
