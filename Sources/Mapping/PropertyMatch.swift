@@ -71,9 +71,14 @@ struct PropertyMatch {
       newRelationships: newRelationships.map {
         .init(name: $0.name, identifier: $0.renamingIdentifier)
       })
-    let pairs = names.pairs(inherited: inherited) {
+    func isUnchanged() -> Bool {
       EntityDifference.isUnchanged(old, in: source, as: new, in: destination)
     }
+    var pairs = names.pairs(inherited: inherited, isUnchanged: isUnchanged)
+    pairs.sourceByDestination.merge(
+      Self.renamedComposites(
+        from: oldAttributes, to: newAttributes, pairs: pairs, isUnchanged: isUnchanged)
+    ) { one, _ in one }
     changedForms = Self.changedForms(
       from: source.allAttributes(of: old), to: destination.allAttributes(of: new),
       pairs: pairs.sourceByDestination)
@@ -89,6 +94,52 @@ struct PropertyMatch {
       .map(\.name).sorted()
     droppedRelationships = oldRelationships.map(\.name).filter { !kept.contains($0) }.sorted()
     declaring = Self.declaringEntities(destination.lineage(of: new))
+  }
+
+  /// The elements of composites that have another name and nothing that continues them, where
+  /// their entity is otherwise the same.
+  ///
+  /// An entity's hash covers the elements and not the name, so to Core Data such an entity has not
+  /// changed (docs/migration.md, "Inferred").
+  private static func renamedComposites(
+    from old: [Attribute], to new: [Attribute],
+    pairs: (sourceByDestination: [String: String], ambiguities: [RenamingMatch.Ambiguity]),
+    isUnchanged: () -> Bool
+  ) -> [String: String] {
+    let taken = Set(pairs.sourceByDestination.values)
+    let undecided = Set(pairs.ambiguities.flatMap(\.destinations))
+    var left = composites(in: old) { !taken.contains($0) }
+    let wanting = composites(in: new) {
+      pairs.sourceByDestination[$0] == nil && !undecided.contains($0)
+    }
+    guard !left.isEmpty, !wanting.isEmpty, isUnchanged() else { return [:] }
+    var result: [String: String] = [:]
+    for composite in wanting {
+      guard let place = left.firstIndex(where: { $0.elements == composite.elements }) else {
+        continue
+      }
+      let before = left.remove(at: place).name
+      for element in composite.elements.keys {
+        result[composite.name + element] = before + element
+      }
+    }
+    return result
+  }
+
+  /// Composites by name, and the types of their elements by what follows it; none of which an
+  /// element is not wanted.
+  private static func composites(
+    in leaves: [Attribute], where isWanted: (String) -> Bool
+  ) -> [(name: String, elements: [String: AttributeType])] {
+    let groups = Dictionary(grouping: leaves.filter(\.isElement), by: \.compositeOrOwnName)
+    return groups.sorted { $0.key < $1.key }.compactMap { name, elements in
+      guard elements.allSatisfy({ isWanted($0.name) }) else { return nil }
+      return (
+        name,
+        Dictionary(
+          uniqueKeysWithValues: elements.map { (String($0.name.dropFirst(name.count)), $0.type) })
+      )
+    }
   }
 
   /// Attributes of one name or identifier of which one is composite and the other is not.

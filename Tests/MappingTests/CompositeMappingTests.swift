@@ -44,6 +44,36 @@ struct CompositeMappingTests {
         == ["id<id", "writer.id<author.id", "writer.who<author.person"])
   }
 
+  @Test func `a composite of another name stays where nothing else changes`() throws {
+    let elements = [Attribute.optional("id", .uuid), .optional("person")]
+    let found = try inference(
+      [composite("author", elements), .optional("id", .uuid)],
+      [composite("creator", elements), .optional("id", .uuid)])
+    #expect(
+      pairs(found.mapping.mapping(toDestination: "E"))
+        == ["creator.id<author.id", "creator.person<author.person", "id<id"])
+    #expect(found.possibleLosses.isEmpty)
+    let changed = try inference(
+      [composite("author", elements)], [composite("writer", elements), .optional("note")])
+    #expect(pairs(changed.mapping.mapping(toDestination: "E")).isEmpty)
+    #expect(changed.possibleLosses.count == 2)
+  }
+
+  @Test func `of several composites those of the same elements belong together`() throws {
+    let found = try inference(
+      [
+        composite("b", [.optional("value", .double)]), composite("a", [.optional("value")]),
+        composite("c", [.optional("value", .double)]),
+      ],
+      [
+        composite("bb", [.optional("value", .double)]), composite("aa", [.optional("value")]),
+        composite("c", [.optional("value", .double)]),
+      ])
+    #expect(
+      pairs(found.mapping.mapping(toDestination: "E"))
+        == ["aa.value<a.value", "bb.value<b.value", "c.value<c.value"])
+  }
+
   @Test func `elements are told as attributes are: new, gone, narrower, of another type`() throws {
     let found = try inference(
       [

@@ -336,7 +336,10 @@ class Layout:
         used, types = {}, {"Z_PK": "INTEGER", "Z_ENT": "INTEGER", "Z_OPT": "INTEGER"}
         self.types[root] = types
         for name in self.model.family(root):
-            for _, p in sorted(self.model.entities[name].own.items()):
+            # Columns of attributes stand before those of relationships, and get their numbers first.
+            own = sorted(self.model.entities[name].own.items(),
+                         key=lambda item: (isinstance(item[1], Relationship), item[0]))
+            for _, p in own:
                 if p.transient or (isinstance(p, Relationship) and p.to_many):
                     continue
                 suffix = numbered(used, p.name.rpartition(".")[2].upper())

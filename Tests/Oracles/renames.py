@@ -54,7 +54,8 @@ def paired_entities(source, destination):
 def paired_properties(source, old, destination, new, above):
     """({new: old}, {undecided}, {new names that continue one of the other kind})."""
     before, after = source.stored(old), destination.stored(new)
-    if old == new and source.hash(old) == destination.hash(new):
+    same = old == new and source.hash(old) == destination.hash(new)
+    if same and set(before) == set(after):
         return {n: n for n in after}, set(), set()
     pairs, undecided = {}, set()
     for wanted in (True, False):
@@ -63,7 +64,31 @@ def paired_properties(source, old, destination, new, above):
         found = paired(identifiers(one), identifiers(other), above)
         pairs.update(found[0])
         undecided |= found[1]
+    if same:
+        pairs.update(renamed_composites(before, after, pairs, undecided))
     return pairs, undecided, crossing(before, after, pairs, undecided)
+
+
+def renamed_composites(before, after, pairs, undecided):
+    """{new: old} of the elements of composites that are new and of those that are gone, of entities
+    that are the same but for the names of their composites: the first of the same elements."""
+    def composites(properties, left):
+        found = {}
+        for name, p in properties.items():
+            whole, dot, _ = name.partition(".")
+            if dot:
+                found.setdefault(whole, {})[name[len(whole):]] = (p.type, left(name))
+        return [(whole, {n: kind for n, (kind, _) in elements.items()})
+                for whole, elements in sorted(found.items())
+                if all(ok for _, ok in elements.values())]
+    gone = composites(before, lambda n: n not in pairs.values())
+    out = {}
+    for whole, elements in composites(after, lambda n: n not in pairs and n not in undecided):
+        found = next((g for g in gone if g[1] == elements), None)
+        if found:
+            gone.remove(found)
+            out.update({whole + n: found[0] + n for n in elements})
+    return out
 
 
 def crossing(before, after, pairs, undecided):
