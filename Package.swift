@@ -308,7 +308,8 @@ let package = Package(
     .tests(
       of: "MigrationWorker",
       [
-        "MigrationEngine", "PageEngine", "Planning", "RowPrograms", "Schema", "SQLEngine",
+        "MigrationEngine", "MigrationStatus", "PageEngine", "Planning", "RowPrograms", "Schema",
+        "SQLEngine",
         "StoreFormat", "SystemCalls", "TestSupport", .grdb, .systemPackage,
       ]),
     .tests(of: "MigrationStatus", ["CLMDB", "LMDB", "SystemCalls", "TestSupport", .systemPackage]),

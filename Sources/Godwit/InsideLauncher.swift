@@ -3,44 +3,75 @@ import MigrationCoordinator
 import MigrationStatus
 import MigrationWorker
 import Planning
+import Synchronization
 import SystemCalls
 
 // A trap here ends the coordinator, and so does a kill: what that leaves is what a kill of a
 // coordinator leaves anyway. The source is as it was, and the next run begins with what is done
 // (docs/crash-safety.md, "What a kill leaves").
 
-/// Executes the orders of small plans in this process, and starts worker processes for all others.
+/// Executes the orders of small plans in threads of this process, and starts worker processes for
+/// all others.
 ///
-/// A process takes longer to start than some megabytes take to migrate. Code that is not Godwit's
-/// own, that of policies, runs in processes only.
+/// Two processes take longer to start than some megabytes take to migrate. Code that is not
+/// Godwit's own, that of policies, runs in processes only.
 struct InsideLauncher: WorkerLauncher {
   private let processes: ProcessLauncher
 
   init(processes: ProcessLauncher) { self.processes = processes }
 
   func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
-    guard document.planBytes <= PartitionPlanner.mostBytesInside, document.calls == nil,
-      document.engine != StoreMigration.Engine.objects.name, !FaultPoint.befallsWorkers
+    guard document.mayStayInside, !FaultPoint.befallsWorkers,
+      let ending = await execute(document, status: status)
     else { return try await processes.run(document, status: status) }
-    return await withCheckedContinuation { continuation in
-      // Not a task: work that waits for a disk would hold a thread that all tasks share.
-      DispatchQueue.global().async {
-        continuation.resume(returning: Self.execute(document, status: status))
+    return ending
+  }
+
+  /// The most source bytes of an order whose progress is published when it has ended.
+  private static let mostBytesUntold: Int64 = 16 << 20
+
+  /// Executes an order in a thread; nil where the system has none left.
+  ///
+  /// Not a task: work that waits for a disk would hold a thread that all tasks share.
+  private func execute(_ document: WorkOrderDocument, status: StatusFile?) async -> WorkerEnding? {
+    let isTold = status != nil && document.order.bytes > Self.mostBytesUntold
+    let worker = Worker(
+      document: document, status: isTold ? status : nil, isInCoordinator: true,
+      words: { MigrationFailure($0).description })
+    let thread = Mutex<BackgroundThread?>(nil)
+    let ending: WorkerEnding? = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let started = BackgroundThread {
+          continuation.resume(
+            returning: isTold
+              ? Self.ending(of: worker) : Self.ending(of: worker, document, status: status))
+        }
+        thread.withLock { $0 = started }
+        if started == nil { continuation.resume(returning: nil) }
       }
+    } onCancel: {
+      worker.cancel()
+    }
+    thread.withLock { $0 }?.join()
+    return ending
+  }
+
+  private static func ending(of worker: Worker) -> WorkerEnding {
+    do {
+      try worker.run()
+      return .done
+    } catch {
+      let answer = GodwitWorker.answer(to: error)
+      return .exited(answer.status, message: answer.message)
     }
   }
 
-  /// Executes an order, whose progress is published when it has ended.
-  private static func execute(_ document: WorkOrderDocument, status: StatusFile?) -> WorkerEnding {
+  /// Publishes the progress of an order when it has ended.
+  private static func ending(
+    of worker: Worker, _ document: WorkOrderDocument, status: StatusFile?
+  ) -> WorkerEnding {
     let began = WallClock.now()
-    let ending: WorkerEnding
-    do {
-      try Worker(document: document, status: nil, isInCoordinator: true).run()
-      ending = .done
-    } catch {
-      let answer = GodwitWorker.answer(to: error)
-      ending = .exited(answer.status, message: answer.message)
-    }
+    let ending = ending(of: worker)
     status?.write(part: part(of: document, began: began, isDone: ending == .done))
     return ending
   }

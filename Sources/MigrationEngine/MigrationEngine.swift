@@ -19,6 +19,11 @@ package protocol MigrationEngine: Codable, Sendable {
   /// What the phases of a stage cost.
   static var costs: PhaseCosts { get }
 
+  /// The most source bytes of a plan whose orders the coordinator executes in threads of its own,
+  /// because processes would take a part of the whole time to start; nil where code that is not
+  /// Godwit's own may run.
+  static var mostBytesInside: Int64? { get }
+
   /// Why the engine does not cover a stage, as the end of a sentence; nil if it does.
   static func refusal(of stage: StageInput) -> String?
 
@@ -72,7 +77,7 @@ package protocol MigrationEngine: Codable, Sendable {
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport
 
-  /// Makes the shard of one work order, in a worker process.
+  /// Makes the shard of one work order, in a worker process or a thread of the coordinator.
   ///
   /// - Throws: `ShardError`, `StoreError` and the errors of mappings and policies.
   static func makeShard(_ work: ShardWork) throws -> Shard
@@ -104,6 +109,8 @@ extension MigrationEngine {
       row: 1.65e-6, byte: 5.2e-9, mergedRow: 0.78e-6, mergedByte: 1e-9, relinkedRow: 1e-6,
       indexEntry: 0.47e-6, verifiedByte: 2e-9, swappedByte: 0.4e-9)
   }
+  /// By default as much as takes as long as the start of a process.
+  package static var mostBytesInside: Int64? { PartitionPlanner.mostBytesInside }
   /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   /// By default there are no files besides shards and manifests.

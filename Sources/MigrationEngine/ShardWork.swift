@@ -26,11 +26,11 @@ package struct ShardWork {
   ) throws -> [ShardManifest.PieceResult] {
     var results: [ShardManifest.PieceResult] = []
     for piece in document.order.pieces {
-      progress.begin(piece.destinationTable)
+      try progress.begin(piece.destinationTable)
       let perRow = Double(piece.bytes) / Double(max(1, piece.rows))
       results.append(
         try writer.write(piece) { rows, lastKey in
-          progress.advance(
+          try progress.advance(
             rows: UInt64(rows), bytes: UInt64(perRow * Double(rows)), lastKey: lastKey)
         })
     }
@@ -45,9 +45,13 @@ package typealias PolicyFactories = [String: @Sendable () -> any MigrationPolicy
 /// Receives the progress of a shard writer.
 package protocol ShardProgress {
   /// A table or an entity mapping starts; its name.
-  func begin(_ name: String)
+  ///
+  /// - Throws: `CancellationError`, where the shard is not wanted any more.
+  func begin(_ name: String) throws
   /// More rows were written since the last call; `lastKey` is the primary key of the last one.
-  func advance(rows: UInt64, bytes: UInt64, lastKey: Int64)
+  ///
+  /// - Throws: `CancellationError`, where the shard is not wanted any more.
+  func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) throws
   /// The last row was written.
   func end()
 }

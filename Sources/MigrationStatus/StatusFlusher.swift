@@ -11,10 +11,12 @@ package final class PartFlusher: Sendable {
     let bytes = Atomic<UInt64>(0)
     let lastKey = Atomic<Int64>(0)
     let updates = Atomic<UInt64>(0)
-    let memory = PeakMemory()
+    /// Nil where the process is not the worker's alone.
+    let memory: PeakMemory?
 
-    init(_ record: PartRecord) {
+    init(_ record: PartRecord, memory: PeakMemory?) {
       self.record = Mutex(record)
+      self.memory = memory
       rows.store(record.rowsDone, ordering: .relaxed)
       bytes.store(record.bytesDone, ordering: .relaxed)
       lastKey.store(record.lastKey, ordering: .relaxed)
@@ -23,7 +25,7 @@ package final class PartFlusher: Sendable {
     func current(dropped: UInt32) -> PartRecord {
       // Sampling the memory costs more than all the rest of an update.
       let isEighth = updates.wrappingAdd(1, ordering: .relaxed).newValue.isMultiple(of: 8)
-      let (now, peak) = (WallClock.now(), isEighth ? memory.sample() : memory.peak)
+      let (now, peak) = (WallClock.now(), isEighth ? memory?.sample() : memory?.peak)
       return record.withLock { record in
         let rows = rows.load(ordering: .relaxed)
         if rows != record.rowsDone { record.progressAt = now }
@@ -32,7 +34,7 @@ package final class PartFlusher: Sendable {
         record.bytesHighest = max(record.bytesHighest, record.bytesDone)
         record.lastKey = lastKey.load(ordering: .relaxed)
         record.heartbeatAt = now
-        record.peakMemory = max(record.peakMemory, peak)
+        record.peakMemory = max(record.peakMemory, peak ?? 0)
         record.droppedUpdates = dropped
         return record
       }
@@ -44,12 +46,14 @@ package final class PartFlusher: Sendable {
 
   /// Starts to publish a part that `PartRecord.start` has begun, at most ten times a second.
   ///
-  /// - Parameter beat: is called on the thread before each update.
+  /// - Parameters:
+  ///   - measuresMemory: whether the memory of the process is the worker's.
+  ///   - beat: is called on the thread before each update.
   package init(
     file: StatusFile, record: PartRecord, every interval: Duration = .milliseconds(200),
-    beat: @escaping @Sendable () -> Void = {}
+    measuresMemory: Bool = true, beat: @escaping @Sendable () -> Void = {}
   ) {
-    let state = State(record)
+    let state = State(record, memory: measuresMemory ? PeakMemory() : nil)
     self.state = state
     thread = FlushThread(every: interval) {
       beat()
@@ -81,7 +85,7 @@ package final class PartFlusher: Sendable {
   /// Publishes the final state and ends the thread; false if it is still blocked after the timeout.
   @discardableResult
   package func stop(within timeout: Duration = .seconds(5)) -> Bool {
-    state.memory.sample()
+    state.memory?.sample()
     return thread.stop(within: timeout)
   }
 }

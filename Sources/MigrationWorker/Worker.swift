@@ -20,6 +20,7 @@ package struct Worker {
 
   /// Describes a failure for the status file.
   private let words: @Sendable (any Error) -> String
+  private let gate = WorkerGate()
 
   /// Creates a worker.
   ///
@@ -51,16 +52,19 @@ package struct Worker {
     }
   }
 
+  /// Ends the work soon: `run` throws `CancellationError`.
+  package func cancel() { gate.close() }
+
   /// Makes the shard, then its manifest, and returns that.
   ///
-  /// - Throws: `ShardError`, `StoreError` and the errors of mappings and policies.
+  /// - Throws: `CancellationError`, `ShardError`, `StoreError` and the errors of mappings and
+  ///   policies.
   @discardableResult
   package func run() throws -> ShardManifest {
     let started = ContinuousClock.now
     let order = document.order
     let memory = PeakMemory()
-    let gate = WorkerGate()
-    let flusher = startReporting(gate)
+    let flusher = startReporting()
     defer { flusher?.stop() }
     do {
       guard let engine = EngineList.engine(named: document.engine) else {
@@ -93,7 +97,7 @@ package struct Worker {
       return manifest
     } catch {
       let placed = placed(error)
-      let text = words(placed)
+      let text = error is CancellationError ? "" : words(placed)
       flusher?.change { record in
         record.state = .failed
         record.error = text
@@ -136,7 +140,7 @@ package struct Worker {
     }
   }
 
-  private func startReporting(_ gate: WorkerGate) -> PartFlusher? {
+  private func startReporting() -> PartFlusher? {
     guard let status else { return nil }
     // Before the first row: a run that is held starts nothing.
     gate.look(at: status)
@@ -152,7 +156,10 @@ package struct Worker {
       process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
     record.table = order.pieces.first?.destinationTable ?? ""
     record.memoryLimit = UInt64(clamping: document.memory)
-    return PartFlusher(file: status, record: record, every: .milliseconds(100)) {
+    // The coordinator tells its own memory.
+    return PartFlusher(
+      file: status, record: record, every: .milliseconds(100), measuresMemory: !isInCoordinator
+    ) { [gate] in
       gate.look(at: status)
     }
   }
@@ -179,23 +186,22 @@ private final class FlushedProgress: ShardProgress {
     isInCoordinator = inCoordinator
   }
 
-  func begin(_ name: String) {
+  func begin(_ name: String) throws {
     flusher?.change { $0.table = name }
-    pass(0)
+    try pass(0)
   }
 
   /// Waits while the run is held, or as long as it is too fast.
-  private func pass(_ bytes: UInt64) {
-    guard let flusher else { return }
-    gate.pass(bytes) { isWaiting in
-      flusher.change { $0.isPaused = isWaiting }
-      flusher.publish()
+  private func pass(_ bytes: UInt64) throws {
+    try gate.pass(bytes) { isWaiting in
+      flusher?.change { $0.isPaused = isWaiting }
+      flusher?.publish()
     }
   }
 
-  func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) {
+  func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
     flushes += 1
-    tell(rows: rows, bytes: bytes, lastKey: lastKey)
+    try tell(rows: rows, bytes: bytes, lastKey: lastKey)
     // Asking the kernel costs more than many of the rows between two of these calls.
     if flushes.isMultiple(of: 16) { _ = memory.sample() }
     reachFaultPoint(isLast: false)
@@ -203,8 +209,8 @@ private final class FlushedProgress: ShardProgress {
 
   /// Tells of rows bit by bit where their bytes take longer than a moment: an engine reports many
   /// at once, and nobody may take a slow run for a dead one.
-  private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) {
-    guard let flusher else { return }
+  private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
+    guard let flusher else { return try pass(bytes) }
     var (rowsTold, bytesTold): (UInt64, UInt64) = (0, 0)
     repeat {
       let portion = gate.portion(of: bytes - bytesTold)
@@ -215,7 +221,7 @@ private final class FlushedProgress: ShardProgress {
       flusher.advance(
         rows: upTo - rowsTold, bytes: portion, lastKey: isLast ? lastKey : self.lastKey)
       rowsTold = upTo
-      pass(portion)
+      try pass(portion)
     } while bytesTold < bytes
     self.lastKey = lastKey
   }

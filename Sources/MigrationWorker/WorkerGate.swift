@@ -11,6 +11,7 @@ final class WorkerGate: @unchecked Sendable {
   // @unchecked: `condition` guards all that changes.
   private let condition = NSCondition()
   private var isHeld = false
+  private var isClosed = false
   private var throttle = Throttle()
 
   /// Records of this age, in nanoseconds, hold nobody: the coordinator cannot write any more.
@@ -34,6 +35,14 @@ final class WorkerGate: @unchecked Sendable {
     return run.hold != .none && (now - run.heartbeatAt).magnitude < trustedAge.magnitude
   }
 
+  /// Lets nobody pass any more.
+  func close() {
+    condition.lock()
+    isClosed = true
+    condition.broadcast()
+    condition.unlock()
+  }
+
   /// How many of so many bytes the run may read in a moment.
   func portion(of bytes: UInt64) -> UInt64 {
     condition.withLock { throttle.portion(of: bytes) }
@@ -43,12 +52,14 @@ final class WorkerGate: @unchecked Sendable {
   ///
   /// - Parameter waiting: is called with true before a wait because the run is held, and with false
   ///   after it.
-  func pass(_ bytes: UInt64, waiting: (Bool) -> Void) {
+  /// - Throws: `CancellationError` once the gate is closed.
+  func pass(_ bytes: UInt64, waiting: (Bool) -> Void) throws(CancellationError) {
     condition.lock()
     defer { condition.unlock() }
     throttle.pass(bytes)
     var isWaiting = false
     while true {
+      if isClosed { throw CancellationError() }
       if isHeld != isWaiting {
         isWaiting = isHeld
         condition.unlock()

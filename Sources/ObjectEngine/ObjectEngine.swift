@@ -23,6 +23,8 @@ package struct ObjectEngine: MigrationEngine {
     relinkedRow: 0, indexEntry: 0.3e-6, verifiedByte: 1.5e-9, swappedByte: 0.5e-9)
   /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
+  /// Policies may do anything.
+  package static let mostBytesInside: Int64? = nil
 
   /// What work orders are made of; the first group is partition 1.
   private var groups: MappingGroups

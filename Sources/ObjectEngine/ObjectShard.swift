@@ -25,7 +25,7 @@ struct ObjectShard {
     var progress = FractionProgress(
       rows: document.order.rows, bytes: document.order.bytes, progress: progress)
     let report = try ObjectMigration(try order()) { fraction, mapping in
-      progress.reach(fraction, in: mapping.name)
+      try progress.reach(fraction, in: mapping.name)
     }.run()
     progress.end()
     var outcome = ObjectOutcome(
@@ -79,14 +79,14 @@ struct ObjectShard {
       self.progress = progress
     }
 
-    mutating func reach(_ fraction: Double, in mapping: String) {
+    mutating func reach(_ fraction: Double, in mapping: String) throws {
       if mapping != self.mapping {
         self.mapping = mapping
-        progress.begin(mapping)
+        try progress.begin(mapping)
       }
       let rowsNow = max(rowsDone, UInt64(Double(rows) * min(1, fraction)))
       let bytesNow = max(bytesDone, UInt64(Double(bytes) * min(1, fraction)))
-      progress.advance(rows: rowsNow - rowsDone, bytes: bytesNow - bytesDone, lastKey: 0)
+      try progress.advance(rows: rowsNow - rowsDone, bytes: bytesNow - bytesDone, lastKey: 0)
       (rowsDone, bytesDone) = (rowsNow, bytesNow)
     }
 

@@ -96,11 +96,11 @@ package struct ObjectMigration {
   }
 
   let order: Order
-  private let progress: (Double, EntityMapping) -> Void
+  private let progress: (Double, EntityMapping) throws -> Void
 
   /// `progress` is called with numbers from 0 to 1, and the mapping that is being processed.
   package init(
-    _ order: Order, progress: @escaping (Double, EntityMapping) -> Void = { _, _ in }
+    _ order: Order, progress: @escaping (Double, EntityMapping) throws -> Void = { _, _ in }
   ) {
     self.order = order
     self.progress = progress
@@ -210,7 +210,7 @@ package struct ObjectMigration {
       var passes = ThreePasses(
         manager: manager, tally: tally, mappings: withPolicies(scope.own[index])
       ) { part, mapping in
-        progress(
+        try progress(
           ThreePasses.share * (Double(index) + part) / Double(order.mappings.count), mapping)
       }
       report.objectsRead += try passes.run()

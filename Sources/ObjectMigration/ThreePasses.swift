@@ -8,7 +8,7 @@ struct ThreePasses {
   private let manager: ObjectMigrationManager
   private let tally: ObjectTally
   private let mappings: [(EntityMapping, any MigrationPolicy)]
-  private let progress: (Double, EntityMapping) -> Void
+  private let progress: (Double, EntityMapping) throws -> Void
   /// How many objects each mapping takes, as far as is known by now.
   private var expected: [Int64] = []
   /// The mapping whose objects are created, nil while none are: its place, how many objects it
@@ -38,7 +38,7 @@ struct ThreePasses {
   init(
     manager: ObjectMigrationManager, tally: ObjectTally,
     mappings: [(EntityMapping, any MigrationPolicy)],
-    progress: @escaping (Double, EntityMapping) -> Void
+    progress: @escaping (Double, EntityMapping) throws -> Void
   ) {
     self.manager = manager
     self.tally = tally
@@ -71,7 +71,7 @@ struct ThreePasses {
       forecast.end(objects: doneNow, at: Self.now)
     }
     for (mapping, policy) in mappings { try validate(mapping, policy: policy) }
-    if let last = mappings.last { progress(1, last.0) }
+    if let last = mappings.last { try progress(1, last.0) }
     manager.leaveMapping()
     manager.progress = 1
     return read
@@ -113,7 +113,7 @@ struct ThreePasses {
           try context.flush()
           full = bytes + most
         }
-        run.step(key: object.primaryKey)
+        try run.step(key: object.primaryKey)
       }
     }
     try hook("endCreation", mapping: mapping) { try policy.endCreation(mapping, core: manager) }
@@ -202,7 +202,7 @@ struct ThreePasses {
           let object = manager.destinationContext.object(at: place)
           try policy.createRelationships(of: object, mapping: mapping, core: manager)
         }
-        step(key: source.key)
+        try step(key: source.key)
       }
       if manager.destinationContext.waitingCount >= Self.batch {
         try manager.destinationContext.flush()
@@ -283,7 +283,7 @@ struct ThreePasses {
     doneNow = 0
   }
 
-  private mutating func step(key: Int64) {
+  private mutating func step(key: Int64) throws {
     steps += 1
     if doneNow == 0 { forecast.reachObjects(at: Self.now) }
     doneNow += 1
@@ -302,7 +302,7 @@ struct ThreePasses {
     manager.progress = min(1, max(manager.progress, Double(done) / total))
     if steps.isMultiple(of: 256), let mapping = manager.currentMapping {
       told = max(told, forecast.share(done: doneNow, expected: expected, at: Self.now))
-      progress(told, mapping)
+      try progress(told, mapping)
     }
   }
 }

@@ -11,6 +11,8 @@ package struct PartitionPlanner {
     package var orderWork: Int64
     /// Keeps every slice of the statistics a piece of its own.
     package var keepsSlices: Bool
+    /// The most source bytes of a plan that threads of the coordinator carry out.
+    package var bytesInside = PartitionPlanner.mostBytesInside
 
     /// Cuts by what rows cost, unless the slices are to stay as they are.
     package init(workers: Int, orderWork: Int64, keepsSlices: Bool = false) {
@@ -94,7 +96,8 @@ package struct PartitionPlanner {
   /// The least that is not done beside other work: a worker starts, and is waited for, far longer.
   private static let leastOwnWork: Int64 = 4 << 20
 
-  /// The most source bytes of a plan whose orders the coordinator executes by itself.
+  /// The most source bytes of a plan whose orders the coordinator executes by itself, whatever the
+  /// engine.
   package static let mostBytesInside: Int64 = 16 << 20
   /// The least that a thread is taken for.
   private static let leastEqualShare: Int64 = 2 << 20
@@ -107,8 +110,9 @@ package struct PartitionPlanner {
     if program.tables.contains(where: \.hasCalls) { return nil }
     let share = work / Int64(max(1, granularity.workers)) + 1
     let bytes = statistics.values.reduce(0) { $0 + $1.bytes }
-    if bytes <= Self.mostBytesInside { return max(Self.leastEqualShare, share) }
-    return share <= Self.mostEqualShare ? max(Self.leastWork, share) : nil
+    guard share <= Self.mostEqualShare else { return nil }
+    let least = bytes <= granularity.bytesInside ? Self.leastEqualShare : Self.leastWork
+    return max(least, share)
   }
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import MigrationEngine
+import MigrationStatus
 import Schema
 import StoreFormat
 import SystemCalls
@@ -38,6 +39,35 @@ import Testing
         try Row.fetchOne(db, sql: "SELECT Z_PK, Z_ENT, Z_OPT, ZNAME FROM p6 ORDER BY 1")
           == ["Z_PK": 31, "Z_ENT": 2, "Z_OPT": 1, "ZNAME": "name 31"])
     }
+  }
+
+  @Test func `a worker that is cancelled writes no manifest`() throws {
+    let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
+    let worker = Worker(document: given.document, status: nil)
+    worker.cancel()
+    #expect(throws: CancellationError.self) { try worker.run() }
+    #expect(try !Files.listDirectory(folder).map(\.string).contains("shard-2.json"))
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `a worker that waits for a held run ends when it is cancelled`() async throws {
+    let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
+    let status = try StatusFile.create(folder.appending("status.mdb"))
+    var run = RunRecord(
+      run: .random(), boot: .random(), coordinator: Processes.own,
+      coordinatorStart: Processes.startTime(of: Processes.own) ?? 0, at: WallClock.now())
+    run.hold = .asked
+    status.write(run: run)
+    let worker = Worker(document: given.document, status: status, isInCoordinator: true)
+    let waiting = Task.detached { try worker.run() }
+    while try status.part(workOrder: 2)?.isPaused != true {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    worker.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+    #expect(try status.part(workOrder: 2)?.state == .failed)
+    #expect(try status.part(workOrder: 2)?.error == "")
+    #expect(try status.part(workOrder: 2)?.peakMemory == 0)
   }
 
   @Test func `nothing but shard and manifest is left, and the source is as it was`() throws {

@@ -336,7 +336,7 @@ class Layout:
         used, types = {}, {"Z_PK": "INTEGER", "Z_ENT": "INTEGER", "Z_OPT": "INTEGER"}
         self.types[root] = types
         for name in self.model.family(root):
-            # Columns of attributes stand before those of relationships, and get their numbers first.
+            # Attributes stand before relationships, and get their numbers first.
             own = sorted(self.model.entities[name].own.items(),
                          key=lambda item: (isinstance(item[1], Relationship), item[0]))
             for _, p in own:

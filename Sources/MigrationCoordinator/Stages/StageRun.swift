@@ -193,7 +193,8 @@ struct StageRun {
       document.task = try engine.task(
         for: order, of: saved.plan, stage: input, in: paths, now: saved.now)
       document.syncs = engine.syncsShards && !input.isQuicklyMade(order)
-      document.planBytes = saved.plan.bytes
+      let mostInside = type(of: engine).mostBytesInside ?? -1
+      document.mayStayInside = saved.plan.bytes <= mostInside && document.calls == nil
       if reporter.status == nil { document.status = nil }
       return document
     }
