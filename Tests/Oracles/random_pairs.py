@@ -28,6 +28,7 @@ ENGINES = {"sql": 0, "pages": 0}
 DECLINED = {}
 CLONES = {"made": 0, "stayed": 0}
 LOCK = threading.Lock()
+ALIKE = "rows are alike"
 
 
 def value_limits(mapping):
@@ -204,7 +205,10 @@ def check(tool, seed, folder):
     found += derived.differences(
         changed, Layout(mapping.destination), random.Random(seed), form.tame)
     for name, copy in copies[1:]:
-        found += [f"{name}: {line}" for line in different(copies[0][1], copy)]
+        # Records of a table that stays in a clone end where they ended.
+        may_end = name.startswith("clone") and form.short
+        found += [f"{name}: {line}" for line in different(copies[0][1], copy)
+                  if not (may_end and line.startswith(ALIKE))]
     for name, told in ((n, t) for n, _, t in results[1:]):
         found += [f"{name}: {line}" for line in dangling(told, results[0][2], name == "clone")]
     for name, path, _ in results[1:2] + results[3:]:
@@ -259,7 +263,7 @@ def different(first, second):
                     f"{len(odd)} differ, the first {odd[0]!r:.600}" if odd else ""))
     places = [n for n in range(0, min(len(one), len(two)), 4096)
               if one[n:n + 4096] != two[n:n + 4096]]
-    return out or [f"rows are alike, {len(one)} and {len(two)} bytes differ in pages "
+    return out or [f"{ALIKE}, {len(one)} and {len(two)} bytes differ in pages "
                    f"{[n // 4096 + 1 for n in places[:8]]}"]
 
 
