@@ -76,6 +76,9 @@ extension Loss {
       return "\(name): \(CountText(count, "row"))\(some) \(ofRows)."
     case .index:
       return "\(name): the index is left out, \(reason ?? "which only Core Data can make")."
+    case .relationship where cause == .order:
+      return "\(name): the order of \(CountText(count, "object")) dropped, which no mapping reads "
+        + "although the model has it: map \(property ?? name) and not its inverse alone."
     case .attribute, .relationship:
       return "\(name): \(CountText(count, "value"))\(some) \(ofValues)."
     }

@@ -30,6 +30,8 @@ extension StoreMigration {
       case unmappedEntity
       /// The new model has the property, and no mapping reads it.
       case unmappedProperty
+      /// The new model has the ordered relationship, and mappings read its inverse alone.
+      case order
       /// Values change in the new type.
       case conversion
       /// The rows belong to no entity of the store's model.
@@ -126,6 +128,7 @@ extension StoreMigration.Loss.Cause {
       case .policy: .policy
       case .unmappedEntity: .unmappedEntity
       case .unmappedProperty: .unmappedProperty
+      case .order: .order
       case .conversion: .conversion
       case .unknownEntity: .unknownEntity
       case .unknownReference: .unknownReference

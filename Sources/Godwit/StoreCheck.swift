@@ -173,8 +173,8 @@ extension StoreMigration.Loss {
   /// Whether the models say that this is lost, so that a comparison expects it.
   fileprivate var isKnownToVerify: Bool {
     switch cause {
-    case .removed, .filter, .policy, .unmappedEntity, .unmappedProperty, .conversion, .index,
-      .allObjects, .detour, .downgrade, .lastCopy:
+    case .removed, .filter, .policy, .unmappedEntity, .unmappedProperty, .order, .conversion,
+      .index, .allObjects, .detour, .downgrade, .lastCopy:
       true
     case .unknownEntity, .unknownReference, .dangling, .duplicate, .missingKey, .history,
       .cloudKit:

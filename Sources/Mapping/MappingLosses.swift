@@ -78,7 +78,7 @@ package struct MappingLosses: Hashable, Sendable {
     guard !made.isEmpty else { return }
     // As a rule everything is read, and nobody asks why it would not be.
     var known: [PropertyMatch]?
-    func isDropped(_ name: String, among names: (PropertyMatch) -> [String]) -> Bool {
+    func matches() -> [PropertyMatch] {
       let matches =
         known
         ?? made.map {
@@ -86,7 +86,10 @@ package struct MappingLosses: Hashable, Sendable {
             source: source, old: entity, destination: destination, new: $0, entities: entities)
         }
       known = matches
-      return matches.allSatisfy { names($0).contains(name) }
+      return matches
+    }
+    func isDropped(_ name: String, among names: (PropertyMatch) -> [String]) -> Bool {
+      matches().allSatisfy { names($0).contains(name) }
     }
     let filters = takers.map { mappings[$0].predicate }
     let isDivided = !filters.allSatisfy { $0 == ValueExpression.everything }
@@ -124,6 +127,11 @@ package struct MappingLosses: Hashable, Sendable {
             name: relationship.name, targets: targets, readers: Set(readers), cause: cause))
       } else {
         add(relationship, of: entity, cause: cause, takers: takers)
+        if relationship.isOrdered, readers.isEmpty,
+          matches().contains(where: { $0.staysOrdered(relationship.name) })
+        {
+          addOrder(of: relationship, of: entity, takers: takers)
+        }
       }
     }
     addConversions(entity, takers: takers)
@@ -144,6 +152,19 @@ package struct MappingLosses: Hashable, Sendable {
       }
     }
     if let left = source.unread(loss, read: read) { note(left, takers: takers) }
+  }
+
+  /// Notes an order that nothing reads, of references that their other end has.
+  private mutating func addOrder(
+    of relationship: Relationship, of entity: Entity, takers: [Int]
+  ) {
+    guard let inverse = source.inverse(of: relationship) else { return }
+    var loss = PossibleLoss(
+      entity: entity.name, kind: .relationship(relationship.name), cause: .order)
+    let others = source.family(of: relationship.destinationEntityName).map(\.name)
+    let targets = taken.intersection(others).filter { read.contains(inverse.name, of: $0) }
+    loss.targets = targets
+    if !targets.isEmpty, let left = source.unread(loss, read: read) { note(left, takers: takers) }
   }
 
   /// The entities of a relationship's objects of which some mapping does not read the other end.
@@ -209,7 +230,7 @@ extension ManagedObjectModel {
         allRelationships(of: $0).first { $0.name == name }
       }),
       // The other end knows the objects and not their order.
-      !relationship.isOrdered, let inverse = inverse(of: relationship), let targets = loss.targets
+      loss.cause != .order, let inverse = inverse(of: relationship), let targets = loss.targets
     else { return loss }
     var result = loss
     result.targets = targets.filter { !read.contains(inverse.name, of: $0) }

@@ -12,6 +12,8 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case unmappedEntity
   /// The destination model has the property, and no mapping reads it.
   case unmappedProperty
+  /// The destination model has the ordered relationship, and mappings read its other end alone.
+  case order
   /// The values become others that are less.
   case conversion
   /// The rows are of no entity of the store's model.

@@ -187,6 +187,11 @@ struct PropertyMatch {
     sourceByDestination[name].flatMap { relationships[$0] }
   }
 
+  /// Whether an ordered relationship continues one of the source.
+  func staysOrdered(_ name: String) -> Bool {
+    newRelationships.contains { $0.isOrdered && sourceByDestination[$0.name] == name }
+  }
+
   /// Whether different values of an attribute may become the same one: by losing a fraction or
   /// precision, or by a default in the place of nil.
   func mayAlign(_ name: String) -> Bool {

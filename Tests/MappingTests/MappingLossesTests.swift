@@ -52,6 +52,30 @@ import Testing
       ])
   }
 
+  @Test func `the order of a relationship is kept by its own end alone`() throws {
+    func order(_ isOrdered: Bool) -> (inout [Entity]) -> Void {
+      { $0[0].relationships[0].isOrdered = isOrdered }
+    }
+    func losses(to destination: ManagedObjectModel, reading ends: [Int]) throws -> [PossibleLoss] {
+      var mapping = ShopModels.mapping()
+      for end in [0, 2] where !ends.contains(end) {
+        mapping.entityMappings[end].relationshipMappings = []
+      }
+      let source = try ShopModels.model(order(true))
+      return MappingLosses(models: [mapping], source: source, destination: destination).possible
+    }
+    let ordered = try ShopModels.model(order(true))
+    var expected = PossibleLoss(
+      entity: "Customer", kind: .relationship("orders"), cause: .order)
+    expected.targets = ["Order"]
+    #expect(try losses(to: ordered, reading: [2]) == [expected])
+    #expect(try losses(to: ordered, reading: [0]).isEmpty)
+    #expect(
+      try losses(to: ordered, reading: []).map(\.cause)
+        == Array(repeating: .unmappedProperty, count: 2))
+    #expect(try losses(to: ShopModels.model(order(false)), reading: [2]).isEmpty)
+  }
+
   @Test func `what another mapping reads along a key path is no loss`() throws {
     let losses = try losses {
       $0.entityMappings[0].attributeMappings = []

@@ -9,14 +9,17 @@ with a refusal; in place no commit of the app may be lost.
 usage: living.py --godwit P [--corpus D] [--seeds 1-27] [--rows N] [--scratch S]
 """
 import collections
+import contextlib
 import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from living_app import Store, commit, make_stateful, state_of
@@ -110,8 +113,7 @@ def check(lab, seed, folder):
         process.kill()
         process.wait()
         status = None
-    rest, _ = app.communicate("end\n", timeout=LONGEST)
-    log += [line.split() for line in rest.splitlines()]
+    log += [line.split() for line in end(app).splitlines()]
     text = said(process)
     found = judge(status, text, store, output, log)
     lab.outcomes["result" if status == 0 else "refusal"] += 1
@@ -119,6 +121,21 @@ def check(lab, seed, folder):
         found = judge_again(lab, words, store, output, log, left)
     what = f"{scene}, {mode}, {' '.join(map(str, words[4:]))}, status {status}"
     return [f"{what}: {line}" for line in found]
+
+
+def end(app):
+    """Ends the app and gives what it has said since its first line: communicate() would lose what
+    was read along with that."""
+    killer = threading.Timer(LONGEST, app.kill)
+    killer.start()
+    with contextlib.suppress(BrokenPipeError):
+        app.stdin.write("end\n")
+        app.stdin.flush()
+    rest = app.stdout.read()
+    killer.cancel()
+    if app.wait() == -signal.SIGKILL:
+        raise Failure(f"the app did not end within {LONGEST} s")
+    return rest
 
 
 def judge(status, text, store, output, log):

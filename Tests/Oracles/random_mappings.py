@@ -6,6 +6,7 @@ out and those that were dropped, as this script counts them and as every engine 
 usage: random_mappings.py --godwit P --corpus D [--seeds 1-40] [--scratch S]; the executable is
 `godwit` or lies beside `PolicyTool`, and the corpus is not read
 """
+import collections
 import copy
 import json
 import os
@@ -185,7 +186,41 @@ class Count:
         for entity in old.entities:
             if not old.entities[entity].abstract:
                 self.count(entity, takers[entity])
+        self.loses_many = any(self.lost_pairs(e, p) for e in old.entities if takers[e]
+                              for p in old.stored(e).values()
+                              if not isinstance(p, Attribute) and p.to_many)
         self.db.close()
+
+    def lost_pairs(self, entity, p):
+        """Whether objects of an entity have others in a to-many relationship of which no mapping
+        reads this end, and none the other either, or in an order, which the other does not know."""
+        if p.name not in self.new.stored(entity) or any(p.name in n for n in self.read[entity]):
+            return False
+        inverse, alive = self.old.inverse(p), collections.Counter()
+        owners = self.entity_of[self.old.root(p.owner)]
+        targets = self.entity_of[self.old.root(p.destination)]
+        for owner, target in self.pairs(p, inverse):
+            name = targets.get(target)
+            if owners.get(owner) == entity and self.takers.get(name):
+                if not inverse or not any(inverse.name in names for names in self.read[name]):
+                    return True
+                alive[owner] += 1
+        return p.ordered and self.new.stored(entity)[p.name].ordered and any(
+            n > 1 for n in alive.values())
+
+    def pairs(self, p, inverse):
+        """(owner, target) of a to-many relationship."""
+        for join in self.layout.joins:
+            if inverse and {key(p), key(inverse)} == {key(join.relationship), key(join.inverse)}:
+                there = [n for n in join.names if self.db.execute(
+                    "select 1 from sqlite_master where name = ?", (n,)).fetchone()]
+                columns = quoted(join.columns[key(inverse)]), quoted(join.columns[key(p)])
+                return self.db.execute(
+                    f"select {', '.join(columns)} from {quoted(there[0])} not indexed").fetchall()
+        column = self.layout.columns[key(inverse)] if inverse else self.layout.foreign[key(p)][1]
+        table = "Z" + self.old.root(p.destination).upper()
+        return self.db.execute(f"select {quoted(column)}, Z_PK from {table} not indexed "
+                               f"where {quoted(column)} is not null").fetchall()
 
     def reads(self, mapping, entity):
         """The source properties that a mapping reads."""
@@ -299,7 +334,8 @@ class Count:
     def is_refused(self):
         kept = sum(k for _, k, _ in self.accounts.values())
         rows = sum(n for n, _, _ in self.accounts.values())
-        return any(cause != "removed" for _, _, cause in self.losses) or rows > 0 and kept == 0
+        return self.loses_many or rows > 0 and kept == 0 or any(
+            cause != "removed" for _, _, cause in self.losses)
 
 
 def takes(mapping, one):

@@ -290,6 +290,9 @@ struct ConditionChecker {
         return nil
       }
       return .rows(place.isOf("(\(column)) IS NOT NULL"))
+    case .relationship(let name) where possible.cause == .order:
+      return members(
+        ofOrdered: name, entityName: possible.entity, targets: (possible.targets ?? []).sorted())
     case .relationship(let name):
       return question(
         ofRelationship: name, entityName: possible.entity, targets: possible.targets?.sorted())
@@ -338,6 +341,43 @@ struct ConditionChecker {
           rows, test: "\(all) AND (\(rows.value(column: column.name, of: nil))) IS NOT NULL"))
     }
     return nil
+  }
+
+  /// The question of objects of the target entities that an object has in an ordered relationship
+  /// beside others: one alone has no order.
+  private func members(
+    ofOrdered name: String, entityName: String, targets: [String]
+  ) -> LossQuestion? {
+    guard let entity = view.model.entity(name: entityName),
+      let level = view.model.lineage(of: entity).first(where: { level in
+        level.relationships.contains { $0.name == name }
+      }), let relationship = level.relationships.first(where: { $0.name == name })
+    else { return nil }
+    let from: String
+    let owner: String
+    let target: String
+    if let inverse = view.model.inverseWithOwner(of: relationship), !inverse.relationship.isToMany {
+      guard let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),
+        let column = table.column(
+          role: .toOne(entity: inverse.entity.name, name: inverse.relationship.name))
+      else { return nil }
+      (from, owner) = (rows.from, rows.value(column: column.name, of: nil))
+      target = "s.Z_PK"
+    } else {
+      let found = view.schema.joinTables.flatMap { join in
+        [(join, join.first, join.second), (join, join.second, join.first)]
+      }.first { $0.1.entityName == level.name && $0.1.relationshipName == name }
+      guard let (join, own, other) = found, let pairs = view.pairs(join) else { return nil }
+      from = "\(pairs) AS p"
+      owner = "p.\(SQL.identifier(name: own.keyColumn))"
+      target = "p.\(SQL.identifier(name: other.keyColumn))"
+    }
+    return .number(
+      """
+      SELECT ifnull(sum(n), 0) FROM (SELECT count(*) AS n FROM \(from)
+      WHERE \(view.isOf([entityName], key: "(\(owner))"))
+      AND \(view.isOf(targets, key: target)) GROUP BY \(owner) HAVING n > 1)
+      """)
   }
 
   /// The loss with its count, nil if nothing is lost.

@@ -94,18 +94,20 @@ struct RowView {
   ///   - first: the entities of the objects at the first end; nil for any object, or none.
   ///   - second: the same of the second end.
   func pairCount(_ table: JoinTable, first: [String]?, second: [String]?) -> String? {
-    var pairs = SQL.identifier(name: table.name)
-    if let program {
-      guard let made = program.joins.first(where: { $0.destinationTable == table.name }) else {
-        return nil
-      }
-      pairs = "(\(made.query(in: .all, schema: "main")))"
-    }
+    guard let pairs = pairs(table) else { return nil }
     let tests = [(table.first, first), (table.second, second)].compactMap { end, entities in
       entities.map { isOf($0, key: "p.\(SQL.identifier(name: end.keyColumn))") }
     }
     let condition = tests.isEmpty ? "" : " WHERE \(tests.joined(separator: " AND "))"
     return "SELECT count(*) FROM \(pairs) AS p\(condition)"
+  }
+
+  /// The rows of a join table, to select from; nil if it would be empty.
+  func pairs(_ table: JoinTable) -> String? {
+    guard let program else { return SQL.identifier(name: table.name) }
+    return program.joins.first { $0.destinationTable == table.name }.map {
+      "(\($0.query(in: .all, schema: "main")))"
+    }
   }
 
   /// An SQL test for keys of objects of any of some entities of one table.
