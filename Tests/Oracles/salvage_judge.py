@@ -178,21 +178,28 @@ class Judge:
         for each of them, and for no other pair.
 
         That pair may stand in another row, too: one of the two is lost then, and that one is told.
-        Objects lose a pair that leads to an object that is not there."""
+        Or it stood in another row before, in which a third one stands now. Objects lose a pair that
+        leads to an object that is not there."""
         new = {row for key, row in have.items() if isinstance(key, tuple)}
         new |= {row for key, row in have.items() if not isinstance(key, tuple)
                 and is_told(key, told)}
-        left = []
-        for key in missing:
-            rows = [made(key, v) for v in self.found[table].get(key, ())]
-            if are_there and any(not are_there(row) for row in rows):
-                continue
-            other = next((row for row in rows if row in new), None)
-            if other is None:
-                left.append(key)
-            else:
-                new.remove(other)
-        return left
+        before = {row: key for key, row in have.items() if not isinstance(key, tuple)}
+
+        def standing(key):
+            return [made(key, v) for v in self.found[table].get(key, ())]
+
+        def takes(key, seen):
+            for row in standing(key):
+                if are_there and not are_there(row):
+                    return True
+                if row in new:
+                    new.remove(row)
+                    return True
+                other = before.get(row)
+                if other is not None and other not in seen and takes(other, seen | {other}):
+                    return True
+            return False
+        return [key for key in missing if not takes(key, {key})]
 
     def is_gone_without_a_trace(self, table, key):
         """Whether a row went without anything that tells: SQLite reads the table of the damaged
