@@ -422,6 +422,10 @@ class Layout:
 
 
 def numbered(used, name):
-    """The name, with a number from the second time on that it is asked for."""
-    used[name] = used.get(name, -1) + 1
-    return f"{name}{used[name] or ''}"
+    """The name, with the first number that makes it one that nothing has yet."""
+    number, full = 0, name
+    while full in used:
+        number += 1
+        full = f"{name}{number}"
+    used[full] = True
+    return full
