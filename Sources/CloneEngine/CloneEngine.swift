@@ -27,6 +27,8 @@ package struct CloneEngine: MigrationEngine {
   package static let name = EngineName(rawValue: "clone")
   /// As for SQL, of the tables that change (`sharesBlocks`).
   package static let shardTenths = SQLEngine.shardTenths
+  /// Tables that stay are neither read nor counted.
+  package static let leavesTables = true
 
   /// Whether the clone shares blocks with the source.
   package let sharesBlocks: Bool

@@ -49,7 +49,8 @@ struct StayingTrees: Hashable, Codable, Sendable {
     let leaves =
       stage.dropped != nil || stage.leavesRows
       || program.tables.contains {
-        $0.isFiltered || survey.rows(of: $0) != survey.rows(ofTable: $0.sourceTable)
+        $0.isFiltered
+          || survey.estimatedRows(of: $0) != survey.estimatedRows(ofTable: $0.sourceTable)
       }
     return leaves ? "rows stay behind" : nil
   }

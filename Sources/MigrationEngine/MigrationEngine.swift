@@ -19,6 +19,9 @@ package protocol MigrationEngine: Codable, Sendable {
   /// What the phases of a stage cost.
   static var costs: PhaseCosts { get }
 
+  /// Whether tables may stay as they are, unread and uncounted.
+  static var leavesTables: Bool { get }
+
   /// The most source bytes of a plan whose orders the coordinator executes in threads of its own,
   /// because processes would take a part of the whole time to start; nil where code that is not
   /// Godwit's own may run.
@@ -109,6 +112,8 @@ extension MigrationEngine {
       row: 1.65e-6, byte: 5.2e-9, mergedRow: 0.78e-6, mergedByte: 1e-9, relinkedRow: 1e-6,
       indexEntry: 0.47e-6, verifiedByte: 2e-9, swappedByte: 0.4e-9)
   }
+  /// By default every row is read.
+  package static var leavesTables: Bool { false }
   /// By default as much as takes as long as the start of a process.
   package static var mostBytesInside: Int64? { PartitionPlanner.mostBytesInside }
   /// By default every error is final.

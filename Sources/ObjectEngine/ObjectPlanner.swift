@@ -15,7 +15,7 @@ struct ObjectPlanner {
 
   /// One work order for each group, the largest first; partitions are numbered as groups are.
   func plan(groups: MappingGroups) throws -> MigrationPlan {
-    let rows = max(1, survey.rowCounts.values.flatMap(\.values).reduce(0, +))
+    let rows = max(1, survey.rowCounts.estimatedTotal)
     let perRow = Double(survey.access.fingerprint.bytes) / Double(rows)
     var next = 1
     var partitions: [Partition] = []

@@ -18,6 +18,9 @@ package struct TableOutline: Sendable {
   /// The runs in key order; empty if a page is not one of a table b-tree.
   package private(set) var runs: [Run] = []
 
+  /// How many rows the samples stand for.
+  package var rows: Int64 { runs.reduce(0) { $0 + $1.leaves * $1.sampleRows } }
+
   private let file: SourceFile
   private let pageSize: Int
   /// The size of the file, which bounds all estimates: pages are not trusted.

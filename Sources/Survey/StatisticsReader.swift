@@ -36,7 +36,7 @@ package struct StatisticsReader {
     var result: [String: TableStatistics] = [:]
     let trees = sliceRows == nil ? try Trees(survey) : nil
     for table in program.tables {
-      let rows = survey.rows(of: table)
+      let rows = survey.estimatedRows(of: table)
       guard rows > 0 else { continue }
       let statistics =
         if let trees {
@@ -61,7 +61,7 @@ package struct StatisticsReader {
       guard statistics.rows > 0 else { continue }
       // Owners that are left have about as many pairs as others.
       let share = join.drops.reduce(1.0) { share, drop in
-        let owners = Double(max(1, survey.rows(ofTable: drop.rows.table)))
+        let owners = Double(max(1, survey.estimatedRows(ofTable: drop.rows.table)))
         return share * (1 - min(1, Double(untaken[drop.rows.name] ?? 0) / owners))
       }
       let rows = Int64((Double(statistics.rows) * share).rounded())
@@ -88,7 +88,7 @@ package struct StatisticsReader {
     if rows == 0 { return TableStatistics(slices: []) }
     let outline = survey.outline(
       root: UInt32(clamping: trees.entries[table]?.root ?? 0), of: trees.file)
-    let estimated = outline.runs.reduce(Int64(0)) { $0 + $1.leaves * $1.sampleRows }
+    let estimated = outline.rows
     guard estimated > 0 else {
       return try counted(table, key: key, bytesPerRow: 100)
     }

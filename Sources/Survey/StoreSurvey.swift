@@ -27,7 +27,7 @@ package struct StoreSurvey: Sendable {
   /// Tables and columns that the store has and its model does not, and the reverse.
   package let differences: SchemaDifferences
   /// Rows by table and entity number.
-  package let rowCounts: [String: [EntityNumber: Int64]]
+  package let rowCounts: TableCounts
   /// The highest primary keys ever assigned, by root entity.
   package let maxima: [String: Int64]
   /// Persistent history; nil where the store keeps none.
@@ -76,8 +76,13 @@ package struct StoreSurvey: Sendable {
     guard numberless.isEmpty else {
       throw StoreError(problem: .rowNumbersMissing(numberless), store: store)
     }
+    let file = try? SourceFile(access.readable)
+    let (pageSize, outlines) = (header.pageSize, outlines)
     rowCounts = try Self.rowCounts(
-      in: schema, reader: reader, byRows: access.fingerprint.bytes <= Self.smallBytes)
+      in: schema, reader: reader, byRows: access.fingerprint.bytes <= Self.smallBytes
+    ) { root in
+      file.map { outlines.outline(root: root, of: $0, pageSize: pageSize) }
+    }
     // Rows are found by number: after a rename the name may still be the old one.
     let recorded = Dictionary(
       try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
@@ -106,36 +111,76 @@ package struct StoreSurvey: Sendable {
   /// That is an estimate: workers count the rows themselves, and an index that knows of none is not
   /// believed.
   private static func rowCounts(
-    in schema: StoreSchema, reader: StoreReader, byRows: Bool
-  ) throws(StoreError) -> [String: [EntityNumber: Int64]] {
-    var result: [String: [EntityNumber: Int64]] = [:]
+    in schema: StoreSchema, reader: StoreReader, byRows: Bool, outline: (UInt32) -> TableOutline?
+  ) throws(StoreError) -> TableCounts {
+    var known: [String: [EntityNumber: Int64]] = [:]
     var alone: [(table: String, number: EntityNumber)] = []
     for table in schema.tables {
       if table.entityNames.count == 1, let number = schema.numbers[table.rootName] {
         alone.append((table.name, number))
         continue
       }
-      result[table.name] =
+      known[table.name] =
         try byRows
         ? reader.rowCounts(of: table.name, by: .rows) : reader.estimatedRowCounts(of: table.name)
     }
+    var bare: [TableCounts.Bare] = []
+    let roots = byRows ? [:] : try reader.bareRoots(ofTables: alone.map(\.table))
+    for (table, number) in alone {
+      guard let root = roots[table], let estimate = outline(root)?.rows, estimate > manyRows
+      else { continue }
+      bare.append(.init(table: table, number: number, root: root, estimate: estimate))
+    }
+    let counted = alone.filter { one in !bare.contains { $0.table == one.table } }
     let counts = try reader.rowCounts(
-      ofTables: alone.map(\.table), by: byRows ? .rows : .index)
-    for (one, count) in zip(alone, counts) { result[one.table] = [one.number: count] }
-    return result
+      ofTables: counted.map(\.table), by: byRows ? .rows : .index)
+    for (one, count) in zip(counted, counts) { known[one.table] = [one.number: count] }
+    return TableCounts(known: known, bare: bare) { tables in
+      let counts = reader.leafCounts(roots: tables.map(\.root))
+      return zip(tables, counts).map { table, count in
+        // What cannot be counted is an error for whoever reads the rows and finds other ones.
+        count ?? (try? reader.rowCount(of: table.table, by: .rows)) ?? table.estimate
+      }
+    }
   }
+
+  /// Of fewer rows the leaves are counted at once.
+  private static let manyRows: Int64 = 100_000
 
   /// The rows that a program reads and keeps; of changes all.
   package func rows(of program: TableProgram) -> Int64 {
     if let rows = history?.rows[program.sourceTable] { return rows }
+    let counts = rowCounts[program.sourceTable]
     return program.entities.reduce(0) {
-      $0 + (rowCounts[program.sourceTable]?[EntityNumber(rawValue: $1.source)] ?? 0)
+      $0 + (counts?[EntityNumber(rawValue: $1.source)] ?? 0)
     }
+  }
+
+  /// The same, as an estimate where nobody has counted the rows.
+  package func estimatedRows(of program: TableProgram) -> Int64 {
+    if let rows = history?.rows[program.sourceTable] { return rows }
+    let counts = rowCounts.estimate(program.sourceTable)
+    return program.entities.reduce(0) {
+      $0 + (counts?[EntityNumber(rawValue: $1.source)] ?? 0)
+    }
+  }
+
+  /// Whether a program reads and keeps rows, and leaves none of its table, as far as their entities
+  /// tell.
+  package func takesAllRows(_ program: TableProgram) -> Bool {
+    // Of one entity all are taken, however many there are.
+    let kept = estimatedRows(of: program)
+    return kept > 0 && kept == estimatedRows(ofTable: program.sourceTable)
   }
 
   /// The rows of a table, whatever their entity.
   package func rows(ofTable name: String) -> Int64 {
     history?.rows[name] ?? rowCounts[name]?.values.reduce(0, +) ?? 0
+  }
+
+  /// The same, as an estimate where nobody has counted the rows.
+  package func estimatedRows(ofTable name: String) -> Int64 {
+    history?.rows[name] ?? rowCounts.estimate(name)?.values.reduce(0, +) ?? 0
   }
 
   /// The rows of any table, those of pairs as an index tells them.
@@ -205,14 +250,18 @@ package struct StoreSurvey: Sendable {
 
 extension StoreSurvey {
   private final class Outlines: Sendable {
-    let known = Mutex<[UInt32: TableOutline]>([:])
+    private let known = Mutex<[UInt32: TableOutline]>([:])
+
+    func outline(root: UInt32, of file: SourceFile, pageSize: Int) -> TableOutline {
+      if let found = known.withLock({ $0[root] }) { return found }
+      let outline = TableOutline(file: file, pageSize: pageSize, root: root)
+      known.withLock { $0[root] = outline }
+      return outline
+    }
   }
 
   /// The outline of the table with that root page, for which leaves all over it are read once.
   package func outline(root: UInt32, of file: SourceFile) -> TableOutline {
-    if let known = outlines.known.withLock({ $0[root] }) { return known }
-    let outline = TableOutline(file: file, pageSize: header.pageSize, root: root)
-    outlines.known.withLock { $0[root] = outline }
-    return outline
+    outlines.outline(root: root, of: file, pageSize: header.pageSize)
   }
 }

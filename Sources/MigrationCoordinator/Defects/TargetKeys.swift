@@ -23,7 +23,7 @@ struct TargetKeys {
     of references: [DefectSearch.Reference], in survey: StoreSurvey,
     ofTablesFrom least: Int64 = manyRows
   ) throws {
-    tables = Set(references.map(\.target)).filter { survey.rows(ofTable: $0) >= least }
+    tables = Set(references.map(\.target)).filter { survey.estimatedRows(ofTable: $0) >= least }
     if tables.isEmpty {
       keys = nil
       return

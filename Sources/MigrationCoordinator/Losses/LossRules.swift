@@ -24,12 +24,14 @@ extension LossDecision {
   ///
   /// - Throws: `MigrationError.losses`, if one of them is not accepted.
   package func require(_ losses: [Loss], of survey: StoreSurvey, store: FilePath) throws -> [Loss] {
-    let all = survey.rowCounts.values.flatMap(\.values).reduce(0, +)
     let lost = losses.filter {
       $0.kind == .entity || $0.cause == .unknownEntity && $0.entity != Loss.historyName
     }
     .reduce(0) { $0 + $1.count }
-    let decision = decide(losses, keepsNothing: all > 0 && lost >= all)
+    // Only who loses objects is asked how many there are.
+    let all = lost > 0 ? survey.rowCounts.total : 0
+    let keepsNothing = all > 0 && lost >= all
+    let decision = decide(losses, keepsNothing: keepsNothing)
     if let refusal = decision.refusal {
       throw MigrationError.losses(store: store, refusal)
     }

@@ -77,7 +77,7 @@ struct RowAccounts {
       table.entities.map {
         (
           $0.destination,
-          rowCounts.counts[table.sourceTable]?[EntityNumber(rawValue: $0.source)] ?? 0
+          rowsIn(table, entity: $0)
         )
       }, uniquingKeysWith: +)
   }
@@ -86,10 +86,11 @@ struct RowAccounts {
     var recounted: Set<String> = []
     for table in program.tables where survey.history?.rows[table.sourceTable] == nil {
       if staying[table.destinationTable] != nil {
+        let counts = survey.rowCounts.estimate(table.sourceTable)
         for entity in table.entities {
           let number = EntityNumber(rawValue: entity.destination)
           guard let name = assessment.destination.numbers[number] else { continue }
-          accounts.rows[name, default: 0] += rowsIn(table, entity: entity)
+          accounts.rows[name, default: 0] += counts?[EntityNumber(rawValue: entity.source)] ?? 0
         }
         continue
       }
@@ -162,7 +163,7 @@ struct RowAccounts {
   }
 
   private func rowsIn(_ table: TableProgram, entity: TableProgram.Renumbering) -> Int64 {
-    rowCounts.counts[table.sourceTable]?[EntityNumber(rawValue: entity.source)] ?? 0
+    rowCounts.counts(table: table.sourceTable)[EntityNumber(rawValue: entity.source)] ?? 0
   }
 
   /// The rows that mappings take for a destination entity.
@@ -281,7 +282,7 @@ struct RowAccounts {
       takenNumbers[table.sourceTable, default: []].formUnion(table.entities.map(\.source))
     }
     for entity in survey.model.entities where !entity.isAbstract {
-      let rows = rowCounts.count(of: entity.name)
+      let rows = rowCounts.count(of: entity.name, estimates: isStaying(entity))
       let number = survey.schema.numbers[entity.name]?.rawValue
       let numbers = survey.schema.table(of: entity).flatMap { takenNumbers[$0.name] }
       let taken = number.flatMap { numbers?.contains($0) } ?? false

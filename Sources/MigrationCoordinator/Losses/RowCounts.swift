@@ -9,27 +9,32 @@ import Survey
 /// table itself are counted again.
 struct RowCounts {
   let survey: StoreSurvey
-  private(set) var counts: [String: [EntityNumber: Int64]]
+  private var recounted: [String: [EntityNumber: Int64]] = [:]
 
-  init(_ survey: StoreSurvey) {
-    self.survey = survey
-    counts = survey.rowCounts
+  init(_ survey: StoreSurvey) { self.survey = survey }
+
+  /// The rows of a table by entity.
+  func counts(table: String) -> [EntityNumber: Int64] {
+    recounted[table] ?? survey.rowCounts[table] ?? [:]
   }
 
   /// All rows of a table, including those of unknown entities.
-  func total(table: String) -> Int64 { counts[table]?.values.reduce(0, +) ?? 0 }
+  func total(table: String) -> Int64 { counts(table: table).values.reduce(0, +) }
 
   /// Objects of an entity, without those of its subentities.
-  func count(of entity: String) -> Int64 {
+  ///
+  /// - Parameter estimates: whether an estimate will do where nobody has counted them.
+  func count(of entity: String, estimates: Bool = false) -> Int64 {
     guard let found = survey.model.entity(name: entity), let table = survey.schema.table(of: found),
       let number = survey.schema.numbers[entity]
     else { return 0 }
-    return counts[table.name]?[number] ?? 0
+    if estimates { return survey.rowCounts.estimate(table.name)?[number] ?? 0 }
+    return counts(table: table.name)[number] ?? 0
   }
 
   /// Counts a table again, in the table and not in an index.
   mutating func recount(_ table: String) throws {
-    counts[table] = try survey.reader.rowCounts(of: table, by: .rows)
+    recounted[table] = try survey.reader.rowCounts(of: table, by: .rows)
   }
 
   /// The rows of a recounted table that belong to no entity of it.

@@ -2,6 +2,7 @@ import GRDB
 import ObjectModel
 import RowPrograms
 import Schema
+import Survey
 
 /// The rows of a store, or those that a program would make from them.
 ///
@@ -13,7 +14,7 @@ struct RowView {
   /// Makes the rows of the view; nil if the view is of the store itself.
   let program: MigrationProgram?
   /// Rows of the store itself, by table and entity number.
-  let counts: [String: [EntityNumber: Int64]]
+  let counts: TableCounts
 
   /// The rows of one table.
   struct Rows {
