@@ -79,6 +79,8 @@ package struct MigrationPreview: Sendable {
       do {
         let salvage = try SourceSalvage(request: request, access: access, path: copy)
         let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
+        // All objects are told, those of tables that a clone would leave among them.
+        try survey.rowCounts.countAll()
         let preview = try survey.seekingDamage {
           var prepared = try PreparedMigration.mending(
             request, target: target, survey: survey, snapshot: copy)

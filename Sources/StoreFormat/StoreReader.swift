@@ -291,10 +291,11 @@ package struct StoreReader: Sendable {
   /// whose pages tell something else is left out.
   private func leafCounts(ofTables names: [String]) throws(StoreError) -> [String: Int64] {
     let bare = try bareRoots(ofTables: names).sorted { $0.key < $1.key }
+    guard !bare.isEmpty, let file = try? SourceFile(path) else { return [:] }
+    let pageSize = Int(try number(sql: "PRAGMA page_size"))
+    let counts = LeafCount(file: file, pageSize: pageSize).rows(roots: bare.map(\.value))
     var result: [String: Int64] = [:]
-    for (name, count) in zip(bare.map(\.key), leafCounts(roots: bare.map(\.value))) {
-      result[name] = count
-    }
+    for (one, count) in zip(bare, counts) { result[one.key] = count }
     return result
   }
 
@@ -307,15 +308,6 @@ package struct StoreReader: Sendable {
     return Dictionary(
       bare.map { ($0, UInt32(clamping: entries[$0]?.root ?? 0)) },
       uniquingKeysWith: { first, _ in first })
-  }
-
-  /// How many rows the tables with these root pages have, as their leaves tell; nil for one whose
-  /// pages tell something else.
-  package func leafCounts(roots: [UInt32]) -> [Int64?] {
-    guard !roots.isEmpty, let file = try? SourceFile(path),
-      let pageSize = try? number(sql: "PRAGMA page_size")
-    else { return roots.map { _ in nil } }
-    return LeafCount(file: file, pageSize: Int(pageSize)).rows(roots: roots)
   }
 
   /// The rows of a table by entity number, as an index tells them that knows of any.

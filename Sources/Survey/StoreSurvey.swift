@@ -129,18 +129,14 @@ package struct StoreSurvey: Sendable {
     for (table, number) in alone {
       guard let root = roots[table], let estimate = outline(root)?.rows, estimate > manyRows
       else { continue }
-      bare.append(.init(table: table, number: number, root: root, estimate: estimate))
+      bare.append(.init(table: table, number: number, estimate: estimate))
     }
     let counted = alone.filter { one in !bare.contains { $0.table == one.table } }
     let counts = try reader.rowCounts(
       ofTables: counted.map(\.table), by: byRows ? .rows : .index)
     for (one, count) in zip(counted, counts) { known[one.table] = [one.number: count] }
-    return TableCounts(known: known, bare: bare) { tables in
-      let counts = reader.leafCounts(roots: tables.map(\.root))
-      return zip(tables, counts).map { table, count in
-        // What cannot be counted is an error for whoever reads the rows and finds other ones.
-        count ?? (try? reader.rowCount(of: table.table, by: .rows)) ?? table.estimate
-      }
+    return TableCounts(known: known, bare: bare) { tables throws(StoreError) in
+      try reader.rowCounts(ofTables: tables.map(\.table), by: .index)
     }
   }
 

@@ -1,5 +1,5 @@
 package import Schema
-import StoreFormat
+package import StoreFormat
 import Synchronization
 
 /// Rows of a store's tables by entity number; those that only their leaves tell are counted when
@@ -12,20 +12,18 @@ package final class TableCounts: Sendable {
   struct Bare {
     let table: String
     let number: EntityNumber
-    let root: UInt32
-    /// At least one if it has rows, and 0 if it has none.
     let estimate: Int64
   }
 
   private let known: [String: [EntityNumber: Int64]]
   private let bare: [String: Bare]
-  private let count: @Sendable ([Bare]) -> [Int64]
+  private let count: @Sendable ([Bare]) throws(StoreError) -> [Int64]
   private let counted = Mutex<[String: Int64]>([:])
 
   /// - Parameter count: counts the rows of some tables.
   init(
     known: [String: [EntityNumber: Int64]], bare: [Bare],
-    count: @escaping @Sendable ([Bare]) -> [Int64]
+    count: @escaping @Sendable ([Bare]) throws(StoreError) -> [Int64]
   ) {
     self.known = known
     self.bare = Dictionary(
@@ -33,11 +31,12 @@ package final class TableCounts: Sendable {
     self.count = count
   }
 
-  /// The rows of a table by entity number, nil if the model has no such table.
+  /// The rows of a table by entity number, nil if the model has no such table; an estimate where
+  /// they cannot be counted, which is an error for whoever reads them.
   package subscript(table: String) -> [EntityNumber: Int64]? {
     guard let one = bare[table] else { return known[table] }
     if let rows = counted.withLock({ $0[table] }) { return [one.number: rows] }
-    let rows = count([one])[0]
+    let rows = (try? count([one]))?.first ?? one.estimate
     counted.withLock { $0[table] = rows }
     return [one.number: rows]
   }
@@ -49,19 +48,23 @@ package final class TableCounts: Sendable {
   }
 
   /// Counts all tables that nobody has asked for, on all processors.
-  package func countAll() {
+  ///
+  /// - Throws: `StoreError` where a table is damaged.
+  package func countAll() throws(StoreError) {
     let missing = counted.withLock { counted in bare.values.filter { counted[$0.table] == nil } }
       .sorted { $0.table < $1.table }
     guard !missing.isEmpty else { return }
-    let rows = count(missing)
+    let rows = try count(missing)
     counted.withLock { counted in
       for (one, rows) in zip(missing, rows) { counted[one.table] = rows }
     }
   }
 
   /// All rows of all tables.
-  package var total: Int64 {
-    countAll()
+  ///
+  /// - Throws: `StoreError` where a table is damaged.
+  package func total() throws(StoreError) -> Int64 {
+    try countAll()
     return estimatedTotal
   }
 

@@ -29,7 +29,7 @@ extension LossDecision {
     }
     .reduce(0) { $0 + $1.count }
     // Only who loses objects is asked how many there are.
-    let all = lost > 0 ? survey.rowCounts.total : 0
+    let all = try lost > 0 ? survey.rowCounts.total() : 0
     let keepsNothing = all > 0 && lost >= all
     let decision = decide(losses, keepsNothing: keepsNothing)
     if let refusal = decision.refusal {

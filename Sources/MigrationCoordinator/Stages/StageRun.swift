@@ -121,7 +121,7 @@ struct StageRun {
     _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
     under restriction: PlanRestriction?, reporter: ProgressReporter
   ) async throws -> Outcome {
-    if !type.leavesTables { survey.rowCounts.countAll() }
+    if !type.leavesTables { try survey.rowCounts.countAll() }
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
     reporter.expect(StageWork(saved.plan, schema: input.destination, for: request), of: type)
