@@ -48,10 +48,7 @@ struct StayingTrees: Hashable, Codable, Sendable {
     if foreign > 0 { return "the store has virtual or numbered tables" }
     let leaves =
       stage.dropped != nil || stage.leavesRows
-      || program.tables.contains {
-        $0.isFiltered
-          || survey.estimatedRows(of: $0) != survey.estimatedRows(ofTable: $0.sourceTable)
-      }
+      || program.tables.contains { $0.isFiltered || !survey.takesAllRows($0) }
     return leaves ? "rows stay behind" : nil
   }
 

@@ -161,12 +161,10 @@ package struct StoreSurvey: Sendable {
     }
   }
 
-  /// Whether a program reads and keeps rows, and leaves none of its table, as far as their entities
-  /// tell.
+  /// Whether a program leaves no rows of its table behind, as far as their entities tell.
   package func takesAllRows(_ program: TableProgram) -> Bool {
     // Of one entity all are taken, however many there are.
-    let kept = estimatedRows(of: program)
-    return kept > 0 && kept == estimatedRows(ofTable: program.sourceTable)
+    estimatedRows(of: program) == estimatedRows(ofTable: program.sourceTable)
   }
 
   /// The rows of a table, whatever their entity.

@@ -53,7 +53,9 @@ package struct TreeMoves: Hashable, Codable, Sendable {
   ) {
     guard let entityTable = schema.keyedTable(named: table.destinationTable) else { return }
     // Rows of entities without a place stay behind, and their entries with them.
-    guard survey.takesAllRows(table), !table.isFiltered, survey.mayKeepAll(table) else { return }
+    guard survey.estimatedRows(of: table) > 0, survey.takesAllRows(table), !table.isFiltered,
+      survey.mayKeepAll(table)
+    else { return }
     let moved = table.columns.map { MovedColumn($0, of: table) }
     let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + moved.map { $0?.source }
     let unchanged =
