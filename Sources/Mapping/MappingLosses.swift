@@ -42,7 +42,8 @@ package struct MappingLosses: Hashable, Sendable {
   private let destination: ManagedObjectModel
   private let entities: RenamingMatch
   private let reads: [PropertiesRead]
-  private var read = PropertiesRead()
+  /// What the expressions of all mappings read.
+  package private(set) var read = PropertiesRead()
   /// The entities whose objects mappings take; those of others are lost with their references.
   private let taken: Set<String>
 
@@ -147,7 +148,9 @@ package struct MappingLosses: Hashable, Sendable {
     if let inverse = source.inverse(of: relationship) {
       let others = source.family(of: relationship.destinationEntityName).map(\.name)
       // What nobody reads is lost to all objects, those that no mapping takes among them.
-      if others.contains(where: { read.contains(inverse.name, of: $0) }) || hasPolicy(takers) {
+      if others.contains(where: { read.contains(inverse.name, of: $0) || hasPolicy(of: $0) })
+        || hasPolicy(takers)
+      {
         loss.targets = taken.intersection(others)
       }
     }
@@ -162,9 +165,11 @@ package struct MappingLosses: Hashable, Sendable {
     var loss = PossibleLoss(
       entity: entity.name, kind: .relationship(relationship.name), cause: .order)
     let others = source.family(of: relationship.destinationEntityName).map(\.name)
-    let targets = taken.intersection(others).filter { read.contains(inverse.name, of: $0) }
+    let targets = taken.intersection(others).filter {
+      read.contains(inverse.name, of: $0) || hasPolicy(of: $0)
+    }
     loss.targets = targets
-    if !targets.isEmpty, let left = source.unread(loss, read: read) { note(left, takers: takers) }
+    if !targets.isEmpty { note(loss, takers: takers) }
   }
 
   /// The entities of a relationship's objects of which some mapping does not read the other end.
@@ -181,11 +186,19 @@ package struct MappingLosses: Hashable, Sendable {
   }
 
   private mutating func note(_ loss: PossibleLoss, takers: [Int]) {
-    if hasPolicy(takers) { open.append(loss) } else { possible.append(loss) }
+    if hasPolicy(takers) || (loss.targets ?? []).contains(where: { hasPolicy(of: $0) }) {
+      open.append(loss)
+    } else {
+      possible.append(loss)
+    }
   }
 
   private func hasPolicy(_ takers: [Int]) -> Bool {
     takers.contains { mappings[$0].ownPolicyClassName != nil }
+  }
+
+  private func hasPolicy(of entity: String) -> Bool {
+    mappings.contains { $0.sourceEntityName == entity && $0.ownPolicyClassName != nil }
   }
 
   /// Numbers that become ones of a type that cannot hold all of them.
@@ -220,7 +233,7 @@ extension ManagedObjectModel {
   }
 
   /// What is left of a loss of references where something reads those that `read` names, from
-  /// either end; nil where all are read.
+  /// either end, or of their order where it reads the other end alone; nil where nothing is.
   package func unread(_ loss: PossibleLoss, read: PropertiesRead) -> PossibleLoss? {
     guard case .relationship(let name) = loss.kind, !read.contains(name, of: loss.entity) else {
       return nil
@@ -228,12 +241,13 @@ extension ManagedObjectModel {
     guard
       let relationship = entity(name: loss.entity).flatMap({
         allRelationships(of: $0).first { $0.name == name }
-      }),
-      // The other end knows the objects and not their order.
-      loss.cause != .order, let inverse = inverse(of: relationship), let targets = loss.targets
+      }), let inverse = inverse(of: relationship), let targets = loss.targets
     else { return loss }
     var result = loss
-    result.targets = targets.filter { !read.contains(inverse.name, of: $0) }
+    // The other end knows the objects and not their order.
+    result.targets = targets.filter {
+      read.contains(inverse.name, of: $0) == (loss.cause == .order)
+    }
     return result.targets?.isEmpty == true ? nil : result
   }
 }

@@ -76,6 +76,31 @@ import Testing
     #expect(try losses(to: ShopModels.model(order(false)), reading: [2]).isEmpty)
   }
 
+  @Test func `the order is lost where a policy reads the other end alone`() throws {
+    let model = try ShopModels.model { $0[0].relationships[0].isOrdered = true }
+    var mapping = ShopModels.mapping()
+    for end in [0, 2] {
+      mapping.entityMappings[end].relationshipMappings = []
+      mapping.entityMappings[end].migrationPolicyClassName = "Policy"
+    }
+    let losses = MappingLosses(models: [mapping], source: model, destination: model)
+    #expect(losses.possible.isEmpty)
+    func causes(reading property: String?, of entity: String = "") -> [LossCause: Set<String>?] {
+      var read = PropertiesRead()
+      if let property { read.add(property, of: entity) }
+      let left = losses.open.compactMap { model.unread($0, read: read) }
+        .filter { $0.kind == .relationship("orders") }
+      return Dictionary(uniqueKeysWithValues: left.map { ($0.cause, $0.targets) })
+    }
+    #expect(causes(reading: nil) == [.unmappedProperty: ["Order"]])
+    #expect(causes(reading: "orders", of: "Customer").isEmpty)
+    #expect(causes(reading: "customer", of: "Order") == [.order: ["Order"]])
+    // The policy of one end may keep what has none at the other.
+    mapping.entityMappings[0].migrationPolicyClassName = nil
+    let half = MappingLosses(models: [mapping], source: model, destination: model)
+    #expect(Set(half.open.map(\.cause)) == [.unmappedProperty, .order])
+  }
+
   @Test func `what another mapping reads along a key path is no loss`() throws {
     let losses = try losses {
       $0.entityMappings[0].attributeMappings = []

@@ -38,15 +38,19 @@ struct CountedLosses {
   }
 
   /// Losses of properties that policies could have read and did not.
-  func unread(_ read: PropertiesRead) throws -> [Loss] {
-    try count(possible: Self.unread(losses.open, read: read, survey: survey))
+  ///
+  /// - Parameter policies: what policies read.
+  func unread(by policies: PropertiesRead) throws -> [Loss] {
+    try count(possible: Self.unread(losses, by: policies, survey: survey))
   }
 
-  /// Those of some possible losses whose properties were not read.
+  /// Those of the open losses that policies left behind.
   static func unread(
-    _ open: [PossibleLoss], read: PropertiesRead, survey: StoreSurvey
+    _ losses: MappingLosses, by policies: PropertiesRead, survey: StoreSurvey
   ) -> [PossibleLoss] {
-    open.compactMap { loss in
+    var read = losses.read
+    read.add(policies)
+    return losses.open.compactMap { loss in
       switch loss.kind {
       case .attribute(let name): read.contains(name, of: loss.entity) ? nil : loss
       case .relationship: survey.model.unread(loss, read: read)

@@ -40,7 +40,7 @@ struct MappedAccounts {
     }
     checkMappings(counted.mappings, objects: objects)
     try addPairs(counted, manifests: manifests)
-    losses += try counted.unread(objects.read)
+    losses += try counted.unread(by: objects.read)
     try check.requireAgreement()
   }
 

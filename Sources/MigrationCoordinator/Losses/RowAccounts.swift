@@ -380,11 +380,11 @@ struct RowAccounts {
 
   /// Adds the losses of properties that not even policies read.
   private mutating func addUnread(_ manifests: [ShardManifest]) throws {
-    guard let step = assessment.steps.first, !step.openLosses.isEmpty else { return }
+    guard let losses = assessment.steps.first?.calls?.losses, !losses.open.isEmpty else { return }
     var read = PropertiesRead()
     for manifest in manifests { if let own = manifest.read { read.add(own) } }
     lateLosses += try CountedLosses.count(
-      possible: CountedLosses.unread(step.openLosses, read: read, survey: survey), survey: survey,
+      possible: CountedLosses.unread(losses, by: read, survey: survey), survey: survey,
       destination: assessment.destination)
   }
 }

@@ -22,8 +22,6 @@ package struct RowStep: Sendable {
   private(set) var keptConstraints: [Condition] = []
   /// What the rows lose if they have it, to be counted.
   package let possibleLosses: [PossibleLoss]
-  /// Possible losses of properties that no expression reads, but a policy may.
-  package let openLosses: [PossibleLoss]
   /// Makes the rows of the destination; nil if there are refusals or `unmakeable` relationships.
   package let program: MigrationProgram?
   /// The expressions and policies of the mapping model, nil if the mapping is inferred.
@@ -43,8 +41,7 @@ package struct RowStep: Sendable {
     try self.init(
       step: step, source: source, mapping: inference.mapping, refusals: inference.refusals,
       conditions: inference.conditions,
-      possibleLosses: inference.possibleLosses.map { step.marked($0) }, openLosses: [],
-      calls: nil, joins: joins)
+      possibleLosses: inference.possibleLosses.map { step.marked($0) }, calls: nil, joins: joins)
     keptConstraints = inference.keptConstraints
   }
 
@@ -64,8 +61,7 @@ package struct RowStep: Sendable {
       independentPolicies: independentPolicies, allowsFilters: allowsFilters)
     try self.init(
       step: step, source: source, mapping: mapping, refusals: [], conditions: calls.conditions,
-      possibleLosses: calls.losses.possible, openLosses: calls.losses.open, calls: calls,
-      joins: joins)
+      possibleLosses: calls.losses.possible, calls: calls, joins: joins)
     if program == nil {
       let place = unmakeable.first
       throw RowFallback(
@@ -76,7 +72,7 @@ package struct RowStep: Sendable {
   private init(
     step: MigrationRoute.Step, source: StoreSchema, mapping: MappingModel,
     refusals: [Refusal], conditions: [Condition], possibleLosses: [PossibleLoss],
-    openLosses: [PossibleLoss], calls: RowCalls?, joins: JoinChoices
+    calls: RowCalls?, joins: JoinChoices
   ) throws {
     self.step = step
     self.source = source
@@ -85,7 +81,6 @@ package struct RowStep: Sendable {
     self.refusals = refusals
     self.conditions = conditions
     self.possibleLosses = possibleLosses
-    self.openLosses = openLosses
     self.calls = calls
     do {
       program = try ProgramCompiler(
