@@ -278,8 +278,10 @@ extension ColumnOperation {
     case .removeExternalTag(let column, let replacement):
       return Self.value(
         expression: """
-          CASE WHEN substr(\(name(column: column)), 1, 1) = X'02' THEN godwit_external(\(name(column: column))) \
-          ELSE substr(\(name(column: column)), 2) END
+          CASE WHEN typeof(\(name(column: column))) <> 'blob' THEN \(name(column: column)) \
+          WHEN substr(\(name(column: column)), 1, 1) = X'02' THEN godwit_external(\(name(column: column))) \
+          WHEN substr(\(name(column: column)), 1, 1) = X'01' THEN substr(\(name(column: column)), 2) \
+          ELSE \(name(column: column)) END
           """, replacement: replacement)
     case .reference(let column, let filter):
       guard let filter else { return name(column: column) }

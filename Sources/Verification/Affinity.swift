@@ -23,6 +23,7 @@ final class Affinity {
     }
     casts = [
       try store.prepare("SELECT CAST(? AS INTEGER)"), try store.prepare("SELECT CAST(? AS REAL)"),
+      try store.prepare("SELECT CAST(? AS TEXT)"),
     ]
   }
 
@@ -37,5 +38,9 @@ final class Affinity {
 
   func asReal(_ value: RawValue) throws(StoreError) -> RawValue {
     try casts[1].row(values: [value])?.first ?? .null
+  }
+
+  func asText(_ value: RawValue) throws(StoreError) -> RawValue {
+    try casts[2].row(values: [value])?.first ?? .null
   }
 }

@@ -38,7 +38,7 @@ final class CellEvaluator {
     case .number(let place, let type, let other):
       return ExpectedCell(try number(value: row.value(column: place), as: type).or(other))
     case .tagged(let place, let other):
-      return ExpectedCell(Self.tagged(row.value(column: place)).or(other))
+      return ExpectedCell(try tagged(row.value(column: place)).or(other))
     case .untagged(let place, let other):
       let value = row.value(column: place)
       return value == .null ? ExpectedCell(other) : ExpectedCell(try untagged(value))
@@ -74,16 +74,19 @@ final class CellEvaluator {
     }
   }
 
-  private static func tagged(_ value: RawValue) -> RawValue {
+  private func tagged(_ value: RawValue) throws -> RawValue {
     switch value {
     case .blob(let bytes), .text(let bytes): .blob([ExternalValue.inlineTag] + bytes)
-    default: value
+    case .integer, .real: try tagged(affinity.asText(value))
+    case .null: value
     }
   }
 
+  /// What has no tag, as no value of Core Data's has, stays as it is.
   private func untagged(_ value: RawValue) throws -> RawValue? {
     guard case .blob(let bytes) = value else { return value }
-    guard bytes.first == ExternalValue.fileTag else { return .blob(Array(bytes.dropFirst())) }
+    if bytes.first == ExternalValue.inlineTag { return .blob(Array(bytes.dropFirst())) }
+    guard bytes.first == ExternalValue.fileTag else { return value }
     guard let name = ExternalValue.fileName(in: bytes), let path = try files.path(of: name) else {
       missingFiles += 1
       return nil

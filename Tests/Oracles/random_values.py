@@ -56,7 +56,8 @@ class Values:
             return self.count * 2**33 - 2**40
         if p.type == "UUID":
             return struct.pack(">QQ", self.count * 2**20, self.count)
-        return f"{self.random.choice(TEXTS)}{self.count}"
+        # Behind a digit a number would be another one.
+        return f"{self.random.choice(TEXTS)}#{self.count}"
 
     def odd(self, p):
         """What SQLite takes in any column, whatever its declaration says."""
@@ -64,8 +65,9 @@ class Values:
         found = r.choice((r.choice(TEXTS), r.choice(WHOLE), r.choice(REALS), 0.5,
                           r.randbytes(r.choice((0, 1, 16, 700))), Invalid(b"\xff\x80"),
                           Invalid(b"ab\xc3"), Invalid(b"\xed\xa0\x80x")))
-        if p.type == "Binary" and p.external:
-            # The first byte tells where the value is.
+        if p.type == "Binary" and p.external and (
+                r.random() < 0.5 or isinstance(found, bytes) and found[:1] in (b"\x01", b"\x02")):
+            # The first byte tells where the value is; what has none is odd.
             return b"\x01" + r.randbytes(3)
         return found
 

@@ -103,6 +103,17 @@ struct AttributeProgramTests {
     #expect(try off.rows("ZA").last?.hasPrefix("Z_PK=4 Z_ENT=1 ZX='file ") == true)
   }
 
+  @Test func `what has no tag stays as it is where external storage goes`() throws {
+    let off = try SmallStore(
+      [Entity("A", [.external("x")])], [Entity("A", [.optional("x", .binary)])],
+      "INSERT INTO ZA VALUES (1, 1, 1, 'abc'), (2, 1, 1, 5.5), (3, 1, 1, 123), (4, 1, 1, x'ff00')")
+    #expect(
+      try off.rows("ZA") == [
+        "Z_PK=1 Z_ENT=1 ZX='abc'", "Z_PK=2 Z_ENT=1 ZX=5.5", "Z_PK=3 Z_ENT=1 ZX=123",
+        "Z_PK=4 Z_ENT=1 ZX=xff00",
+      ])
+  }
+
   @Test func `external storage and a default for what is missing come together`() throws {
     let on = try SmallStore(
       [Entity("A", [.optional("x", .binary)])],

@@ -9,15 +9,18 @@ final class UntaggedValue {
   /// Takes the support folder of the store.
   init(support: FilePath) { files = ExternalDataReader(support: support) }
 
-  /// The value behind the tag or in the file, nil where SQLite has to make it or to say why not.
+  /// The value behind the tag or in the file, or without either; nil where SQLite has to make it or
+  /// to say why not.
   ///
   /// It lasts until the next one.
   func value(of field: Field) -> Field? {
     guard field.isBlob, field.size > 0, let body = field.body else { return nil }
-    guard body.load(as: UInt8.self) == ExternalTag.file else {
-      return Field(type: field.type - 2, body: body + 1)
+    switch body.load(as: UInt8.self) {
+    case ExternalTag.inline: return Field(type: field.type - 2, body: body + 1)
+    case ExternalTag.file:
+      let name = UnsafeRawBufferPointer(start: body + 1, count: field.size - 1)
+      return files.read(name).map { Field(type: UInt64($0.count) * 2 + 12, body: $0.baseAddress) }
+    default: return field
     }
-    let name = UnsafeRawBufferPointer(start: body + 1, count: field.size - 1)
-    return files.read(name).map { Field(type: UInt64($0.count) * 2 + 12, body: $0.baseAddress) }
   }
 }
