@@ -60,11 +60,11 @@ extension ConditionChecker {
         return .rows(
           place.isOf(targets.map { view.isOf($0, key: "(\(value))") } ?? "(\(value)) IS NOT NULL"))
       }
+      // Rows of one entity, and of no other, are told by the table.
+      let isAlone = view.schema.table(of: entity)?.entityNames.count == 1
       if let join = view.schema.joinTables.first(where: {
         $0.first.entityName == level.name && $0.first.relationshipName == name
       }) {
-        // Rows of one entity, and of no other, are told by the table.
-        let isAlone = view.schema.table(of: entity)?.entityNames.count == 1
         return view.pairCount(join, first: isAlone ? nil : [entityName], second: targets)
           .map { .number($0) }
       }
@@ -73,9 +73,9 @@ extension ConditionChecker {
         let column = table.column(role: .owner(entity: level.name, name: name))
       else { return nil }
       let all = rows.isOf(table.entityNames.compactMap { view.schema.numbers[$0] })
-      return .rows(
-        .init(
-          rows, test: "\(all) AND (\(rows.value(column: column.name, of: nil))) IS NOT NULL"))
+      let owner = "(\(rows.value(column: column.name, of: nil)))"
+      let isOwned = isAlone ? "\(owner) IS NOT NULL" : view.isOf([entityName], key: owner)
+      return .rows(.init(rows, test: "\(all) AND \(isOwned)"))
     }
     return nil
   }
