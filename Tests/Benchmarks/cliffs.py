@@ -162,8 +162,7 @@ def main(arguments):
     # What is mounted goes away at the end of a workload, however it ends.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if not options.godwit:
-        subprocess.run(["swift", "build", "-c", "release", "--product", "godwit"], cwd=ROOT,
-                       check=True)
+        subprocess.run([os.path.join(ROOT, "scripts", "build-release")], check=True)
         options.godwit = os.path.join(ROOT, ".build", "release", "godwit")
     options.godwit, options.work = map(os.path.abspath, (options.godwit, options.work))
     before, measured, wrong = machine(), [], []

@@ -43,41 +43,45 @@ extension ConditionChecker {
     }
   }
 
+  /// A relationship of an entity, and the entity of its lineage that declares it.
+  private func declared(
+    _ name: String, by entityName: String
+  ) -> (level: Entity, relationship: Relationship)? {
+    view.model.entity(name: entityName).flatMap { entity in
+      view.model.lineage(of: entity).lazy.compactMap { level in
+        level.relationships.first { $0.name == name }.map { (level, $0) }
+      }.first
+    }
+  }
+
   /// The question of references to objects of the target entities, or to any.
   private func question(
     ofRelationship name: String, entityName: String, targets: [String]?
   ) -> LossQuestion? {
-    guard let entity = view.model.entity(name: entityName) else { return nil }
-    for level in view.model.lineage(of: entity) {
-      guard let relationship = level.relationships.first(where: { $0.name == name }) else {
-        continue
-      }
-      if !relationship.isToMany {
-        guard let place = place(name: entityName),
-          let column = place.table.column(role: .toOne(entity: level.name, name: name))
-        else { return nil }
-        let value = place.rows.value(column: column.name, of: place.number)
-        return .rows(
-          place.isOf(targets.map { view.isOf($0, key: "(\(value))") } ?? "(\(value)) IS NOT NULL"))
-      }
-      // Rows of one entity, and of no other, are told by the table.
-      let isAlone = view.schema.table(of: entity)?.entityNames.count == 1
-      if let join = view.schema.joinTables.first(where: {
-        $0.first.entityName == level.name && $0.first.relationshipName == name
-      }) {
-        return view.pairCount(join, first: isAlone ? nil : [entityName], second: targets)
-          .map { .number($0) }
-      }
-      guard relationship.inverseName == nil,
-        let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),
-        let column = table.column(role: .owner(entity: level.name, name: name))
+    guard let (level, relationship) = declared(name, by: entityName) else { return nil }
+    if !relationship.isToMany {
+      guard let place = place(name: entityName),
+        let column = place.table.column(role: .toOne(entity: level.name, name: name))
       else { return nil }
-      let all = rows.isOf(table.entityNames.compactMap { view.schema.numbers[$0] })
-      let owner = "(\(rows.value(column: column.name, of: nil)))"
-      let isOwned = isAlone ? "\(owner) IS NOT NULL" : view.isOf([entityName], key: owner)
-      return .rows(.init(rows, test: "\(all) AND \(isOwned)"))
+      let value = "(\(place.rows.value(column: column.name, of: place.number)))"
+      return .rows(place.isOf(targets.map { view.isOf($0, key: value) } ?? "\(value) IS NOT NULL"))
     }
-    return nil
+    // Rows of one entity, and of no other, are told by the table.
+    let isAlone = view.schema.table(of: level)?.entityNames.count == 1
+    if let join = view.schema.joinTables.first(where: {
+      $0.first.entityName == level.name && $0.first.relationshipName == name
+    }) {
+      return view.pairCount(join, first: isAlone ? nil : [entityName], second: targets)
+        .map { .number($0) }
+    }
+    guard relationship.inverseName == nil,
+      let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),
+      let column = table.column(role: .owner(entity: level.name, name: name))
+    else { return nil }
+    let all = rows.isOf(table.entityNames.compactMap { view.schema.numbers[$0] })
+    let owner = "(\(rows.value(column: column.name, of: nil)))"
+    let isOwned = isAlone ? "\(owner) IS NOT NULL" : view.isOf([entityName], key: owner)
+    return .rows(.init(rows, test: "\(all) AND \(isOwned)"))
   }
 
   /// The question of objects of the target entities that an object has in an ordered relationship
@@ -85,11 +89,7 @@ extension ConditionChecker {
   private func members(
     ofOrdered name: String, entityName: String, targets: [String]
   ) -> LossQuestion? {
-    guard let entity = view.model.entity(name: entityName),
-      let level = view.model.lineage(of: entity).first(where: { level in
-        level.relationships.contains { $0.name == name }
-      }), let relationship = level.relationships.first(where: { $0.name == name })
-    else { return nil }
+    guard let (level, relationship) = declared(name, by: entityName) else { return nil }
     let from: String
     let owner: String
     let target: String
