@@ -72,6 +72,10 @@ extension StoreMigration {
       Dictionary(
         (core.extraColumns ?? []).map { ($0.name, $0.values) }, uniquingKeysWith: { $1 })
     }
+    /// Views that do not belong to the model, and were left behind.
+    public var extraViews: [String] { core.extraViews ?? [] }
+    /// Triggers that do not belong to the model, and were left behind.
+    public var extraTriggers: [String] { core.extraTriggers ?? [] }
     /// Tables that do not belong to the model and were copied as they are.
     public var keptTables: [String] { core.keptTables }
     /// Seconds spent in each phase, by its name.

@@ -62,6 +62,10 @@ extension MigrationReport {
     notes += (extraColumns ?? []).map {
       "column \($0.name) is none of the model's: \(CountText($0.values, "value")) left behind."
     }
+    notes += (extraViews ?? []).map { "view \($0) is none of the model's and was left behind." }
+    notes += (extraTriggers ?? []).map {
+      "trigger \($0) is none of the model's and was left behind."
+    }
     if violations > 0 {
       notes.append("\(CountText(violations, "violation")) of the model:")
       notes += firstViolations.prefix(Self.mostViolations).map(\.sentence)

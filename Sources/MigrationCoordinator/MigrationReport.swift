@@ -215,6 +215,10 @@ package struct MigrationReport: Codable, Sendable {
   /// Columns of its tables that do not belong to the model, and whose values were left behind; nil
   /// where none had any.
   package var extraColumns: [ExtraColumn]?
+  /// Views that do not belong to the model, and were left behind; nil where there were none.
+  package var extraViews: [String]?
+  /// Triggers that do not belong to the model, and were left behind; nil where there were none.
+  package var extraTriggers: [String]?
   /// Tables of the source that do not belong to its model, and were copied as they are.
   package var keptTables: [String] = []
   /// How many violations of the destination model's validation rules were tolerated.
@@ -261,6 +265,12 @@ extension MigrationReport {
     extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
     let columns = survey.extras.filter { $0.kind == .column }
     extraColumns = columns.isEmpty ? nil : columns.map { .init(name: $0.name, values: $0.rows) }
+    func names(_ kind: ExtraEntry.Kind) -> [String]? {
+      let names = survey.extras.filter { $0.kind == kind }.map(\.name)
+      return names.isEmpty ? nil : names
+    }
+    extraViews = names(.view)
+    extraTriggers = names(.trigger)
   }
 
   /// The report of a migration that made no result.

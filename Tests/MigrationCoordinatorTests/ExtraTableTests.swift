@@ -115,6 +115,23 @@ import Testing
     #expect(report.extraColumns?.first?.values == 1 && tags > 1)
   }
 
+  @Test func `views and triggers that are left behind are named`() async throws {
+    let given = try given(
+      """
+      CREATE VIEW people AS SELECT ZNAME FROM ZPERSON;
+      CREATE TRIGGER watch AFTER UPDATE ON ZPERSON BEGIN SELECT 1; END
+      """)
+    var request = given.request()
+    #expect(await refused(request, given).map(\.name) == ["people", "watch"])
+    request.extraTables = .drop
+    let report = try await given.run(request)
+    #expect(report.extraViews == ["people"])
+    #expect(report.extraTriggers == ["watch"])
+    let left = try StoreReader(immutable: given.store).number(
+      sql: "SELECT count(*) FROM sqlite_schema WHERE name IN ('people', 'watch')")
+    #expect(left == 0)
+  }
+
   @Test func `a table without a sequence is copied beside one that has one`() async throws {
     let given = try given(
       """
