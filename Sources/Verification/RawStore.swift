@@ -13,6 +13,8 @@ final class RawStore {
     self.path = path
     handle = try Self.open(
       StoreConnection.uri(reading: path), flags: SQLITE_OPEN_READONLY, path: path)
+    // Without it SQLite masks a cell's pointer and reads what lies behind the page in memory.
+    try execute("PRAGMA cell_size_check = ON")
   }
 
   /// Opens or creates a temporary file.

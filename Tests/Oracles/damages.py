@@ -194,9 +194,7 @@ SCHEMA = [
 
 FILE = [
     Damage("a leaf that is none", broken_leaf, "page", also=("indexEntry", "rowMissing")),
-    # SQLite reads what lies behind the page in memory, which may look like a row.
-    Damage("a cell beyond its page", wrong_free, "page",
-           also=("indexEntry", "rowMissing", "rowExtra", "value")),
+    Damage("a cell beyond its page", wrong_free, "page", also=("indexEntry", "rowMissing")),
     Damage("a page too many", longer, "header", places=1),
     Damage("half of the file", shorter, "page", also=("indexEntry",)),
     Damage("no header", patched(0, b"nothing"), "page"),
