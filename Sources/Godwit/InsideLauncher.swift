@@ -37,6 +37,7 @@ struct InsideLauncher: WorkerLauncher {
     let isTold = status != nil && document.order.bytes > Self.mostBytesUntold
     let worker = Worker(
       document: document, status: isTold ? status : nil, isInCoordinator: true,
+      keepsManifest: document.keepsManifest,
       words: { MigrationFailure($0).description })
     let thread = Mutex<BackgroundThread?>(nil)
     let ending: WorkerEnding? = await withTaskCancellationHandler {
@@ -58,8 +59,7 @@ struct InsideLauncher: WorkerLauncher {
 
   private static func ending(of worker: Worker) -> WorkerEnding {
     do {
-      try worker.run()
-      return .done
+      return .made(try worker.run())
     } catch {
       let answer = GodwitWorker.answer(to: error)
       return .exited(answer.status, message: answer.message)
@@ -72,7 +72,8 @@ struct InsideLauncher: WorkerLauncher {
   ) -> WorkerEnding {
     let began = WallClock.now()
     let ending = ending(of: worker)
-    status?.write(part: part(of: document, began: began, isDone: ending == .done))
+    let isDone = if case .made = ending { true } else { false }
+    status?.write(part: part(of: document, began: began, isDone: isDone))
     return ending
   }
 

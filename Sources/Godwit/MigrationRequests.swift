@@ -37,6 +37,7 @@ extension StoreMigration {
     request.namesVersions = namesVersions
     request.engine = engine.name
     request.isTrial = isTrial
+    request.leavesInstantsUntold = leavesInstantsUntold || isTrial
     request.logsSQL = logsSQL
     request.take(routing)
     return request

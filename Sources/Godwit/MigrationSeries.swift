@@ -117,15 +117,14 @@ public struct MigrationSeries: Sendable {
         )
       }
     }
-    var statuses: [(path: FilePath, status: FileStatus)] = []
+    var files: [FileStatus.Identity: FilePath] = [:]
     var names: [String: FilePath] = [:]
     for store in stores {
       let status = try? Files.fileStatusIfPresent(store)
-      if let status, let other = statuses.first(where: { $0.status.isSameFile(as: status) }) {
+      if let status, let other = files.updateValue(store, forKey: status.identity) {
         throw MigrationFailure(
-          .usage, "\(store) and \(other.path) are the same file: name it once.")
+          .usage, "\(store) and \(other) are the same file: name it once.")
       }
-      if let status { statuses.append((store, status)) }
       guard outputFolder != nil, let name = store.lastComponent?.string else { continue }
       if let other = names.updateValue(store, forKey: name) {
         throw MigrationFailure(

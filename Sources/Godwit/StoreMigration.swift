@@ -109,6 +109,9 @@ public struct StoreMigration: Sendable {
   var executesSmallOrders = false
   /// Whether the result is thrown away.
   var isTrial = false
+  /// Whether a store that is migrated within an instant has no status file meanwhile, and is begun
+  /// anew where that is cut off.
+  package var leavesInstantsUntold = false
   /// What the last run did, for the report of a failure.
   var lastRun = LastRun()
 

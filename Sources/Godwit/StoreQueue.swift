@@ -1,4 +1,3 @@
-import Foundation
 import SystemCalls
 import SystemPackage
 
@@ -19,7 +18,7 @@ struct StoreQueue: Sendable {
       let bytes = (try? Files.fileStatusIfPresent(paths[index])?.size) ?? 0
       return bytes < Self.largeBytes
     }
-    let processors = ProcessInfo.processInfo.activeProcessorCount
+    let processors = ThreadPool.processors
     atOnce = max(1, min(Self.mostAtOnce, 2 * processors, most, small.count))
   }
 

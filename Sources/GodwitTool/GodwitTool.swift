@@ -3,6 +3,9 @@ public import Godwit
 
 /// The command line of `godwit`, for the tool and for executables that bring policies of their own.
 public enum GodwitTool {
+  /// What the tool is called in its help.
+  static let name = "godwit"
+
   /// The policies that the mapping models of a migration may name.
   @TaskLocal static var policies = MigrationPolicies()
 
@@ -17,7 +20,7 @@ public enum GodwitTool {
 
 struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "godwit",
+    commandName: GodwitTool.name,
     abstract: "Migrates Core Data SQLite stores without Core Data.",
     discussion: "`godwit --version` prints the version of the tool.",
     examples: [
@@ -40,13 +43,15 @@ struct RootCommand: AsyncParsableCommand {
       78: "cannot be migrated, or would lose what nobody said may go",
     ],
     page: "docs/commands.md",
-    subcommands: [
-      MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
-      ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
-      DiffCommand.self, CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
-      GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
-      DiscardCommand.self, ServeCommand.self,
-    ])
+    subcommands: commands)
+
+  private static let commands: [any ParsableCommand.Type] = [
+    MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
+    ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
+    DiffCommand.self, CheckCommand.self, MapCommand.self, ModelCommand.self, VerifyCommand.self,
+    GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
+    DiscardCommand.self, ServeCommand.self,
+  ]
 
   fileprivate static func execute() async {
     let given = Array(CommandLine.arguments.dropFirst())
@@ -81,7 +86,7 @@ struct RootCommand: AsyncParsableCommand {
   /// says how a command is called.
   private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
     guard let name = arguments.first,
-      let command = configuration.subcommands.first(where: { $0.configuration.commandName == name })
+      let command = commands.first(where: { $0.configuration.commandName == name })
     else { return nil }
     let parsed = try? command.parseAsRoot(Array(arguments.dropFirst()))
     return parsed.flatMap { type(of: $0) == command ? $0 : nil }
@@ -90,7 +95,7 @@ struct RootCommand: AsyncParsableCommand {
   /// The options of every command, as the parser lists them.
   static var names: UsageMistake.Commands {
     var result: UsageMistake.Commands = ["help": ["--help", "--help-hidden"]]
-    for command in configuration.subcommands {
+    for command in commands {
       let help = command.helpMessage(includeHidden: true)
       let options = help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) }
       result[command.configuration.commandName ?? ""] = Set(options + ["--help-hidden"])

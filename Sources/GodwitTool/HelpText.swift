@@ -40,5 +40,7 @@ extension CommandConfiguration {
     self.init(
       commandName: commandName, abstract: abstract, discussion: help.text,
       subcommands: subcommands)
+    // A command of another one has no scripts for shells, for which the parser need not look then.
+    if subcommands.isEmpty { _superCommandName = GodwitTool.name }
   }
 }

@@ -58,11 +58,10 @@ struct LMDBPages: Sendable {
 
   /// So many bytes, or nil where there are fewer.
   static func read(_ file: FileDescriptor, at offset: Int64, count: Int) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: count)
-    let found = try? bytes.withUnsafeMutableBytes {
-      try file.readAll(into: $0, at: offset)
+    let bytes = try? [UInt8](unsafeUninitializedCapacity: count) { room, found in
+      found = try file.readAll(into: UnsafeMutableRawBufferPointer(room), at: offset)
     }
-    return found == count ? bytes : nil
+    return bytes?.count == count ? bytes : nil
   }
 
   private func page(number: UInt64) -> [UInt8]? {

@@ -26,6 +26,15 @@ extension FaultPoint {
     #endif
   }
 
+  /// Whether the environment asks for something to happen in the middle; never in release builds.
+  static var isAwaited: Bool {
+    #if FAULT_INJECTION
+      return befallsWorkers || ProcessInfo.processInfo.environment[variable] != nil
+    #else
+      return false
+    #endif
+  }
+
   /// Ends the process if its environment asks for a list of all points, or names an unknown one,
   /// with which a test would test nothing.
   package static func answerEnvironment() {

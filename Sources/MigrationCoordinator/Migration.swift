@@ -89,6 +89,7 @@ package struct Migration: Sendable {
     let target = try TargetModel(
       paths: request.target, configuration: request.configuration, library: request.library)
     var workspace = try Workspace.open(paths, store: request.store)
+    workspace.keepsWork = !isInstant
     // A journal that cannot be followed stays, with its folder.
     let recovery = try SwapJournal(paths).recover()
     if request.output == nil { try KeptStores(of: request.store).removeUnfinished() }
@@ -170,7 +171,7 @@ package struct Migration: Sendable {
     desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let reporter =
-      isUnwatched
+      !workspace.keepsWork
       ? ProgressReporter(desk: desk, recorder: recorder)
       : ProgressReporter(
         paths: workspace.paths, run: keeper.run, desk: desk, recorder: recorder, isOuter: true,
@@ -219,11 +220,22 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Whether nobody looks for the status of this run, which ends within an instant.
-  private var isUnwatched: Bool {
-    let bytes = try? Files.fileStatusIfPresent(request.store)?.size
-    return request.isTrial && bytes ?? .max < 1 << 20
+  /// Whether the run ends within an instant: nobody asks how far it is, and what is cut off of it
+  /// begins anew.
+  private var isInstant: Bool {
+    guard request.leavesInstantsUntold, !FaultPoint.isAwaited, request.policies.isEmpty,
+      request.controls == MigrationControls()
+    else { return false }
+    // What lies beside a small store may be large.
+    let support = MigrationPaths.support(of: request.store)
+    guard (try? Files.fileStatusIfPresent(support)) == .some(nil) else { return false }
+    let sizes = ["", "-wal"].map { suffix in
+      (try? Files.fileStatusIfPresent(FilePath("\(request.store)\(suffix)"))).map { $0?.size ?? 0 }
+    }
+    return sizes.allSatisfy { $0 ?? .max < Self.instantBytes }
   }
+
+  private static let instantBytes: Int64 = 1 << 20
 
   /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
   /// it had renamed the result.

@@ -111,9 +111,11 @@ package struct MigrationRequest: Sendable {
   package var versionOrder: [String] = []
   /// Whether to find the names of versions, which takes reading all of them.
   package var namesVersions = false
-  /// Whether the result is thrown away: it need not outlast a crash of the system, and nobody asks
-  /// how far a small one is.
+  /// Whether the result is thrown away: it need not outlast a crash of the system.
   package var isTrial = false
+  /// Whether nobody asks how far a migration is that ends within an instant, and what is cut off of
+  /// one begins anew.
+  package var leavesInstantsUntold = false
   /// Whether a store that already has the target's model is copied to the output; otherwise none is
   /// made.
   package var copiesIfCurrent = false

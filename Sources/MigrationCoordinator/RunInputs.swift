@@ -104,6 +104,7 @@ extension Workspace {
     }
     // What nobody says what it is made for is not taken up.
     try clear(keeping: paths.copiesOfSource.union([paths.status, paths.statusLock]))
+    guard keepsWork else { return }
     try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run, syncs: syncs)
   }
 

@@ -8,6 +8,8 @@ struct Workspace {
   var paths: MigrationPaths
   /// Whether the old store is kept as a copy, for which there has to be room.
   var keepsByCopy = false
+  /// Whether what is done is kept for a later run, should this one be cut off.
+  var keepsWork = true
   private let lock: FileLock
   let wasThere: Bool
 

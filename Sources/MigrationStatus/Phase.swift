@@ -50,17 +50,34 @@ extension Phase: Comparable {
   package static func < (first: Phase, second: Phase) -> Bool { first.rawValue < second.rawValue }
 }
 
+extension Phase: CustomStringConvertible {
+  /// The name of the phase: reflection would look through all types of the executable for it.
+  package var description: String {
+    switch self {
+    case .surveying: "surveying"
+    case .planning: "planning"
+    case .reading: "reading"
+    case .migrating: "migrating"
+    case .merging: "merging"
+    case .relinking: "relinking"
+    case .indexing: "indexing"
+    case .verifying: "verifying"
+    case .swapping: "swapping"
+    case .done: "done"
+    case .failed: "failed"
+    }
+  }
+}
+
 // JSON has the name of a phase; only the status file has its number.
 extension Phase: Codable {
-  private var name: String { String(describing: self) }
-
   /// Reads the phase by its name.
   ///
   /// - Throws: `DecodingError`, for a name that no phase has.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let name = try container.decode(String.self)
-    guard let phase = Self.allCases.first(where: { $0.name == name }) else {
+    guard let phase = Self.allCases.first(where: { $0.description == name }) else {
       throw DecodingError.dataCorruptedError(in: container, debugDescription: "no phase \(name)")
     }
     self = phase
@@ -69,6 +86,6 @@ extension Phase: Codable {
   /// Writes the phase by its name.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
-    try container.encode(name)
+    try container.encode(description)
   }
 }

@@ -17,6 +17,7 @@ package struct Worker {
   private let status: StatusFile?
   private let policies: PolicyFactories
   private let isInCoordinator: Bool
+  private let keepsManifest: Bool
 
   /// Describes a failure for the status file.
   private let words: @Sendable (any Error) -> String
@@ -28,16 +29,18 @@ package struct Worker {
   ///   - status: the status file for the progress, nil for none.
   ///   - policies: creates the policies that mapping models name.
   ///   - isInCoordinator: whether this is the coordinator's own process.
+  ///   - keepsManifest: whether a later run is to find the manifest.
   ///   - words: describes a failure for the status file.
   package init(
     document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
-    isInCoordinator: Bool = false,
+    isInCoordinator: Bool = false, keepsManifest: Bool = true,
     words: @escaping @Sendable (any Error) -> String = { "\($0)" }
   ) {
     self.document = document
     self.status = status
     self.policies = policies
     self.isInCoordinator = isInCoordinator
+    self.keepsManifest = keepsManifest
     self.words = words
   }
 
@@ -86,9 +89,11 @@ package struct Worker {
       manifest.outcome = shard.outcome
       manifest.digestsRows = shard.digestsRows
       manifest.read = shard.read
-      try Files.writeFileAtomically(
-        VersionedFile(manifest).sealed(), to: FilePath(document.manifest),
-        syncs: document.syncs)
+      if keepsManifest {
+        try Files.writeFileAtomically(
+          VersionedFile(manifest).sealed(), to: FilePath(document.manifest),
+          syncs: document.syncs)
+      }
       flusher?.change { record in
         record.state = .done
         record.rowsDone = record.rowsTotal

@@ -110,7 +110,7 @@ package final class PreparedStatement {
 
   private func advance() throws -> Bool {
     guard let handle else { preconditionFailure("a statement is used until it is closed") }
-    let rows = RawStatement(handle, sql: sql)
+    let rows = RawStatement(handle)
     guard refusal == SQLITE_OK else {
       defer { refusal = SQLITE_OK }
       rows.reset()

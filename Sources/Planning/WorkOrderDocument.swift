@@ -9,6 +9,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var order: WorkOrder
   /// Whether the coordinator may execute the order in a thread of its own instead of a process.
   package var mayStayInside = false
+  /// Whether a later run is to find the manifest, where the coordinator executes the order itself.
+  package var keepsManifest = true
   /// The number of the attempt, from 1; it is part of the shard's name.
   package var attempt: Int
   /// The plan that the order belongs to; a manifest repeats it.

@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import GRDB
 import Schema
 import Synchronization
@@ -45,7 +44,7 @@ package final class IntegrityCheck: Sendable {
   ///     the time with 16 MiB instead of 2.
   /// - Throws: `StoreError`, if it cannot be opened.
   package init(
-    _ path: FilePath, threads: Int = ProcessInfo.processInfo.activeProcessorCount,
+    _ path: FilePath, threads: Int = ThreadPool.processors,
     cacheBytes: Int64 = 32 << 20
   ) throws(StoreError) {
     self.path = path
@@ -77,9 +76,9 @@ package final class IntegrityCheck: Sendable {
   }
 
   private static func parts(of path: FilePath, bytes: Int64) throws(StoreError) -> [String] {
-    let connection = try StoreConnection.immutable(path)
     let whole = "PRAGMA integrity_check(\(limit))"
     guard bytes >= leastBytes else { return [whole] }
+    let connection = try StoreConnection.immutable(path)
     let tables: [String]
     do {
       tables = try connection.run { db in
@@ -107,6 +106,7 @@ package final class IntegrityCheck: Sendable {
   // MARK: Threads
 
   private func work() {
+    guard state.withLock({ !$0.waiting.isEmpty }) else { return }
     do {
       let connection = try StoreConnection.immutable(path)
       state.withLock { $0.connections.append(connection) }

@@ -7,18 +7,12 @@ import GRDBSQLite
 package struct RawStatement {
   /// SQLite's own object, which is valid as long as its maker keeps it.
   package let handle: OpaquePointer
-  private let sql: String
 
-  /// Takes a statement and its text, which errors quote.
-  package init(_ handle: OpaquePointer, sql: String) {
-    self.handle = handle
-    self.sql = sql
-  }
+  /// Takes a statement of SQLite's.
+  package init(_ handle: OpaquePointer) { self.handle = handle }
 
   /// Takes a statement of GRDB's, which has to outlive this one.
-  package init(_ statement: Statement) {
-    self.init(statement.sqliteStatement, sql: statement.sql)
-  }
+  package init(_ statement: Statement) { self.init(statement.sqliteStatement) }
 
   /// Goes to the next row; false after the last one.
   ///
@@ -30,7 +24,7 @@ package struct RawStatement {
     throw DatabaseError(
       resultCode: ResultCode(rawValue: code),
       message: sqlite3_db_handle(handle).flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) },
-      sql: sql)
+      sql: sqlite3_sql(handle).map { String(cString: $0) })
   }
 
   /// Begins again.

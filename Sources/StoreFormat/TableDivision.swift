@@ -1,4 +1,4 @@
-import Foundation
+import SystemCalls
 
 /// Divides large tables of a store that nobody writes.
 package struct TableDivision: Sendable {
@@ -30,7 +30,7 @@ package struct TableDivision: Sendable {
     self.reader = reader
     self.least = least ?? Self.leastToShare
     self.readers =
-      readers ?? min(Self.mostReaders, ProcessInfo.processInfo.activeProcessorCount)
+      readers ?? min(Self.mostReaders, ThreadPool.processors)
     file = try SourceFile(reader.path)
     pageSize = try StoreHeader(ofSource: reader.path).pageSize
     entries = self.readers > 1 && file.byteCount >= self.least ? try reader.tableEntries() : [:]

@@ -51,12 +51,13 @@ extension Files {
   /// - Throws: `Errno`, with `.fileTooLarge` for more than `limit` bytes.
   package static func readToEnd(_ descriptor: FileDescriptor, limit: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
-      let count = try chunk.withUnsafeMutableBytes { try descriptor.read(into: $0) }
-      if count == 0 { return bytes }
-      if count > limit - bytes.count { throw Errno.fileTooLarge }
-      bytes.append(contentsOf: chunk[..<count])
+      let chunk = try [UInt8](unsafeUninitializedCapacity: 65_536) { room, count in
+        count = try descriptor.read(into: UnsafeMutableRawBufferPointer(room))
+      }
+      if chunk.isEmpty { return bytes }
+      if chunk.count > limit - bytes.count { throw Errno.fileTooLarge }
+      bytes += chunk
     }
   }
 

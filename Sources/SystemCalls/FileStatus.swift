@@ -36,10 +36,16 @@ package struct FileStatus: Hashable, Sendable {
   /// Whether the file is a folder.
   package var isDirectory: Bool { kind == .directory }
 
-  /// Whether both describe the same file, regardless of the path.
-  package func isSameFile(as other: FileStatus) -> Bool {
-    inode == other.inode && device == other.device
+  /// What tells a file from all others of the machine.
+  package struct Identity: Hashable, Sendable {
+    fileprivate let device, inode: UInt64
   }
+
+  /// What tells the file from all others, regardless of the path.
+  package var identity: Identity { Identity(device: device, inode: inode) }
+
+  /// Whether both describe the same file, regardless of the path.
+  package func isSameFile(as other: FileStatus) -> Bool { identity == other.identity }
 
   init(_ status: csystem_status) {
     size = status.size

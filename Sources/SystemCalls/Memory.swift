@@ -15,23 +15,27 @@ package struct MemoryUse: Hashable, Sendable {
     return MemoryUse(parsing: bytes)
   }
 
-  // Parses bytes, without a string for each line: workers sample while they migrate rows.
+  // Parses bytes, without strings: workers sample while they migrate rows.
   init?(parsing status: [UInt8]) {
-    var kilobytes: [String: UInt64] = [:]
+    var kilobytes = [UInt64?](repeating: nil, count: Self.names.count)
     for line in status.split(separator: UInt8(ascii: "\n")) {
-      guard line.first == UInt8(ascii: "R") || line.first == UInt8(ascii: "V") else { continue }
+      guard let place = Self.names.firstIndex(where: { line.starts(with: $0) }) else { continue }
       let digits = line.drop { !Self.digits.contains($0) }.prefix(while: Self.digits.contains)
-      let name = line.prefix { $0 != UInt8(ascii: ":") }
-      kilobytes[String(decoding: name, as: UTF8.self)] = UInt64(
-        String(decoding: digits, as: UTF8.self))
+      guard !digits.isEmpty else { continue }
+      kilobytes[place] = digits.reduce(0) { number, digit in
+        number.saturatingTimes(10).saturatingAdd(UInt64(digit - Self.digits.lowerBound))
+      }
     }
-    guard let anonymous = kilobytes["RssAnon"] ?? kilobytes["VmRSS"] else { return nil }
-    var total = anonymous
-    for name in ["RssShmem", "VmSwap"] { total = total.saturatingAdd(kilobytes[name] ?? 0) }
+    guard let anonymous = kilobytes[0] ?? kilobytes[1] else { return nil }
+    let total = [kilobytes[2], kilobytes[3]].compactMap { $0 }.reduce(anonymous) {
+      $0.saturatingAdd($1)
+    }
     occupied = total.saturatingTimes(1024)
-    residentPeak = (kilobytes["VmHWM"] ?? total).saturatingTimes(1024)
+    residentPeak = (kilobytes[4] ?? total).saturatingTimes(1024)
   }
 
+  private static let names = ["RssAnon:", "VmRSS:", "RssShmem:", "VmSwap:", "VmHWM:"]
+    .map { Array($0.utf8) }
   private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 }
 

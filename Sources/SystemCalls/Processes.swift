@@ -109,7 +109,7 @@ package enum Processes {
   }
 
   /// Identifies the start of the system, 16 bytes; nil where it has no `boot_id`.
-  package static var bootID: [UInt8]? {
+  package static let bootID: [UInt8]? = {
     let path: FilePath = "/proc/sys/kernel/random/boot_id"
     guard let bytes = try? Files.readFile(path, limit: 64) else { return nil }
     var digits: [UInt8] = []
@@ -118,7 +118,7 @@ package enum Processes {
     }
     guard digits.count == 32 else { return nil }
     return stride(from: 0, to: 32, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-  }
+  }()
 
   /// Has the system send `signal` to this process when its parent ends; to be called first in a
   /// child.

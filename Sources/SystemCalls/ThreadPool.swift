@@ -7,8 +7,12 @@ import Synchronization
 /// `DispatchQueue.concurrentPerform` takes its threads from a pool that has one for each processor,
 /// and runs part after part where others hold them.
 package enum ThreadPool {
+  /// How many processors the process may use, as it was when somebody asked first: to ask again
+  /// takes longer than to migrate a hundred rows.
+  package static let processors = ProcessInfo.processInfo.activeProcessorCount
+
   /// The most threads at a time.
-  package static var mostThreads: Int { min(ProcessInfo.processInfo.activeProcessorCount, 4) }
+  package static var mostThreads: Int { min(processors, 4) }
 
   /// As many threads as so many parts keep busy.
   package static func most(of parts: Int) -> Int { max(1, min(mostThreads, parts)) }

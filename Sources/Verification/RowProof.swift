@@ -1,7 +1,8 @@
-import Foundation
+import Dispatch
 import Schema
 import StoreFormat
 import Synchronization
+import SystemCalls
 
 /// Shows which rows of a new store are as they should be, on all processors and without SQLite;
 /// those that it does not show are compared through SQLite, which tells them.
@@ -137,7 +138,7 @@ final class RowProof: Sendable {
   ///   - progress: is called on this thread, with a table that is being compared and the share of
   ///     all work that is done.
   func results(
-    threads: Int = ProcessInfo.processInfo.activeProcessorCount,
+    threads: Int = ThreadPool.processors,
     progress: (_ table: String, _ done: Double) -> Void
   ) -> [String: Shown] {
     let (jobs, tables) = (jobs.withLock(\.self), tables.withLock(\.self))

@@ -111,6 +111,7 @@ extension Workspace {
 
   /// - Parameter syncs: as for `begin`.
   func save(_ plan: SavedPlan, syncs: Bool) throws {
+    guard keepsWork else { return }
     try Files.writeFileAtomically(
       VersionedFile(plan).sealed(by: PlanCoding.encoder), to: paths.plan, syncs: syncs)
   }

@@ -196,6 +196,7 @@ struct StageRun {
       document.syncs = engine.syncsShards && !input.isQuicklyMade(order)
       let mostInside = type(of: engine).mostBytesInside ?? -1
       document.mayStayInside = saved.plan.bytes <= mostInside && document.calls == nil
+      document.keepsManifest = workspace.keepsWork
       if reporter.status == nil { document.status = nil }
       return document
     }

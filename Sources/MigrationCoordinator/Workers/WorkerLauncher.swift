@@ -17,8 +17,10 @@ package protocol WorkerLauncher: Sendable {
 
 /// How a worker process ended.
 package enum WorkerEnding: Hashable, Sendable {
-  /// It made its shard and its manifest.
+  /// It made its shard and its manifest, which is in a file.
   case done
+  /// It made its shard, in this process, and this is the manifest.
+  case made(ShardManifest)
   /// It ended with another exit status than 0, and wrote this to standard output.
   case exited(Int32, message: String)
   /// A signal ended it.

@@ -25,7 +25,7 @@ struct WorkerPool {
   }
 
   private enum Event: Sendable {
-    case done(WorkOrderDocument)
+    case done(WorkOrderDocument, ShardManifest)
     case limit(Int?)
   }
 
@@ -43,7 +43,7 @@ struct WorkerPool {
       while results.count < documents.count {
         // The next worker starts while the manifest of the last one is read.
         while let next = waiting.next(atMost: limit) {
-          group.addTask { .done(try await run(next)) }
+          group.addTask { try await run(next) }
         }
         desk.note(workersRunning: waiting.running)
         switch try await group.next() {
@@ -51,10 +51,9 @@ struct WorkerPool {
         case .limit(let changed?):
           limit = changed
           group.addTask { await Self.next(of: limits) }
-        case .done(let document):
+        case .done(let document, let manifest):
           waiting.end(document)
-          let result = Result(
-            manifest: try Self.manifest(of: document), attempts: document.attempt)
+          let result = Result(manifest: manifest, attempts: document.attempt)
           results.append(result)
           finished(result)
         }
@@ -68,8 +67,8 @@ struct WorkerPool {
     return .limit(nil)
   }
 
-  /// Executes a work order, and returns the document of the attempt that succeeded.
-  private func run(_ document: WorkOrderDocument) async throws -> WorkOrderDocument {
+  /// Executes a work order, and tells the document and the manifest of the attempt that succeeded.
+  private func run(_ document: WorkOrderDocument) async throws -> Event {
     var lifecycle = WorkerLifecycle()
     var document = document
     document.attempt = lifecycle.begin()
@@ -78,11 +77,15 @@ struct WorkerPool {
       // A worker waits for nobody, and believes no file that is damaged.
       if status?.isLost != false { document.status = nil }
       let span = recorder.begin(document.order, attempt: document.attempt)
-      let ending = try await ended(document)
+      let answer = try await launcher.run(
+        document, status: document.status == nil ? nil : status)
+      let ending = try ending(of: document, answer)
       recorder.end(span, isDone: ending == .done)
       try Task.checkCancellation()
       switch lifecycle.workerEnded(ending) {
-      case .finish: return document
+      case .finish:
+        if case .made(let manifest) = answer { return .done(document, manifest) }
+        return .done(document, try Self.manifest(of: document))
       case .start(let attempt):
         logger.warning(
           "work order starts again",
@@ -100,9 +103,11 @@ struct WorkerPool {
     }
   }
 
-  private func ended(_ document: WorkOrderDocument) async throws -> WorkerLifecycle.Ending {
-    switch try await launcher.run(document, status: document.status == nil ? nil : status) {
-    case .done: return .done
+  private func ending(
+    of document: WorkOrderDocument, _ answer: WorkerEnding
+  ) throws -> WorkerLifecycle.Ending {
+    switch answer {
+    case .done, .made: return .done
     case .exited(WorkerProtocol.failed, let message):
       guard let failure = WorkerFailure(message: message) else {
         return .exited(WorkerProtocol.failed, message)

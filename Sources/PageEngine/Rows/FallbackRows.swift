@@ -11,9 +11,10 @@ final class FallbackRows {
   private let encoding: TextEncoding
   private let scratch: UnsafeMutableRawPointer
   private let fields: UnsafeMutablePointer<Field>
-  /// The statements, each prepared once.
-  private let clear: RowReader
-  private let reader: RowReader
+  /// The columns and constraints of the destination table, as its statement has them.
+  private let definition: Substring
+  /// The table, which is made when it is first needed; few rows ever need it.
+  private var table: (clear: RowReader, reader: RowReader)?
   /// Inserts a row of given values; the row that the program makes of a key.
   private var insert: RowReader?
   private var make: RowReader?
@@ -27,17 +28,13 @@ final class FallbackRows {
     definition: Substring, columns: [(name: String, affinity: Affinity)],
     program: TableProgram? = nil, encoding: TextEncoding, db: Database
   ) throws {
-    self.db = db
+    (self.db, self.definition) = (db, definition)
     self.program = program
     self.columns = columns
     self.encoding = encoding
     scratch = .allocate(byteCount: max(1, columns.count) * 8, alignment: 8)
     fields = .allocate(capacity: max(1, columns.count))
     fields.initialize(repeating: .null, count: max(1, columns.count))
-    try db.execute(sql: "DROP TABLE IF EXISTS temp.fallback")
-    try db.execute(sql: "CREATE TEMP TABLE fallback \(definition)")
-    clear = try RowReader(sql: "DELETE FROM temp.fallback", in: db)
-    reader = try RowReader(sql: "SELECT * FROM temp.fallback", in: db)
   }
 
   deinit {
@@ -45,9 +42,22 @@ final class FallbackRows {
     fields.deallocate()
   }
 
+  private func made() throws -> (clear: RowReader, reader: RowReader) {
+    if let table { return table }
+    try db.execute(sql: "DROP TABLE IF EXISTS temp.fallback")
+    try db.execute(sql: "CREATE TEMP TABLE fallback \(definition)")
+    let made = (
+      clear: try RowReader(sql: "DELETE FROM temp.fallback", in: db),
+      reader: try RowReader(sql: "SELECT * FROM temp.fallback", in: db)
+    )
+    table = made
+    return made
+  }
+
   /// The form in which a column keeps a value.
   func stored(_ column: String, value: StoredValue) throws -> RowReader {
     let name = SQL.identifier(name: column)
+    _ = try made()
     try db.execute(sql: "DELETE FROM temp.fallback")
     try db.execute(sql: "INSERT INTO temp.fallback (\(name)) VALUES (\(value.sql))")
     let reader = try RowReader(sql: "SELECT \(name) FROM temp.fallback", in: db)
@@ -77,9 +87,10 @@ final class FallbackRows {
   }
 
   private func empty() throws {
-    reader.reset()
-    _ = try clear.next()
-    clear.reset()
+    let table = try made()
+    table.reader.reset()
+    _ = try table.clear.next()
+    table.clear.reset()
   }
 
   /// Whether the source row that was made last is a change whose mask says more than is known.
@@ -104,6 +115,7 @@ final class FallbackRows {
   }
 
   private func read() throws -> UnsafePointer<Field>? {
+    let reader = try made().reader
     guard try reader.next() else { return nil }
     for (index, column) in columns.enumerated() {
       let field = reader.fields[index]

@@ -55,7 +55,7 @@ final class PageRuns {
   init(_ file: SourceFile, sizes: PageSizes, bytes: Int = 256 << 10) {
     (self.file, self.sizes) = (file, sizes)
     pageCount = UInt32(clamping: file.byteCount / Int64(sizes.page))
-    most = max(1, bytes / sizes.page)
+    most = max(1, Int(min(Int64(bytes), file.byteCount)) / sizes.page)
     memory = .allocate(byteCount: most * sizes.page + RecordFields.padding, alignment: 4096)
     memory.initializeMemory(
       as: UInt8.self, repeating: 0, count: most * sizes.page + RecordFields.padding)

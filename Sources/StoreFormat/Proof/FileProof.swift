@@ -74,13 +74,16 @@ final class FileProof: Sendable {
         trees += table.indexes.map { Tree(root: $0.root, form: .index($0)) }
       }
       trees += forms.others.map { Tree(root: $0, form: .other) }
+      // No thread is worth its start for less than a mebibyte.
+      let threads = min(threads, 1 + Int(file.byteCount >> 20))
       let walk = TreeWalk(file, sizes: sizes, ledger: ledger, seed: seed)
       try takeFreePages(walk.owners)
       var units: [Unit] = []
       for place in trees.indices {
         units += try self.units(of: &trees[place], place: place, walk: walk)
       }
-      guard let counted = run(units, trees: trees, threads: threads), agree(counted),
+      let counted = run(units, trees: trees, threads: threads, first: walk)
+      guard let counted, agree(counted),
         ledger.isComplete
       else { return nil }
       return forms.asked
@@ -92,7 +95,7 @@ final class FileProof: Sendable {
   // MARK: Free pages
 
   private func takeFreePages(_ owners: OwnerMap) throws(UnsoundPage) {
-    let pages = PageRuns(file, sizes: sizes)
+    let pages = PageRuns(file, sizes: sizes, bytes: sizes.page)
     defer { withExtendedLifetime(pages) {} }
     let header = try pages.page(1)
     var left = header.long(HeaderField.freePages)
@@ -170,11 +173,15 @@ final class FileProof: Sendable {
     }
   }
 
-  private func run(_ units: [Unit], trees: [Tree], threads: Int) -> [Tree]? {
+  /// Goes through all parts.
+  ///
+  /// - Parameter first: serves one of the threads.
+  private func run(_ units: [Unit], trees: [Tree], threads: Int, first: TreeWalk) -> [Tree]? {
     let progress = Progress(trees)
     let count = max(1, min(threads, units.count))
-    ThreadPool.share(count, threads: count) { _ in
-      let walk = TreeWalk(file, sizes: sizes, ledger: ledger, seed: seed)
+    nonisolated(unsafe) let first = first  // the part of this number alone has it
+    ThreadPool.share(count, threads: count) { part in
+      let walk = part == 0 ? first : TreeWalk(file, sizes: sizes, ledger: ledger, seed: seed)
       while true {
         let place = progress.next.add(1, ordering: .relaxed).oldValue
         guard place < units.count, progress.trees.withLock({ $0 != nil }) else { return }

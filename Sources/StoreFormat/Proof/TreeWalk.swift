@@ -36,23 +36,24 @@ final class TreeWalk {
   private let lastRecord: UnsafeMutableRawPointer
 
   /// The most bytes of a record that are looked at; of the others only their pages are.
-  private static let held = 1 << 20
+  private let mostHeld: Int
   private static let mostColumns = 2000
   private static let mostLevels = 20
 
   init(_ file: SourceFile, sizes: PageSizes, ledger: PageLedger, seed: UInt64) {
     (self.sizes, self.seed) = (sizes, seed)
+    mostHeld = Int(min(1 << 20, file.byteCount))
     pages = PageRuns(file, sizes: sizes)
     rest = PageRuns(file, sizes: sizes, bytes: 64 << 10)
     owners = OwnerMap(file, sizes: sizes, ledger: ledger)
     extents = .allocate(capacity: sizes.page / 2)
-    long = .allocate(byteCount: Self.held + RecordFields.padding, alignment: 16)
-    long.initializeMemory(as: UInt8.self, repeating: 0, count: Self.held + RecordFields.padding)
+    long = .allocate(byteCount: mostHeld + RecordFields.padding, alignment: 16)
+    long.initializeMemory(as: UInt8.self, repeating: 0, count: mostHeld + RecordFields.padding)
     fields = RecordFields(columns: Self.mostColumns)
     lastFields = RecordFields(columns: Self.mostColumns)
-    lastRecord = .allocate(byteCount: Self.held + RecordFields.padding, alignment: 16)
+    lastRecord = .allocate(byteCount: mostHeld + RecordFields.padding, alignment: 16)
     lastRecord.initializeMemory(
-      as: UInt8.self, repeating: 0, count: Self.held + RecordFields.padding)
+      as: UInt8.self, repeating: 0, count: mostHeld + RecordFields.padding)
   }
 
   deinit {
@@ -90,7 +91,7 @@ final class TreeWalk {
   private func follow(
     _ total: Int, local: Int, at start: UnsafeRawPointer, of page: UInt32
   ) throws(UnsoundPage) -> Int {
-    var held = min(local, Self.held)
+    var held = min(local, mostHeld)
     long.copyMemory(from: start, byteCount: held)
     var (next, parent, kind) = (start.long(local), page, OwnerMap.Kind.firstOverflow)
     let room = sizes.usable - 4
@@ -98,7 +99,7 @@ final class TreeWalk {
     while left > 0 {
       try owners.claim(next, kind: kind, parent: parent)
       let bytes = try rest.page(next, run: (left + room - 1) / room)
-      let count = min(room, left, Self.held - held)
+      let count = min(room, left, mostHeld - held)
       (long + held).copyMemory(from: bytes + 4, byteCount: count)
       held += count
       left -= room
@@ -391,13 +392,13 @@ final class TreeWalk {
   private func lastHold() throws(UnsoundPage) {
     guard let entry = last, entry.record != UnsafeRawPointer(lastRecord) else { return }
     let total = Int(entry.places[entry.count])
-    guard total <= Self.held else { throw UnsoundPage() }
+    guard total <= mostHeld else { throw UnsoundPage() }
     lastRecord.copyMemory(from: entry.record, byteCount: total)
     last?.record = UnsafeRawPointer(lastRecord)
   }
 
   private func hold(_ record: [UInt8], form: IndexForm) throws(UnsoundPage) {
-    guard record.count <= Self.held else { throw UnsoundPage() }
+    guard record.count <= mostHeld else { throw UnsoundPage() }
     record.withUnsafeBytes { bytes in
       lastRecord.copyMemory(
         from: bytes.baseAddress ?? UnsafeRawPointer(lastRecord), byteCount: bytes.count)
