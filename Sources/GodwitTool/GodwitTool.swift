@@ -88,9 +88,15 @@ struct RootCommand: AsyncParsableCommand {
     guard let name = arguments.first,
       let command = commands.first(where: { $0.configuration.commandName == name })
     else { return nil }
-    let parsed = try? command.parseAsRoot(Array(arguments.dropFirst()))
+    let parsed = try? $parsesAlone.withValue(true) {
+      try command.parseAsRoot(Array(arguments.dropFirst()))
+    }
     return parsed.flatMap { type(of: $0) == command ? $0 : nil }
   }
+
+  /// Whether arguments are parsed for a command of which nobody asks for help, and whose mistakes
+  /// are told by another try.
+  @TaskLocal static var parsesAlone = false
 
   /// The options of every command, as the parser lists them.
   static var names: UsageMistake.Commands {
