@@ -37,7 +37,6 @@ struct InsideLauncher: WorkerLauncher {
     let isTold = status != nil && document.order.bytes > Self.mostBytesUntold
     let worker = Worker(
       document: document, status: isTold ? status : nil, isInCoordinator: true,
-      keepsManifest: document.keepsManifest,
       words: { MigrationFailure($0).description })
     let thread = Mutex<BackgroundThread?>(nil)
     let ending: WorkerEnding? = await withTaskCancellationHandler {

@@ -116,10 +116,7 @@ struct MigrateCommand: AsyncParsableCommand {
     if stores.count > 1 { return try await Self.migrate(stores, by: migration, to: output) }
     let store = stores[0]
     migration.output = output
-    if let log {
-      migration.logger = log.logger
-      migration.leavesInstantsUntold = false
-    }
+    if let log { migration.logger = log.logger }
     let files = try report.map { try MigrationReportFile($0, of: migration) }
     log?.show(.begun(store: store, destination: output ?? store))
     let result: StoreMigration.Result
@@ -158,7 +155,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.logsSQL = logSQL
     migration.engine = engine
     migration.keepsRecord = !noRecord
-    migration.leavesInstantsUntold = true
+    migration.leavesInstantsUntold = logFormat != .json
     migration.namesVersions = !report.isEmpty
     migration.copiesIfCurrent = copyIfCurrent
     migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }

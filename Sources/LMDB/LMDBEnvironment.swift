@@ -157,7 +157,7 @@ extension LMDBEnvironment {
           .system(.noSuchFileOrDirectory), .system(.resourceTemporarilyUnavailable),
         ]
         guard attempts < 5, passing.contains(error.problem),
-          OpenFiles.Identity(path.string) != nil
+          OpenFiles.identity(of: path) != nil
         else { throw error }
         Processes.sleep(microseconds: 10_000)
       }
@@ -166,7 +166,7 @@ extension LMDBEnvironment {
 
   private static func open(_ path: FilePath, access: Access) throws(LMDBError) -> OpaquePointer {
     // Opening for writing would make a file without tables.
-    if access == .write, OpenFiles.Identity(path.string) == nil {
+    if access == .write, OpenFiles.identity(of: path) == nil {
       throw LMDBError(operation: .open, path: path, problem: .system(.noSuchFileOrDirectory))
     }
     var created: OpaquePointer?

@@ -9,17 +9,12 @@ import SystemPackage
 /// "Do not have open an LMDB database twice in the same process at the same time." LMDB itself does
 /// not notice.
 enum OpenFiles {
-  /// Identifies a file regardless of its path.
-  struct Identity: Hashable {
-    var device: UInt64
-    var inode: UInt64
+  typealias Identity = FileStatus.Identity
 
-    /// Looks up the path; opening the file for that would itself break the locks.
-    init?(_ path: String) {
-      guard let status = try? Files.fileStatus(FilePath(path)) else { return nil }
-      device = status.device
-      inode = status.inode
-    }
+  /// What tells a file from all others, nil where it is not there; opening it for that would itself
+  /// break the locks.
+  static func identity(of path: FilePath) -> Identity? {
+    try? Files.fileStatus(path).identity
   }
 
   private static let open = Mutex<Set<Identity>>([])
@@ -55,6 +50,6 @@ enum OpenFiles {
   }
 
   private static func identities(of path: FilePath) -> Set<Identity> {
-    Set([path.string, path.string + "-lock"].compactMap(Identity.init))
+    Set([path, FilePath("\(path)-lock")].compactMap(identity))
   }
 }

@@ -171,11 +171,11 @@ package struct Migration: Sendable {
     desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let reporter =
-      !workspace.keepsWork
-      ? ProgressReporter(desk: desk, recorder: recorder)
-      : ProgressReporter(
+      workspace.keepsWork
+      ? ProgressReporter(
         paths: workspace.paths, run: keeper.run, desk: desk, recorder: recorder, isOuter: true,
         memory: request.memory, logger: logger, progress: progress)
+      : ProgressReporter(desk: desk, recorder: recorder)
     defer { reporter.end() }
     do {
       let prepared = try prepare(target: target, paths: workspace.paths, reporter: reporter)
@@ -226,13 +226,17 @@ package struct Migration: Sendable {
     guard request.leavesInstantsUntold, !FaultPoint.isAwaited, request.policies.isEmpty,
       request.controls == MigrationControls()
     else { return false }
-    // What lies beside a small store may be large.
-    let support = MigrationPaths.support(of: request.store)
-    guard (try? Files.fileStatusIfPresent(support)) == .some(nil) else { return false }
-    let sizes = ["", "-wal"].map { suffix in
-      (try? Files.fileStatusIfPresent(FilePath("\(request.store)\(suffix)"))).map { $0?.size ?? 0 }
+    do {
+      // What lies beside a small store may be large.
+      let support = MigrationPaths.support(of: request.store)
+      guard try Files.fileStatusIfPresent(support) == nil else { return false }
+      return try [request.store, FilePath("\(request.store)-wal")].allSatisfy { path in
+        try Files.fileStatusIfPresent(path)?.size ?? 0 < Self.instantBytes
+      }
+    } catch {
+      // Of what cannot be looked at, nobody knows how long it takes; opening it tells why.
+      return false
     }
-    return sizes.allSatisfy { $0 ?? .max < Self.instantBytes }
   }
 
   private static let instantBytes: Int64 = 1 << 20

@@ -17,7 +17,6 @@ package struct Worker {
   private let status: StatusFile?
   private let policies: PolicyFactories
   private let isInCoordinator: Bool
-  private let keepsManifest: Bool
 
   /// Describes a failure for the status file.
   private let words: @Sendable (any Error) -> String
@@ -29,18 +28,16 @@ package struct Worker {
   ///   - status: the status file for the progress, nil for none.
   ///   - policies: creates the policies that mapping models name.
   ///   - isInCoordinator: whether this is the coordinator's own process.
-  ///   - keepsManifest: whether a later run is to find the manifest.
   ///   - words: describes a failure for the status file.
   package init(
     document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
-    isInCoordinator: Bool = false, keepsManifest: Bool = true,
+    isInCoordinator: Bool = false,
     words: @escaping @Sendable (any Error) -> String = { "\($0)" }
   ) {
     self.document = document
     self.status = status
     self.policies = policies
     self.isInCoordinator = isInCoordinator
-    self.keepsManifest = keepsManifest
     self.words = words
   }
 
@@ -89,7 +86,7 @@ package struct Worker {
       manifest.outcome = shard.outcome
       manifest.digestsRows = shard.digestsRows
       manifest.read = shard.read
-      if keepsManifest {
+      if document.keepsManifest || !isInCoordinator {
         try Files.writeFileAtomically(
           VersionedFile(manifest).sealed(), to: FilePath(document.manifest),
           syncs: document.syncs)

@@ -42,7 +42,8 @@ package final class IntegrityCheck: Sendable {
   ///   - cacheBytes: what all of them may keep of the file in memory, at least 2 MiB each: entries
   ///     of an index are looked up in the order of its table, of one of 3,000,000 integers in half
   ///     the time with 16 MiB instead of 2.
-  /// - Throws: `StoreError`, if it cannot be opened.
+  /// - Throws: `StoreError`, if a file that is checked in parts cannot be opened; of others
+  ///   `lines` tells that.
   package init(
     _ path: FilePath, threads: Int = ThreadPool.processors,
     cacheBytes: Int64 = 32 << 20

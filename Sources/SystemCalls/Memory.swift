@@ -17,25 +17,22 @@ package struct MemoryUse: Hashable, Sendable {
 
   // Parses bytes, without strings: workers sample while they migrate rows.
   init?(parsing status: [UInt8]) {
-    var kilobytes = [UInt64?](repeating: nil, count: Self.names.count)
-    for line in status.split(separator: UInt8(ascii: "\n")) {
-      guard let place = Self.names.firstIndex(where: { line.starts(with: $0) }) else { continue }
+    let lines = status.split(separator: UInt8(ascii: "\n"))
+    func kilobytes(_ name: String) -> UInt64? {
+      guard let line = lines.first(where: { $0.starts(with: name.utf8) }) else { return nil }
       let digits = line.drop { !Self.digits.contains($0) }.prefix(while: Self.digits.contains)
-      guard !digits.isEmpty else { continue }
-      kilobytes[place] = digits.reduce(0) { number, digit in
+      guard !digits.isEmpty else { return nil }
+      return digits.reduce(0) { number, digit in
         number.saturatingTimes(10).saturatingAdd(UInt64(digit - Self.digits.lowerBound))
       }
     }
-    guard let anonymous = kilobytes[0] ?? kilobytes[1] else { return nil }
-    let total = [kilobytes[2], kilobytes[3]].compactMap { $0 }.reduce(anonymous) {
-      $0.saturatingAdd($1)
-    }
+    guard let anonymous = kilobytes("RssAnon:") ?? kilobytes("VmRSS:") else { return nil }
+    var total = anonymous
+    for name in ["RssShmem:", "VmSwap:"] { total = total.saturatingAdd(kilobytes(name) ?? 0) }
     occupied = total.saturatingTimes(1024)
-    residentPeak = (kilobytes[4] ?? total).saturatingTimes(1024)
+    residentPeak = (kilobytes("VmHWM:") ?? total).saturatingTimes(1024)
   }
 
-  private static let names = ["RssAnon:", "VmRSS:", "RssShmem:", "VmSwap:", "VmHWM:"]
-    .map { Array($0.utf8) }
   private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 }
 

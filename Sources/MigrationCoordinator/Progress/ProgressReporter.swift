@@ -283,9 +283,7 @@ final class ProgressReporter: Sendable {
   }
 
   /// The peak private memory of the coordinator, in bytes.
-  var peakMemory: Int64 {
-    Int64(clamping: flusher?.peakMemory ?? MemoryUse.current()?.occupied ?? 0)
-  }
+  var peakMemory: Int64 { Int64(clamping: flusher?.peakMemory ?? PeakMemory().sample()) }
 
   func fail(_ failure: OutcomeWords.Failure) {
     flusher?.fail(failure.sentences.first ?? "", exitStatus: failure.exitStatus)

@@ -41,7 +41,6 @@ struct WorkerPool {
       var limit = desk.workers
       group.addTask { await Self.next(of: limits) }
       while results.count < documents.count {
-        // The next worker starts while the manifest of the last one is read.
         while let next = waiting.next(atMost: limit) {
           group.addTask { try await run(next) }
         }

@@ -27,7 +27,7 @@ final class FallbackRows {
   init(
     definition: Substring, columns: [(name: String, affinity: Affinity)],
     program: TableProgram? = nil, encoding: TextEncoding, db: Database
-  ) throws {
+  ) {
     (self.db, self.definition) = (db, definition)
     self.program = program
     self.columns = columns

@@ -74,7 +74,7 @@ struct PieceLoop {
     _ table: TableProgram, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
-    let fallback = try FallbackRows(
+    let fallback = FallbackRows(
       definition: definition,
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) },
@@ -203,7 +203,7 @@ struct PieceLoop {
     _ join: JoinProgram, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
-    let fallback = try FallbackRows(
+    let fallback = FallbackRows(
       definition: definition, columns: join.columns.map { ($0, .integer) }, encoding: encoding,
       db: db)
     let isNumbered = join.keepsRowNumbers

@@ -27,7 +27,7 @@ struct SourceRows {
     let names = ["Z_PK", "Z_ENT", "Z_OPT"] + table.columns.map(\.name)
     guard let owner = names.firstIndex(of: fill.ownerColumn), owner > 2 else { return false }
     let list = names.dropFirst().map { ", \(SQL.identifier(name: $0)) INTEGER" }.joined()
-    let fallback = try FallbackRows(
+    let fallback = FallbackRows(
       definition: "(Z_PK INTEGER PRIMARY KEY\(list))"[...],
       columns: [("Z_PK", .integer), ("Z_ENT", .integer), ("Z_OPT", .integer)]
         + table.columns.map { ($0.name, $0.type.affinity) }, program: table, encoding: encoding,

@@ -83,9 +83,7 @@ final class FileProof: Sendable {
         units += try self.units(of: &trees[place], place: place, walk: walk)
       }
       let counted = run(units, trees: trees, threads: threads, first: walk)
-      guard let counted, agree(counted),
-        ledger.isComplete
-      else { return nil }
+      guard let counted, agree(counted), ledger.isComplete else { return nil }
       return forms.asked
     } catch {
       return nil
