@@ -24,9 +24,6 @@ package enum EngineList {
     all.first { $0.name == name }
   }
 
-  /// The size of a store from which pages are worth it; below, SQL takes no longer.
-  private static let worthwhileBytes: Int64 = 1 << 20
-
   /// The engine for a stage, and why.
   package struct Choice: Sendable {
     /// The type of the engine.
@@ -39,8 +36,7 @@ package enum EngineList {
 
   /// Chooses the engine of a stage.
   ///
-  /// - Parameter wish: the engine to prefer if it covers the stage; nil decides by the size of the
-  ///   store.
+  /// - Parameter wish: the engine to prefer if it covers the stage; nil for the fastest that does.
   package static func choose(for stage: StageInput, wish: EngineName?) -> Choice {
     if case .objects(_, let fallback) = stage.work {
       return Choice(
@@ -57,15 +53,13 @@ package enum EngineList {
         engine: CloneEngine.self,
         reason: "most of the store stays as it is, and the file system shares its blocks")
     }
-    let refusal = PageEngine.refusal(of: stage)
-    let isLarge = stage.survey.access.fingerprint.bytes >= worthwhileBytes
-    guard isLarge, refusal == nil else {
-      return Choice(engine: standard, reason: refusal ?? "the store has less than 1 MiB")
+    if let refusal = PageEngine.refusal(of: stage) {
+      return Choice(engine: standard, reason: refusal)
     }
-    return Choice(engine: PageEngine.self, reason: "the store has 1 MiB or more")
+    return Choice(engine: PageEngine.self, reason: "that is the fastest")
   }
 
-  /// The engine that is asked for by name to make rows; nil leaves the choice to the size.
+  /// The engine that is asked for by name to make rows; nil leaves the choice.
   private static func rowEngine(wish: EngineName?) -> (any MigrationEngine.Type)? {
     wish.flatMap { makesObjects(wish: $0) ? nil : engine(named: $0) }
   }
@@ -73,9 +67,8 @@ package enum EngineList {
   /// Whether mapping models are asked to be executed object by object, even if rows would do.
   package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
-  /// The engine that makes the rows of a large store, as far as it is known before a stage is
-  /// assessed.
-  package static func rowEngine(ofLargeStores wish: EngineName?) -> any MigrationEngine.Type {
+  /// The engine that makes rows, as far as it is known before a stage is assessed.
+  package static func likelyRowEngine(wish: EngineName?) -> any MigrationEngine.Type {
     rowEngine(wish: wish) ?? PageEngine.self
   }
 
@@ -89,10 +82,7 @@ package enum EngineList {
   }
 
   /// The size of a stage's shards in tenths of the source, estimated before the stage is assessed.
-  package static func shardTenths(byRows: Bool, sourceBytes: Int64, wish: EngineName?) -> Int64 {
-    guard byRows else { return ObjectEngine.shardTenths }
-    let bySize: any MigrationEngine.Type =
-      sourceBytes >= worthwhileBytes ? PageEngine.self : standard
-    return (rowEngine(wish: wish) ?? bySize).shardTenths
+  package static func shardTenths(byRows: Bool, wish: EngineName?) -> Int64 {
+    byRows ? likelyRowEngine(wish: wish).shardTenths : ObjectEngine.shardTenths
   }
 }

@@ -22,12 +22,8 @@ package struct AssemblyOrder: Sendable {
   package var folder: FilePath
   /// The path of the store to make.
   package var result: FilePath
-  /// The contents of the result's `Z_METADATA`.
-  package var metadata: StoreMetadata
-  /// The archived model for `Z_MODELCACHE` before compression, nil to leave the table empty.
-  package var modelCache: [UInt8]?
-  /// The highest primary keys ever assigned, by root entity.
-  package var maxima: [String: Int64]
+  /// The metadata, the archived model and the highest keys of the result.
+  package var frame: StoreFrame
   /// What is written into the history tables besides their rows; nil where there are none.
   package var history: HistoryRecord?
   /// Tables of no model that the result has besides.
@@ -47,9 +43,9 @@ package struct AssemblyOrder: Sendable {
   /// The text encoding of the shards, as in the header of an SQLite file: 1 UTF-8, 2 and 3 UTF-16.
   package var textEncoding: UInt32 = 1
 
-  /// Creates the order of a stage, without a model cache and maxima.
+  /// Creates the order of a stage.
   package init(
-    stage: StageInput, plan: MigrationPlan, manifests: [ShardManifest], metadata: StoreMetadata,
+    stage: StageInput, plan: MigrationPlan, manifests: [ShardManifest], frame: StoreFrame,
     paths: MigrationPaths
   ) {
     store = stage.store
@@ -58,8 +54,7 @@ package struct AssemblyOrder: Sendable {
     self.manifests = manifests
     folder = paths.work
     result = paths.result
-    self.metadata = metadata
-    maxima = [:]
+    self.frame = frame
     usesWAL = stage.survey.access.usesWAL
     memory = stage.memory
     verifiesFully = stage.verifiesFully

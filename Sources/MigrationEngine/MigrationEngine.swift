@@ -47,9 +47,12 @@ package protocol MigrationEngine: Codable, Sendable {
 
   /// Creates the files to which workers write, unless they exist.
   ///
-  /// - Parameter bytes: the expected size of the result.
+  /// - Parameters:
+  ///   - frame: what the result has besides rows, without the keys of objects.
+  ///   - bytes: the expected size of the result.
   mutating func prepare(
-    _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+    _ stage: StageInput, plan: MigrationPlan, frame: StoreFrame, in paths: MigrationPaths,
+    expecting bytes: Int64
   ) throws
 
   /// What a worker has to know of a work order besides its programs, nil for nothing.
@@ -124,7 +127,8 @@ extension MigrationEngine {
   package func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool { true }
   /// By default workers create all their files.
   package mutating func prepare(
-    _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+    _ stage: StageInput, plan: MigrationPlan, frame: StoreFrame, in paths: MigrationPaths,
+    expecting bytes: Int64
   ) throws {}
   /// By default the programs of a work order are enough.
   package func task(

@@ -69,7 +69,7 @@ package struct ObjectEngine: MigrationEngine {
       group: groups.groups[order.partition - 1], maxima: stage.survey.maxima,
       validates: stage.validates, now: now)
     work.naming = stage.destination.joinNaming
-    return try EnginePayload(encoding: work)
+    return EnginePayload(work)
   }
 
   /// What the groups read, made and found to break the rules, added up in the order of the orders.
@@ -105,6 +105,6 @@ package struct ObjectEngine: MigrationEngine {
     let made = try ObjectShard(work: task, of: work).write()
     let bytes = try Files.fileStatus(FilePath(work.document.shard)).size
     return Shard(
-      pieces: made.pieces, bytes: bytes, outcome: try EnginePayload(encoding: made.outcome))
+      pieces: made.pieces, bytes: bytes, outcome: EnginePayload(made.outcome))
   }
 }

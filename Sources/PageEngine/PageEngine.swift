@@ -67,10 +67,10 @@ package struct PageEngine: MigrationEngine {
     }
     plan.program = plan.program.placing()
     let layout = PageLayout(
-      schema: schema, moves: moves, source: stage.survey.access.readable,
+      moves: moves, source: stage.survey.access.readable,
       encoding: TextEncoding(header: stage.survey.header.textEncoding),
       sourceBytes: stage.survey.access.fingerprint.bytes + stage.bytesFromFiles,
-      metadataBytes: stage.survey.metadata.encoded.count)
+      isSole: plan.workOrders.count == 1)
     return (PageEngine(layout: layout), plan)
   }
 
@@ -80,15 +80,17 @@ package struct PageEngine: MigrationEngine {
     if let boot = layout.boot, boot != Processes.bootID { return false }
     // What workers wrote is gone with the result: a run that got as far as to give it its name may
     // have been cut off there.
-    return try Files.fileStatusIfPresent(paths.claims) == nil
-      || Files.fileStatusIfPresent(paths.result) != nil
+    return try Files.fileStatusIfPresent(paths.result) != nil
+      || (!layout.isSole && Files.fileStatusIfPresent(paths.claims) == nil)
   }
 
   /// Whether the pages that a manifest lists are those that its worker wrote; nobody is given them
   /// any more.
   package func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool {
     guard let pages = try? manifest.outcome?.decoded(as: PageShard.self),
-      let shard = FilePath.Component(manifest.shard)
+      let shard = FilePath.Component(manifest.shard),
+      // Another SQLite may have made a longer skeleton.
+      pages.extents.allSatisfy({ $0.first >= layout.firstPage })
     else { return false }
     let list = try Files.open(paths.work.appending(shard), mode: .readOnly, options: .noFollow)
     let isWhole = try list.closeAfter {
@@ -97,21 +99,23 @@ package struct PageEngine: MigrationEngine {
         (try? PageSums.agree(pages.sums, shard: list, with: result)) ?? false
       }
     }
-    guard isWhole, let last = pages.extents.map({ $0.first + $0.count }).max() else {
-      return isWhole
-    }
+    guard isWhole, !layout.isSole, let last = pages.extents.map({ $0.first + $0.count }).max()
+    else { return isWhole }
     let log = try Files.open(paths.claims, mode: .readWrite, options: .noFollow)
     try log.closeAfter {
-      try ClaimLog.lengthen(log, firstPage: layout.firstPage, to: last)
+      try ClaimLog.lengthen(
+        log, firstPage: layout.firstPage, length: layout.extentLength, to: last)
     }
     return true
   }
 
-  /// Makes the result, the log of claims and what rows look up.
+  /// Makes the result with its skeleton, the log of claims and what rows look up.
   package mutating func prepare(
-    _ stage: StageInput, plan: MigrationPlan, in paths: MigrationPaths, expecting bytes: Int64
+    _ stage: StageInput, plan: MigrationPlan, frame: StoreFrame, in paths: MigrationPaths,
+    expecting bytes: Int64
   ) throws {
     try layout.prepare(paths, expecting: bytes)
+    try layout.placeSkeleton(schema: stage.destination, frame: frame, in: paths)
     do {
       layout.lookUps = try LookUpMaker(
         stage, plan: plan, encoding: layout.encoding, in: paths
@@ -129,7 +133,7 @@ package struct PageEngine: MigrationEngine {
     var work = layout.work(
       order, plan: plan, schema: stage.destination, paths: paths, digestsRows: stage.verifiesFully)
     work.remakesIndexes = stage.remakesIndexes
-    return try EnginePayload(encoding: work)
+    return EnginePayload(work)
   }
 
   /// Whether workers sync: only where the system does not name its start, so that a restart would
@@ -166,7 +170,7 @@ package struct PageEngine: MigrationEngine {
     do {
       var writer = try PageShardWriter(document: work.document, work: task, policies: work.policies)
       let pieces = try work.write(into: &writer)
-      let outcome = try EnginePayload(encoding: writer.finishPages())
+      let outcome = EnginePayload(try writer.finishPages())
       let read = writer.propertiesRead
       var shard = Shard(
         pieces: pieces, bytes: try writer.finish(), outcome: outcome, read: read)

@@ -26,7 +26,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   /// The result once more, to write past the page cache.
   private let direct: FileDescriptor?
   private let shard: FileDescriptor
-  private let log: FileDescriptor
+  private let log: FileDescriptor?
   private let runs: RunFile
   private let claims: ClaimLog
   private let pointers: PointerList
@@ -62,10 +62,12 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let result = try Files.open(
       FilePath(work.file), mode: .readWrite)
     let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
-    let log = try Files.open(
-      FilePath(work.claims), mode: .writeOnly, options: [.append])
+    let log = try work.claims.map {
+      try Files.open(FilePath($0), mode: .writeOnly, options: [.append])
+    }
     let source = try SourceFile(FilePath(document.source))
-    let claims = ClaimLog(descriptor: log, firstPage: work.firstPage)
+    let claims = ClaimLog(
+      descriptor: log, firstPage: work.firstPage, extentLength: work.extentLength)
     lookUps = try LookUps(
       work.lookUps, at: work.lookUpFile.map { FilePath($0) },
       bytes: Int(max(1 << 18, min(8 << 20, document.memory / 16))))
@@ -216,8 +218,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       try Files.syncFile(shard)
     }
     let size = try shard.seek(offset: 0, from: .end)
-    for file in [result, shard, log] { try file.close() }
-    try direct?.close()
+    for file in [result, shard, log, direct] { try file?.close() }
     return size
   }
 }

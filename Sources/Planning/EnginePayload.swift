@@ -10,18 +10,58 @@ package struct EngineName: RawRepresentable, Hashable, Codable, Sendable {
 }
 
 /// What an engine hands from one process to another; only the engine itself reads it.
+///
+/// It is encoded only on its way out of the process.
 package struct EnginePayload: Hashable, Codable, Sendable {
-  private var data: Data
-
-  /// Encodes a value as JSON.
-  ///
-  /// - Throws: `EncodingError` where the value cannot be encoded.
-  package init(encoding value: some Encodable) throws {
-    data = try PlanCoding.encoder.encode(value)
+  private enum Content: Sendable {
+    case value(any Codable & Sendable)
+    case encoded(Data)
   }
 
-  /// The value that was encoded; throws a `DecodingError` where it is of another type.
+  private enum CodingKeys: CodingKey { case data }
+
+  private let content: Content
+
+  /// Takes a value that can be encoded as JSON.
+  package init(_ value: some Codable & Sendable) { content = .value(value) }
+
+  /// Takes what another process has encoded.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    content = .encoded(try container.decode(Data.self, forKey: .data))
+  }
+
+  /// Encodes the value as JSON.
+  ///
+  /// - Throws: `EncodingError` where the value cannot be encoded.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(encoded(), forKey: .data)
+  }
+
+  private func encoded() throws -> Data {
+    switch content {
+    case .value(let value): try PlanCoding.encoder.encode(value)
+    case .encoded(let data): data
+    }
+  }
+
+  /// Whether both are encoded alike, or cannot be.
+  package static func == (one: EnginePayload, other: EnginePayload) -> Bool {
+    (try? one.encoded()) == (try? other.encoded())
+  }
+
+  /// Hashes what is encoded.
+  package func hash(into hasher: inout Hasher) { hasher.combine(try? encoded()) }
+
+  /// The value; throws a `DecodingError` where it is of another type.
   package func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
-    try PlanCoding.decoder.decode(type, from: data)
+    switch content {
+    case .value(let value as Value): return value
+    case .value(let other):
+      throw DecodingError.typeMismatch(
+        type, .init(codingPath: [], debugDescription: "\(Swift.type(of: other))"))
+    case .encoded(let data): return try PlanCoding.decoder.decode(type, from: data)
+    }
   }
 }

@@ -5,9 +5,10 @@ package enum PlanCoding {
   private static let infinity = "infinity"
   private static let notANumber = "nan"
 
-  /// An encoder that writes infinite numbers as texts.
+  /// An encoder that writes infinite numbers as texts, and the same for the same.
   package static var encoder: JSONEncoder {
     let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: infinity, negativeInfinity: "-" + infinity, nan: notANumber)
     return encoder

@@ -68,8 +68,9 @@ package struct SQLAssembler {
         try StoreWriter.createIndexes(order.schema, but: staying, in: db) {
           try progress(.stepDone(units: units($0)))
         }
-        try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
-        try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
+        try StoreWriter.writePrimaryKeys(order.schema, maxima: order.frame.maxima, in: db)
+        try StoreWriter.writeMetadata(
+          order.frame.metadata, modelCache: order.frame.modelCache, in: db)
       }
       try base.arrange(db, order: order)
       try countStaying(order, db: db, report: &report)

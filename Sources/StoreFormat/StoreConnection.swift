@@ -70,6 +70,18 @@ package struct StoreConnection: Sendable {
     sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_LENGTH, limit)
   }
 
+  /// The bytes that the file of a database would have.
+  ///
+  /// - Throws: `DatabaseError`, for a lack of memory.
+  package static func bytes(of db: Database) throws -> [UInt8] {
+    var count: sqlite3_int64 = 0
+    guard let bytes = sqlite3_serialize(db.sqliteConnection, "main", &count, 0) else {
+      throw DatabaseError(resultCode: .SQLITE_NOMEM)
+    }
+    defer { sqlite3_free(bytes) }
+    return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
+  }
+
   private static func encodingName(number: UInt32) -> String {
     switch number {
     case 2: "UTF-16le"

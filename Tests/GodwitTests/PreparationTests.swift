@@ -12,7 +12,7 @@ import Testing
     #expect((found.from, found.to) == (["1"], ["2"]))
     #expect(found.steps.map(\.stage) == [1] && found.stageCount == 1)
     #expect(found.steps.first?.mappings == [] && found.stepsNotSurveyed == 0)
-    #expect(found.engine == .sql && found.engineReason == "the store has less than 1 MiB")
+    #expect(found.engine == .pages && found.engineReason == "that is the fastest")
     #expect(found.rows == 60 && found.bytes > 0 && found.diskNeeded > found.bytes)
     #expect(try #require(found.expectedDuration) > .zero)
     // Two that nothing connects, and that are too small for a worker each.

@@ -255,7 +255,7 @@ import Testing
     let launcher = TamperingLauncher(policies: given.policies) { manifest in
       if var outcome = try? manifest.outcome?.decoded(as: ObjectOutcome.self) {
         outcome.accounts.mappings[0].made += 1
-        manifest.outcome = try? EnginePayload(encoding: outcome)
+        manifest.outcome = EnginePayload(outcome)
       }
       for index in manifest.pieces.indices { manifest.pieces[index].count?.made[0].rows -= 1 }
     }

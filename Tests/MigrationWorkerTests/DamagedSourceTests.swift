@@ -19,8 +19,8 @@ import Testing
       let (result, claims) = (folder.appending("result.sqlite"), folder.appending("claims"))
       for path in [result, claims] { try Files.writeFileAtomically([], to: path) }
       document.engine = PageEngine.name
-      document.task = try EnginePayload(
-        encoding: PageWork(
+      document.task = EnginePayload(
+        PageWork(
           file: result.string, claims: claims.string, firstPage: 20, indexes: [:],
           rowsBefore: [9: 0], digestsRows: false, syncs: false, isDirect: false))
     }

@@ -118,9 +118,8 @@ struct BuiltStore {
       }
     }
     try queue.close()
-    let skeletonFile = try FileDescriptor.open(skeletonPath, .readOnly)
-    defer { try? skeletonFile.close() }
-    let skeleton = try #require(try Skeleton(skeletonFile))
+    let skeleton = try #require(
+      Skeleton(try [UInt8](Data(contentsOf: URL(filePath: skeletonPath.string)))))
     let builder = try PageBuilder(self, roots: roots, skeleton: skeleton)
     try builder.build()
   }

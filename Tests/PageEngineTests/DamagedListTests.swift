@@ -321,17 +321,13 @@ import Testing
     #expect(try !PageSums.agree(lists, shard: list, with: pages))
   }
 
-  @Test(arguments: [0, 1, 99])
-  func `an empty store that is cut is an error`(count: Int) throws {
-    let bytes = try file(Array(repeating: 1, count: count))
-    #expect(throws: PageError.self) { try Skeleton(bytes) }
-    try bytes.close()
+  @Test(arguments: [0, 1, 99, 4095])
+  func `an empty store that is cut is none`(count: Int) {
+    #expect(Skeleton(Array(repeating: 1, count: count)) == nil)
   }
 
-  @Test func `a file of another form is no empty store`() throws {
-    let bytes = try file(Array(repeating: 1, count: 4096))
-    #expect(try Skeleton(bytes) == nil)
-    try bytes.close()
+  @Test func `a file of another form is no empty store`() {
+    #expect(Skeleton(Array(repeating: 1, count: 4096)) == nil)
   }
 
   // MARK: Numbers

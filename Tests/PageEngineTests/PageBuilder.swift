@@ -60,7 +60,7 @@ final class PageBuilder {
       first: skeleton.pageCount + 1, count: firstPage - skeleton.pageCount - 1)
     let pool = PagePool(holes: holes + [skeletonRest], end: end)
     let stitcher = TableStitcher(file: PageFile(result), pool: pool, pointers: pointers)
-    try skeleton.copy(stitcher)
+    try skeleton.copy(to: PageFile(result), pointers: pointers)
     for (table, part) in zip(store.tables, written) {
       var leaves = part.leaves.makeIterator()
       try stitcher.stitch(root: roots[table.name] ?? 0) { leaves.next() }
@@ -74,7 +74,7 @@ final class PageBuilder {
     let trunk = try last.setFree(free)
     try last.finish()
     try pointers.flush()
-    try skeleton.writeFirstPage(
+    try skeleton.firstPage.write(
       to: PageFile(result), pageCount: free.pageCount, firstTrunk: trunk,
       freePages: UInt32(free.count))
     try result.resize(to: Int64(free.pageCount) * 4096)

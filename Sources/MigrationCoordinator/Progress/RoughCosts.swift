@@ -26,7 +26,7 @@ struct RoughCosts {
     isByObject = callsPolicies || EngineList.makesObjects(wish: engine)
     costs =
       isByObject
-      ? EngineList.objectCosts : EngineList.rowEngine(ofLargeStores: engine).costs
+      ? EngineList.objectCosts : EngineList.likelyRowEngine(wish: engine).costs
     self.workers = workers
   }
 

@@ -48,7 +48,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
 struct SavedPlan: ResumableFile, Sendable {
   /// The version of `plan.json` and of all files without one of their own: the result under
   /// assembly, the claims, the places.
-  static let formatVersion = 6
+  static let formatVersion = 7
 
   var id: String
   var inputs: PlanInputs
@@ -74,7 +74,7 @@ struct SavedPlan: ResumableFile, Sendable {
     self.inputs = inputs
     self.plan = plan
     engineName = type(of: engine).name
-    engineState = try EnginePayload(encoding: engine)
+    engineState = EnginePayload(engine)
     self.restriction = restriction
     now = Date().timeIntervalSinceReferenceDate
   }

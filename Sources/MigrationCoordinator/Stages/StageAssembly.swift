@@ -19,6 +19,7 @@ struct StageAssembly {
   let input: StageInput
   let assessment: StageAssessment
   let saved: SavedPlan
+  let frame: StageFrame
 
   /// Assembles the shards, verifies the result, and accounts for every row.
   ///
@@ -165,20 +166,11 @@ struct StageAssembly {
   private func assemblyOrder(
     _ manifests: [ShardManifest], summary: ObjectSummary?, report: inout MigrationReport
   ) throws -> AssemblyOrder {
-    let model = assessment.destination.model
     var order = AssemblyOrder(
-      stage: input, plan: saved.plan, manifests: manifests,
-      metadata: survey.metadata.restated(
-        hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers),
-      paths: paths)
-    do {
-      let encoded = try ModelArchive.encode(model)
-      order.modelCache = encoded.bytes
-      report.modelCacheLeftOut = encoded.leftOut.map { .init($0) }
-    } catch {
-      report.modelCacheOmitted = error.problem.words
-    }
-    order.maxima = assessment.maxima(summary: summary)
+      stage: input, plan: saved.plan, manifests: manifests, frame: frame.frame, paths: paths)
+    if let summary { order.frame.maxima = assessment.maxima(summary: summary) }
+    report.modelCacheLeftOut = frame.leftOut
+    report.modelCacheOmitted = frame.omitted
     order.plan.program.derived += try lateDerived(order)
     order.history = historyRecord(now: saved.now)
     var extras = ExtraTables(of: survey.access.readable, names: keptTables)

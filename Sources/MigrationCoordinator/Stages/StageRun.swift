@@ -132,12 +132,14 @@ struct StageRun {
     reporter.expect(need)
     try workspace.requireSpace(need)
     try input.dropped?.write(to: paths.dropped)
-    try engine.prepare(input, plan: saved.plan, in: paths, expecting: need.result)
+    let frame = StageFrame(stage: stage, survey: survey, assessment: assessment)
+    try engine.prepare(
+      input, plan: saved.plan, frame: frame.frame, in: paths, expecting: need.result)
     let results = try await migrate(
       input, assessment: assessment, saved: saved, engine: engine, reporter: reporter)
     return try StageAssembly(
       request: request, survey: survey, stage: stage, paths: paths, input: input,
-      assessment: assessment, saved: saved
+      assessment: assessment, saved: saved, frame: frame
     ).run(results, engine: engine, reporter: reporter)
   }
 

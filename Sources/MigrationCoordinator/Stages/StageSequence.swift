@@ -88,7 +88,7 @@ struct StageSequence {
     guard stages.count > 1 else { return [] }
     let need = DiskNeed(
       of: stages, survey: survey, request: request,
-      shardTenths: stages.map { $0.shardTenths(request, survey: survey) }.max() ?? 0)
+      shardTenths: stages.map { $0.shardTenths(request) }.max() ?? 0)
     reporter.expect(need)
     try workspace.requireSpace(need)
     let done = try finishedStages()
@@ -279,9 +279,8 @@ struct StageSequence {
 
 extension Stage {
   /// The size of its shards in tenths of the source, as far as the engine is known beforehand.
-  fileprivate func shardTenths(_ request: MigrationRequest, survey: StoreSurvey) -> Int64 {
-    EngineList.shardTenths(
-      byRows: isByRows, sourceBytes: survey.access.fingerprint.bytes, wish: request.engine)
+  fileprivate func shardTenths(_ request: MigrationRequest) -> Int64 {
+    EngineList.shardTenths(byRows: isByRows, wish: request.engine)
   }
 
   /// Whether its rows are made by programs.

@@ -9,7 +9,8 @@ import SystemCalls
 import SystemPackage
 
 // (1) Pages that workers wrote and manifests list are never changed, not even once they are free:
-// an assembly that was cut off begins anew. Such pages are retired, not given back to the pool.
+// an assembly that was cut off begins anew. Such pages are retired, not given back to the pool. The
+// manifests of a tight result, which is made in no time, go first, and no page has to stay.
 // (2) Only the leaves that manifests list belong to a table; every other page taken is free.
 // (3) SQLite opens the store only once it is whole, for what this engine does not do.
 // (4) Nothing is synced but the finished result. A process that dies loses nothing that it wrote;
@@ -17,11 +18,11 @@ import SystemPackage
 //
 // The order of the steps:
 //
-// skeleton, then holes: its pages decide which pages below `firstPage` are free.
 // holes, then trees: the result is cut back to the last extent that was claimed, so what an
 //   earlier assembly appended is gone; what it wrote into holes, which no manifest lists, is
 //   written anew or free.
-// skeleton, then trees: the roots are among its pages; copied later, they would be empty again.
+// skeleton, then workers: its pages come first, and say where those of workers begin. The roots are
+//   among them, and empty again where a later run places it anew.
 // lists of the workers' pointers, then trees: the chains of a leaf that becomes a root, and those
 //   of moved cells that go up, get another parent than the lists name.
 // tables and indexes, then the free list: writers give back what is left of their extents, so what
@@ -32,8 +33,7 @@ import SystemPackage
 // page 1, then SQLite: `REINDEX` may use any free page. Where retired pages are among them, the
 //   manifests are removed first; from them, a later assembly would link leaves that SQLite has
 //   overwritten.
-// SQLite, then its vacuum: it takes out what is free of a small store, and moves pages for that. So
-//   the manifests are removed first here too.
+// SQLite, then its vacuum: it takes out what is free of a tight result, and moves pages for that.
 // all, then the sync: until then the result may be in the system's cache alone. The swap relies on
 //   it.
 
@@ -45,7 +45,8 @@ struct GraftAssembler {
   func assemble(
     _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
-    let roots = try makeSkeleton(order)
+    if layout.isTight { try forgetManifests(order) }
+    let roots = layout.roots
     let placed = try PlacedPages(order)
     let result = try Files.open(order.result, mode: .readWrite)
     var report = AssemblyReport()
@@ -60,7 +61,6 @@ struct GraftAssembler {
         try pointers.set(SectionReader(descriptor: shard, sections: list))
       }
       let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
-      let skeleton = try skeleton(stitcher: stitcher)
       report.rows = try merge(
         order, placed: placed, roots: roots, stitcher: stitcher, progress: progress)
       let moved = MovedIndexes(order: order, layout: layout, placed: placed)
@@ -69,7 +69,7 @@ struct GraftAssembler {
       left = try index(
         order: order, placed: placed, roots: roots, file: file, pool: pool, pointers: pointers,
         progress: progress, report: &report)
-      hasFree = try close(skeleton, file: file, pool: pool, pointers: pointers) > 0
+      hasFree = try close(file: file, pool: pool, pointers: pointers) > 0
       isRepeatable = !pool.hasRetired
     }
     try complete(
@@ -86,35 +86,6 @@ struct GraftAssembler {
     return report
   }
 
-  // MARK: What SQLite makes
-
-  /// Makes the store without its objects; the roots of its b-trees.
-  private func makeSkeleton(_ order: AssemblyOrder) throws -> [String: UInt32] {
-    try Files.remove(paths.skeleton)
-    let connection = try StoreConnection.scratch(
-      paths.skeleton, cacheBytes: 2 << 20, textEncoding: layout.encoding.rawValue)
-    let roots = try connection.run { db in
-      try StoreWriter.together(in: db) {
-        try StoreWriter.createTables(order.schema, in: db)
-        try StoreWriter.createIndexes(order.schema, in: db)
-        try StoreWriter.writePrimaryKeys(order.schema, maxima: order.maxima, in: db)
-        try StoreWriter.writeMetadata(order.metadata, modelCache: order.modelCache, in: db)
-      }
-      return try StoreWriter.roots(in: db)
-    }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
-    return roots
-  }
-
-  private func skeleton(stitcher: TableStitcher) throws -> (Skeleton, FileDescriptor) {
-    let file = try Files.open(paths.skeleton, mode: .readOnly)
-    guard let skeleton = try Skeleton(file), skeleton.pageCount < layout.firstPage else {
-      throw PageError(.fileFull)
-    }
-    try skeleton.copy(stitcher)
-    return (skeleton, file)
-  }
-
   // MARK: Pages
 
   /// All pages that nobody uses: what workers left, and extents that no manifest lists.
@@ -122,11 +93,16 @@ struct GraftAssembler {
     placed: borrowing PlacedPages, result: FileDescriptor
   ) throws -> PagePool {
     var holes = placed.shards.flatMap(\.pages.unused)
-    let end = try ClaimLog.extent(
-      index: Files.fileStatus(paths.claims).size, firstPage: layout.firstPage
-    ).first
+    let taken = placed.shards.flatMap(\.pages.extents).sorted { $0.first < $1.first }
+    let end =
+      layout.isSole
+      ? taken.last.map { $0.first + $0.count } ?? layout.firstPage
+      : try ClaimLog.extent(
+        index: Files.fileStatus(paths.claims).size, firstPage: layout.firstPage,
+        length: layout.extentLength
+      ).first
     var next = layout.firstPage
-    for extent in placed.shards.flatMap(\.pages.extents).sorted(by: { $0.first < $1.first }) {
+    for extent in taken {
       guard extent.first >= next, extent.first + extent.count <= end else {
         throw PageError(.miswritten(page: extent.first), file: paths.claims)
       }
@@ -134,13 +110,10 @@ struct GraftAssembler {
       next = extent.first + extent.count
     }
     if end > next { holes.append(Extent(first: next, count: end - next)) }
-    let skeleton = try StoreHeader(of: paths.skeleton).pageCount
-    if skeleton + 1 < layout.firstPage {
-      holes.append(Extent(first: skeleton + 1, count: layout.firstPage - skeleton - 1))
-    }
     // What an assembly that was cut off had added is gone.
     try result.resize(to: PageGeometry.offset(page: end))
-    return PagePool(holes: holes, end: end)
+    return PagePool(
+      holes: holes, end: end, extentLength: layout.extentLength, keepsRetired: !layout.isTight)
   }
 
   /// Puts the leaves of each table under its root; the rows of all.
@@ -151,11 +124,8 @@ struct GraftAssembler {
     let sizes = placed.tables.map { $0.pieces.reduce(0) { $0 + $1.result.rowsWritten } }
     try progress(.merging(rows: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
     var rows: Int64 = 0
-    let listed = try Files.open(
-      paths.renumbered, mode: .readWrite, options: [.create, .truncate],
-      permissions: .ownerReadWrite)
-    defer { try? listed.close() }
-    let lists = RunFile(listed)
+    var list: (file: FileDescriptor, runs: RunFile)?
+    defer { try? list?.file.close() }
     for (name, pieces) in placed.tables {
       guard let root = roots[name] else { throw PageError(.miswritten(page: 0)) }
       var sections: [(FileDescriptor, Section)] = []
@@ -164,9 +134,11 @@ struct GraftAssembler {
         if piece.rowOffset == 0 {
           sections += leaves
         } else {
-          let renumbered = EntryCollector(file: lists, entrySize: MemoryLayout<LeafEntry>.stride)
+          let (file, runs) = try list ?? openRuns()
+          list = (file, runs)
+          let renumbered = EntryCollector(file: runs, entrySize: MemoryLayout<LeafEntry>.stride)
           try stitcher.renumber(SectionReader(leaves), adding: piece.rowOffset, into: renumbered)
-          sections += renumbered.sections.map { (listed, $0) }
+          sections += renumbered.sections.map { (file, $0) }
         }
       }
       let leaves = SectionReader(sections)
@@ -176,6 +148,20 @@ struct GraftAssembler {
       try progress(.stepDone(units: written))
     }
     return rows
+  }
+
+  /// A file for a list of leaves: its name goes at once, itself with the last who has it open.
+  private func openList() throws -> FileDescriptor {
+    let list = try Files.open(
+      paths.renumbered, mode: .readWrite, options: [.create, .truncate],
+      permissions: .ownerReadWrite)
+    try Files.remove(paths.renumbered)
+    return list
+  }
+
+  private func openRuns() throws -> (file: FileDescriptor, runs: RunFile) {
+    let file = try openList()
+    return (file, RunFile(file))
   }
 
   /// Builds the indexes; those that are left to SQLite.
@@ -225,12 +211,8 @@ struct GraftAssembler {
     defer { for list in lists { try? list.close() } }
     let parts = try jobs.map { job in
       try job.parts(IndexPool.mostThreads) {
-        // Its name goes at once, and the file with the last who has it open.
-        let list = try Files.open(
-          paths.renumbered, mode: .readWrite, options: [.create, .truncate],
-          permissions: .ownerReadWrite)
+        let list = try openList()
         lists.append(list)
-        try Files.remove(paths.renumbered)
         return list
       }
     }
@@ -250,18 +232,15 @@ struct GraftAssembler {
   }
 
   /// Lists the free pages, and writes the first page last; how many pages are free.
-  private func close(
-    _ skeleton: (Skeleton, FileDescriptor), file: PageFile, pool: PagePool,
-    pointers: PointerMap
-  ) throws -> Int {
+  private func close(file: PageFile, pool: PagePool, pointers: PointerMap) throws -> Int {
+    guard let head = layout.head else { throw PageError(.miswritten(page: 1), file: paths.result) }
     let free = pool.freePages()
     let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
     let trunk = try stitcher.setFree(free)
     try stitcher.finish()
     try pointers.flush()
-    try skeleton.0.writeFirstPage(
+    try head.write(
       to: file, pageCount: free.pageCount, firstTrunk: trunk, freePages: UInt32(free.count))
-    try skeleton.1.close()
     try file.descriptor.resize(
       to: Int64(free.pageCount) * Int64(PageGeometry.pageSize))
     return free.count
@@ -289,10 +268,7 @@ struct GraftAssembler {
     try progress(.verifying)
     let isChanged = !names.isEmpty || order.isFurnished
     guard isChanged || isVacuumed || !references.isEmpty || order.verifiesFully else { return }
-    if isVacuumed || (isChanged && !isRepeatable) {
-      // SQLite may take or move pages that manifests list: the next run has to begin anew.
-      for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
-    }
+    if isChanged, !isRepeatable { try forgetManifests(order) }
     let connection = try StoreConnection.scratch(
       order.result, cacheBytes: order.memory / 16, textEncoding: layout.encoding.rawValue)
     try connection.run { db in
@@ -314,6 +290,11 @@ struct GraftAssembler {
     // Pages have moved.
     let lines = try IntegrityCheck(order.result, cacheBytes: order.memory / 16).lines()
     guard lines.isEmpty else { throw AssemblyError.damaged(Array(lines.prefix(5))) }
+  }
+
+  /// Has the next run begin anew, as pages that manifests list are about to be taken or moved.
+  private func forgetManifests(_ order: AssemblyOrder) throws {
+    for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
   }
 
   private func isChecked(

@@ -38,7 +38,8 @@ final class IndexPool: Sendable {
   /// Runs all jobs, and calls `each` on the calling thread with the bytes that they have read since
   /// it was called last.
   func run(_ count: Int, each: (Int64) throws -> Void) throws -> [IndexJob.Outcome] {
-    let threads = max(1, min(Self.mostThreads, count))
+    guard count > 0 else { return [] }
+    let threads = min(Self.mostThreads, count)
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }
     var failure: (any Error)?
     var (left, told): (Int, Int64) = (count, 0)

@@ -34,12 +34,12 @@ final class ExtentOutput {
   private var slots: [Slot]
   private var current = 0
 
-  init(file: PageFile, isBehind: Bool) {
+  init(file: PageFile, pages: UInt32, isBehind: Bool) {
     self.file = file
     // Two, so that the disk has its next write when it has done one.
     let queues = isBehind ? [DispatchQueue(label: "pages 1"), DispatchQueue(label: "pages 2")] : []
     self.queues = queues
-    let size = Int(Extent.length) * PageGeometry.pageSize
+    let size = Int(pages) * PageGeometry.pageSize
     let count = isBehind ? 4 : 1
     let memory = UnsafeMutableRawPointer.allocateLarge(byteCount: count * size)
     self.memoryOfAll = memory

@@ -25,7 +25,7 @@ package final class ExtentWriter {
     self.sums = sums
     self.pointers = pointers
     self.source = source
-    output = ExtentOutput(file: file, isBehind: isBehind)
+    output = ExtentOutput(file: file, pages: source.extentLength, isBehind: isBehind)
   }
 
   /// Whether the next reservation writes the pages reserved so far to the file.
@@ -102,7 +102,7 @@ package final class ExtentWriter {
   private func takeExtent() throws(PageError) -> Extent {
     while true {
       let extent = try source.nextExtent()
-      precondition(extent.count <= Extent.length, "an extent fits the buffer")
+      precondition(extent.count <= source.extentLength, "an extent fits the buffer")
       if Self.firstUsable(extent) - extent.first < extent.count { return extent }
     }
   }

@@ -78,6 +78,8 @@ package struct PageFile: Sendable {
 package struct Extent: Hashable, Codable, Sendable {
   /// The pages of a whole extent, 1 MiB, those of the pointer map among them.
   package static let length: UInt32 = 256
+  /// The pages of a whole extent where what is left over of the last one matters.
+  package static let shortLength: UInt32 = 16
 
   /// The first page, counted from 1.
   package var first: UInt32
@@ -108,6 +110,8 @@ package struct Extent: Hashable, Codable, Sendable {
 
 /// Hands out extents that nobody else gets.
 package protocol ExtentSource: AnyObject {
+  /// The most pages of an extent.
+  var extentLength: UInt32 { get }
   /// Hands out the next extent.
   ///
   /// - Throws: `PageError`, as `fileFull` where no page numbers are left.
@@ -122,35 +126,34 @@ package protocol PointerMapping: AnyObject {
 
 /// Extents of one file for several processes: a log to which each appends what it takes.
 ///
+/// A process that is alone needs none, and counts.
+///
 /// An appended byte and the place where it landed are one step in the kernel, so two writers never
 /// take the same extent, and no record is ever half there. What the bytes say does not matter:
 /// whose an extent is stands in the manifests, and the others are free.
 package final class ClaimLog: ExtentSource {
-  private let descriptor: FileDescriptor
+  private let descriptor: FileDescriptor?
   private let firstPage: UInt32
+  private var count: Int64 = 0
+  /// The pages of each extent.
+  package let extentLength: UInt32
   /// The extents that this writer took, neighbours as one.
   package private(set) var taken: [Extent] = []
 
-  /// Takes the descriptor of the log, opened for appending by nobody else.
-  package init(descriptor: FileDescriptor, firstPage: UInt32) {
+  /// Takes the descriptor of the log, opened for appending by nobody else; nil where nobody else
+  /// takes extents.
+  package init(
+    descriptor: FileDescriptor?, firstPage: UInt32, extentLength: UInt32 = Extent.length
+  ) {
     self.descriptor = descriptor
     self.firstPage = firstPage
+    self.extentLength = extentLength
   }
 
   /// Appends a byte to the log, and takes the extent that its place in the log means.
   package func nextExtent() throws(PageError) -> Extent {
-    let end: Int64
-    do {
-      var record: UInt8 = 1
-      guard try withUnsafeBytes(of: &record, { try descriptor.write($0) }) == 1 else {
-        throw Errno.noSpace
-      }
-      end = try descriptor.seek(offset: 0, from: .current)
-    } catch {
-      throw PageError(
-        .write((error as? Errno ?? .ioError).rawValue), file: Files.path(of: descriptor))
-    }
-    let extent = try Self.extent(index: end - 1, firstPage: firstPage)
+    if let descriptor { count = try Self.append(to: descriptor) } else { count += 1 }
+    let extent = try Self.extent(index: count - 1, firstPage: firstPage, length: extentLength)
     if let last = taken.last, last.first + last.count == extent.first {
       taken[taken.count - 1].count += extent.count
     } else {
@@ -159,20 +162,35 @@ package final class ClaimLog: ExtentSource {
     return extent
   }
 
+  /// The length of the log with one more byte.
+  private static func append(to log: FileDescriptor) throws(PageError) -> Int64 {
+    do {
+      var record: UInt8 = 1
+      guard try withUnsafeBytes(of: &record, { try log.write($0) }) == 1 else {
+        throw Errno.noSpace
+      }
+      return try log.seek(offset: 0, from: .current)
+    } catch {
+      throw PageError(.write((error as? Errno ?? .ioError).rawValue), file: Files.path(of: log))
+    }
+  }
+
   /// The extent that a byte of the log stands for; for the length of the log, the next one.
-  package static func extent(index: Int64, firstPage: UInt32) throws(PageError) -> Extent {
-    let (offset, overflow) = index.multipliedReportingOverflow(by: Int64(Extent.length))
+  package static func extent(
+    index: Int64, firstPage: UInt32, length: UInt32 = Extent.length
+  ) throws(PageError) -> Extent {
+    let (offset, overflow) = index.multipliedReportingOverflow(by: Int64(length))
     guard index >= 0, !overflow, offset < Int64(UInt32.max) - 1024 - Int64(firstPage) else {
       throw PageError(.fileFull)
     }
-    return Extent(first: firstPage + UInt32(offset))
+    return Extent(first: firstPage + UInt32(offset), count: length)
   }
 
   /// Makes a log long enough that nobody is given extents before `page` any more.
   package static func lengthen(
-    _ log: FileDescriptor, firstPage: UInt32, to page: UInt32
+    _ log: FileDescriptor, firstPage: UInt32, length: UInt32 = Extent.length, to page: UInt32
   ) throws {
-    let count = (Int64(page) - Int64(firstPage) + Int64(Extent.length) - 1) / Int64(Extent.length)
+    let count = (Int64(page) - Int64(firstPage) + Int64(length) - 1) / Int64(length)
     if try log.seek(offset: 0, from: .end) < count { try log.resize(to: count) }
   }
 }

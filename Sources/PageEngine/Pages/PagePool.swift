@@ -9,16 +9,25 @@ package final class PagePool: ExtentSource, Sendable {
   }
 
   private let state: Mutex<State>
+  /// The pages of each extent past the end, and the most of a hole.
+  package let extentLength: UInt32
+  private let keepsRetired: Bool
 
   /// Takes the holes, in any order, and the first page past all that was ever handed out.
-  package init(holes: [Extent], end: UInt32) {
-    let pieces = holes.flatMap(Self.split).sorted { $0.first > $1.first }
-    state = Mutex(State(holes: pieces, end: end))
+  ///
+  /// - Parameter keepsRetired: whether retired pages stay as they are; if not, they are holes.
+  package init(
+    holes: [Extent], end: UInt32, extentLength: UInt32 = Extent.length, keepsRetired: Bool = true
+  ) {
+    self.extentLength = extentLength
+    self.keepsRetired = keepsRetired
+    let pieces = holes.flatMap { Self.split($0, by: extentLength) }
+    state = Mutex(State(holes: pieces.sorted { $0.first > $1.first }, end: end))
   }
 
-  private static func split(_ extent: Extent) -> [Extent] {
-    stride(from: 0, to: extent.count, by: Int(Extent.length)).map {
-      Extent(first: extent.first + $0, count: min(Extent.length, extent.count - $0))
+  private static func split(_ extent: Extent, by length: UInt32) -> [Extent] {
+    stride(from: 0, to: extent.count, by: Int(length)).map {
+      Extent(first: extent.first + $0, count: min(length, extent.count - $0))
     }
   }
 
@@ -27,8 +36,8 @@ package final class PagePool: ExtentSource, Sendable {
     let extent = state.withLock { state -> Extent? in
       if let hole = state.holes.popLast() { return hole }
       guard state.end < UInt32.max - 2 * Extent.length else { return nil }
-      defer { state.end += Extent.length }
-      return Extent(first: state.end)
+      defer { state.end += extentLength }
+      return Extent(first: state.end, count: extentLength)
     }
     guard let extent else { throw PageError(.fileFull) }
     return extent
@@ -36,12 +45,13 @@ package final class PagePool: ExtentSource, Sendable {
 
   /// Takes pages back.
   package func giveBack(_ extents: [Extent]) {
-    state.withLock { $0.holes += extents.flatMap(Self.split) }
+    state.withLock { $0.holes += extents.flatMap { Self.split($0, by: extentLength) } }
   }
 
   /// Takes a page that only an assembly that begins anew needs: it is free in the end, and stays as
-  /// it is.
+  /// it is where anybody may begin so.
   package func retire(_ page: UInt32) {
+    guard keepsRetired else { return giveBack([Extent(first: page, count: 1)]) }
     state.withLock { state in
       if let last = state.retired.last, last.first + last.count == page {
         state.retired[state.retired.count - 1].count += 1

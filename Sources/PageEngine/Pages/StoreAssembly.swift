@@ -1,53 +1,82 @@
 import StoreFormat
-package import SystemPackage
 
 /// The pages of an empty store, as SQLite made it, into which b-trees are put.
 package struct Skeleton {
-  private let file: PageFile
+  private let bytes: [UInt8]
   /// The pages that SQLite made, its own page of the pointer map included.
   package let pageCount: UInt32
 
-  /// Takes a file with 4096 bytes a page, incremental vacuum and no free pages.
-  package init?(_ descriptor: FileDescriptor) throws(PageError) {
-    file = PageFile(descriptor)
-    let header = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 16)
-    defer { header.deallocate() }
-    try file.read(header, at: 0)
-    guard let base = header.baseAddress else { return nil }
-    pageCount = Bytes.get32(base + HeaderField.pageCount)
-    let isFitting =
-      Bytes.get16(base + HeaderField.pageSize) == PageGeometry.pageSize
-      && Bytes.get32(base + HeaderField.freePages) == 0
-      && Bytes.get32(base + HeaderField.largestRoot) != 0
-      && base.load(fromByteOffset: HeaderField.reservedBytes, as: UInt8.self) == 0
-    if !isFitting { return nil }
+  /// Takes a database with 4096 bytes a page, incremental vacuum and no free pages.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count >= PageGeometry.pageSize else { return nil }
+    let pageCount: UInt32? = bytes.withUnsafeBytes { buffer in
+      guard let base = buffer.baseAddress else { return nil }
+      let pageCount = Bytes.get32(base + HeaderField.pageCount)
+      let isFitting =
+        Bytes.get16(base + HeaderField.pageSize) == PageGeometry.pageSize
+        && Bytes.get32(base + HeaderField.freePages) == 0
+        && Bytes.get32(base + HeaderField.largestRoot) != 0
+        && base.load(fromByteOffset: HeaderField.reservedBytes, as: UInt8.self) == 0
+        && Int64(pageCount) * Int64(PageGeometry.pageSize) == buffer.count
+      return isFitting ? pageCount : nil
+    }
+    guard let pageCount else { return nil }
+    self.pageCount = pageCount
+    self.bytes = bytes
   }
 
-  /// Copies all pages but those of the pointer map to the same places, and their entries with them.
-  package func copy(_ stitcher: TableStitcher) throws(PageError) {
-    let page = UnsafeMutableRawPointer.allocate(
-      byteCount: PageGeometry.pageSize, alignment: 16)
-    defer { page.deallocate() }
-    let entry = UnsafeMutableRawBufferPointer.allocate(byteCount: 5, alignment: 8)
-    defer { entry.deallocate() }
-    for number in 3...max(3, pageCount) where !PageGeometry.isReserved(number) {
-      try file.read(page: number, into: page)
-      try file.read(entry, at: PageGeometry.mapOffset(number))
-      guard let base = entry.baseAddress,
-        let kind = PagePointer(rawValue: base.load(as: UInt8.self))
-      else { throw PageError(.miswritten(page: number)) }
-      try stitcher.place(page: number, bytes: page, kind: kind, parent: Bytes.get32(base + 1))
+  /// The page that is written last.
+  package var firstPage: FirstPage { FirstPage(Array(bytes[..<PageGeometry.pageSize])) }
+
+  /// Copies all pages but the first and those of the pointer map to the same places of a file, and
+  /// their entries with them.
+  package func copy(to file: PageFile, pointers: PointerMap) throws(PageError) {
+    guard pageCount > 2 else { return }
+    for number in 3...pageCount where !PageGeometry.isReserved(number) {
+      let entry = Int(PageGeometry.mapOffset(number))
+      guard let kind = PagePointer(rawValue: bytes[entry]) else {
+        throw PageError(.miswritten(page: number))
+      }
+      let parent = bytes[entry + 1..<entry + 5].reduce(0) { $0 << 8 | UInt32($1) }
+      try pointers.set(number, kind: kind, parent: parent)
+    }
+    var (start, all) = (UInt32(3), pageCount + 1)
+    while start < all {
+      var end = start
+      while end < all, !PageGeometry.isReserved(end) { end += 1 }
+      try write(start..<end, to: file)
+      start = end + 1
     }
   }
 
-  /// Writes the first page with the final counts.
-  package func writeFirstPage(
+  private func write(_ pages: Range<UInt32>, to file: PageFile) throws(PageError) {
+    let offset = PageGeometry.offset(page: pages.lowerBound)
+    let end = PageGeometry.offset(page: pages.upperBound)
+    let outcome = bytes.withUnsafeBytes { buffer in
+      Result { () throws(PageError) in
+        try file.write(
+          UnsafeRawBufferPointer(rebasing: buffer[Int(offset)..<Int(end)]), at: offset)
+      }
+    }
+    try outcome.get()
+  }
+}
+
+/// The first page of a store, which tells of what kind and how long it is.
+package struct FirstPage: Hashable, Codable, Sendable {
+  private var bytes: [UInt8]
+
+  fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// Writes the page with the final counts.
+  package func write(
     to result: PageFile, pageCount: UInt32, firstTrunk: UInt32, freePages: UInt32
   ) throws(PageError) {
     let page = UnsafeMutableRawPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: 16)
     defer { page.deallocate() }
-    try file.read(page: 1, into: page)
+    guard bytes.count == PageGeometry.pageSize else { throw PageError(.miswritten(page: 1)) }
+    page.copyMemory(from: bytes, byteCount: bytes.count)
     // The page count counts only where it was written together with the change counter.
     let counter = Bytes.get32(page + HeaderField.changeCounter) &+ 1
     Bytes.put32(counter, at: page + HeaderField.changeCounter)

@@ -1,3 +1,5 @@
+import GRDB
+import MigrationEngine
 import Planning
 import RowPrograms
 import Schema
@@ -7,8 +9,12 @@ import SystemPackage
 
 /// How the store under assembly is shared between workers that write pages of it.
 struct PageLayout: Hashable, Codable, Sendable {
-  /// The pages below are for SQLite's own part: the schema, the roots, the metadata.
-  var firstPage: UInt32
+  /// The pages below are SQLite's own part, the skeleton: the schema, the roots, the metadata.
+  private(set) var firstPage: UInt32 = 0
+  /// The root pages of tables and indexes, once there is a skeleton.
+  private(set) var roots: [String: UInt32] = [:]
+  /// The page of the skeleton that is not written yet, once there is one.
+  private(set) var head: FirstPage?
   /// The start of the system since which what was written is there, synced or not; nil where the
   /// system does not say when it started, and all is synced.
   var boot: [UInt8]?
@@ -17,6 +23,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Whether the pages that nobody uses are taken out of the result in the end: what reserves and
   /// extents leave over is much for a small store.
   let isTight: Bool
+  /// Whether the plan has one order, whose worker takes extents alone.
+  let isSole: Bool
   /// The b-trees of the source that are moved.
   var moves: TreeMoves?
   /// Where they are.
@@ -28,30 +36,52 @@ struct PageLayout: Hashable, Codable, Sendable {
 
   /// The bytes of a store from which free pages do not matter.
   static let smallBytes: Int64 = 8 << 20
+  /// The pages that a worker takes at a time.
+  var extentLength: UInt32 { isTight ? Extent.shortLength : Extent.length }
   /// The bytes of an extent.
   static let extentBytes = Int64(Extent.length) * Int64(PageGeometry.pageSize)
 
-  /// Leaves room for the schema, and for metadata of so many bytes with the archive of the model.
+  /// Notes what is read, and whether pages that nobody uses matter in so small a store.
   init(
-    schema: StoreSchema, moves: TreeMoves?, source: FilePath, encoding: TextEncoding,
-    sourceBytes: Int64, metadataBytes: Int
+    moves: TreeMoves?, source: FilePath, encoding: TextEncoding, sourceBytes: Int64, isSole: Bool
   ) {
+    self.isSole = isSole
     self.encoding = encoding
     isTight = sourceBytes < Self.smallBytes
     self.moves = moves
     self.source = source.string
-    let statements =
-      schema.keyedTables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
-      + schema.allIndexes.map(\.createStatement)
-    let units = statements.reduce(0) { $0 + $1.utf8.count + 200 }
-    let text = encoding.isUTF16 ? 2 * units : units
-    let roots = statements.count + schema.joinTables.count + 8
-    // The archive of the model takes far less than this for real models; metadata hold whatever an
-    // app puts there.
-    let others = 256 + statements.count * 4 + metadataBytes / 2048
-    firstPage = UInt32(clamping: roots + text / 1024 + others)
     boot = Processes.bootID
+  }
+
+  /// Has SQLite make the store without its rows, and begins the result with all pages of that but
+  /// the first.
+  mutating func placeSkeleton(
+    schema: StoreSchema, frame: StoreFrame, in paths: MigrationPaths
+  ) throws {
+    let connection = try StoreConnection.scratch(
+      FilePath(":memory:"), cacheBytes: 2 << 20, textEncoding: encoding.rawValue)
+    let bytes: [UInt8]
+    (roots, bytes) = try connection.run { db in
+      try StoreWriter.together(in: db) {
+        try StoreWriter.createTables(schema, in: db)
+        try StoreWriter.createIndexes(schema, in: db)
+        try StoreWriter.writePrimaryKeys(schema, maxima: frame.maxima, in: db)
+        try StoreWriter.writeMetadata(frame.metadata, modelCache: frame.modelCache, in: db)
+      }
+      return (try StoreWriter.roots(in: db), try StoreConnection.bytes(of: db))
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    guard let skeleton = Skeleton(bytes) else { throw PageError(.miswritten(page: 1)) }
+    head = skeleton.firstPage
+    firstPage = skeleton.pageCount + 1
     while PageGeometry.isReserved(firstPage) { firstPage += 1 }
+    let result = try Files.open(paths.result, mode: .readWrite)
+    try result.closeAfter {
+      let file = PageFile(result)
+      let pointers = PointerMap(file)
+      try skeleton.copy(to: file, pointers: pointers)
+      try pointers.flush()
+    }
   }
 
   /// Makes the files that workers write to, for a result of about so many bytes; a result that is
@@ -60,9 +90,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Nobody works yet, so the log of claims begins anew, however long an earlier run or some damage
   /// has made it: the manifests that are taken up say which extents are no longer to be had.
   mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
-    let files: [(FilePath, FileDescriptor.OpenOptions)] = [
-      (paths.result, [.create]), (paths.claims, [.create, .truncate]),
-    ]
+    var files: [(FilePath, FileDescriptor.OpenOptions)] = [(paths.result, [.create])]
+    if !isSole { files.append((paths.claims, [.create, .truncate])) }
     for (path, options) in files {
       let file = try Files.open(
         path, mode: .readWrite, options: options, permissions: .ownerReadWrite)
@@ -107,10 +136,11 @@ struct PageLayout: Hashable, Codable, Sendable {
       }
     }
     var work = PageWork(
-      file: paths.result.string, claims: paths.claims.string, firstPage: firstPage,
+      file: paths.result.string, claims: isSole ? nil : paths.claims.string, firstPage: firstPage,
       indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
       isDirect: isDirect)
     work.encoding = encoding
+    work.extentLength = extentLength
     work.externalColumns = schema.externalColumns.filter { indexes.keys.contains($0.key) }
       .mapValues { $0.map(\.place) }
     for piece in order.pieces {
@@ -134,8 +164,6 @@ struct PageLayout: Hashable, Codable, Sendable {
 extension MigrationPaths {
   /// `…godwit/claims`, in which workers take pages of the result.
   var claims: FilePath { work.appending("claims") }
-  /// `…godwit/skeleton.sqlite`, the result without its objects.
-  var skeleton: FilePath { work.appending("skeleton.sqlite") }
   /// `…godwit/renumbered`, lists of the leaves whose rows were numbered anew.
   var renumbered: FilePath { work.appending("renumbered") }
   /// `…godwit/lookups`, what rows look up in others.

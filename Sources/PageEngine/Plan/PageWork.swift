@@ -4,10 +4,12 @@ import Planning
 package struct PageWork: Hashable, Codable, Sendable {
   /// The store under assembly, which all workers write to.
   package var file: String
-  /// The log in which they take extents of it.
-  package var claims: String
+  /// The log in which they take extents of it; nil for a plan of one order.
+  package var claims: String?
   /// The first page of the first extent.
   package var firstPage: UInt32
+  /// The pages of each extent.
+  package var extentLength = Extent.length
   /// The indexes to collect keys for, by destination table.
   package var indexes: [String: [PageIndex]]
   /// The row numbers before the first row of a join table's piece, by piece, as far as planned.
@@ -36,7 +38,7 @@ package struct PageWork: Hashable, Codable, Sendable {
 
   /// Makes the work of an order without b-trees that move and without external files.
   package init(
-    file: String, claims: String, firstPage: UInt32, indexes: [String: [PageIndex]],
+    file: String, claims: String?, firstPage: UInt32, indexes: [String: [PageIndex]],
     rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool, isDirect: Bool
   ) {
     self.syncs = syncs

@@ -1,0 +1,18 @@
+package import StoreFormat
+
+/// What a store has besides rows and indexes, known before those are made but for keys of objects.
+package struct StoreFrame: Sendable {
+  /// The contents of `Z_METADATA`.
+  package var metadata: StoreMetadata
+  /// The archived model for `Z_MODELCACHE` before compression, nil to leave the table empty.
+  package var modelCache: [UInt8]?
+  /// The highest primary keys ever assigned, by root entity.
+  package var maxima: [String: Int64]
+
+  /// Creates the frame of a store.
+  package init(metadata: StoreMetadata, modelCache: [UInt8]?, maxima: [String: Int64]) {
+    self.metadata = metadata
+    self.modelCache = modelCache
+    self.maxima = maxima
+  }
+}
