@@ -38,7 +38,6 @@ struct CheckCommand: AsyncParsableCommand {
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
   @OptionGroup var loss: LossOptions
-  @OptionGroup var source: SourceOptions
 
   @Flag(help: "Migrate a copy of each store that needs it, verify the copy and remove it.")
   var migrate = false
@@ -91,7 +90,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   private var migration: StoreMigration {
     var migration = StoreMigration(
-      store: stores[0], model: model, route: route, source: source, loss: loss)
+      store: stores[0], model: model, route: route, loss: loss)
     if !migrate {
       migration.workers = 1
       migration.memory = 64 << 20

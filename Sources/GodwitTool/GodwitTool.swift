@@ -85,13 +85,13 @@ struct RootCommand: AsyncParsableCommand {
   /// whole tool looks at every command before it, and is needed for mistakes and for help, which
   /// says how a command is called.
   private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
-    guard let name = arguments.first,
-      let command = commands.first(where: { $0.configuration.commandName == name })
-    else { return nil }
-    let parsed = try? $parsesAlone.withValue(true) {
-      try command.parseAsRoot(Array(arguments.dropFirst()))
+    $parsesAlone.withValue(true) {
+      guard let name = arguments.first,
+        let command = commands.first(where: { $0.configuration.commandName == name })
+      else { return nil }
+      let parsed = try? command.parseAsRoot(Array(arguments.dropFirst()))
+      return parsed.flatMap { type(of: $0) == command ? $0 : nil }
     }
-    return parsed.flatMap { type(of: $0) == command ? $0 : nil }
   }
 
   /// Whether arguments are parsed for a command of which nobody asks for help, and whose mistakes

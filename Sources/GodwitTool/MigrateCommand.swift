@@ -4,8 +4,13 @@ import Logging
 import SystemPackage
 
 struct MigrateCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "migrate",
+  static var configuration: CommandConfiguration {
+    RootCommand.parsesAlone ? CommandConfiguration(alone: name) : helpful
+  }
+
+  private static let name = "migrate"
+  private static let helpful = CommandConfiguration(
+    commandName: name,
     abstract: "Migrates stores to another version of their model.",
     discussion: """
       Without --output the new store takes the place of the old one once it is complete and \
@@ -59,8 +64,6 @@ struct MigrateCommand: AsyncParsableCommand {
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
 
-  @OptionGroup var source: SourceOptions
-
   @Option(help: "How the result is verified: quick or full, which reads every index as well.")
   var verify = StoreMigration.Verification.quick
 
@@ -70,7 +73,21 @@ struct MigrateCommand: AsyncParsableCommand {
   @Flag(help: "Remove what an interrupted run has done, and begin anew.")
   var restart = false
 
-  @OptionGroup var hold: HoldOptions
+  @Option(
+    help: ArgumentHelp(
+      "What all workers together may read of the store in a second, such as 50M.",
+      valueName: "bytes"))
+  var rate: ByteRate?
+
+  @Option(
+    help: ArgumentHelp("Stand still while there is a file of this name.", valueName: "file"))
+  var pauseFile: FilePath?
+
+  @Option(
+    help: ArgumentHelp(
+      "Make and verify the new store, and swap only once this file is gone; it is created at the "
+        + "start.", valueName: "file"))
+  var postponeSwap: FilePath?
 
   @Flag(help: "Print each SQL statement, with its values, plan and time, on standard error.")
   var logSQL = false
@@ -141,7 +158,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
   private var migration: StoreMigration {
     var migration = StoreMigration(
-      store: stores[0], model: model, route: route, source: source, loss: loss)
+      store: stores[0], model: model, route: route, loss: loss)
     migration.take(work)
     migration.validation = validation
     migration.workFolder = workFolder
@@ -149,9 +166,9 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.verification = verify
     migration.discardsOld = discardOld
     migration.restarts = restart
-    migration.rate = hold.rate?.bytes ?? 0
-    migration.pauseFile = hold.pauseFile
-    migration.swapFile = hold.postponeSwap
+    migration.rate = rate?.bytes ?? 0
+    migration.pauseFile = pauseFile
+    migration.swapFile = postponeSwap
     migration.logsSQL = logSQL
     migration.engine = engine
     migration.keepsRecord = !noRecord
@@ -167,7 +184,7 @@ struct MigrateCommand: AsyncParsableCommand {
     if stores.count > 1 {
       for (name, isGiven) in [
         ("--report", !report.isEmpty), ("--log-format json", logFormat == .json),
-        ("--log-sql", logSQL), ("--postpone-swap", hold.postponeSwap != nil),
+        ("--log-sql", logSQL), ("--postpone-swap", postponeSwap != nil),
       ] where isGiven {
         throw ValidationError("\(name) is about one store: name no other, or leave it out.")
       }

@@ -100,7 +100,7 @@ struct RouteOptions: ParsableArguments {
     help: ArgumentHelp(
       "The versions of the model in the order in which they followed each other, where neither "
         + "their identifiers nor their names tell it: Zulu,Alpha,Mike.", valueName: "names"))
-  var order: VersionNames = VersionNames(names: [])
+  var order: VersionNames?
 
   @Option(
     name: .customLong("join-table"),
@@ -126,19 +126,15 @@ struct RouteOptions: ParsableArguments {
 struct VersionNames: ExpressibleByArgument {
   let names: [String]
 
-  init(names: [String]) { self.names = names }
-
   init?(argument: String) {
     names = argument.split(separator: ",", omittingEmptySubsequences: false).map {
       String($0.drop { $0 == " " })
     }
     if names.contains(where: \.isEmpty) || Set(names).count < names.count { return nil }
   }
-
-  var defaultValueDescription: String { "" }
 }
 
-/// The losses that the user accepts.
+/// The losses that the user accepts, and how far the store is trusted.
 struct LossOptions: ParsableArguments {
   @Flag(
     help: "Refuse to lose anything but what --allow-loss names, even what goes with the model.")
@@ -192,6 +188,11 @@ struct LossOptions: ParsableArguments {
     help: "Take what can be read of a damaged store, and list what is lost.")
   var salvage = false
 
+  @Option(
+    help:
+      "How far the store is checked first: quick (small ones as a whole), full or off.")
+  var checkSource = StoreMigration.SourceCheck.quick
+
   /// The name that accepts every loss.
   private static let anything = "*"
 
@@ -221,33 +222,37 @@ struct LossOptions: ParsableArguments {
   }
 }
 
-/// How far the store is trusted.
-struct SourceOptions: ParsableArguments {
-  @Option(
-    help:
-      "How far the store is checked first: quick (small ones as a whole), full or off.")
-  var checkSource = StoreMigration.SourceCheck.quick
-}
-
 /// The size of work orders, and the limits of workers and memory.
+///
+/// What help says of defaults is said here: for those of other types than words, the parser looks
+/// among all types of the executable.
 struct WorkOptions: ParsableArguments {
-  @Option(parsing: .unconditional, help: "How many workers run at a time: 1 to 256.")
-  var workers = 2
+  @Option(
+    name: .customLong("workers"), parsing: .unconditional,
+    help: ArgumentHelp(
+      "How many workers run at a time: 1 to 256. (default: 2)", valueName: "workers"))
+  var givenWorkers: Int?
 
   @Option(
-    help: """
-      Memory for all processes together: a whole number with K, M or G, such as 512M; at least 64M.
-      """)
-  var memory = ByteSize(bytes: 256 << 20)
+    name: .customLong("memory"),
+    help: ArgumentHelp(
+      """
+      Memory for all processes together: a whole number with K, M or G, such as 512M; at least \
+      64M. (default: 256M)
+      """, valueName: "memory"))
+  var givenMemory: ByteSize?
 
   @Option(parsing: .unconditional, help: "Cut every table into ranges of so many rows.")
   var rangeRows: Int64?
 
   func validate() throws {
     try OptionLimits.check(workers: workers)
-    guard memory.bytes >= 64 << 20 else { throw ValidationError("--memory takes at least 64M.") }
+    guard memory >= 64 << 20 else { throw ValidationError("--memory takes at least 64M.") }
     if let rangeRows, rangeRows < 1 { throw ValidationError("--range-rows takes at least 1.") }
   }
+
+  var workers: Int { givenWorkers ?? 2 }
+  var memory: Int64 { givenMemory?.bytes ?? 256 << 20 }
 }
 
 /// What several commands ask of the same options.
@@ -265,25 +270,6 @@ enum OptionLimits {
   }
 }
 
-/// What holds a migration or slows it down.
-struct HoldOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "What all workers together may read of the store in a second, such as 50M.",
-      valueName: "bytes"))
-  var rate: ByteRate?
-
-  @Option(
-    help: ArgumentHelp("Stand still while there is a file of this name.", valueName: "file"))
-  var pauseFile: FilePath?
-
-  @Option(
-    help: ArgumentHelp(
-      "Make and verify the new store, and swap only once this file is gone; it is created at the "
-        + "start.", valueName: "file"))
-  var postponeSwap: FilePath?
-}
-
 extension RouteOptions {
   var routing: MigrationRouting {
     var routing = MigrationRouting()
@@ -292,7 +278,7 @@ extension RouteOptions {
     routing.isProgressive = progressive
     routing.infersOnly = inferOnly
     routing.infers = !noInfer
-    routing.versionOrder = order.names
+    routing.versionOrder = order?.names ?? []
     routing.joinTables = joinTables
     routing.isStepwise = stepwise
     return routing
@@ -301,14 +287,13 @@ extension RouteOptions {
 
 extension StoreMigration {
   init(
-    store: FilePath, model: ModelOptions, route: RouteOptions, source: SourceOptions,
-    loss: LossOptions
+    store: FilePath, model: ModelOptions, route: RouteOptions, loss: LossOptions
   ) {
     self.init(store: store, toMerged: model.target)
     configuration = model.configuration
     models = model.models
     routing = route.routing
-    sourceCheck = source.checkSource
+    sourceCheck = loss.checkSource
     salvagesDamaged = loss.salvage
     failsOnLoss = loss.failOnLoss
     allowedLoss = loss.allowed
@@ -323,7 +308,7 @@ extension StoreMigration {
 
   mutating func take(_ work: WorkOptions) {
     workers = work.workers
-    memory = work.memory.bytes
+    memory = work.memory
     rowsPerRange = work.rangeRows
   }
 }

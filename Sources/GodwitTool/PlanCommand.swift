@@ -28,7 +28,6 @@ struct PlanCommand: AsyncParsableCommand {
   @OptionGroup var route: RouteOptions
   @OptionGroup var work: WorkOptions
   @OptionGroup var loss: LossOptions
-  @OptionGroup var source: SourceOptions
 
   @Option(
     help: ArgumentHelp(
@@ -53,7 +52,7 @@ struct PlanCommand: AsyncParsableCommand {
 
   private func plan() async throws {
     var migration = StoreMigration(
-      store: store, model: model, route: route, source: source, loss: loss)
+      store: store, model: model, route: route, loss: loss)
     migration.take(work)
     let file = try graph.map { try MigrationGraphFile($0, of: migration) }
     let preparation = try await migration.prepare()

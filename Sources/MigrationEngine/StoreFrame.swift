@@ -4,7 +4,7 @@ package import StoreFormat
 package struct StoreFrame: Sendable {
   /// The contents of `Z_METADATA`.
   package var metadata: StoreMetadata
-  /// The archived model for `Z_MODELCACHE` before compression, nil to leave the table empty.
+  /// The archived model for `Z_MODELCACHE`, deflated; nil to leave the table empty.
   package var modelCache: [UInt8]?
   /// The highest primary keys ever assigned, by root entity.
   package var maxima: [String: Int64]

@@ -33,8 +33,6 @@ package struct ObjectMigration {
     package var support: FilePath?
     /// What the result says of itself; nil writes the tables of objects only, as a shard has them.
     package var metadata: StoreMetadata?
-    /// The archive of the destination model; nil where the result gets none.
-    package var modelCache: [UInt8]?
     /// The highest key that each root entity of the source has given.
     package var maxima: [String: Int64] = [:]
     /// What becomes of violations.
@@ -250,7 +248,7 @@ package struct ObjectMigration {
       try db.execute(sql: index.createStatement)
     }
     try StoreWriter.writePrimaryKeys(schema, maxima: report.maxima, in: db)
-    try StoreWriter.writeMetadata(metadata, modelCache: order.modelCache, in: db)
+    try StoreWriter.writeMetadata(metadata, modelCache: nil, in: db)
   }
 
   private func validate(

@@ -18,7 +18,7 @@ package struct PageEngine: MigrationEngine {
   /// over.
   package static func workBytes(beside sizes: ResultSizes) -> Int64 {
     let threads = sizes.builtIndexes > 0 ? Int64(IndexPool.mostThreads) : 0
-    let left = (sizes.orders + threads) * PageLayout.extentBytes
+    let left = (sizes.orders + threads) * PageLayout.extentBytes(ofResult: sizes.result)
     return sizes.sortedKeys + sizes.places + sizes.result / 64 + left + sizes.others * 3 / 2
       + 256 << 10
   }

@@ -101,7 +101,7 @@ package enum StoreWriter {
     }
   }
 
-  /// Writes `Z_METADATA`, and `Z_MODELCACHE` if there is an archive of the model.
+  /// Writes `Z_METADATA`, and `Z_MODELCACHE` if there is an archive of the model, deflated.
   package static func writeMetadata(
     _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database
   ) throws {
@@ -109,9 +109,7 @@ package enum StoreWriter {
       sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)",
       arguments: [metadata.uuid, Data(metadata.encoded)])
     if let modelCache {
-      try db.execute(
-        sql: "INSERT INTO Z_MODELCACHE VALUES (?)",
-        arguments: [Data(try Deflate.deflate(modelCache))])
+      try db.execute(sql: "INSERT INTO Z_MODELCACHE VALUES (?)", arguments: [Data(modelCache)])
     }
   }
 }

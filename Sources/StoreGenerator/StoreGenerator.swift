@@ -212,7 +212,8 @@ package struct StoreGenerator: Sendable {
     }
     try StoreWriter.writePrimaryKeys(schema, maxima: Dictionary(uniqueKeysWithValues: own), in: db)
     try HistoryRecord(maxima: maxima, entry: nil).write(in: db)
-    try StoreWriter.writeMetadata(metadata, modelCache: modelCache, in: db)
+    try StoreWriter.writeMetadata(
+      metadata, modelCache: modelCache.map { try Deflate.deflate($0) }, in: db)
   }
 
   private func publish(_ done: Int64, progress: (Int64, Int64) throws -> Void) throws {

@@ -169,8 +169,8 @@ struct StageAssembly {
     var order = AssemblyOrder(
       stage: input, plan: saved.plan, manifests: manifests, frame: frame.frame, paths: paths)
     if let summary { order.frame.maxima = assessment.maxima(summary: summary) }
-    report.modelCacheLeftOut = frame.leftOut
-    report.modelCacheOmitted = frame.omitted
+    report.modelCacheLeftOut = frame.archived.leftOut
+    report.modelCacheOmitted = frame.archived.omitted
     order.plan.program.derived += try lateDerived(order)
     order.history = historyRecord(now: saved.now)
     var extras = ExtraTables(of: survey.access.readable, names: keptTables)

@@ -132,7 +132,7 @@ struct StageRun {
     reporter.expect(need)
     try workspace.requireSpace(need)
     try input.dropped?.write(to: paths.dropped)
-    let frame = StageFrame(stage: stage, survey: survey, assessment: assessment)
+    let frame = try StageFrame(stage: stage, survey: survey, assessment: assessment)
     try engine.prepare(
       input, plan: saved.plan, frame: frame.frame, in: paths, expecting: need.result)
     let results = try await migrate(

@@ -38,8 +38,11 @@ struct PageLayout: Hashable, Codable, Sendable {
   static let smallBytes: Int64 = 8 << 20
   /// The pages that a worker takes at a time.
   var extentLength: UInt32 { isTight ? Extent.shortLength : Extent.length }
-  /// The bytes of an extent.
-  static let extentBytes = Int64(Extent.length) * Int64(PageGeometry.pageSize)
+  /// The bytes of an extent of a result of about so many bytes.
+  static func extentBytes(ofResult bytes: Int64) -> Int64 {
+    let pages = bytes < smallBytes ? Extent.shortLength : Extent.length
+    return Int64(pages) * Int64(PageGeometry.pageSize)
+  }
 
   /// Notes what is read, and whether pages that nobody uses matter in so small a store.
   init(

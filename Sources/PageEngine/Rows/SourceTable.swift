@@ -39,10 +39,10 @@ struct SourceTable {
       sql: "SELECT rootpage, sql FROM \(schema).sqlite_schema WHERE type = 'table' AND name = ?",
       arguments: [name])
     guard let row, let root = Int64.fromDatabaseValue(row[0]), let found = UInt32(exactly: root),
-      let sql = String.fromDatabaseValue(row[1]), !sql.uppercased().contains("WITHOUT")
+      let sql = String.fromDatabaseValue(row[1])?.uppercased(), !sql.contains("WITHOUT")
     else { return nil }
     self.root = found
-    hasCollations = sql.uppercased().contains("COLLATE")
+    hasCollations = sql.contains("COLLATE")
     guard let columns = try Self.columns(of: name, schema: schema, db: db) else { return nil }
     self.columns = columns
   }
@@ -69,6 +69,7 @@ struct SourceTable {
 
   /// Whether SQLite gives whole numbers of such a column as reals.
   private static func isReal(_ type: String) -> Bool {
+    if let usual = DeclaredType(rawValue: type) { return usual == .float }
     for other in ["INT", "CHAR", "CLOB", "TEXT", "BLOB"] where type.contains(other) {
       return false
     }
