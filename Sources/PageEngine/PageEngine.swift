@@ -13,13 +13,12 @@ package struct PageEngine: MigrationEngine {
   /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
 
-  /// Shards have keys of indexes and lists of leaves, never rows, and a skeleton the root of each
-  /// tree; of the last extent of each order and of each thread that makes indexes pages are left
-  /// over.
+  /// Shards have keys of indexes and lists of leaves, never rows; of the last extent of each order
+  /// and of each thread that makes indexes pages are left over.
   package static func workBytes(beside sizes: ResultSizes) -> Int64 {
     let threads = sizes.builtIndexes > 0 ? Int64(IndexPool.mostThreads) : 0
     let left = (sizes.orders + threads) * PageLayout.extentBytes(ofResult: sizes.result)
-    return sizes.sortedKeys + sizes.places + sizes.result / 64 + left + sizes.others * 3 / 2
+    return sizes.sortedKeys + sizes.places + sizes.result / 64 + left + sizes.others / 2
       + 256 << 10
   }
 
