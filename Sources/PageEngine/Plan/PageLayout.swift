@@ -20,8 +20,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   var boot: [UInt8]?
   /// Whether workers write past the page cache.
   private(set) var isDirect = false
-  /// Whether the pages that nobody uses are taken out of the result in the end: what reserves and
-  /// extents leave over is much for a small store.
+  /// Whether extents are short, and pages that nobody uses taken out of the result in the end: what
+  /// whole extents leave over is much for a small store.
   let isTight: Bool
   /// Whether the plan has one order, whose worker takes extents alone.
   let isSole: Bool
