@@ -89,8 +89,7 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   private var migration: StoreMigration {
-    var migration = StoreMigration(
-      store: stores[0], model: model, route: route, loss: loss)
+    var migration = StoreMigration(store: stores[0], model: model, route: route, loss: loss)
     if !migrate {
       migration.workers = 1
       migration.memory = 64 << 20

@@ -157,8 +157,7 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   private var migration: StoreMigration {
-    var migration = StoreMigration(
-      store: stores[0], model: model, route: route, loss: loss)
+    var migration = StoreMigration(store: stores[0], model: model, route: route, loss: loss)
     migration.take(work)
     migration.validation = validation
     migration.workFolder = workFolder

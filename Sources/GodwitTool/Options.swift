@@ -224,35 +224,30 @@ struct LossOptions: ParsableArguments {
 
 /// The size of work orders, and the limits of workers and memory.
 ///
-/// What help says of defaults is said here: for those of other types than words, the parser looks
-/// among all types of the executable.
+/// Defaults are those of `StoreMigration`, told by hand: for types other than words, the parser
+/// looks among all types of the executable.
 struct WorkOptions: ParsableArguments {
   @Option(
-    name: .customLong("workers"), parsing: .unconditional,
-    help: ArgumentHelp(
-      "How many workers run at a time: 1 to 256. (default: 2)", valueName: "workers"))
-  var givenWorkers: Int?
+    parsing: .unconditional, help: "How many workers run at a time: 1 to 256. (default: 2)")
+  var workers: Int?
 
   @Option(
-    name: .customLong("memory"),
-    help: ArgumentHelp(
-      """
+    help: """
       Memory for all processes together: a whole number with K, M or G, such as 512M; at least \
       64M. (default: 256M)
-      """, valueName: "memory"))
-  var givenMemory: ByteSize?
+      """)
+  var memory: ByteSize?
 
   @Option(parsing: .unconditional, help: "Cut every table into ranges of so many rows.")
   var rangeRows: Int64?
 
   func validate() throws {
-    try OptionLimits.check(workers: workers)
-    guard memory >= 64 << 20 else { throw ValidationError("--memory takes at least 64M.") }
+    if let workers { try OptionLimits.check(workers: workers) }
+    if let memory, memory.bytes < 64 << 20 {
+      throw ValidationError("--memory takes at least 64M.")
+    }
     if let rangeRows, rangeRows < 1 { throw ValidationError("--range-rows takes at least 1.") }
   }
-
-  var workers: Int { givenWorkers ?? 2 }
-  var memory: Int64 { givenMemory?.bytes ?? 256 << 20 }
 }
 
 /// What several commands ask of the same options.
@@ -307,8 +302,8 @@ extension StoreMigration {
   }
 
   mutating func take(_ work: WorkOptions) {
-    workers = work.workers
-    memory = work.memory
+    workers = work.workers ?? workers
+    memory = work.memory?.bytes ?? memory
     rowsPerRange = work.rangeRows
   }
 }

@@ -50,10 +50,14 @@ struct PlanCommand: AsyncParsableCommand {
     }
   }
 
-  private func plan() async throws {
-    var migration = StoreMigration(
-      store: store, model: model, route: route, loss: loss)
+  private var migration: StoreMigration {
+    var migration = StoreMigration(store: store, model: model, route: route, loss: loss)
     migration.take(work)
+    return migration
+  }
+
+  private func plan() async throws {
+    let migration = migration
     let file = try graph.map { try MigrationGraphFile($0, of: migration) }
     let preparation = try await migration.prepare()
     if let refusal = preparation.refusal { throw refusal }
@@ -113,7 +117,7 @@ struct PlanCommand: AsyncParsableCommand {
     var lines = [
       "\(store): \(CountText(preparation.rows, "row")), about \(ByteText(preparation.bytes)), in "
         + "\(CountText(preparation.workOrders.count, "work order")) for "
-        + "\(CountText(work.workers, "worker")); \(Self.timeText(preparation)) and "
+        + "\(CountText(migration.workers, "worker")); \(Self.timeText(preparation)) and "
         + "\(ByteText(preparation.diskNeeded)) of disk."
     ]
     if !preparation.stayingTables.isEmpty {

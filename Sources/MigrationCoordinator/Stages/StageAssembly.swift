@@ -167,7 +167,7 @@ struct StageAssembly {
     _ manifests: [ShardManifest], summary: ObjectSummary?, report: inout MigrationReport
   ) throws -> AssemblyOrder {
     var order = AssemblyOrder(
-      stage: input, plan: saved.plan, manifests: manifests, frame: frame.frame, paths: paths)
+      stage: input, plan: saved.plan, manifests: manifests, frame: frame.store, paths: paths)
     if let summary { order.frame.maxima = assessment.maxima(summary: summary) }
     report.modelCacheLeftOut = frame.archived.leftOut
     report.modelCacheOmitted = frame.archived.omitted

@@ -10,7 +10,7 @@ import Synchronization
 /// What the result of a stage has besides rows, and what the model in it lacks.
 struct StageFrame {
   /// What engines write; the keys of objects are those that the assembly finds.
-  let frame: StoreFrame
+  let store: StoreFrame
   /// The model that is in it.
   let archived: ArchivedModel
 
@@ -20,7 +20,7 @@ struct StageFrame {
   init(stage: Stage, survey: StoreSurvey, assessment: StageAssessment) throws {
     let model = assessment.destination.model
     archived = try ArchivedModel(model)
-    frame = StoreFrame(
+    store = StoreFrame(
       metadata: survey.metadata.restated(
         hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers),
       modelCache: archived.bytes, maxima: assessment.maxima(summary: nil))

@@ -134,7 +134,7 @@ struct StageRun {
     try input.dropped?.write(to: paths.dropped)
     let frame = try StageFrame(stage: stage, survey: survey, assessment: assessment)
     try engine.prepare(
-      input, plan: saved.plan, frame: frame.frame, in: paths, expecting: need.result)
+      input, plan: saved.plan, frame: frame.store, in: paths, expecting: need.result)
     let results = try await migrate(
       input, assessment: assessment, saved: saved, engine: engine, reporter: reporter)
     return try StageAssembly(

@@ -37,11 +37,14 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// The bytes of a store from which free pages do not matter.
   static let smallBytes: Int64 = 8 << 20
   /// The pages that a worker takes at a time.
-  var extentLength: UInt32 { isTight ? Extent.shortLength : Extent.length }
+  var extentLength: UInt32 { Self.extentLength(isTight: isTight) }
   /// The bytes of an extent of a result of about so many bytes.
   static func extentBytes(ofResult bytes: Int64) -> Int64 {
-    let pages = bytes < smallBytes ? Extent.shortLength : Extent.length
-    return Int64(pages) * Int64(PageGeometry.pageSize)
+    Int64(extentLength(isTight: bytes < smallBytes)) * Int64(PageGeometry.pageSize)
+  }
+
+  private static func extentLength(isTight: Bool) -> UInt32 {
+    isTight ? Extent.shortLength : Extent.length
   }
 
   /// Notes what is read, and whether pages that nobody uses matter in so small a store.
