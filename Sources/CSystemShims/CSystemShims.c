@@ -73,6 +73,22 @@ int csystem_rename_no_replace(const char *from, const char *to) {
 int csystem_link(const char *from, const char *to) {
   return result(linkat(AT_FDCWD, from, AT_FDCWD, to, 0));
 }
+
+int csystem_open_unnamed(const char *folder) {
+#ifdef __linux__
+  return result(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+#else
+  (void)folder;
+  return -ENOTSUP;
+#endif
+}
+
+int csystem_name(int descriptor, const char *path) {
+  char own[32];
+  snprintf(own, sizeof own, "/proc/self/fd/%d", descriptor);
+  return result(linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW));
+}
+
 int csystem_rename(const char *from, const char *to) { return result(rename(from, to)); }
 int csystem_unlink(const char *path) { return result(unlink(path)); }
 int csystem_remove_directory(const char *path) { return result(rmdir(path)); }
@@ -223,7 +239,7 @@ int csystem_sync_file_system(int descriptor) {
 
 int csystem_shares_blocks(int from, const char *folder) {
 #ifdef __linux__
-  int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int file = csystem_open_unnamed(folder);
   if (file < 0) return 0;
   // A multiple of the blocks of every file system; less than that is only allowed at the end.
   struct file_clone_range range = {.src_fd = from, .src_length = 1 << 16};

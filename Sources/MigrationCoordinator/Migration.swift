@@ -88,15 +88,14 @@ package struct Migration: Sendable {
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
     let target = try TargetModel(
       paths: request.target, configuration: request.configuration, library: request.library)
-    var workspace = try Workspace.open(paths, store: request.store)
-    workspace.keepsWork = !isInstant
+    var workspace = try openWorkspace()
     // A journal that cannot be followed stays, with its folder.
-    let recovery = try SwapJournal(paths).recover()
+    let recovery = try workspace.isPassing ? .undone : SwapJournal(paths).recover()
     if request.output == nil { try KeptStores(of: request.store).removeUnfinished() }
     if request.restarts { try workspace.clear() }
     var work = try Work(in: workspace, wasSwapped: recovery == .ended)
     do {
-      keeper.begin(workspace.paths)
+      keeper.begin(paths)
       if request.keepsOld {
         _ = try KeptStores(of: request.store).entries()
         workspace.keepsByCopy = try workspace.findsNoLinks()
@@ -109,9 +108,25 @@ package struct Migration: Sendable {
     } catch is CancellationError {
       throw MigrationError.interrupted(work: paths.work)
     } catch {
-      leave(workspace, work: work, after: error)
+      if !workspace.isPassing { leave(workspace, work: work, after: error) }
       throw error
     }
+  }
+
+  /// Where this run works: one that ends within an instant, and takes nobody's store from its
+  /// place, leaves nothing for a later one to find.
+  private func openWorkspace() throws -> Workspace {
+    let paths = request.paths
+    let isInstant = isInstant
+    if isInstant, request.output != nil, request.work == nil,
+      try Files.fileStatusIfPresent(paths.work, followLinks: false) == nil,
+      let passing = Workspace.passing(to: paths.destination)
+    {
+      return passing
+    }
+    var workspace = try Workspace.open(paths, store: request.store)
+    workspace.keepsWork = !isInstant
+    return workspace
   }
 
   /// Whose the work is that lies in the work folder.
@@ -192,13 +207,10 @@ package struct Migration: Sendable {
       var report: MigrationReport
       do {
         report = try await migrate(
-          survey, stages: prepared.stages, defects: defects, workspace: workspace,
+          survey, stages: prepared.stages, defects: defects, workspace: workspace, keeper: keeper,
           reporter: reporter)
       } catch {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
-      }
-      if request.output != nil {
-        try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
       }
       report.note(found, stages: prepared.stages, words: words)
       report.note(defects + report.defects)
@@ -239,13 +251,17 @@ package struct Migration: Sendable {
     }
   }
 
-  private static let instantBytes: Int64 = 1 << 20
+  private static let instantBytes: Int64 = 8 << 20
 
   /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
   /// it had renamed the result.
   private func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     if let made = OutcomeKeeper.made(at: output),
-      try made == MadeOutput(of: request, from: SourceFingerprint(of: request.store)).text()
+      try made
+        == MadeOutput(
+          Files.fileStatus(output, followLinks: false), of: request,
+          from: SourceFingerprint(of: request.store)
+        ).text()
     {
       guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
         return report(.alreadyThere)
@@ -287,8 +303,9 @@ package struct Migration: Sendable {
     let files = ExternalFiles(schema: survey.schema, result: result, names: ExternalNames())
     var report = report(.copied)
     try survey.access.requireUntouched()
-    try hand(over: files, from: request.store, survey: survey, workspace: workspace, in: &report)
-    try keeper.note(MadeOutput(of: request, from: survey.access.fingerprint).text())
+    try hand(
+      over: files, from: request.store, survey: survey, workspace: workspace, keeper: keeper,
+      in: &report)
     return report
   }
 
@@ -336,7 +353,7 @@ package struct Migration: Sendable {
   /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
     _ survey: StoreSurvey, stages: [Stage], defects: [Defect], workspace: Workspace,
-    reporter: ProgressReporter
+    keeper: OutcomeKeeper, reporter: ProgressReporter
   ) async throws -> MigrationReport {
     let made = try await StageSequence(
       request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
@@ -355,7 +372,8 @@ package struct Migration: Sendable {
       schema: try StoreSchema(stages[stages.count - 1].destination.model),
       result: workspace.paths.result, names: made.last.externalNames)
     try hand(
-      over: files, from: made.lastStore, survey: survey, workspace: workspace, in: &report)
+      over: files, from: made.lastStore, survey: survey, workspace: workspace, keeper: keeper,
+      in: &report)
     return report
   }
 
@@ -371,7 +389,7 @@ package struct Migration: Sendable {
   /// Brings the external files of a result, and puts it where it belongs.
   private func hand(
     over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
-    in report: inout MigrationReport
+    keeper: OutcomeKeeper, in report: inout MigrationReport
   ) throws {
     try workspace.requireSpace(forExternal: bytesToBring(files, from: store))
     var brought = ExternalFiles.Brought()
@@ -382,8 +400,11 @@ package struct Migration: Sendable {
       report.missingExternalFiles =
         Set(report.missingExternalFiles + brought.missing).sorted()
       let outcome = try ResultHandover(
-        request: request, survey: survey, files: files, paths: workspace.paths
-      ).run()
+        request: request, survey: survey, files: files, workspace: workspace
+      ) { status in
+        let made = MadeOutput(status, of: request, from: survey.access.fingerprint)
+        try keeper.note(made.text())
+      }.run()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes
     } catch {

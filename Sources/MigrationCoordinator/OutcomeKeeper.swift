@@ -84,9 +84,11 @@ final class OutcomeKeeper: Sendable {
     return record.isOfLivingProcess
   }
 
-  /// Records how the output is identified, see `MadeOutput`, while the work folder tells it too:
-  /// a run that is killed while it removes that folder has finished.
-  func note(_ made: String) {
+  /// Records how the output is identified, see `MadeOutput`, before it has its name: a run that is
+  /// killed once it has it has finished.
+  func note(_ made: @autoclosure () throws -> String) rethrows {
+    guard request.keepsRecord else { return }
+    let made = try made()
     let kept = state.withLock { kept in
       kept?.record.made = made
       return kept

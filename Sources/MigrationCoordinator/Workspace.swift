@@ -3,19 +3,42 @@ import Planning
 import SystemCalls
 import SystemPackage
 
-/// The work folder of one migration, locked against other migrations of the same destination.
+/// The folder in which one migration works.
 struct Workspace {
   var paths: MigrationPaths
   /// Whether the old store is kept as a copy, for which there has to be room.
   var keepsByCopy = false
   /// Whether what is done is kept for a later run, should this one be cut off.
   var keepsWork = true
-  private let lock: FileLock
+  private let hold: Hold
   let wasThere: Bool
 
   private var folder: WorkFolder { WorkFolder(path: paths.work) }
 
-  /// Creates the folder, or takes over one that an interrupted migration left.
+  /// What keeps others out of the folder.
+  private enum Hold {
+    /// The lock of a work folder, which the migration of one destination has.
+    case lock(FileLock)
+    /// The folder has a name that nobody else gives, and goes with the object.
+    case own(TemporaryFolder)
+  }
+
+  /// Whether the folder goes with the run, whatever becomes of it: no other run looks for it.
+  var isPassing: Bool { if case .own = hold { true } else { false } }
+
+  /// A folder among the system's temporary files, from which a result goes to its destination
+  /// whole; nil where the destination's folder does not allow that.
+  static func passing(to destination: FilePath) -> Workspace? {
+    guard Files.makesUnnamedFiles(in: Files.parent(of: destination)),
+      let folder = try? TemporaryFolder()
+    else { return nil }
+    return Workspace(
+      paths: MigrationPaths(destination: destination, work: folder.path), keepsWork: false,
+      hold: .own(folder), wasThere: false)
+  }
+
+  /// Creates the work folder of a destination, or takes over one that an interrupted migration
+  /// left, and locks it.
   ///
   /// - Throws: `MigrationError.alreadyRunning`, `folderNotWritable` or `workFolderForeign`.
   static func open(_ paths: MigrationPaths, store: FilePath) throws -> Workspace {
@@ -49,7 +72,7 @@ struct Workspace {
     if try Files.fileStatus(paths.work).device != Files.fileStatus(target).device {
       placed.result = paths.resultBesideDestination(mark.id.uuidString)
     }
-    return Workspace(paths: placed, lock: lock, wasThere: !wasMade)
+    return Workspace(paths: placed, hold: .lock(lock), wasThere: !wasMade)
   }
 
   /// Creates the folder, and its parent if that is missing.
@@ -77,6 +100,7 @@ struct Workspace {
   /// - Returns: entries that remain because Godwit did not create them.
   @discardableResult
   func remove() throws -> [FilePath] {
+    if isPassing { return [] }
     for suffix in ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"] {
       try Files.removeRegularFile(FilePath("\(paths.result)\(suffix)"))
     }

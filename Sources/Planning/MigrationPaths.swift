@@ -26,7 +26,8 @@ package struct MigrationPaths: Hashable, Sendable {
       work: parent.appending("\(name).godwit-\(Self.fingerprint(text: destination.string))"))
   }
 
-  private init(destination: FilePath, work: FilePath) {
+  /// The paths of a migration that works in this very folder.
+  package init(destination: FilePath, work: FilePath) {
     self.destination = destination
     self.work = work
     result = work.appending("result.sqlite")

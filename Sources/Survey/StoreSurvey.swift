@@ -28,6 +28,8 @@ package struct StoreSurvey: Sendable {
   package let differences: SchemaDifferences
   /// Rows by table and entity number.
   package let rowCounts: TableCounts
+  /// The entity numbers of all rows of those tables whose rows were all looked at.
+  package let seenEntities: [String: Set<EntityNumber>]
   /// The highest primary keys ever assigned, by root entity.
   package let maxima: [String: Int64]
   /// Persistent history; nil where the store keeps none.
@@ -78,8 +80,11 @@ package struct StoreSurvey: Sendable {
     }
     let file = try? SourceFile(access.readable)
     let (pageSize, outlines) = (header.pageSize, outlines)
+    let isSmall = access.fingerprint.bytes <= Self.smallBytes
+    let counted = isSmall ? try reader.entityCounts(ofTables: schema.tables.map(\.name)) : [:]
+    seenEntities = counted.mapValues { Set($0.keys) }
     rowCounts = try Self.rowCounts(
-      in: schema, reader: reader, byRows: access.fingerprint.bytes <= Self.smallBytes
+      in: schema, reader: reader, counted: counted, byRows: isSmall
     ) { root in
       file.map { outlines.outline(root: root, of: $0, pageSize: pageSize) }
     }
@@ -111,13 +116,23 @@ package struct StoreSurvey: Sendable {
   /// That is an estimate: workers count the rows themselves, and an index that knows of none is not
   /// believed.
   private static func rowCounts(
-    in schema: StoreSchema, reader: StoreReader, byRows: Bool, outline: (UInt32) -> TableOutline?
+    in schema: StoreSchema, reader: StoreReader, counted: [String: [EntityNumber: Int64]],
+    byRows: Bool, outline: (UInt32) -> TableOutline?
   ) throws(StoreError) -> TableCounts {
     var known: [String: [EntityNumber: Int64]] = [:]
     var alone: [(table: String, number: EntityNumber)] = []
     for table in schema.tables {
+      let counts = counted[table.name]
       if table.entityNames.count == 1, let number = schema.numbers[table.rootName] {
-        alone.append((table.name, number))
+        if let counts {
+          known[table.name] = [number: counts.values.reduce(0, +)]
+        } else {
+          alone.append((table.name, number))
+        }
+        continue
+      }
+      if let counts {
+        known[table.name] = counts
         continue
       }
       known[table.name] =
@@ -131,10 +146,10 @@ package struct StoreSurvey: Sendable {
       else { continue }
       bare.append(.init(table: table, number: number, estimate: estimate))
     }
-    let counted = alone.filter { one in !bare.contains { $0.table == one.table } }
+    let left = alone.filter { one in !bare.contains { $0.table == one.table } }
     let counts = try reader.rowCounts(
-      ofTables: counted.map(\.table), by: byRows ? .rows : .index)
-    for (one, count) in zip(counted, counts) { known[one.table] = [one.number: count] }
+      ofTables: left.map(\.table), by: byRows ? .rows : .index)
+    for (one, count) in zip(left, counts) { known[one.table] = [one.number: count] }
     return TableCounts(known: known, bare: bare) { tables throws(StoreError) in
       try reader.rowCounts(ofTables: tables.map(\.table), by: .index)
     }

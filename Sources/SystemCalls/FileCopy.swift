@@ -98,7 +98,9 @@ extension Files {
     try check(code, operation: .setAttributes, path: path)
   }
 
-  private static func copyBytes(
+  /// Appends the rest of a file to another one.
+  @discardableResult
+  static func copyBytes(
     _ source: FileDescriptor, target: FileDescriptor, path: FilePath,
     progress: (Int64) throws -> Void
   ) throws -> CopyMethod {

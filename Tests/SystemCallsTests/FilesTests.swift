@@ -102,6 +102,36 @@ import Testing
     #expect(try Files.listDirectory(folder).map(\.string) == ["from"])
   }
 
+  @Test func `a copy is placed whole, with its attributes, where nothing is`() throws {
+    let folder = ScratchFolder.current
+    let (from, to) = (folder.appending("from"), folder.appending("to"))
+    try #require(Files.makesUnnamedFiles(in: folder))
+    #expect(!Files.makesUnnamedFiles(in: folder.appending("none")))
+    let bytes = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    try Files.writeFileAtomically(bytes, to: from, mode: [.ownerReadWrite, .otherExecute])
+    var told: FileStatus?
+    var isNamed = true
+    try Files.placeCopy(of: from, at: to) {
+      told = $0
+      isNamed = try Files.fileStatusIfPresent(to) != nil
+    }
+    #expect(!isNamed)
+    let status = try Files.fileStatus(to)
+    #expect(try Files.readFile(to, limit: 1 << 24) == bytes)
+    #expect(status.mode == 0o601)
+    // What is told is what is there, but for its name.
+    #expect(told?.isSameFile(as: status) == true)
+    #expect(told?.size == status.size && told?.modified == status.modified)
+    #expect(throws: SystemCallError(operation: .link, path: to, errno: .fileExists)) {
+      try Files.placeCopy(of: from, at: to) { _ in }
+    }
+    struct Stopped: Error {}
+    #expect(throws: Stopped.self) {
+      try Files.placeCopy(of: from, at: folder.appending("other")) { _ in throw Stopped() }
+    }
+    #expect(Set(try Files.listDirectory(folder).map(\.string)) == ["from", "to"])
+  }
+
   @Test func `attributes are copied to an existing file`() throws {
     let folder = ScratchFolder.current
     let (from, to) = (folder.appending("from"), folder.appending("to"))

@@ -41,6 +41,11 @@ int csystem_rename_no_replace(const char *from, const char *to);
 int csystem_rename(const char *from, const char *to);
 // Gives a file a second name; links are not followed.
 int csystem_link(const char *from, const char *to);
+/// Opens a new file in a folder that has no name, and goes with its last descriptor unless it gets
+/// one; -ENOTSUP or another error where the file system has no such files.
+int csystem_open_unnamed(const char *folder);
+/// Gives such a file a name that nothing has; needs /proc.
+int csystem_name(int descriptor, const char *path);
 int csystem_unlink(const char *path);
 int csystem_remove_directory(const char *path);
 int csystem_make_directory(const char *path, mode_t mode);

@@ -12,9 +12,8 @@ struct MadeOutput: Encodable {
   private var modified: Int64
   private var options: [String]
 
-  /// Describes the output of a request as it is on disk now.
-  init(of request: MigrationRequest, from source: SourceFingerprint) throws {
-    let status = try Files.fileStatus(request.destination, followLinks: false)
+  /// Describes the output of a request, a file with this status whatever its name.
+  init(_ status: FileStatus, of request: MigrationRequest, from source: SourceFingerprint) {
     self.source = source
     device = status.device
     inode = status.inode

@@ -11,7 +11,11 @@ struct ResultHandover {
   let request: MigrationRequest
   let survey: StoreSurvey
   let files: ExternalFiles
-  let paths: MigrationPaths
+  let workspace: Workspace
+  /// Is told what the result is as a file before that is an output.
+  let naming: (FileStatus) throws -> Void
+
+  private var paths: MigrationPaths { workspace.paths }
 
   /// What came of a handover.
   struct Outcome {
@@ -44,10 +48,17 @@ struct ResultHandover {
 
   private func name(_ output: FilePath) throws -> Outcome {
     try Self.requireFreeLogs(of: output)
-    let result = SwapJournal.Identity(try Files.fileStatus(paths.result))
-    if !request.isTrial { try SwapJournal(paths).begin(.init(result: result)) }
+    let status = try Files.fileStatus(paths.result)
+    let result = SwapJournal.Identity(status)
+    // What passes leaves nothing that a journal could tell of.
+    if !request.isTrial, !workspace.isPassing {
+      try SwapJournal(paths).begin(.init(result: result))
+    }
+    try naming(status)
     do {
       try Files.renameNoReplace(paths.result, to: output)
+    } catch  where workspace.isPassing && error.errno == .improperLink {
+      try Files.placeCopy(of: paths.result, at: output, named: naming)
     } catch {
       // Some network file systems tell of a failure what they have done.
       guard (try? result.isThere(output)) == true else { throw error }

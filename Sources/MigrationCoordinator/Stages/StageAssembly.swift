@@ -8,6 +8,7 @@ import RowPrograms
 import Schema
 import StoreFormat
 import Survey
+import SystemCalls
 import SystemPackage
 
 /// The last part of a stage: from the shards of its workers to a verified result with accounts.
@@ -55,6 +56,7 @@ struct StageAssembly {
     let assembled = try engine.assemble(order, in: paths) { step in
       try reporter.desk.pass()
       reporter.enter(step)
+      if step == .verifying { beginWriteback() }
     }
     if summary == nil {
       try settle(&report, manifests: manifests, summary: nil, moved: assembled.movedTables)
@@ -85,6 +87,15 @@ struct StageAssembly {
     }
     report.resumed = saved.isTakenUp
     return StageRun.Outcome(report: report, externalNames: assembled.externalNames)
+  }
+
+  /// Has the system write a small result to the disk while it is verified; where it does not, the
+  /// sync at the end does.
+  private func beginWriteback() {
+    guard !request.isTrial, survey.isQuicklyMigrated,
+      let file = try? Files.open(paths.result, mode: .readOnly)
+    else { return }
+    _ = try? file.closeAfter { try Files.beginWriteback(file, from: 0, count: 0) }
   }
 
   /// Adds accounts and losses to the report.

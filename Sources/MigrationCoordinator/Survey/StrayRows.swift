@@ -64,6 +64,10 @@ struct StrayRows {
   private func test(of table: EntityTable, isSuspect: Bool) -> String? {
     let numbers = table.entityNames.filter { survey.model.entity(name: $0)?.isAbstract == false }
       .compactMap { survey.schema.numbers[$0]?.rawValue }
+    if let seen = survey.seenEntities[table.name] {
+      let known = Set(numbers)
+      if seen.allSatisfy({ known.contains($0.rawValue) }) { return nil }
+    }
     if !mayScan(isSuspect: isSuspect) {
       guard table.entityNames.count > 1 else { return nil }
       let known = Set(numbers)

@@ -1,3 +1,4 @@
+import Foundation
 package import SystemCalls
 
 /// A page that is not as those of a sound store are; what is wrong with it, SQLite tells.
@@ -56,12 +57,10 @@ final class PageRuns {
     (self.file, self.sizes) = (file, sizes)
     pageCount = UInt32(clamping: file.byteCount / Int64(sizes.page))
     most = max(1, Int(min(Int64(bytes), file.byteCount)) / sizes.page)
-    memory = .allocate(byteCount: most * sizes.page + RecordFields.padding, alignment: 4096)
-    memory.initializeMemory(
-      as: UInt8.self, repeating: 0, count: most * sizes.page + RecordFields.padding)
+    memory = .zeros(most * sizes.page + RecordFields.padding)
   }
 
-  deinit { memory.deallocate() }
+  deinit { free(memory) }
 
   /// A page, which stays where it is until another one is asked for.
   ///
@@ -95,6 +94,14 @@ final class PageRuns {
       last = page
     }
     return Int(last - first) + 1
+  }
+}
+
+extension UnsafeMutableRawPointer {
+  /// Memory for `free` that is zero throughout; what nobody touches takes none.
+  static func zeros(_ count: Int) -> UnsafeMutableRawPointer {
+    guard let memory = calloc(1, count) else { preconditionFailure("no memory is left") }
+    return memory
   }
 }
 

@@ -184,6 +184,13 @@ package final class TableLeaves {
     return found
   }
 
+  /// The record of a row of the present leaf as far as it lies there, and how far that is.
+  func head(_ place: Int) throws(UnsoundPage) -> (record: UnsafeRawPointer, held: Int) {
+    let total = totals[place]
+    guard let record = records[place] ?? longs[place] else { throw UnsoundPage() }
+    return (record, sizes.local(payload: total, isIndex: false))
+  }
+
   // MARK: Long records
 
   /// The record of a row of the present leaf whose place in `records` is nil; it stays until the

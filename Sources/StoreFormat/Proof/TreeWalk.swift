@@ -1,3 +1,5 @@
+import Foundation
+
 /// Goes through b-trees on one thread, and through every page of their long records.
 ///
 /// What is not as SQLite's `integrity_check` wants it ends the walk.
@@ -47,19 +49,16 @@ final class TreeWalk {
     rest = PageRuns(file, sizes: sizes, bytes: 64 << 10)
     owners = OwnerMap(file, sizes: sizes, ledger: ledger)
     extents = .allocate(capacity: sizes.page / 2)
-    long = .allocate(byteCount: mostHeld + RecordFields.padding, alignment: 16)
-    long.initializeMemory(as: UInt8.self, repeating: 0, count: mostHeld + RecordFields.padding)
+    long = .zeros(mostHeld + RecordFields.padding)
     fields = RecordFields(columns: Self.mostColumns)
     lastFields = RecordFields(columns: Self.mostColumns)
-    lastRecord = .allocate(byteCount: mostHeld + RecordFields.padding, alignment: 16)
-    lastRecord.initializeMemory(
-      as: UInt8.self, repeating: 0, count: mostHeld + RecordFields.padding)
+    lastRecord = .zeros(mostHeld + RecordFields.padding)
   }
 
   deinit {
     extents.deallocate()
-    long.deallocate()
-    lastRecord.deallocate()
+    free(long)
+    free(lastRecord)
     for page in above { page.deallocate() }
   }
 
