@@ -140,9 +140,9 @@ struct ArchivedEntities {
     attribute.versionHashModifier = try archive.text(key: "NSVersionHashModifier", of: id)
     let identifier = try archive.text(key: "NSRenamingIdentifier", of: id)
     attribute.renamingIdentifier = identifier == name ? nil : identifier
-    try readUserInfo(
-      of: id, into: &attribute.userInfo, others: &attribute.opaqueUserInfo,
-      unread: &attribute.unread)
+    var (info, others, unread) = (attribute.userInfo, attribute.opaqueUserInfo, attribute.unread)
+    try readUserInfo(of: id, into: &info, others: &others, unread: &unread)
+    (attribute.userInfo, attribute.opaqueUserInfo, attribute.unread) = (info, others, unread)
     if attribute.opaqueUserInfo[Attribute.coordinatesKey] != nil {
       attribute.listedCoordinates = try archive.userInfoTexts(key: Attribute.coordinatesKey, of: id)
     }

@@ -8,6 +8,7 @@ package struct ProgramCompiler {
   let source: StoreSchema
   let destination: StoreSchema
   let calls: RowCalls?
+  private let mappings: [String?: [EntityMapping]]
 
   /// Takes the source's schema with the names that the store really uses, and what of the mapping
   /// expressions and policies compute row by row.
@@ -18,6 +19,7 @@ package struct ProgramCompiler {
     self.mapping = mapping
     self.source = source
     self.destination = destination
+    mappings = Dictionary(grouping: mapping.entityMappings, by: \.destinationEntityName)
   }
 
   /// The rows of a source entity's family of which no mapping makes what a family of the
@@ -120,9 +122,7 @@ package struct ProgramCompiler {
 
   /// The mappings that fill a concrete destination entity.
   private func pairs(name: String) -> [Pair] {
-    mapping.entityMappings.filter {
-      $0.destinationEntityName == name && $0.sourceEntityName != nil
-    }.compactMap { entityMapping in
+    (mappings[name] ?? []).compactMap { entityMapping in
       guard let sourceName = entityMapping.sourceEntityName,
         let old = source.model.entity(name: sourceName),
         let new = destination.model.entity(name: name),

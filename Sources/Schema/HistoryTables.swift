@@ -112,9 +112,4 @@ extension StoreSchema {
   package var keyedTables: [EntityTable] { history.map { $0.tables + tables } ?? tables }
   /// The indexes of all tables, those of history first.
   package var allIndexes: [Index] { history.map { $0.indexes + indexes } ?? indexes }
-
-  /// The table of objects or of history that has this name.
-  package func keyedTable(named name: String) -> EntityTable? {
-    tables.first { $0.name == name } ?? history?.tables.first { $0.name == name }
-  }
 }

@@ -26,8 +26,8 @@ package struct StoreSchema: Sendable {
   package var spatialIndexes: [SpatialIndex]
   /// What the model asks for and the store will not have, in words.
   package var omissions: [Omission]
-  /// Where `tables` had the table of each root entity at first.
-  private let places: [String: Int]
+  /// Where `tables` had the table of each root entity at first, and those of each name.
+  private let (placesByRoot, placesByName): ([String: Int], [String: Int])
 
   /// An index that cannot be made, and why.
   package struct Omission: Hashable, Codable, Sendable {
@@ -51,8 +51,8 @@ package struct StoreSchema: Sendable {
     let layout = TableLayout(model: model, numbers: numbers, naming: naming)
     let tables = model.roots.map { layout.table(root: $0) }
     self.tables = tables
-    places = Dictionary(
-      tables.enumerated().map { ($1.rootName, $0) }, uniquingKeysWith: { first, _ in first })
+    placesByRoot = Self.places(of: tables, by: \.rootName)
+    placesByName = Self.places(of: tables, by: \.name)
     joinTables = layout.joinTables()
     (indexes, omissions) = IndexLayout(
       model: model, tables: tables, joinTables: joinTables
@@ -74,10 +74,25 @@ package struct StoreSchema: Sendable {
   /// The table that holds the rows of an entity.
   package func table(of entity: Entity) -> EntityTable? {
     let root = model.root(of: entity).name
-    if let place = places[root], place < tables.count, tables[place].rootName == root {
+    if let place = placesByRoot[root], place < tables.count, tables[place].rootName == root {
       return tables[place]
     }
     return tables.first { $0.rootName == root }
+  }
+
+  /// The table of objects or of history that has this name.
+  package func keyedTable(named name: String) -> EntityTable? {
+    if let place = placesByName[name], place < tables.count, tables[place].name == name {
+      return tables[place]
+    }
+    return tables.first { $0.name == name } ?? history?.tables.first { $0.name == name }
+  }
+
+  private static func places(
+    of tables: [EntityTable], by name: (EntityTable) -> String
+  ) -> [String: Int] {
+    Dictionary(
+      tables.enumerated().map { (name($1), $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   private static func checkSupported(_ model: ManagedObjectModel) throws(SchemaError) {

@@ -7,10 +7,11 @@ usage: scripts/bench cliffs [--scale S] [--only NAME[,NAME...]] [--rounds N] [--
 x is the time of the other way divided by ours, round by round. SQL is what an expert would write by
 hand: INSERT ... SELECT and CREATE INDEX in one transaction of one SQLite process, without journal
 and syncs, with a cache of 1 GiB. After each round all results have to have the same rows: as many
-in each table, and in each column as many values with the same sum. Memory is private memory
-(anonymous, shared and swapped) of all processes together, looked at every 20 ms in a round of its
-own, which warms up as well, and so is the disk that all files take; beside it stands what `plan`
-asks for. Scale 1 makes stores of millions of rows, one at a time; the default is 0.1.
+in each table, and in each column as many values with the same sum. The tool is as scripts/install
+makes it. Memory is private memory (anonymous, shared and swapped) of all processes together, looked
+at every 20 ms in a round of its own, which warms up as well, and so is the disk that all files
+take; beside it stands what `plan` asks for. Scale 1 makes stores of millions of rows, one at a
+time; the default is 0.1.
 
 What was measured goes into a file of its own in DIR, docs/performance if not given. The status is 1
 if a workload failed or made other rows.
@@ -19,11 +20,13 @@ import argparse
 import datetime
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import by_hand
 from lab import Lab, Skipped
@@ -105,6 +108,16 @@ def measure(name, options):
         return list(rows(name, what, case))
 
 
+def installed(tool, folder):
+    """The tool as `scripts/install` makes it, with PolicyTool if that lies beside it."""
+    for name in (os.path.basename(tool), "PolicyTool"):
+        path, copy = os.path.join(os.path.dirname(tool), name), os.path.join(folder, name)
+        if os.path.exists(path) and subprocess.run(
+                ["strip", "-o", copy, path], stderr=subprocess.DEVNULL).returncode:
+            shutil.copy2(path, copy)  # no executable of a linker's
+    return os.path.join(folder, os.path.basename(tool))
+
+
 def machine():
     with open("/proc/meminfo", encoding="utf-8") as file:
         kib = next(int(text.split()[1]) for text in file if text.startswith("MemTotal:"))
@@ -165,7 +178,14 @@ def main(arguments):
         subprocess.run([os.path.join(ROOT, "scripts", "build-release")], check=True)
         options.godwit = os.path.join(ROOT, ".build", "release", "godwit")
     options.godwit, options.work = map(os.path.abspath, (options.godwit, options.work))
-    before, measured, wrong = machine(), [], []
+    before = machine()
+    with tempfile.TemporaryDirectory(prefix="godwit-cliffs-tool-") as folder:
+        options.godwit = installed(options.godwit, folder)
+        return measure_all(options, before)
+
+
+def measure_all(options, before):
+    measured, wrong = [], []
     print("| workload | ours | other | x | MiB in all | MB of disk, of those needed |\n"
           "|---|---|---|---|---|---|", flush=True)
     for name in options.names:

@@ -23,6 +23,7 @@ struct RowAccounts {
   private let moved: Set<String>
   /// Rows of the tables that nobody read, as the survey estimates them.
   private let staying: [String: Int64]
+  private let stayingSources: Set<String>
 
   /// Compares the survey's counts with those in the manifests.
   ///
@@ -33,8 +34,11 @@ struct RowAccounts {
     manifests: [ShardManifest], moved: Set<String>
   ) throws {
     self.moved = moved
-    staying = Dictionary(
+    let staying = Dictionary(
       plan.staying.map { ($0.table, $0.rows) }, uniquingKeysWith: { first, _ in first })
+    self.staying = staying
+    stayingSources = Set(
+      plan.program.tables.filter { staying[$0.destinationTable] != nil }.map(\.sourceTable))
     self.survey = survey
     self.assessment = assessment
     program = plan.program
@@ -305,9 +309,7 @@ struct RowAccounts {
   /// Whether nobody read the rows of an entity.
   private func isStaying(_ entity: Entity) -> Bool {
     guard let table = survey.schema.table(of: entity) else { return false }
-    return program.tables.contains {
-      $0.sourceTable == table.name && staying[$0.destinationTable] != nil
-    }
+    return stayingSources.contains(table.name)
   }
 
   /// The loss of all objects of an entity, whose name may change in the steps before the loss.
