@@ -88,14 +88,34 @@ package struct Migration: Sendable {
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
     let target = try TargetModel(
       paths: request.target, configuration: request.configuration, library: request.library)
-    var workspace = try openWorkspace()
+    var isInstant = isInstant
+    if isInstant, let passing = try passingWorkspace() {
+      do {
+        return try await run(
+          in: passing, target: target, keeper: keeper, desk: desk, progress: progress)
+      } catch is Workspace.NoRoomToPass {
+        isInstant = false
+      }
+    }
+    var workspace = try Workspace.open(paths, store: request.store)
+    workspace.keepsWork = !isInstant
     // A journal that cannot be followed stays, with its folder.
-    let recovery = try workspace.isPassing ? .undone : SwapJournal(paths).recover()
+    let recovery = try SwapJournal(paths).recover()
     if request.output == nil { try KeptStores(of: request.store).removeUnfinished() }
+    return try await run(
+      in: workspace, wasSwapped: recovery == .ended, target: target, keeper: keeper, desk: desk,
+      progress: progress)
+  }
+
+  private func run(
+    in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel, keeper: OutcomeKeeper,
+    desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
+  ) async throws -> MigrationReport {
+    var workspace = workspace
     if request.restarts { try workspace.clear() }
-    var work = try Work(in: workspace, wasSwapped: recovery == .ended)
+    var work = try Work(in: workspace, wasSwapped: wasSwapped)
     do {
-      keeper.begin(paths)
+      keeper.begin(request.paths)
       if request.keepsOld {
         _ = try KeptStores(of: request.store).entries()
         workspace.keepsByCopy = try workspace.findsNoLinks()
@@ -106,27 +126,22 @@ package struct Migration: Sendable {
       if work.isOwn { report.handoverNotes += remove(workspace) }
       return report
     } catch is CancellationError {
-      throw MigrationError.interrupted(work: paths.work)
+      throw MigrationError.interrupted(work: request.paths.work)
+    } catch MigrationError.diskFull where workspace.isPassing {
+      throw Workspace.NoRoomToPass()
     } catch {
       if !workspace.isPassing { leave(workspace, work: work, after: error) }
       throw error
     }
   }
 
-  /// Where this run works: one that ends within an instant, and takes nobody's store from its
-  /// place, leaves nothing for a later one to find.
-  private func openWorkspace() throws -> Workspace {
-    let paths = request.paths
-    let isInstant = isInstant
-    if isInstant, request.output != nil, request.work == nil,
-      try Files.fileStatusIfPresent(paths.work, followLinks: false) == nil,
-      let passing = Workspace.passing(to: paths.destination)
-    {
-      return passing
-    }
-    var workspace = try Workspace.open(paths, store: request.store)
-    workspace.keepsWork = !isInstant
-    return workspace
+  /// Where an instant works that takes nobody's store from its place and leaves nothing for a later
+  /// run to find; nil for any other.
+  private func passingWorkspace() throws -> Workspace? {
+    guard request.output != nil, request.work == nil,
+      try Files.fileStatusIfPresent(request.paths.work, followLinks: false) == nil
+    else { return nil }
+    return Workspace.passing(to: request.paths.destination)
   }
 
   /// Whose the work is that lies in the work folder.

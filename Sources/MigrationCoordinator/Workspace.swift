@@ -26,6 +26,13 @@ struct Workspace {
   /// Whether the folder goes with the run, whatever becomes of it: no other run looks for it.
   var isPassing: Bool { if case .own = hold { true } else { false } }
 
+  /// What a migration makes is too large for the system's temporary files, whose room is others' as
+  /// well, and may be memory.
+  struct NoRoomToPass: Error {}
+
+  /// The most bytes that are made among them.
+  static let mostToPass: Int64 = 64 << 20
+
   /// A folder among the system's temporary files, from which a result goes to its destination
   /// whole; nil where the destination's folder does not allow that.
   static func passing(to destination: FilePath) -> Workspace? {

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Planning
 import Subprocess
 import SystemPackage
@@ -29,8 +30,9 @@ import Testing
       arguments(more), environment: environment, keepsRecord: true)
   }
 
-  private func make(rows: Int) async throws {
-    for (version, attribute) in [("1", ""), ("2", "<attribute name=\"b\" optional=\"YES\"/>")] {
+  private func make(rows: Int, filling value: String? = nil) async throws {
+    let filling = value.map { " defaultValueString=\"\($0)\"" } ?? " optional=\"YES\""
+    for (version, attribute) in [("1", ""), ("2", "<attribute name=\"b\"\(filling)/>")] {
       let path = models.appending("\(version).xcdatamodel")
       try FileManager.default.createDirectory(
         atPath: path.string, withIntermediateDirectories: true)
@@ -90,6 +92,21 @@ import Testing
     let work = try await migrate("--work", folder.appending("Work").string)
     #expect(work.status == 0, "\(work.standardError)")
     #expect(try vacuumed(output) == bytes)
+  }
+
+  @Test func `an output that is much larger than its store is made beside it`() async throws {
+    // What passes has at most 64 MiB.
+    try await make(rows: 9_000, filling: String(repeating: "x", count: 10_000))
+    let reports = folder.appending("report.json")
+    let made = try await migrate("--report", reports.string)
+    #expect(made.status == 0, "\(made.standardError)")
+    #expect(try names(in: outputs) == ["New.sqlite", "New.sqlite.godwit-status.json"])
+    let queue = try DatabaseQueue(path: output.string)
+    let bytes = try await queue.read {
+      try Int64.fetchOne($0, sql: "SELECT sum(length(ZB)) FROM ZNOTE")
+    }
+    #expect(bytes == 90_000_000)
+    try queue.close()
   }
 
   @Test func `a run that is killed leaves the output whole or not at all`() async throws {

@@ -28,6 +28,25 @@ import Testing
     return fault
   }
 
+  @Test func `a folder that passes goes with the run, and takes nothing that is too large`() throws
+  {
+    var passing = Workspace.passing(to: destination)
+    let folder = try #require(passing?.paths.work)
+    #expect(passing?.isPassing == true)
+    #expect(try Files.fileStatus(folder).mode == 0o700)
+    try passing?.requireSpace(DiskNeed(sourceBytes: 8 << 20))
+    for bytes in [64 << 20, Int64.max] {
+      #expect(throws: Workspace.NoRoomToPass.self) {
+        try passing?.requireSpace(DiskNeed(sourceBytes: bytes))
+      }
+    }
+    try write(folder.appending("result.sqlite"))
+    passing = nil
+    #expect(try Files.fileStatusIfPresent(folder) == nil)
+    #expect(try Files.listDirectory(Files.parent(of: destination)) == [])
+    #expect(Workspace.passing(to: destination.appending("none.sqlite")) == nil)
+  }
+
   @Test func `a folder without the mark is left alone`() throws {
     try Files.createDirectory(paths.work)
     let file = paths.work.appending("plan.json")
