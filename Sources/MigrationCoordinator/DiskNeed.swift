@@ -135,9 +135,9 @@ package struct DiskShortage: Hashable, Sendable {
 extension Workspace {
   /// Checks that the disks have room for what is still to be written.
   ///
-  /// - Throws: `MigrationError.diskFull`; `NoRoomToPass` for what is too large to pass.
+  /// - Throws: `MigrationError.diskFull`; `TooLarge` for what is no temporary file.
   func requireSpace(_ need: DiskNeed) throws {
-    if isPassing, need.bytes > Self.mostToPass { throw NoRoomToPass() }
+    if isTemporary, need.bytes > Self.mostTemporaryBytes { throw TooLarge() }
     // What an interrupted migration left is taken over, or removed first.
     let there = Self.bytes(in: paths.work, but: paths.copiesOfSource)
     let isInside = Files.parent(of: paths.result) == paths.work

@@ -89,11 +89,11 @@ package struct Migration: Sendable {
     let target = try TargetModel(
       paths: request.target, configuration: request.configuration, library: request.library)
     var isInstant = isInstant
-    if isInstant, let passing = try passingWorkspace() {
+    if isInstant, let temporary = try temporaryWorkspace() {
       do {
         return try await run(
-          in: passing, target: target, keeper: keeper, desk: desk, progress: progress)
-      } catch is Workspace.NoRoomToPass {
+          in: temporary, target: target, keeper: keeper, desk: desk, progress: progress)
+      } catch is Workspace.TooLarge {
         isInstant = false
       }
     }
@@ -127,21 +127,21 @@ package struct Migration: Sendable {
       return report
     } catch is CancellationError {
       throw MigrationError.interrupted(work: request.paths.work)
-    } catch MigrationError.diskFull where workspace.isPassing {
-      throw Workspace.NoRoomToPass()
+    } catch MigrationError.diskFull where workspace.isTemporary {
+      throw Workspace.TooLarge()
     } catch {
-      if !workspace.isPassing { leave(workspace, work: work, after: error) }
+      if !workspace.isTemporary { leave(workspace, work: work, after: error) }
       throw error
     }
   }
 
   /// Where an instant works that takes nobody's store from its place and leaves nothing for a later
   /// run to find; nil for any other.
-  private func passingWorkspace() throws -> Workspace? {
+  private func temporaryWorkspace() throws -> Workspace? {
     guard request.output != nil, request.work == nil,
       try Files.fileStatusIfPresent(request.paths.work, followLinks: false) == nil
     else { return nil }
-    return Workspace.passing(to: request.paths.destination)
+    return Workspace.temporary(for: request.paths.destination)
   }
 
   /// Whose the work is that lies in the work folder.

@@ -24,18 +24,18 @@ struct Workspace {
   }
 
   /// Whether the folder goes with the run, whatever becomes of it: no other run looks for it.
-  var isPassing: Bool { if case .own = hold { true } else { false } }
+  var isTemporary: Bool { if case .own = hold { true } else { false } }
 
   /// What a migration makes is too large for the system's temporary files, whose room is others' as
   /// well, and may be memory.
-  struct NoRoomToPass: Error {}
+  struct TooLarge: Error {}
 
   /// The most bytes that are made among them.
-  static let mostToPass: Int64 = 64 << 20
+  static let mostTemporaryBytes: Int64 = 64 << 20
 
   /// A folder among the system's temporary files, from which a result goes to its destination
   /// whole; nil where the destination's folder does not allow that.
-  static func passing(to destination: FilePath) -> Workspace? {
+  static func temporary(for destination: FilePath) -> Workspace? {
     guard Files.makesUnnamedFiles(in: Files.parent(of: destination)),
       let folder = try? TemporaryFolder()
     else { return nil }
@@ -107,7 +107,7 @@ struct Workspace {
   /// - Returns: entries that remain because Godwit did not create them.
   @discardableResult
   func remove() throws -> [FilePath] {
-    if isPassing { return [] }
+    if isTemporary { return [] }
     for suffix in ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"] {
       try Files.removeRegularFile(FilePath("\(paths.result)\(suffix)"))
     }

@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func `an output that is much larger than its store is made beside it`() async throws {
-    // What passes has at most 64 MiB.
+    // At most 64 MiB are made among temporary files.
     try await make(rows: 9_000, filling: String(repeating: "x", count: 10_000))
     let reports = folder.appending("report.json")
     let made = try await migrate("--report", reports.string)

@@ -28,23 +28,22 @@ import Testing
     return fault
   }
 
-  @Test func `a folder that passes goes with the run, and takes nothing that is too large`() throws
-  {
-    var passing = Workspace.passing(to: destination)
-    let folder = try #require(passing?.paths.work)
-    #expect(passing?.isPassing == true)
+  @Test func `a temporary folder goes with the run, and takes nothing that is too large`() throws {
+    var workspace = Workspace.temporary(for: destination)
+    let folder = try #require(workspace?.paths.work)
+    #expect(workspace?.isTemporary == true)
     #expect(try Files.fileStatus(folder).mode == 0o700)
-    try passing?.requireSpace(DiskNeed(sourceBytes: 8 << 20))
+    try workspace?.requireSpace(DiskNeed(sourceBytes: 8 << 20))
     for bytes in [64 << 20, Int64.max] {
-      #expect(throws: Workspace.NoRoomToPass.self) {
-        try passing?.requireSpace(DiskNeed(sourceBytes: bytes))
+      #expect(throws: Workspace.TooLarge.self) {
+        try workspace?.requireSpace(DiskNeed(sourceBytes: bytes))
       }
     }
     try write(folder.appending("result.sqlite"))
-    passing = nil
+    workspace = nil
     #expect(try Files.fileStatusIfPresent(folder) == nil)
     #expect(try Files.listDirectory(Files.parent(of: destination)) == [])
-    #expect(Workspace.passing(to: destination.appending("none.sqlite")) == nil)
+    #expect(Workspace.temporary(for: destination.appending("none.sqlite")) == nil)
   }
 
   @Test func `a folder without the mark is left alone`() throws {

@@ -50,14 +50,14 @@ struct ResultHandover {
     try Self.requireFreeLogs(of: output)
     let status = try Files.fileStatus(paths.result)
     let result = SwapJournal.Identity(status)
-    // What passes leaves nothing that a journal could tell of.
-    if !request.isTrial, !workspace.isPassing {
+    // A temporary folder leaves nothing that a journal could tell of.
+    if !request.isTrial, !workspace.isTemporary {
       try SwapJournal(paths).begin(.init(result: result))
     }
     try naming(status)
     do {
       try Files.renameNoReplace(paths.result, to: output)
-    } catch  where workspace.isPassing && error.errno == .improperLink {
+    } catch  where workspace.isTemporary && error.errno == .improperLink {
       try Files.placeCopy(of: paths.result, at: output, named: naming)
     } catch {
       // Some network file systems tell of a failure what they have done.
