@@ -55,6 +55,8 @@ final class OutcomeKeeper: Sendable {
     var output: OutcomeFile?
   }
 
+  private var isBegun: Bool { state.withLock { $0 != nil } }
+
   init(request: MigrationRequest, words: OutcomeWords, logger: Logger) {
     self.request = request
     self.words = words
@@ -129,7 +131,10 @@ final class OutcomeKeeper: Sendable {
     guard request.keepsRecord else { return }
     if case MigrationError.alreadyRunning? = error as? MigrationError { return }
     let failure = words.failure(error)
-    end(isNew: true) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
+    // Whoever made the output in the meantime tells of it.
+    var isLate = false
+    if case MigrationError.outputExists? = error as? MigrationError { isLate = isBegun }
+    end(isNew: !isLate) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
   }
 
   /// Writes the final record.
@@ -137,10 +142,15 @@ final class OutcomeKeeper: Sendable {
   /// - Parameter isNew: false keeps the record of an earlier run that did more.
   private func end(isNew: Bool, change: (inout OutcomeRecord) -> Void) {
     guard var kept = state.withLock({ $0 }) ?? unbegun() else { return }
+    let isBegun = isBegun
     change(&kept.record)
     for (file, before) in kept.files {
-      // Another run may have begun beside this one, with another output.
-      if let now = try? file.read(), now.run != run, now.isOfLivingProcess { continue }
+      // Another run may have begun beside this one, with another output. Of one output only whoever
+      // made it tells.
+      if let now = try? file.read(), now.run != run {
+        let isOfSame = isBegun && now.work == kept.record.work
+        if isOfSame ? !isNew : now.isOfLivingProcess { continue }
+      }
       let isOlderBetter = !isNew && before?.state == .done
       write(isOlderBetter ? before ?? kept.record : kept.record, to: file)
     }

@@ -133,6 +133,24 @@ import Testing
     }
   }
 
+  @Test func `of several runs to one output at once one makes it, and tells of it`() async throws {
+    try await make(rows: 2_000)
+    for _ in 0..<4 {
+      async let (one, other, third) = (migrate(), migrate(), migrate())
+      let ended = try await [one, other, third]
+      #expect(ended.contains { $0.status == 0 })
+      for run in ended where run.status != 0 {
+        #expect(run.status == 73)
+        #expect(run.standardError.contains("New.sqlite exists"), "\(run.standardError)")
+      }
+      _ = try vacuumed(output)
+      let told = try await BuiltTool.run(["status", output.string])
+      #expect(told.status == 0, "\(told.standardOutput)")
+      try FileManager.default.removeItem(atPath: outputs.string)
+      try makeOutputs()
+    }
+  }
+
   @Test func `a name that is taken stays whose it is`() async throws {
     try await make(rows: 40)
     try "mine".write(toFile: output.string, atomically: true, encoding: .utf8)

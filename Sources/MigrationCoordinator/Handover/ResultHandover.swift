@@ -56,12 +56,12 @@ struct ResultHandover {
     }
     try naming(status)
     do {
-      try Files.renameNoReplace(paths.result, to: output)
-    } catch  where workspace.isTemporary && error.errno == .improperLink {
-      try Files.placeCopy(of: paths.result, at: output, named: naming)
-    } catch {
+      try place(output)
+    } catch let error as SystemCallError {
       // Some network file systems tell of a failure what they have done.
-      guard (try? result.isThere(output)) == true else { throw error }
+      guard (try? result.isThere(output)) == true else {
+        throw error.errno == .fileExists ? MigrationError.outputExists(output) : error
+      }
     }
     FaultPoint.coordinatorOutput.reached()
     var notes: [HandoverNote] = []
@@ -71,6 +71,15 @@ struct ResultHandover {
       try Files.syncDirectory(folder)
     }
     return Outcome(notes: notes)
+  }
+
+  private func place(_ output: FilePath) throws {
+    do {
+      try Files.renameNoReplace(paths.result, to: output)
+    } catch {
+      guard workspace.isTemporary, error.errno == .improperLink else { throw error }
+      try Files.placeCopy(of: paths.result, at: output, named: naming)
+    }
   }
 
   /// Checks that no log lies beside a store's path, which SQLite would replay into the new store.
