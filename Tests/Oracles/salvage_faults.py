@@ -61,7 +61,8 @@ class Lab:
         report = os.path.join(os.path.dirname(place), "report.json")
         if os.path.exists(report):
             os.remove(report)
-        more = () if way == "in place" else ("--output", self.result(store, way))
+        # Without a work folder the copy would be among the system's temporary files.
+        more = () if way == "in place" else ("--output", self.result(store, way), "--work", place)
         done = self.tool.call(
             "migrate", store, "--to", self.ground.target, "--models", self.ground.source,
             "--infer-only", "--salvage", "--allow-loss", "--no-record", "--report", report, *more,
