@@ -3,14 +3,8 @@ import SystemCalls
 
 /// Counts the rows of tables by entity number, by a reading of their leaves.
 struct EntityTally {
-  private let leaves: TableLeaves
-  private let sizes: PageSizes
-
-  /// Takes a file that nobody changes.
-  init(_ file: SourceFile, sizes: PageSizes) {
-    self.sizes = sizes
-    leaves = TableLeaves(file, sizes: sizes)
-  }
+  /// Of a file that nobody changes.
+  let leaves: TableLeaves
 
   /// The rows of a table by the number in its second column.
   ///
@@ -66,7 +60,7 @@ extension StoreReader {
     guard !names.isEmpty, let file = try? SourceFile(path), let sizes = try? PageSizes(of: file)
     else { return [:] }
     let entries = try tableEntries()
-    let tally = EntityTally(file, sizes: sizes)
+    let tally = EntityTally(leaves: TableLeaves(file, sizes: sizes))
     var found: [String: [EntityNumber: Int64]] = [:]
     for name in names {
       guard let entry = entries[name], entry.beginsAsUsual(name),
