@@ -102,7 +102,10 @@ class Run:
             self.walls.append(wall)
 
     def call(self, command, watched):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        # Temporary files count as well, where somebody looks.
+        there = {"TMPDIR": self.folder} if watched and self.folder else {}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   env={**os.environ, **there})
         watcher = threading.Thread(target=self.watch, args=(process,)) if watched else None
         if watcher:
             watcher.start()
@@ -125,9 +128,11 @@ class Run:
         return json.loads(self.call(self.plan, False))["diskNeeded"] if self.plan else None
 
     def watch(self, process):
-        """Every 20 ms the sum over all processes; the first time at once."""
+        """Every 20 ms the sum over all processes; the first time at once, the last at the end."""
         before = bytes_used(self.mount) if self.mount else 0
-        while process.poll() is None:
+        is_running = True
+        while is_running:
+            is_running = process.poll() is None
             if self.folder:
                 self.disk = max(self.disk, self.bytes_taken() - before)
             self.peak = max(self.peak, sum(private_kib(pid) for pid in tree(process.pid)))
