@@ -108,20 +108,24 @@ package final class RowKeyWriter {
 
   /// Adds the key of a row of the table.
   package func add(_ key: Int64, table: String) throws {
-    try add(CollectionOfOne(key), table: table)
+    try withUnsafePointer(to: key) { try add(UnsafeBufferPointer(start: $0, count: 1), table) }
   }
 
   /// Adds the keys of rows of the table.
-  package func add(_ keys: some Collection<Int64>, table: String) throws {
-    var place = keys.startIndex
-    while place != keys.endIndex {
+  package func add(_ keys: [Int64], table: String) throws {
+    try keys.withUnsafeBufferPointer { try add($0, table) }
+  }
+
+  private func add(_ keys: UnsafeBufferPointer<Int64>, _ table: String) throws {
+    var place = 0
+    while place < keys.count {
       let chunk = keys[place] >> RowKeys.chunkBits
       try open(chunk, table: table)
       bits?.withUnsafeMutableBufferPointer { words in
-        while place != keys.endIndex, keys[place] >> RowKeys.chunkBits == chunk {
+        while place < keys.count, keys[place] >> RowKeys.chunkBits == chunk {
           let low = Int(keys[place] & (1 << RowKeys.chunkBits - 1))
           words[low / 64] |= 1 << (low % 64)
-          place = keys.index(after: place)
+          place += 1
         }
       }
     }
@@ -175,37 +179,42 @@ package final class RowKeyReader {
     fileprivate let name: String
     private unowned let reader: RowKeyReader
     private var chunks: [Int64: UnsafeMutablePointer<UInt64>?] = [:]
-    private var last: Int64 = .max
-    private var bits: UnsafeMutablePointer<UInt64>?
+    /// The chunk that was looked up last, for a loop over rows, which checks no accesses.
+    private let last: UnsafeMutablePointer<(chunk: Int64, bits: UnsafeMutablePointer<UInt64>?)>
 
     fileprivate init(name: String, reader: RowKeyReader) {
       self.name = name
       self.reader = reader
+      last = .allocate(capacity: 1)
+      last.initialize(to: (.max, nil))
     }
 
-    deinit { forget() }
+    deinit {
+      forget()
+      last.deallocate()
+    }
 
     fileprivate func forget() {
       for case let pointer? in chunks.values { pointer.deallocate() }
       chunks = [:]
-      (last, bits) = (.max, nil)
+      last.pointee = (.max, nil)
     }
 
     /// Whether a key is in the set; nil where that cannot be read.
     package func contains(_ key: Int64) -> Bool? {
       let chunk = key >> RowKeys.chunkBits
-      if chunk != last, !find(chunk) { return nil }
-      guard let bits else { return false }
+      if chunk != last.pointee.chunk, !find(chunk) { return nil }
+      guard let bits = last.pointee.bits else { return false }
       return bits[Int(key >> 6 & 63)] >> UInt64(key & 63) & 1 == 1
     }
 
     private func find(_ chunk: Int64) -> Bool {
       if let known = chunks[chunk] {
-        (last, bits) = (chunk, known)
+        last.pointee = (chunk, known)
         return true
       }
       reader.makeRoom()
-      (last, bits) = (.max, nil)
+      last.pointee = (.max, nil)
       do {
         var made: UnsafeMutablePointer<UInt64>?
         if let found = try reader.keys.bits(of: chunk, in: name) {
@@ -214,7 +223,7 @@ package final class RowKeyReader {
           made = copy
         }
         chunks.updateValue(made, forKey: chunk)
-        (last, bits) = (chunk, made)
+        last.pointee = (chunk, made)
         return true
       } catch {
         reader.failure = reader.failure ?? error

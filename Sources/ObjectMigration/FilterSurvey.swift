@@ -27,16 +27,31 @@ package struct FilterSurvey {
   /// The most keys that an outcome lists.
   package static let reportedKeyLimit = 10
 
+  /// What is asked of the objects of an entity besides, in places of its mappings.
+  package struct Question: Sendable {
+    /// For each of these, the keys of objects are told that none of its mappings takes.
+    package var untaken: [[Int]]
+    /// Of each of these, no two mappings may take one object.
+    package var exclusive: [[Int]]
+
+    /// Takes what is asked, by default nothing.
+    package init(untaken: [[Int]] = [], exclusive: [[Int]] = []) {
+      (self.untaken, self.exclusive) = (untaken, exclusive)
+    }
+  }
+
   /// What is told of objects that follow one another, in the order of their keys.
   package struct Finding: Sendable {
     /// What became of them.
     package fileprivate(set) var outcome: Outcome
     /// How many of them were not left to SQLite.
     package fileprivate(set) var looked = 0
-    /// The keys of those that not all mappings take; where there are several mappings, of all.
-    package fileprivate(set) var keys: [Int64] = []
-    /// Which mappings take the objects of these keys; as many values for each as mappings.
-    package fileprivate(set) var takes: [Bool] = []
+    /// For each set of mappings that was asked about, the keys of objects that none of them takes.
+    package fileprivate(set) var keys: [[Int64]]
+    /// Two mappings that take one object and must not, the first that were found.
+    package fileprivate(set) var shared: (Int, Int)?
+    /// How many keys there are.
+    fileprivate var told = 0
   }
 
   private let context: ObjectContext
@@ -59,11 +74,14 @@ package struct FilterSurvey {
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
   ///
-  /// - Parameter found: told of objects in the order of their keys.
+  /// - Parameters:
+  ///   - question: what is asked besides.
+  ///   - found: told of objects in the order of their keys.
   package func outcome(
-    division: MappingLosses.Division, found: (Finding) throws -> Void = { _ in }
+    division: MappingLosses.Division, asking question: Question = Question(),
+    found: (Finding) throws -> Void = { _ in }
   ) throws -> Outcome? {
-    guard let survey = try self.division(division) else { return nil }
+    guard let survey = try self.division(division, asking: question) else { return nil }
     var outcome = Outcome(mappings: division.filters.count)
     try survey.look(at: .min ... .max) { finding in
       outcome.add(finding.outcome)
@@ -73,10 +91,13 @@ package struct FilterSurvey {
   }
 
   /// The survey of the objects of one entity; nil where a filter is none.
-  package func division(_ division: MappingLosses.Division) throws -> DivisionSurvey? {
+  package func division(
+    _ division: MappingLosses.Division, asking question: Question = Question()
+  ) throws -> DivisionSurvey? {
     guard division.isKnown else { return nil }
     return try DivisionSurvey(
-      division, context: context, asksSQLite: asksSQLite, pages: pages, now: now)
+      division, question: question, context: context, asksSQLite: asksSQLite, pages: pages,
+      now: now)
   }
 }
 
@@ -86,6 +107,7 @@ package struct DivisionSurvey {
   private let context: ObjectContext
   private let now: Double
   private let division: MappingLosses.Division
+  private let question: FilterSurvey.Question
   private let facts: EntityFacts
   private let filters: [ObjectFilter]
   /// The filters in SQL, where it is certain to say something of each.
@@ -95,14 +117,14 @@ package struct DivisionSurvey {
   /// Properties that some mapping does not read, of objects that rows alone tell of.
   private let properties: [(property: MappingLosses.Division.Property, column: String)]
 
-  /// The most keys that are told at once.
+  /// The most keys that are told at once, and objects that are looked at.
   private static let mostKeys = 1 << 14
 
   fileprivate init(
-    _ division: MappingLosses.Division, context: ObjectContext, asksSQLite: Bool,
-    pages: (any FilterPages)?, now: Double
+    _ division: MappingLosses.Division, question: FilterSurvey.Question, context: ObjectContext,
+    asksSQLite: Bool, pages: (any FilterPages)?, now: Double
   ) throws {
-    (self.division, self.context, self.now) = (division, context, now)
+    (self.division, self.question, self.context, self.now) = (division, question, context, now)
     let facts = try context.entityFacts(name: division.entity)
     self.facts = facts
     let filters = try division.filters.map {
@@ -129,11 +151,12 @@ package struct DivisionSurvey {
   package func look(
     at keys: ClosedRange<Int64>, found: (FilterSurvey.Finding) throws -> Void
   ) throws {
-    var finding = FilterSurvey.Finding(mappings: filters.count)
+    let none = FilterSurvey.Finding(mappings: filters.count, sets: question.untaken.count)
+    var finding = none
     func next(_ finding: inout FilterSurvey.Finding) throws {
-      guard finding.keys.count >= Self.mostKeys || finding.looked >= Self.mostKeys else { return }
+      guard finding.told >= Self.mostKeys || finding.looked >= Self.mostKeys else { return }
       try found(finding)
-      finding = FilterSurvey.Finding(mappings: filters.count)
+      finding = none
     }
     do {
       if let statements {
@@ -164,11 +187,14 @@ package struct DivisionSurvey {
     let relationships = division.properties.compactMap { property in
       facts.relationships[property.name].map { (property, $0) }
     }
+    var takes = Array(repeating: Int8(0), count: filters.count)
     try context.forEach(
       division.entity, where: nil, includesSubentities: false, keys: keys, now: now
     ) { object in
-      let takes = try filters.map { try $0.takes(object) }
-      if finding.add(takes, key: object.primaryKey) {
+      for (place, filter) in filters.enumerated() {
+        takes[place] = try filter.takes(object) ? 1 : 0
+      }
+      if finding.add(takes, key: object.primaryKey, question) {
         for (property, index) in properties where !property.isRead(takes) {
           if try object.loadedRow()[index] != .null { finding.outcome.forget(property, 1) }
         }
@@ -190,25 +216,28 @@ package struct DivisionSurvey {
     _ scan: any FilterScan, _ statements: [FilterStatement], keys: ClosedRange<Int64>,
     finding: inout FilterSurvey.Finding, next: (inout FilterSurvey.Finding) throws -> Void
   ) throws -> ClosedRange<Int64>? {
-    var takes = Array(repeating: false, count: filters.count)
-    let first = try scan.look(at: keys) { key, isRead in
-      guard isRead else {
-        return try ask(statements, keys: key...key, finding: &finding, next: next)
-      }
-      for place in filters.indices {
-        let said = scan.says(filter: place)
-        takes[place] =
-          said < 0
-          ? try filters[place].takes(context.object(at: ObjectPlace(facts: facts, key: key)))
-          : said == 1
-      }
-      if finding.add(takes, key: key) {
-        for (place, property) in properties.map(\.property).enumerated()
-        where scan.isSet(column: place) && !property.isRead(takes) {
-          finding.outcome.forget(property, 1)
+    let rows = FilterRows(filters: filters.count, columns: properties.count)
+    let first = try scan.look(at: keys, into: rows) {
+      defer { rows.removeAll() }
+      for row in 0..<rows.count {
+        let said = rows.said(of: row)
+        let key = rows.key(of: row)
+        if said[0] == FilterRows.unread {
+          try ask(statements, keys: key...key, finding: &finding, next: next)
+          continue
         }
+        for place in filters.indices where said[place] == FilterRows.uncertain {
+          let object = context.object(at: ObjectPlace(facts: facts, key: key))
+          said[place] = try filters[place].takes(object) ? 1 : 0
+        }
+        if finding.add(said, key: key, question) {
+          for (place, property) in properties.map(\.property).enumerated()
+          where rows.isSet(column: place, of: row) && !property.isRead(said) {
+            finding.outcome.forget(property, 1)
+          }
+        }
+        try next(&finding)
       }
-      try next(&finding)
     }
     return first.map { $0...keys.upperBound }
   }
@@ -230,18 +259,18 @@ package struct DivisionSurvey {
     rows.bind(all: [facts.number, keys.lowerBound, keys.upperBound])
     // What goes wrong elsewhere leaves it in the midst of its rows.
     defer { rows.reset() }
-    var takes = Array(repeating: false, count: filters.count)
+    var takes = Array(repeating: Int8(0), count: filters.count)
     while try rows.step() {
       let key = rows.integer(column: 0)
       for place in filters.indices {
         if let certain = rows.key(column: place + 1) {
-          takes[place] = certain == 1
+          takes[place] = certain == 1 ? 1 : 0
         } else {
-          takes[place] = try filters[place].takes(
-            context.object(at: ObjectPlace(facts: facts, key: key)))
+          let object = context.object(at: ObjectPlace(facts: facts, key: key))
+          takes[place] = try filters[place].takes(object) ? 1 : 0
         }
       }
-      if finding.add(takes, key: key) {
+      if finding.add(takes, key: key, question) {
         for (place, property) in properties.map(\.property).enumerated()
         where rows.integer(column: place + 1 + filters.count) == 1 && !property.isRead(takes) {
           finding.outcome.forget(property, 1)
@@ -253,29 +282,53 @@ package struct DivisionSurvey {
 }
 
 extension MappingLosses.Division.Property {
-  /// Whether any of the mappings that take an object reads it.
-  fileprivate func isRead(_ takes: [Bool]) -> Bool { readers.contains { takes[$0] } }
+  /// Whether any of the mappings that take an object, by a 1 for each, reads it.
+  fileprivate func isRead(_ takes: UnsafePointer<Int8>) -> Bool {
+    readers.contains { takes[$0] == 1 }
+  }
 }
 
 extension FilterSurvey.Finding {
-  fileprivate init(mappings: Int) { outcome = FilterSurvey.Outcome(mappings: mappings) }
+  fileprivate init(mappings: Int, sets: Int) {
+    outcome = FilterSurvey.Outcome(mappings: mappings)
+    keys = Array(repeating: [], count: sets)
+  }
 
-  /// Counts an object by what takes it; whether anything does.
-  fileprivate mutating func add(_ takes: [Bool], key: Int64) -> Bool {
-    if takes.count > 1 || takes.contains(false) {
-      keys.append(key)
-      self.takes += takes
+  /// Counts an object by what takes it, a 1 for each mapping that does; whether anything does.
+  @inline(__always)
+  fileprivate mutating func add(
+    _ takes: UnsafePointer<Int8>, key: Int64, _ question: FilterSurvey.Question
+  ) -> Bool {
+    for set in keys.indices {
+      var isTaken = false
+      for place in question.untaken[set] where takes[place] == 1 { isTaken = true }
+      if isTaken { continue }
+      keys[set].append(key)
+      told += 1
     }
+    if shared == nil, !question.exclusive.isEmpty { shared = question.shared(by: takes) }
     return outcome.add(takes, key: key)
+  }
+}
+
+extension FilterSurvey.Question {
+  /// The first two mappings that take an object and must not.
+  fileprivate func shared(by takes: UnsafePointer<Int8>) -> (Int, Int)? {
+    for places in exclusive {
+      let takers = places.filter { takes[$0] == 1 }
+      if takers.count > 1 { return (takers[0], takers[1]) }
+    }
+    return nil
   }
 }
 
 extension FilterSurvey.Outcome {
   /// Counts an object by what takes it; whether anything does.
-  fileprivate mutating func add(_ takes: [Bool], key: Int64) -> Bool {
+  @inline(__always)
+  fileprivate mutating func add(_ takes: UnsafePointer<Int8>, key: Int64) -> Bool {
     var isTaken = false
-    for place in takes.indices {
-      if takes[place] { isTaken = true } else { left[place] += 1 }
+    for place in left.indices {
+      if takes[place] == 1 { isTaken = true } else { left[place] += 1 }
     }
     if isTaken { return true }
     untaken += 1

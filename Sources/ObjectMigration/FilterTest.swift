@@ -200,17 +200,13 @@ package protocol FilterPages {
 
 /// Tells by tests which objects filters take.
 package protocol FilterScan {
-  /// What a filter says of the object: 1, 0, or less where the evaluator has to be asked.
-  func says(filter: Int) -> Int8
-  /// Whether a column of the object is not NULL.
-  func isSet(column: Int) -> Bool
   /// Goes through the objects of a range of keys in their order.
   ///
-  /// - Parameter body: called for those that not all filters take for certain, or of which a column
-  ///   is set; where there are several filters, for all. `isRead` says whether that is known here:
-  ///   where it is not, SQLite is to be asked about this object alone.
+  /// - Parameters:
+  ///   - rows: takes those that not all filters take for certain, or of which a column is set;
+  ///     where there are several filters, all.
+  ///   - body: looks at the rows, which then make room for others.
   /// - Returns: the key from which on SQLite has to go on, nil where all of the range was seen.
-  func look(
-    at keys: ClosedRange<Int64>, body: (_ key: Int64, _ isRead: Bool) throws -> Void
-  ) throws -> Int64?
+  func look(at keys: ClosedRange<Int64>, into rows: FilterRows, body: () throws -> Void) throws
+    -> Int64?
 }

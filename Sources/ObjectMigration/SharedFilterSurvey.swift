@@ -18,8 +18,12 @@ package final class SharedFilterSurvey {
       survey = try connection.perform(make)
     }
 
-    func begin(_ division: MappingLosses.Division) throws {
-      self.division = try connection.perform { _ in try survey.division(division) }
+    func begin(
+      _ division: MappingLosses.Division, asking question: FilterSurvey.Question
+    ) throws {
+      self.division = try connection.perform { _ in
+        try survey.division(division, asking: question)
+      }
     }
 
     func look(
@@ -54,17 +58,21 @@ package final class SharedFilterSurvey {
 
   /// Looks at every object of the entity; nothing is known where a filter is none.
   ///
-  /// - Parameter found: told of objects in the order of their keys, on any thread, by one after the
-  ///   other.
+  /// - Parameters:
+  ///   - question: what is asked besides.
+  ///   - found: told of objects in the order of their keys, on any thread, by one after the other.
   package func outcome(
-    division: MappingLosses.Division, found: (FilterSurvey.Finding) throws -> Void = { _ in }
+    division: MappingLosses.Division, asking question: FilterSurvey.Question = .init(),
+    found: (FilterSurvey.Finding) throws -> Void = { _ in }
   ) throws -> FilterSurvey.Outcome? {
     guard division.isKnown else { return nil }
     let table = schema.model.entity(name: division.entity).flatMap(schema.table)?.name
     let scan = table.map { tables.scan(of: $0) } ?? .whole
     var outcome = FilterSurvey.Outcome(mappings: division.filters.count)
     try open(scan.readers)
-    for surveyor in surveyors.prefix(scan.readers) { try surveyor.begin(division) }
+    for surveyor in surveyors.prefix(scan.readers) {
+      try surveyor.begin(division, asking: question)
+    }
     try scan.run(Array(surveyors.prefix(scan.readers))) { surveyor, keys, found in
       try surveyor.look(at: keys, found: found)
     } take: { finding in

@@ -62,12 +62,8 @@ struct FilterSurveyTests {
           destination: schema.model)
         let division = try #require(losses.divisions.first)
         #expect(division.mappings == mappings.map(\.name))
-        return try survey.outcome(division: division) { found in
-          for (place, key) in found.keys.enumerated() {
-            let takes = found.takes[place * filters.count..<(place + 1) * filters.count]
-            if !takes.contains(true) { keys.append(key) }
-          }
-        }
+        let question = FilterSurvey.Question(untaken: [Array(filters.indices)])
+        return try survey.outcome(division: division, asking: question) { keys += $0.keys[0] }
       }
       var keys: [Int64] = []
       var others: [Int64] = []

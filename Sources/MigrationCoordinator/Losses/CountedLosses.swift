@@ -101,8 +101,8 @@ struct CountedLosses {
       pages: EngineList.filterPages(of: survey))
     defer { filters.close() }
     for division in losses.divisions {
-      try keeper?.begin(division)
-      let outcome = try filters.outcome(division: division) { found in
+      let question = keeper?.begin(division) ?? FilterSurvey.Question()
+      let outcome = try filters.outcome(division: division, asking: question) { found in
         try keeper?.add(found)
         tried += Int64(found.looked * division.filters.count)
         if found.looked > 0 { looking(tried) }

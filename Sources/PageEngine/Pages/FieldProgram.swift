@@ -41,8 +41,12 @@ package final class FieldProgram {
   private var masks: [MaskBuffer] = []
   /// By the places of entities, the keys of source rows that do not become what they stand for.
   private var others: [RowKeyReader.Table?]
+  /// The same for a loop over rows, which counts no references; `others` keeps them alive.
+  private let othersOfRows: UnsafeMutablePointer<Unmanaged<RowKeyReader.Table>?>
   /// Whether there are any.
   private var isDivided = false
+  /// Whether the key of a row alone may tell that it becomes nothing.
+  private(set) var isLeftByKey = false
   private var eithers: [(FieldStep, FieldStep)] = []
   private var untagged: [UntaggedValue] = []
   private var keyed: [(step: FieldStep, dropped: RowKeyReader.Table)] = []
@@ -83,6 +87,8 @@ package final class FieldProgram {
     made.initialize(repeating: 0, count: max(1, entities.count))
     wide = entities.map { _ in 0 }
     others = entities.map { _ in nil }
+    othersOfRows = .allocate(capacity: max(1, entities.count))
+    othersOfRows.initialize(repeating: nil, count: max(1, entities.count))
     let count = max(1, entities.count * columns)
     steps = .allocate(capacity: count)
     steps.initialize(repeating: FieldStep(kind: .constant), count: count)
@@ -96,6 +102,7 @@ package final class FieldProgram {
     output.deallocate()
     made.deallocate()
     entityNumbers.deallocate()
+    othersOfRows.deallocate()
     steps.deallocate()
     constants.deallocate()
     for list in lists { list.deallocate() }
@@ -157,7 +164,9 @@ package final class FieldProgram {
   /// Has rows with these keys become nothing that the entity at that place stands for.
   package func leave(_ keys: RowKeyReader.Table, entity: Int) {
     others[entity] = keys
+    othersOfRows[entity] = .passUnretained(keys)
     isDivided = true
+    isLeftByKey = entities.allSatisfy { $0.source == entities[0].source }
   }
 
   /// Keeps two steps, the second of which makes what the first one does not.
@@ -293,6 +302,14 @@ package final class FieldProgram {
     return .made
   }
 
+  /// Leaves the row of a key behind, whatever its fields, if nothing takes it.
+  @inline(__always)
+  func leave(key: Int64) -> Bool {
+    guard isLeftByKey, taken(key, from: 0) == entities.count else { return false }
+    leftBehind += 1
+    return true
+  }
+
   @inline(__always)
   private func place(of number: Int64) -> Int? {
     for index in 0..<entities.count where entityNumbers[index].source == number { return index }
@@ -301,11 +318,12 @@ package final class FieldProgram {
 
   /// The place of the entity, from one on, that takes the row of a key; their count where none
   /// does, nil where that cannot be read.
+  @inline(__always)
   private func taken(_ key: Int64, from first: Int) -> Int? {
     let number = entityNumbers[first].source
     for index in first..<entities.count where entityNumbers[index].source == number {
-      guard let keys = others[index] else { return index }
-      guard let isOther = keys.contains(key) else { return nil }
+      guard let keys = othersOfRows[index] else { return index }
+      guard let isOther = keys._withUnsafeGuaranteedRef({ $0.contains(key) }) else { return nil }
       if !isOther { return index }
     }
     return entities.count

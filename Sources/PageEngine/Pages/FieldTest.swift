@@ -1,9 +1,9 @@
 import ObjectMigration
 
-/// A test of the fields of a row, as steps over a stack of what parts of it say.
-final class FieldTest {
+/// Tests of the fields of a row, as steps over a stack of what parts of them say.
+final class FieldTests {
   fileprivate enum Kind {
-    case constant, not, and, or, null, integer, boolean, real, text
+    case constant, not, and, or, null, integer, boolean, real, text, end
   }
 
   fileprivate struct Step {
@@ -27,27 +27,30 @@ final class FieldTest {
   private var count = 0
   private let integers: Constants<Int64>
   private let reals: Constants<Double>
-  private var texts: [[UInt8]] = []
+  private let texts: Constants<[UInt8]>
   private let stack: UnsafeMutablePointer<Int8>
   /// What nobody here can tell.
-  private static let unknown: Int8 = -1
+  private static let unknown = FilterRows.uncertain
 
   /// Takes the places of columns among the fields of a row; nil where one has none.
-  init?(_ test: FilterTest, places: [String: Int]) {
-    let size = test.size
+  init?(_ tests: [FilterTest], places: [String: Int]) {
+    let size = tests.reduce(0) { $0 + $1.size + 1 }
+    let constants = tests.reduce(0) { $0 + $1.constants }
     stack = .allocate(capacity: size)
     steps = .allocate(capacity: size)
-    integers = Constants(capacity: test.constants)
-    reals = Constants(capacity: test.constants)
+    integers = Constants(capacity: constants)
+    reals = Constants(capacity: constants)
+    texts = Constants(capacity: constants)
     steps.initialize(repeating: Step(kind: .constant))
-    guard add(test, places: places) else { return nil }
+    for test in tests {
+      guard add(test, places: places) else { return nil }
+      put(Step(kind: .end))
+    }
   }
 
   deinit {
     stack.deallocate()
     steps.deallocate()
-    integers.values.deallocate()
-    reals.values.deallocate()
   }
 
   private func put(_ step: Step) {
@@ -83,18 +86,17 @@ final class FieldTest {
     case .text(let column, let values, let isOneOf, let ofNull):
       guard let place = places[column] else { return false }
       var step = Step(kind: .text, operand: place)
-      step.take(isOneOf ? .oneOf(values) : .noneOf(values), ofNull: ofNull) {
-        texts += $0
-        return texts.count - $0.count
-      }
+      step.take(isOneOf ? .oneOf(values) : .noneOf(values), ofNull: ofNull) { texts.add($0) }
       put(step)
     }
     return true
   }
 
-  /// What the test says of a row: 1, 0, or less where that is not certain.
-  func says(of fields: UnsafePointer<Field>) -> Int8 {
+  /// Tells of each test what it says of a row: 1, 0, or `FilterRows.uncertain`.
+  @inline(__always)
+  func say(of fields: UnsafePointer<Field>, into answers: UnsafeMutablePointer<Int8>) {
     var top = 0
+    var test = 0
     for step in steps {
       switch step.kind {
       case .constant: push(step.plain, &top)
@@ -102,9 +104,11 @@ final class FieldTest {
       case .and, .or: join(step, &top)
       case .null: push(fields[step.operand].isNothing ? step.plain : 1 - step.plain, &top)
       case .integer, .boolean, .real, .text: push(said(by: step, of: fields[step.operand]), &top)
+      case .end:
+        answers[test] = stack[0]
+        (top, test) = (0, test + 1)
       }
     }
-    return stack[0]
   }
 
   @inline(__always)
@@ -144,9 +148,8 @@ final class FieldTest {
     default:
       guard field.isText else { return Self.unknown }
       let bytes = UnsafeRawBufferPointer(start: field.body, count: field.size)
-      let isAmong = texts[step.first..<step.first + step.count].contains {
-        $0.count == bytes.count && $0.elementsEqual(bytes)
-      }
+      let values = UnsafeBufferPointer(start: texts.values + step.first, count: step.count)
+      let isAmong = values.contains { $0.count == bytes.count && $0.elementsEqual(bytes) }
       return isAmong == (step.comparison == .among) ? 1 : 0
     }
   }
@@ -164,6 +167,11 @@ private final class Constants<Value> {
 
   init(capacity: Int) { values = .allocate(capacity: max(1, capacity)) }
 
+  deinit {
+    values.deinitialize(count: count)
+    values.deallocate()
+  }
+
   /// Adds some; the place of the first one.
   func add(_ some: [Value]) -> Int {
     for (place, value) in some.enumerated() { (values + count + place).initialize(to: value) }
@@ -173,13 +181,14 @@ private final class Constants<Value> {
 }
 
 extension FilterTest {
-  /// How many numbers there are to compare with.
+  /// How many values there are to compare with.
   fileprivate var constants: Int {
     switch self {
     case .not(let part): part.constants
     case .and(let parts), .or(let parts): parts.reduce(0) { $0 + $1.constants }
     case .integer(_, let comparison, _), .boolean(_, let comparison, _): comparison.count
     case .real(_, let comparison, _): comparison.count
+    case .text(_, let values, _, _): values.count
     default: 0
     }
   }
@@ -204,7 +213,7 @@ extension FilterTest.Comparison {
   }
 }
 
-extension FieldTest.Step {
+extension FieldTests.Step {
   fileprivate mutating func take<Value>(
     _ comparison: FilterTest.Comparison<Value>, ofNull: Bool, adding add: ([Value]) -> Int
   ) {

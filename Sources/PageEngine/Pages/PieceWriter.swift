@@ -75,7 +75,9 @@ package final class PieceWriter {
     let end = rowCount + limit
     let (fields, output, width) = (cursor.fields, UnsafePointer(program.output), program.width)
     while rowCount < end {
-      guard try cursor.step(), cursor.key <= last else { return .end }
+      guard try cursor.advance(), cursor.key <= last else { return .end }
+      if program.leave(key: cursor.key) { continue }
+      try cursor.read()
       switch program.run(fields) {
       case .made:
         try put(cursor.key, fields: output, count: width)

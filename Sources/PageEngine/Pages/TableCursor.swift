@@ -41,6 +41,9 @@ package final class TableCursor {
   private var leaf: UnsafeRawPointer?
   private var cells = 0
   private var cell = 0
+  /// Where the record of the row begins on its leaf, and how long it is.
+  private var recordStart = 0
+  private var recordSize = 0
   private let buffer: RecordBuffer
   private let scratch: UnsafeMutableRawPointer
   private let places: UnsafeMutablePointer<Int>
@@ -136,6 +139,15 @@ package final class TableCursor {
 
   @inline(__always)
   func step() throws(PageError) -> Bool {
+    guard try advance() else { return false }
+    try read()
+    return true
+  }
+
+  /// Goes on to the next row, of which no more than the key is known then; false after the last
+  /// one.
+  @inline(__always)
+  func advance() throws(PageError) -> Bool {
     while cell >= cells {
       guard leaf != nil, try nextLeaf() else { return false }
     }
@@ -149,19 +161,26 @@ package final class TableCursor {
     if hasKey && number <= currentKey { throw damaged() }
     currentKey = number
     hasKey = true
-    let total = Int(size.value)
+    (recordStart, recordSize) = (rowid.end, Int(size.value))
+    return true
+  }
+
+  /// Reads the values of the row that `advance` went on to, once.
+  @inline(__always)
+  func read() throws(PageError) {
+    guard let leaf else { throw damaged() }
+    let (start, total) = (recordStart, recordSize)
     if total <= localLimit {
-      guard rowid.end + total <= form.pageSize else { throw damaged() }
-      try parse(leaf + rowid.end, total: total)
+      guard start + total <= form.pageSize else { throw damaged() }
+      try parse(leaf + start, total: total)
     } else if form.readsHeads {
-      try parseHead(leaf, start: rowid.end, total: total)
+      try parseHead(leaf, start: start, total: total)
     } else {
-      try parse(gather(leaf, start: rowid.end, total: total), total: total)
+      try parse(gather(leaf, start: start, total: total), total: total)
     }
     if form.keyPlace >= 0 {
-      fields[form.keyPlace] = Field(value: number, scratch: scratch + form.keyPlace * 8)
+      fields[form.keyPlace] = Field(value: currentKey, scratch: scratch + form.keyPlace * 8)
     }
-    return true
   }
 
   /// How many bytes of a payload that goes on in a chain its cell has.

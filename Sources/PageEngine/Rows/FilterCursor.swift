@@ -25,10 +25,10 @@ package struct FilterCursors: FilterPages {
       let cursor = try source.heads(names, file: file)
     else { return nil }
     let places = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
-    let made = tests.compactMap { FieldTest($0, places: places) }
-    guard made.count == tests.count else { return nil }
+    guard let made = FieldTests(tests, places: places) else { return nil }
     return FilterCursor(
-      cursor, number: number, tests: made, places: columns.compactMap { places[$0] })
+      cursor, number: number, tests: made, isOnly: tests.count == 1,
+      places: columns.compactMap { places[$0] })
   }
 }
 
@@ -36,35 +36,42 @@ package struct FilterCursors: FilterPages {
 private final class FilterCursor: FilterScan {
   private let cursor: TableCursor
   private let number: Int64
-  private let tests: [FieldTest]
+  private let tests: FieldTests
+  /// Whether there is one test.
+  private let isOnly: Bool
   private let places: [Int]
-  private let said: UnsafeMutablePointer<Int8>
 
-  init(_ cursor: TableCursor, number: Int64, tests: [FieldTest], places: [Int]) {
-    (self.cursor, self.number, self.tests, self.places) = (cursor, number, tests, places)
-    said = .allocate(capacity: max(1, tests.count))
-    said.initialize(repeating: 0, count: max(1, tests.count))
+  init(_ cursor: TableCursor, number: Int64, tests: FieldTests, isOnly: Bool, places: [Int]) {
+    (self.cursor, self.number, self.tests) = (cursor, number, tests)
+    (self.isOnly, self.places) = (isOnly, places)
   }
 
-  deinit { said.deallocate() }
-
-  func says(filter: Int) -> Int8 { said[filter] }
-
-  func isSet(column: Int) -> Bool { !cursor.fields[places[column]].isNothing }
-
-  /// Asks all tests about the row; whether somebody wants to know what they say.
+  /// Asks all tests about the row, and adds it if somebody wants to know what they say.
   @inline(__always)
-  private func isWanted(_ only: FieldTest?) -> Bool {
-    guard let only else {
-      for (place, test) in tests.enumerated() { said[place] = test.says(of: cursor.fields) }
-      return true
+  private func test(_ key: Int64, into rows: FilterRows) {
+    let said = rows.nextSaid
+    tests.say(of: cursor.fields, into: said)
+    var isWanted = !isOnly || said[0] != 1
+    if !places.isEmpty {
+      let set = rows.nextSet
+      for (place, field) in places.enumerated() {
+        set[place] = !cursor.fields[field].isNothing
+        if set[place] { isWanted = true }
+      }
     }
-    said[0] = only.says(of: cursor.fields)
-    return said[0] != 1 || places.contains { !cursor.fields[$0].isNothing }
+    if isWanted { rows.add(key: key) }
   }
 
   func look(
-    at keys: ClosedRange<Int64>, body: (_ key: Int64, _ isRead: Bool) throws -> Void
+    at keys: ClosedRange<Int64>, into rows: FilterRows, body: () throws -> Void
+  ) throws -> Int64? {
+    let rest = try rest(of: keys, into: rows, body: body)
+    if rows.count > 0 { try body() }
+    return rest
+  }
+
+  private func rest(
+    of keys: ClosedRange<Int64>, into rows: FilterRows, body: () throws -> Void
   ) throws -> Int64? {
     var next = keys.lowerBound
     do {
@@ -72,7 +79,6 @@ private final class FilterCursor: FilterScan {
     } catch {
       return next
     }
-    let only = tests.count == 1 ? tests[0] : nil
     while true {
       do {
         guard try cursor.step(), cursor.key <= keys.upperBound else { return nil }
@@ -83,13 +89,15 @@ private final class FilterCursor: FilterScan {
       let key = cursor.key
       let entity = cursor.fields[0]
       if cursor.isCut {
-        try body(key, false)
+        rows.nextSaid[0] = FilterRows.unread
+        rows.add(key: key)
       } else if entity.isInteger {
-        if entity.integer == number, isWanted(only) { try body(key, true) }
+        if entity.integer == number { test(key, into: rows) }
       } else if !entity.isNull {
         // What is no whole number may equal one for SQLite.
         return key
       }
+      if rows.isFull { try body() }
       guard key < keys.upperBound else { return nil }
       next = key + 1
     }

@@ -1,0 +1,67 @@
+/// What tests say of objects that follow one another.
+package final class FilterRows {
+  /// What a test says of an object that the evaluator has to be asked about.
+  package static let uncertain: Int8 = -1
+  /// What is said of an object that SQLite has to be asked about.
+  package static let unread: Int8 = -2
+
+  private static let most = 256
+
+  /// How many objects there are.
+  package var count: Int { counted.pointee }
+  /// The same for a loop over rows, which checks no accesses.
+  private let counted: UnsafeMutablePointer<Int>
+  private let filters: Int
+  private let columns: Int
+  private let keys: UnsafeMutablePointer<Int64>
+  private let said: UnsafeMutablePointer<Int8>
+  private let filled: UnsafeMutablePointer<Bool>
+
+  /// Takes how many filters there are, and of how many columns it is asked whether they are NULL.
+  init(filters: Int, columns: Int) {
+    (self.filters, self.columns) = (filters, columns)
+    keys = .allocate(capacity: Self.most)
+    said = .allocate(capacity: Self.most * max(1, filters))
+    filled = .allocate(capacity: Self.most * max(1, columns))
+    counted = .allocate(capacity: 1)
+    counted.initialize(to: 0)
+    keys.initialize(repeating: 0, count: Self.most)
+    said.initialize(repeating: 0, count: Self.most * max(1, filters))
+    filled.initialize(repeating: false, count: Self.most * max(1, columns))
+  }
+
+  deinit {
+    counted.deallocate()
+    keys.deallocate()
+    said.deallocate()
+    filled.deallocate()
+  }
+
+  // MARK: Objects that are there
+
+  func key(of row: Int) -> Int64 { keys[row] }
+
+  /// What each filter says: 1, 0, `uncertain`, or `unread` for the first.
+  func said(of row: Int) -> UnsafeMutablePointer<Int8> { said + row * filters }
+
+  func isSet(column: Int, of row: Int) -> Bool { filled[row * columns + column] }
+
+  func removeAll() { counted.pointee = 0 }
+
+  // MARK: The next object
+
+  /// Whether there is no room for another one.
+  package var isFull: Bool { count == Self.most }
+
+  /// Where each filter's test says what it does of the next object.
+  package var nextSaid: UnsafeMutablePointer<Int8> { said + count * filters }
+
+  /// Where it is said of each column of the next object whether it is other than NULL.
+  package var nextSet: UnsafeMutablePointer<Bool> { filled + count * columns }
+
+  /// Adds the object of which all has been said.
+  package func add(key: Int64) {
+    keys[count] = key
+    counted.pointee += 1
+  }
+}
