@@ -31,12 +31,11 @@ package final class ExtentWriter {
   /// Whether the next reservation writes the pages reserved so far to the file.
   var isFull: Bool { used >= extent.count }
 
-  /// A zeroed page, in memory until the writer is full.
+  /// A page, in memory until the writer is full; whoever takes it sets all of its bytes.
   func reserve() throws(PageError) -> (page: UInt32, memory: UnsafeMutableRawPointer) {
     if isFull { try advance() }
     let page = extent.first + used
     let memory = slot(page)
-    memory.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
     used += 1
     isDirty = true
     skipReserved()

@@ -199,7 +199,54 @@ package final class FieldProgram {
     }
   }
 
+  // MARK: Copies
+
+  /// Where a value of a destination row comes from as it is.
+  enum Origin {
+    case constant(Field)
+    /// A field of the source row, which a column of some affinity keeps, NULL if it takes that.
+    case field(Int, Affinity, takesNull: Bool)
+  }
+
+  /// Where the values of each entity's rows come from; nil where one is made in another way.
+  var origins: [[Origin]]? {
+    guard entityField == 1, entityOutput == 1, places.isEmpty else { return nil }
+    var result: [[Origin]] = []
+    for (entity, number) in entities.enumerated() {
+      let own = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
+      kept.append(own)
+      var list: [Origin] = [
+        .constant(.null), .constant(Field(value: number.destination, scratch: own)),
+        .field(2, .integer, takesNull: true),
+      ]
+      for column in 0..<columns {
+        let step = steps[entity * columns + column]
+        switch step.kind {
+        case .constant: list.append(.constant(constants[Int(step.constant)]))
+        case .copy:
+          list.append(.field(Int(step.source), step.affinity, takesNull: step.constant == 0))
+        default: return nil
+        }
+      }
+      result.append(list)
+    }
+    return result
+  }
+
+  /// The place of the entity that takes a row; nil where nothing does, or that cannot be read.
+  @inline(__always)
+  func entity(of number: Int64, key: Int64) -> Int? {
+    guard let first = place(of: number) else { return nil }
+    guard isDivided else { return first }
+    guard let taken = taken(key, from: first), taken < entities.count else { return nil }
+    return taken
+  }
+
   // MARK: Accounts
+
+  /// Counts a row of an entity by its place.
+  @inline(__always)
+  func noteMade(entity: Int) { made[entity] &+= 1 }
 
   /// Counts the row that was made last.
   @inline(__always)

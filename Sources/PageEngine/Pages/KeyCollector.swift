@@ -46,6 +46,9 @@ package final class KeyCollector {
 
   deinit { columns.deallocate() }
 
+  /// The places of the values in a row that it looks at.
+  var places: [Int] { columns.map(\.place) }
+
   @inline(__always)
   func add(_ row: UnsafePointer<Field>, key: Int64) throws(PageError) {
     switch form {

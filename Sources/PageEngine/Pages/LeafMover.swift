@@ -251,9 +251,9 @@ package final class LeafMover {
         Bytes.put16(at, at: memory + PageField.leafPointer(index))
       }
     }
-    memory.storeBytes(of: kind == .table ? PageType.leafTable : PageType.leafIndex, as: UInt8.self)
-    Bytes.put16(cells, at: memory + PageField.cellCount)
-    Bytes.put16(content, at: memory + PageField.contentStart)
+    PageField.closeLeaf(
+      memory, type: kind == .table ? PageType.leafTable : PageType.leafIndex, cells: cells,
+      content: content)
     if hasChains { try moveChains(page, memory: memory, cells: cells, kind: kind) }
     return page
   }
@@ -316,7 +316,7 @@ package final class LeafMover {
       let count = min(PageGeometry.overflowCapacity, left)
       (memory + 4).copyMemory(from: bytes + 4, byteCount: count)
       left -= count
-      if left > 0 { Bytes.put32(try writer.peek(), at: memory) }
+      PageField.closeOverflow(memory, count: count, next: left > 0 ? try writer.peek() : 0)
       from = Bytes.get32(bytes)
       (before, isFirst) = (page, false)
     }

@@ -1,3 +1,4 @@
+import StoreFormat
 package import SystemPackage
 
 /// Where things lie in a store: pages of 4096 bytes, none reserved, with incremental vacuum.
@@ -108,5 +109,28 @@ package struct PageError: Error, Hashable, Sendable {
     result.file = self.file ?? file
     result.table = self.table ?? table
     return result
+  }
+}
+
+extension PageField {
+  /// Completes a leaf that has its cells and their pointers; what lies between becomes zero.
+  @inline(__always)
+  static func closeLeaf(
+    _ page: UnsafeMutableRawPointer, type: UInt8, cells: Int, content: Int
+  ) {
+    let end = leafPointer(cells)
+    page.initializeMemory(as: UInt8.self, repeating: 0, count: leafHeaderSize)
+    (page + end).initializeMemory(as: UInt8.self, repeating: 0, count: content - end)
+    page.storeBytes(of: type, as: UInt8.self)
+    Bytes.put16(cells, at: page + cellCount)
+    Bytes.put16(content, at: page + contentStart)
+  }
+
+  /// Completes a page of a chain that has so many bytes of a payload, and goes on at another page.
+  @inline(__always)
+  static func closeOverflow(_ page: UnsafeMutableRawPointer, count: Int, next: UInt32) {
+    Bytes.put32(next, at: page)
+    (page + 4 + count).initializeMemory(
+      as: UInt8.self, repeating: 0, count: PageGeometry.pageSize - 4 - count)
   }
 }

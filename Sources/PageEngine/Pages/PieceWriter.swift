@@ -10,6 +10,9 @@ package final class PieceWriter {
     case fallback(Int64)
   }
 
+  /// How many rows in a row are tried before it is given up that records can be copied.
+  private static let mostHope = 64
+
   private let table: TableWriter
   private let leaves: EntryCollector
   private let spanList: EntryCollector
@@ -55,6 +58,12 @@ package final class PieceWriter {
     _ key: Int64, fields: UnsafePointer<Field>, count: Int
   ) throws {
     try table.put(key, fields: fields, count: count)
+    try note(key, fields: fields)
+  }
+
+  /// Takes down what is known of rows besides the table.
+  @inline(__always)
+  private func note(_ key: Int64, fields: UnsafePointer<Field>) throws {
     for index in 0..<collectorCount {
       try unmanaged[index]._withUnsafeGuaranteedRef { try $0.add(fields, key: key) }
     }
@@ -68,22 +77,48 @@ package final class PieceWriter {
     }
   }
 
+  /// What copies records of a cursor for a program; nil where rows are looked at value by value.
+  func copier(_ cursor: TableCursor, program: FieldProgram) -> RecordCopier? {
+    if names != nil { return nil }
+    return RecordCopier(
+      program, form: cursor.form, wanted: Set(collectors.flatMap(\.places)))
+  }
+
   /// Takes rows from a cursor through a program until one of the halts, up to a last key.
-  package func copy(
-    _ cursor: TableCursor, program: FieldProgram, last: Int64, rows limit: Int64
+  ///
+  /// - Parameter copier: copies records where it can; nil where nothing does.
+  func copy(
+    _ cursor: TableCursor, program: FieldProgram, copier: RecordCopier?, last: Int64,
+    rows limit: Int64
   ) throws -> Halt {
     let end = rowCount + limit
     let (fields, output, width) = (cursor.fields, UnsafePointer(program.output), program.width)
+    // Where hardly any record can be copied, none is tried.
+    var hope = copier == nil ? 0 : Self.mostHope
     while rowCount < end {
       guard try cursor.advance(), cursor.key <= last else { return .end }
-      if program.leave(key: cursor.key) { continue }
+      let key = cursor.key
+      if program.leave(key: key) { continue }
+      if hope > 0, let copier {
+        if let record = cursor.wholeRecord, let from = record.baseAddress,
+          let measure = copier.measure(from, total: record.count, key: key)
+        {
+          try copier.write(from, measure, to: table.room(forRecord: measure.size, key: key))
+          copier.show(from, measure)
+          try note(key, fields: output)
+          program.noteMade(entity: measure.entity)
+          if hope < Self.mostHope { hope += 1 }
+          continue
+        }
+        hope -= 2
+      }
       try cursor.read()
       switch program.run(fields) {
       case .made:
-        try put(cursor.key, fields: output, count: width)
+        try put(key, fields: output, count: width)
         program.noteMade()
       case .leftBehind: break
-      case .unknown: return .fallback(cursor.key)
+      case .unknown: return .fallback(key)
       }
     }
     return .pause

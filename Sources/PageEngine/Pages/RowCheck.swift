@@ -57,9 +57,15 @@ struct RowCheck {
     var wanted = sums?.columns.first ?? -1
     var patched = patcher?.begin() ?? -1
     isCut = false
+    // The next column that somebody looks at; a negative one is none.
+    var stop = names == nil ? min(UInt(bitPattern: wanted), UInt(bitPattern: patched)) : 0
     while at < header {
       let start = at
       var type = UInt64(record.load(fromByteOffset: at, as: UInt8.self))
+      if type < 128, type != 1, Field.isValid(type), UInt(bitPattern: count) < stop {
+        (at, count, body) = (at &+ 1, count &+ 1, body &+ Field.size(type: type))
+        continue
+      }
       if type < 128 {
         at += 1
       } else {
@@ -87,6 +93,7 @@ struct RowCheck {
         }
       }
       body += size
+      if names == nil { stop = min(UInt(bitPattern: wanted), UInt(bitPattern: patched)) }
     }
     guard count == columns, body == total else { return false }
     let first = UInt64(record.load(fromByteOffset: 1, as: UInt8.self))
@@ -95,9 +102,17 @@ struct RowCheck {
       return first != 0 && first < 10 && first != 7 && second != 0 && second < 10 && second != 7
     }
     guard first == 0 else { return false }
-    if patcher != nil { return true }
+    return patcher != nil || hasEntity(record, local: local, of: entities)
+  }
+
+  /// Whether a record whose head is known to be sound is of one of the entities.
+  private mutating func hasEntity(
+    _ record: UnsafeRawPointer, local: Int, of entities: [Int64]
+  ) -> Bool {
     let field: Field
     if entityColumn == 1 {
+      let header = Int(record.load(as: UInt8.self))
+      let second = UInt64(record.load(fromByteOffset: 2, as: UInt8.self))
       guard header + Field.size(type: second) <= local else { return false }
       field = Field(type: second, body: record + header)
     } else {

@@ -35,7 +35,7 @@ package struct TableForm: Sendable {
 ///
 /// Every number that a page gives is checked before it is used: a damaged file ends in an error.
 package final class TableCursor {
-  private let form: TableForm
+  let form: TableForm
   private let walk: LeafWalk
   private let chains: PageWindow
   private var leaf: UnsafeRawPointer?
@@ -163,6 +163,15 @@ package final class TableCursor {
     hasKey = true
     (recordStart, recordSize) = (rowid.end, Int(size.value))
     return true
+  }
+
+  /// The record of the row that `advance` went on to, if it lies on its leaf as a whole.
+  @inline(__always)
+  var wholeRecord: UnsafeRawBufferPointer? {
+    guard let leaf, recordSize <= localLimit, recordStart + recordSize <= form.pageSize else {
+      return nil
+    }
+    return UnsafeRawBufferPointer(start: leaf + recordStart, count: recordSize)
   }
 
   /// Reads the values of the row that `advance` went on to, once.

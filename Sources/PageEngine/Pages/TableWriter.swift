@@ -62,15 +62,20 @@ package final class TableWriter {
   ) throws(PageError) {
     let shape = try RecordShape(fields: fields, count: count)
     if shape.size <= PageGeometry.tableLocalLimit {
-      let prefix =
-        Bytes.varintSize(UInt64(shape.size)) + Bytes.varintSize(UInt64(bitPattern: key))
-      let cell = try room(for: max(4, prefix + shape.size), key: key)
-      var at = Bytes.putVarint(UInt64(shape.size), at: cell)
-      at += Bytes.putVarint(UInt64(bitPattern: key), at: cell + at)
-      shape.write(fields, count: count, to: cell + at)
+      try shape.write(fields, count: count, to: room(forRecord: shape.size, key: key))
     } else {
       try addLong(key, fields: fields, count: count, shape: shape)
     }
+  }
+
+  /// Room for the record of a row that fits a leaf, which has to be written there at once.
+  @inline(__always)
+  func room(forRecord size: Int, key: Int64) throws(PageError) -> UnsafeMutableRawPointer {
+    let prefix = Bytes.varintSize(UInt64(size)) + Bytes.varintSize(UInt64(bitPattern: key))
+    let cell = try room(for: max(4, prefix + size), key: key)
+    var at = Bytes.putVarint(UInt64(size), at: cell)
+    at += Bytes.putVarint(UInt64(bitPattern: key), at: cell + at)
+    return cell + at
   }
 
   /// Adds a row whose record goes on in a chain.
@@ -142,9 +147,7 @@ package final class TableWriter {
 
   private func finishLeaf() throws(PageError) {
     guard let memory else { return }
-    memory.storeBytes(of: PageType.leafTable, as: UInt8.self)
-    Bytes.put16(cells, at: memory + PageField.cellCount)
-    Bytes.put16(content, at: memory + PageField.contentStart)
+    PageField.closeLeaf(memory, type: PageType.leafTable, cells: cells, content: content)
     guard PageCheck.isTableLeaf(memory, cells: cells, above: keyBefore, last: lastKey) else {
       throw PageError(.miswritten(page: page))
     }
@@ -218,7 +221,8 @@ struct OverflowWriter {
       guard let base = bytes.baseAddress else { return }
       (memory + 4).copyMemory(from: base + offset, byteCount: count)
       offset += count
-      if offset < bytes.count { Bytes.put32(try writer.peek(), at: memory) }
+      PageField.closeOverflow(
+        memory, count: count, next: offset < bytes.count ? try writer.peek() : 0)
       before = page
     }
   }

@@ -141,10 +141,11 @@ struct PieceLoop {
     output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     var made: Int64 = 0
+    let copier = output.copier(cursor, program: rows)
     while true {
       let before = output.rows
       let halt = try output.copy(
-        cursor, program: rows, last: piece.keys.last, rows: Self.rowsPerReport)
+        cursor, program: rows, copier: copier, last: piece.keys.last, rows: Self.rowsPerReport)
       if case .fallback(let key) = halt {
         try add(key, rows: rows, fallback: fallback, output: &output)
       }

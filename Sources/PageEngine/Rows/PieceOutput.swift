@@ -41,11 +41,19 @@ struct PieceOutput: ~Copyable {
     if digests { addDigest(key, fields: fields, count: count, hasKey: hasKey) }
   }
 
+  /// What copies records of a cursor for a program; nil where rows are looked at value by value.
+  func copier(_ cursor: TableCursor, program: FieldProgram) -> RecordCopier? {
+    digests ? nil : writer.copier(cursor, program: program)
+  }
+
   /// Takes rows of objects from a cursor through a program; a row at a time where each is digested.
   mutating func copy(
-    _ cursor: TableCursor, program: FieldProgram, last: Int64, rows limit: Int64
+    _ cursor: TableCursor, program: FieldProgram, copier: RecordCopier?, last: Int64,
+    rows limit: Int64
   ) throws -> PieceWriter.Halt {
-    if !digests { return try writer.copy(cursor, program: program, last: last, rows: limit) }
+    if !digests {
+      return try writer.copy(cursor, program: program, copier: copier, last: last, rows: limit)
+    }
     let end = rows + limit
     while rows < end {
       guard try cursor.next(), cursor.key <= last else { return .end }
