@@ -137,7 +137,7 @@ import Testing
     var copied = 0
     while try cursor.advance() {
       guard let record = cursor.wholeRecord, let from = record.baseAddress else { continue }
-      if copier.measure(from, total: record.count, key: cursor.key) != nil { copied += 1 }
+      if copier.measure(from, total: record.count, key: cursor.key, .unknown) != nil { copied += 1 }
     }
     try cursor.seek(-500)
     var made = Made()

@@ -235,7 +235,10 @@ package final class FieldProgram {
 
   /// The place of the entity that takes a row; nil where nothing does, or that cannot be read.
   @inline(__always)
-  func entity(of number: Int64, key: Int64) -> Int? {
+  func entity(of number: Int64, key: Int64, _ outcome: KeyOutcome) -> Int? {
+    if case .taken(let place) = outcome {
+      return entityNumbers[place].source == number ? place : nil
+    }
     guard let first = place(of: number) else { return nil }
     guard isDivided else { return first }
     guard let taken = taken(key, from: first), taken < entities.count else { return nil }
@@ -349,12 +352,23 @@ package final class FieldProgram {
     return .made
   }
 
-  /// Leaves the row of a key behind, whatever its fields, if nothing takes it.
+  /// What the key of a row tells of it, whatever its fields.
+  enum KeyOutcome {
+    /// The row becomes nothing.
+    case leftBehind
+    /// If anything takes the row, then the entity at this place.
+    case taken(Int)
+    /// Nothing.
+    case unknown
+  }
+
+  /// Looks at the key of a row, and counts the row if it is left behind.
   @inline(__always)
-  func leave(key: Int64) -> Bool {
-    guard isLeftByKey, taken(key, from: 0) == entities.count else { return false }
+  func look(at key: Int64) -> KeyOutcome {
+    guard isLeftByKey, let place = taken(key, from: 0) else { return .unknown }
+    if place < entities.count { return .taken(place) }
     leftBehind += 1
-    return true
+    return .leftBehind
   }
 
   @inline(__always)

@@ -92,36 +92,59 @@ package final class PieceWriter {
     rows limit: Int64
   ) throws -> Halt {
     let end = rowCount + limit
-    let (fields, output, width) = (cursor.fields, UnsafePointer(program.output), program.width)
-    // Where hardly any record can be copied, none is tried.
-    var hope = copier == nil ? 0 : Self.mostHope
+    if let copier {
+      if let halt = try copy(cursor, program: program, copier: copier, last: last, end: end) {
+        return halt
+      }
+    }
     while rowCount < end {
       guard try cursor.advance(), cursor.key <= last else { return .end }
+      if case .leftBehind = program.look(at: cursor.key) { continue }
+      if let halt = try make(cursor, program: program) { return halt }
+    }
+    return .pause
+  }
+
+  /// Copies records, and makes rows where it cannot; nil where hardly any record can be copied.
+  private func copy(
+    _ cursor: TableCursor, program: FieldProgram, copier: RecordCopier, last: Int64, end: Int64
+  ) throws -> Halt? {
+    let output = UnsafePointer(program.output)
+    var hope = Self.mostHope
+    while rowCount < end {
+      if hope <= 0 { return nil }
+      guard try cursor.advance(), cursor.key <= last else { return .end }
       let key = cursor.key
-      if program.leave(key: key) { continue }
-      if hope > 0, let copier {
-        if let record = cursor.wholeRecord, let from = record.baseAddress,
-          let measure = copier.measure(from, total: record.count, key: key)
-        {
-          try copier.write(from, measure, to: table.room(forRecord: measure.size, key: key))
-          copier.show(from, measure)
-          try note(key, fields: output)
-          program.noteMade(entity: measure.entity)
-          if hope < Self.mostHope { hope += 1 }
-          continue
-        }
+      let outcome = program.look(at: key)
+      if case .leftBehind = outcome { continue }
+      if let record = cursor.wholeRecord, let from = record.baseAddress,
+        let measure = copier.measure(from, total: record.count, key: key, outcome)
+      {
+        try copier.write(from, measure, to: table.room(forRecord: measure.size, key: key))
+        copier.show(from, measure)
+        try note(key, fields: output)
+        program.noteMade(entity: measure.entity)
+        if hope < Self.mostHope { hope += 1 }
+      } else {
         hope -= 2
-      }
-      try cursor.read()
-      switch program.run(fields) {
-      case .made:
-        try put(key, fields: output, count: width)
-        program.noteMade()
-      case .leftBehind: break
-      case .unknown: return .fallback(key)
+        if let halt = try make(cursor, program: program) { return halt }
       }
     }
     return .pause
+  }
+
+  /// Makes a row value by value.
+  @inline(__always)
+  private func make(_ cursor: TableCursor, program: FieldProgram) throws -> Halt? {
+    try cursor.read()
+    switch program.run(cursor.fields) {
+    case .made:
+      try put(cursor.key, fields: UnsafePointer(program.output), count: program.width)
+      program.noteMade()
+      return nil
+    case .leftBehind: return nil
+    case .unknown: return .fallback(cursor.key)
+    }
   }
 
   /// Writes what is left.

@@ -180,9 +180,12 @@ final class RecordCopier {
 
   // MARK: Records
 
-  /// Looks at a record that lies on its page as a whole; nil where the program has to.
+  /// Looks at a record that lies on its page as a whole, of whose key the program has told
+  /// something; nil where the program has to make the row.
   @inline(__always)
-  func measure(_ record: UnsafeRawPointer, total: Int, key: Int64) -> Measure? {
+  func measure(
+    _ record: UnsafeRawPointer, total: Int, key: Int64, _ outcome: FieldProgram.KeyOutcome
+  ) -> Measure? {
     let end = Int(record.load(as: UInt8.self))
     guard end < 128, end <= total else { return nil }
     var (at, body, column, note) = (1, end, 0, 0)
@@ -212,7 +215,7 @@ final class RecordCopier {
     let number = notes[entityNote]
     guard number.type > 0, number.type < 10, number.type != 7,
       let entity = program.entity(
-        of: Field(type: number.type, body: record + number.body).integer, key: key)
+        of: Field(type: number.type, body: record + number.body).integer, key: key, outcome)
     else { return nil }
     var (head, size) = (1, 0)
     for index in firstParts[entity]..<firstParts[entity &+ 1] {

@@ -74,8 +74,11 @@ package final class TableCursor {
     chains = PageWindow(file: file, pageSize: form.pageSize, pageCount: form.pageCount)
     localLimit = form.pageSize - 35
     localMinimum = (form.pageSize - 12) * 32 / 255 - 23
-    columns = form.places.count
-    precondition(form.isReal.count == columns, "every column is described")
+    let described = form.places.count
+    precondition(form.isReal.count == described, "every column is described")
+    // What nobody wants to have is nothing to a reader of heads.
+    columns =
+      form.readsHeads ? (form.places.lastIndex { $0 >= 0 } ?? -1) + 1 : described
     scratch = .allocate(byteCount: self.width * 8, alignment: 8)
     cut = .allocate(capacity: 1)
     cut.initialize(to: nil)
