@@ -14,7 +14,7 @@ package final class LeafCount: Sendable {
   /// Takes a file that nobody changes.
   ///
   /// - Parameter leastToShare: the bytes from which on a file is counted on all processors.
-  package init(file: SourceFile, pageSize: Int, leastToShare: Int64 = 16 << 20) {
+  package init(file: SourceFile, pageSize: Int, leastToShare: Int64 = 4 << 20) {
     (self.file, self.pageSize, self.leastToShare) = (file, pageSize, leastToShare)
     budget = Atomic(file.byteCount / Int64(max(1, pageSize)))
   }
