@@ -58,10 +58,11 @@ package final class IntegrityCheck: Sendable {
       prepare(parts)
       work()
     } else {
-      // Not a task: work that waits for a disk would hold a thread that all tasks share.
-      DispatchQueue.global().async(group: running) { [self] in
-        for _ in 0..<min(self.threads, prepare(parts)) {
-          DispatchQueue.global().async(group: running) { [self] in work() }
+      // Queues of its own, which have threads of their own: those that all tasks share are as many
+      // as processors, and may all be waiting for this.
+      DispatchQueue(label: "check").async(group: running) { [self] in
+        for number in 0..<min(self.threads, prepare(parts)) {
+          DispatchQueue(label: "check \(number)").async(group: running) { [self] in work() }
         }
       }
     }

@@ -18,7 +18,10 @@ package final class StopSignals: @unchecked Sendable {
     let registered = DispatchSemaphore(value: 0)
     sources = numbers.map { number in
       signal(number, SIG_IGN)  // or the default action ends the process first
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      // A queue of its own has a thread of its own: those that all tasks share are as many as
+      // processors, and one of them waits here.
+      let queue = DispatchQueue(label: "signal \(number)")
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler { @Sendable in body(number) }
       source.setRegistrationHandler { @Sendable in registered.signal() }
       source.resume()

@@ -1,4 +1,3 @@
-import Dispatch
 import Schema
 import StoreFormat
 import Synchronization
@@ -134,26 +133,28 @@ final class RowProof: Sendable {
   /// Shows what it can, by table.
   ///
   /// - Parameters:
-  ///   - threads: how many work, the calling one among them.
-  ///   - progress: is called on this thread, with a table that is being compared and the share of
-  ///     all work that is done.
+  ///   - threads: how many work at most, the calling one among them.
+  ///   - progress: is called by one thread until this returns, with a table that is being compared
+  ///     and the share of all work that is done.
   func results(
     threads: Int = ThreadPool.processors,
     progress: (_ table: String, _ done: Double) -> Void
   ) -> [String: Shown] {
     let (jobs, tables) = (jobs.withLock(\.self), tables.withLock(\.self))
     let state = Answers(count: jobs.count)
-    let ended = DispatchGroup()
-    for _ in 1..<max(1, min(threads, jobs.count)) {
-      // Not a task: work that waits for a disk would hold a thread that all tasks share.
-      DispatchQueue.global().async(group: ended) { [self] in
-        work(jobs, state: state) { _ in }
+    // No thread is worth its start for less than a mebibyte.
+    let most = 1 + Int((old.byteCount + new.byteCount) >> 20)
+    let count = max(1, min(threads, jobs.count, most))
+    withoutActuallyEscaping(progress) { progress in
+      // Safe: the thread of the first part alone calls it, and all have ended when this returns.
+      nonisolated(unsafe) let progress = progress
+      ThreadPool.share(count, threads: count) { part in
+        work(jobs, state: state) { place in
+          guard part == 0 else { return }
+          progress(tables[jobs[place].table], Double(place) / Double(jobs.count))
+        }
       }
     }
-    work(jobs, state: state) { place in
-      progress(tables[jobs[place].table], Double(place) / Double(jobs.count))
-    }
-    ended.wait()
     return Self.results(of: jobs, answers: state.all, tables: tables)
   }
 
