@@ -165,6 +165,7 @@ extension StoreMigration {
     verification.journalMode = journalMode
     verification.salvagesDamaged = salvagesDamaged
     verification.limit = 20
+    verification.isOwn = true
     return verification
   }
 }

@@ -42,6 +42,8 @@ public struct StoreVerification: Sendable {
   public var salvagesDamaged = false
   /// How many differences the report keeps; all are counted.
   public var limit = 100
+  /// Whether this process has made the new store, and nobody else writes it.
+  var isOwn = false
 
   /// Creates a comparison of a new store with the one from which it was made.
   public init(of new: FilePath, madeFrom old: FilePath) {
@@ -92,7 +94,8 @@ public struct StoreVerification: Sendable {
     do {
       let inputs = try VerificationInputs(
         old: old, new: new,
-        request: .init(migration: migration, target: target, configuration: configuration))
+        request: .init(
+          migration: migration, target: target, configuration: configuration, isOwn: isOwn))
       var order = inputs.order
       order.limit = max(0, limit)
       order.usesWAL = journalMode.map { $0 == .wal }

@@ -34,6 +34,8 @@ struct VerificationInputs {
     /// The models that the new store should have; empty takes the model that its metadata name.
     var target: [FilePath]
     var configuration: String?
+    /// Whether this process has made the new store, and nobody else writes it.
+    var isOwn: Bool
   }
 
   /// A new store that cannot be opened, or whose version is unknown.
@@ -54,7 +56,7 @@ struct VerificationInputs {
     )
     let before = salvage.access
     salvaged = salvage.found
-    let after = try Self.ofNew { try SourceAccess.open(new) }
+    let after = try Self.ofNew { try SourceAccess.open(new, isOwn: request.isOwn) }
     access = [before, after]
     let target =
       request.target.isEmpty

@@ -64,9 +64,11 @@ package final class SourceAccess: Sendable {
   ///
   /// What belongs to a store lies beside the file itself, also where a link leads to it.
   ///
-  /// - Parameter acceptsShort: whether the file may be shorter than its header says.
+  /// - Parameters:
+  ///   - acceptsShort: whether the file may be shorter than its header says.
+  ///   - isOwn: whether this process has made the file, and nobody else writes it.
   package static func open(
-    _ store: FilePath, acceptsShort: Bool = false
+    _ store: FilePath, acceptsShort: Bool = false, isOwn: Bool = false
   ) throws -> SourceAccess {
     _ = try acceptsShort ? StoreHeader(reading: store) : StoreHeader(of: store)
     var folder: TemporaryFolder?
@@ -76,7 +78,7 @@ package final class SourceAccess: Sendable {
       return found.path.appending(made == .pages ? "source.pages" : "source.sqlite")
     }
     return try open(
-      try Files.resolved(store), isReplaced: false, folder: { folder }, place: place)
+      try Files.resolved(store), isReplaced: false, isOwn: isOwn, folder: { folder }, place: place)
   }
 
   /// Opens a store, named without links, for reading.
@@ -89,16 +91,16 @@ package final class SourceAccess: Sendable {
   package static func open(
     _ store: FilePath, isReplaced: Bool = false, place: (Made) throws -> FilePath
   ) throws -> SourceAccess {
-    try open(store, isReplaced: isReplaced, folder: { nil }, place: place)
+    try open(store, isReplaced: isReplaced, isOwn: false, folder: { nil }, place: place)
   }
 
   private static func open(
-    _ store: FilePath, isReplaced: Bool, folder: () -> TemporaryFolder?,
+    _ store: FilePath, isReplaced: Bool, isOwn: Bool, folder: () -> TemporaryFolder?,
     place: (Made) throws -> FilePath
   ) throws -> SourceAccess {
     for _ in 0..<20 {
       var hold = try SourceHold(store: store, isUpgradable: isReplaced)
-      let before = try SourceState(of: store)
+      let before = try SourceState(of: store, settles: !isOwn)
       // A log that was begun since the hold was taken has locks of its own.
       guard try hold.isWhole() else { continue }
       var outcome = WALPages.Outcome.nothing
@@ -184,7 +186,7 @@ package final class SourceAccess: Sendable {
     try Files.cloneOrCopy(from: store, to: copy)
     for attempt in 1...20 {
       // The log grows while an app lives; it is short, and a moment without a commit will do.
-      let state = try SourceState(of: store)
+      let state = try SourceState(of: store, settles: true)
       guard state.hasSameMainFile(as: before) else { return nil }
       for (suffix, bytes) in [
         ("-wal", state.fingerprint.walBytes), ("-journal", state.fingerprint.journalBytes),

@@ -75,9 +75,14 @@ struct SourceState: Equatable {
   let changed: Int64
   let usesWAL: Bool
 
-  init(of store: FilePath) throws {
+  /// Reads the state as it is now.
+  ///
+  /// - Parameter settles: waits until no write can follow that another look does not tell from
+  ///   those before.
+  init(of store: FilePath, settles: Bool = false) throws {
     usesWAL = try StoreHeader(reading: store).usesWAL
-    fingerprint = try SourceFingerprint.settled(of: store)
+    fingerprint =
+      settles ? try SourceFingerprint.settled(of: store) : try SourceFingerprint(of: store)
     changed = try Files.fileStatus(store).changed
   }
 
