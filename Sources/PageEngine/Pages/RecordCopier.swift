@@ -62,7 +62,7 @@ final class RecordCopier {
   private let program: FieldProgram
   /// Values of the row that are wanted: their notes, -1 where `constants` has them, by entities.
   private let wanted: [(place: Int, notes: [Int], constants: [Field])]
-  private var kept: [UnsafeMutableRawBufferPointer] = []
+  private let kept: [UnsafeMutableRawBufferPointer]
 
   /// Takes a program, the form of the records that it reads, and the places of values that somebody
   /// wants to have of each row; nil where the program does more than copy values and put the same
@@ -71,10 +71,71 @@ final class RecordCopier {
     guard let origins = program.origins, let number = form.places.firstIndex(of: 1) else {
       return nil
     }
-    count = form.places.count
     var columns = form.isReal.map { _ in Column() }
-    // The record column of each value, by entities; nil for a constant.
-    var sources: [[Int?]] = []
+    guard let sources = Self.sources(of: origins, form: form, columns: &columns) else { return nil }
+    var noted: Set = [number, columns.count]
+    for list in sources {
+      for place in list.indices {
+        guard let column = list[place] else { continue }
+        if place == 0 || list[place - 1] != column - 1 { noted.insert(column) }
+        if place == list.count - 1 || list[place + 1] != column + 1 { noted.insert(column + 1) }
+        if places.contains(place) { noted.insert(column) }
+      }
+    }
+    let order = noted.sorted()
+    for column in order where column < columns.count { columns[column].isNoted = true }
+    let notes = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($1, $0) })
+    count = columns.count
+    self.program = program
+    entityNote = notes[number] ?? 0
+    wanted = places.sorted().map { place in
+      (
+        place, sources.map { $0[place].flatMap { notes[$0] } ?? -1 },
+        origins.map { if case .constant(let field) = $0[place] { field } else { .null } }
+      )
+    }
+    self.columns = .allocate(capacity: max(1, count))
+    self.columns.initialize(from: columns, count: count)
+    verdicts = .allocate(capacity: max(1, count * 128))
+    for (place, column) in columns.enumerated() {
+      for type in 0..<128 { verdicts[place * 128 + type] = column.verdict(of: UInt64(type)) }
+    }
+    self.notes = .allocate(capacity: order.count)
+    self.notes.initialize(repeating: Note(), count: order.count)
+    var kept: [UnsafeMutableRawBufferPointer] = []
+    let all = zip(origins, sources).map { origins, sources in
+      Self.parts(of: origins, sources: sources, notes: notes, keeping: &kept)
+    }
+    parts = .allocate(capacity: max(1, all.joined().count))
+    firstParts = .allocate(capacity: all.count + 1)
+    var first = 0
+    for (entity, list) in all.enumerated() {
+      firstParts[entity] = first
+      for part in list {
+        (parts + first).initialize(to: part)
+        first += 1
+      }
+    }
+    firstParts[all.count] = first
+    self.kept = kept
+  }
+
+  deinit {
+    columns.deallocate()
+    verdicts.deallocate()
+    notes.deallocate()
+    parts.deallocate()
+    firstParts.deallocate()
+    for bytes in kept { bytes.deallocate() }
+  }
+
+  /// The record column of each value, by entities, nil for a constant; nil where a field has none.
+  ///
+  /// - Parameter columns: learn which kinds of values stay as they are.
+  private static func sources(
+    of origins: [[FieldProgram.Origin]], form: TableForm, columns: inout [Column]
+  ) -> [[Int?]]? {
+    var result: [[Int?]] = []
     for entity in origins {
       var list: [Int?] = []
       for origin in entity {
@@ -89,72 +150,39 @@ final class RecordCopier {
         columns[column].allowed &= kinds
         list.append(column)
       }
-      sources.append(list)
+      result.append(list)
     }
-    var noted: Set = [number, columns.count]
-    for list in sources {
-      for place in list.indices {
-        guard let column = list[place] else { continue }
-        if place == 0 || list[place - 1] != column - 1 { noted.insert(column) }
-        if place == list.count - 1 || list[place + 1] != column + 1 { noted.insert(column + 1) }
-        if places.contains(place) { noted.insert(column) }
-      }
-    }
-    let order = noted.sorted()
-    for column in order where column < columns.count { columns[column].isNoted = true }
-    let places = places.sorted()
-    func note(_ column: Int) -> Int { order.firstIndex(of: column) ?? 0 }
-    self.program = program
-    wanted = places.map { place in
-      (
-        place, sources.map { $0[place].map(note) ?? -1 },
-        origins.map { if case .constant(let field) = $0[place] { field } else { .null } }
-      )
-    }
-    entityNote = note(number)
-    self.columns = .allocate(capacity: max(1, count))
-    self.columns.initialize(from: columns, count: count)
-    verdicts = .allocate(capacity: max(1, count * 128))
-    for (place, column) in columns.enumerated() {
-      for type in 0..<128 { verdicts[place * 128 + type] = column.verdict(of: UInt64(type)) }
-    }
-    notes = .allocate(capacity: order.count)
-    notes.initialize(repeating: Note(), count: order.count)
-    var all: [Part] = []
-    var starts: [Int] = []
-    for (entity, list) in zip(origins, sources) {
-      starts.append(all.count)
-      var place = 0
-      while place < list.count {
-        let start = place
-        var part = Part()
-        if let column = list[place] {
-          repeat { place += 1 } while place < list.count && list[place] == column + place - start
-          (part.first, part.last) = (note(column), note(column + place - start))
-        } else {
-          var constants: [Field] = []
-          while place < list.count, case .constant(let field) = entity[place] {
-            constants.append(field)
-            place += 1
-          }
-          (part.types, part.bodies) = Self.encoded(constants, keeping: &kept)
-        }
-        all.append(part)
-      }
-    }
-    parts = .allocate(capacity: max(1, all.count))
-    parts.initialize(from: all, count: all.count)
-    firstParts = .allocate(capacity: starts.count + 1)
-    firstParts.initialize(from: starts + [all.count], count: starts.count + 1)
+    return result
   }
 
-  deinit {
-    columns.deallocate()
-    verdicts.deallocate()
-    notes.deallocate()
-    parts.deallocate()
-    firstParts.deallocate()
-    for bytes in kept { bytes.deallocate() }
+  /// What a record of one entity is made of.
+  private static func parts(
+    of origins: [FieldProgram.Origin], sources: [Int?], notes: [Int: Int],
+    keeping kept: inout [UnsafeMutableRawBufferPointer]
+  ) -> [Part] {
+    var result: [Part] = []
+    var place = 0
+    while place < sources.count {
+      let start = place
+      var part = Part()
+      if let column = sources[place] {
+        repeat {
+          place += 1
+        } while place < sources.count
+          && sources[place] == column + place - start
+        // Both ends of a run are noted.
+        (part.first, part.last) = (notes[column] ?? 0, notes[column + place - start] ?? 0)
+      } else {
+        var constants: [Field] = []
+        while place < sources.count, case .constant(let field) = origins[place] {
+          constants.append(field)
+          place += 1
+        }
+        (part.types, part.bodies) = encoded(constants, keeping: &kept)
+      }
+      result.append(part)
+    }
+    return result
   }
 
   /// The serial types and the bodies of values that follow one another.
