@@ -296,8 +296,8 @@ let package = Package(
     .tests(
       of: "Verification",
       [
-        "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
-        "Expressions", .grdb, .systemPackage,
+        "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
+        "TestSupport", "Expressions", .grdb, .systemPackage,
       ]),
     .tests(
       of: "Inspection",

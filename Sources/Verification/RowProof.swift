@@ -134,8 +134,8 @@ final class RowProof: Sendable {
   ///
   /// - Parameters:
   ///   - threads: how many work at most, the calling one among them.
-  ///   - progress: is called by one thread until this returns, with a table that is being compared
-  ///     and the share of all work that is done.
+  ///   - progress: is called on this thread, with a table that is being compared and the share of
+  ///     all work that is done.
   func results(
     threads: Int = ThreadPool.processors,
     progress: (_ table: String, _ done: Double) -> Void
@@ -146,11 +146,12 @@ final class RowProof: Sendable {
     let most = 1 + Int((old.byteCount + new.byteCount) >> 20)
     let count = max(1, min(threads, jobs.count, most))
     withoutActuallyEscaping(progress) { progress in
-      // Safe: the thread of the first part alone calls it, and all have ended when this returns.
+      // Safe: the calling thread alone calls it.
       nonisolated(unsafe) let progress = progress
-      ThreadPool.share(count, threads: count) { part in
+      let caller = Processes.currentThread
+      ThreadPool.share(count, threads: count) { _ in
         work(jobs, state: state) { place in
-          guard part == 0 else { return }
+          guard Processes.currentThread == caller else { return }
           progress(tables[jobs[place].table], Double(place) / Double(jobs.count))
         }
       }

@@ -3,6 +3,7 @@ import GRDB
 import ObjectModel
 import Schema
 import StoreFormat
+import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
@@ -64,7 +65,10 @@ import Testing
   @Test func `all rows of a sound store are shown, those without a place as well`() throws {
     let given = try Self.given()
     #expect(try report(given).isAlike)
-    let run = try VerificationRun(order: try given.order) { _ in }
+    var threads: Set<UInt> = []
+    let run = try VerificationRun(order: try given.order) { _ in
+      threads.insert(Processes.currentThread)
+    }
     let step = try given.order.steps[0]
     let stages = try Stages(
       order: try given.order, old: run.old, schema: try #require(run.source),
@@ -77,6 +81,7 @@ import Testing
     #expect(shown.results["Z_2TAGS"]?.isWhole == true)
     #expect(shown.results["Z_2TAGS"]?.rows == 2503)
     #expect(shown.sound == ["ZBOOK", "ZWRITER", "ZTAG", "Z_1TAGS"])
+    #expect(threads == [Processes.currentThread])
   }
 
   @Test(arguments: [
