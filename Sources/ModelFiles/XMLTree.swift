@@ -52,8 +52,11 @@ package struct XMLTree: Sendable {
     let prologue = String(
       decoding: start.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self
     ).lowercased()
-    if prologue.hasPrefix("<?xml"), let word = prologue.firstRange(of: "encoding") {
-      let name = prologue[word.upperBound...].drop { $0.isWhitespace || $0 == "=" }
+    let word = "encoding"
+    if prologue.hasPrefix("<?xml"),
+      let start = prologue.indices.first(where: { prologue[$0...].hasPrefix(word) })
+    {
+      let name = prologue[start...].dropFirst(word.count).drop { $0.isWhitespace || $0 == "=" }
         .dropFirst().prefix { $0 != "\"" && $0 != "'" }
       guard name == "utf-8" else { throw ModelFileError(.unknownEncoding(String(name))) }
     }

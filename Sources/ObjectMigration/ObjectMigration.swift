@@ -138,8 +138,13 @@ package struct ObjectMigration {
   package static func checkPolicies(
     _ models: [MappingModel], registered: some Collection<String>
   ) throws(ObjectMigrationError) {
-    let missing = Set(models.flatMap(\.entityMappings).compactMap(\.ownPolicyClassName))
-      .subtracting(registered)
+    var missing: Set<String> = []
+    for model in models {
+      for mapping in model.entityMappings {
+        guard let name = mapping.ownPolicyClassName, !registered.contains(name) else { continue }
+        missing.insert(name)
+      }
+    }
     guard missing.isEmpty else {
       throw ObjectMigrationError(.policiesNotRegistered(missing.sorted()))
     }

@@ -117,9 +117,10 @@ package struct FreePages {
         break
       }
     }
-    var count = Self.pages(of: ranges).count + Self.pages(of: retired).count
+    var count = Pages(of: ranges).reduce(0) { count, _ in count + 1 }
+    count += Pages(of: retired).reduce(0) { count, _ in count + 1 }
     var trunks: [UInt32] = []
-    var writable = Self.pages(of: ranges).makeIterator()
+    var writable = Pages(of: ranges)
     while trunks.count * (Self.perTrunk + 1) < count {
       if let page = writable.next() {
         trunks.append(page)
@@ -136,11 +137,30 @@ package struct FreePages {
 
   /// Visits the pages that are not trunks.
   func forEachLeaf(_ body: (UInt32) throws(PageError) -> Void) throws(PageError) {
-    for page in Self.pages(of: holes).dropFirst(trunks.count) { try body(page) }
-    for page in Self.pages(of: retired) { try body(page) }
+    var pages = Pages(of: holes)
+    for _ in trunks.indices { _ = pages.next() }
+    while let page = pages.next() { try body(page) }
+    for page in Pages(of: retired) { try body(page) }
   }
 
-  private static func pages(of extents: [Extent]) -> some Collection<UInt32> {
-    extents.lazy.flatMap { $0.first..<$0.first + $0.count }.filter { !PageGeometry.isReserved($0) }
+  /// The pages of extents that may be used.
+  ///
+  /// A chain of lazy collections says the same in one line, but its types are put together when
+  /// they are first used, which takes 0.3 ms.
+  private struct Pages: Sequence, IteratorProtocol {
+    private var extents: ArraySlice<Extent>
+    private var pages: Range<UInt32> = 0..<0
+
+    init(of extents: [Extent]) { self.extents = extents[...] }
+
+    mutating func next() -> UInt32? {
+      while true {
+        while let page = pages.popFirst() {
+          if !PageGeometry.isReserved(page) { return page }
+        }
+        guard let extent = extents.popFirst() else { return nil }
+        pages = extent.first..<extent.first + extent.count
+      }
+    }
   }
 }
