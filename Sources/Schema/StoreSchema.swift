@@ -1,4 +1,5 @@
 package import ObjectModel
+import Synchronization
 
 /// The tables, columns and indexes in which a store keeps the objects of a model.
 ///
@@ -45,6 +46,33 @@ package struct StoreSchema: Sendable {
   package init(
     _ model: ManagedObjectModel, naming: JoinNaming = JoinNaming()
   ) throws(SchemaError) {
+    if let known = Self.known(model, naming) {
+      self = known
+      return
+    }
+    try self.init(layingOut: model, naming)
+    Self.recent.withLock { [self] recent in
+      if recent.count == Self.mostRecent { recent.removeFirst() }
+      recent.append((naming, self))
+    }
+  }
+
+  /// The schemas that were laid out last: whoever surveys, plans and makes a step asks for the same
+  /// ones, and those of hundreds of entities take a while.
+  private static let recent = Mutex<[(naming: JoinNaming, schema: StoreSchema)]>([])
+  private static let mostRecent = 4
+
+  /// The schema of a model that was laid out a moment ago, not of one that was read anew since.
+  private static func known(_ model: ManagedObjectModel, _ naming: JoinNaming) -> StoreSchema? {
+    recent.withLock { recent in
+      recent.last {
+        $0.schema.model.sharesEntities(with: model) && $0.schema.model == model
+          && $0.naming == naming
+      }?.schema
+    }
+  }
+
+  private init(layingOut model: ManagedObjectModel, _ naming: JoinNaming) throws(SchemaError) {
     self.model = model
     numbers = EntityNumbers(model)
     try Self.checkSupported(model)

@@ -55,6 +55,22 @@ struct StoreSchemaTests {
     #expect(try StoreSchema(model).tables.map(\.entityNames) == [["Base", "A", "B", "C"]])
   }
 
+  @Test func `one model has the tables of each naming that is asked for`() throws {
+    let model = try ManagedObjectModel(
+      Entity(
+        "Person", [],
+        [
+          .toMany("knows", "Person", inverse: "isKnownBy"),
+          .toMany("isKnownBy", "Person", inverse: "knows"),
+        ]))
+    let fresh = try StoreSchema(model).joinTables.map(\.name)
+    let other = JoinNaming(relationships: ["Person": ["isKnownBy"]])
+    let named = try StoreSchema(model, naming: other).joinTables.map(\.name)
+    #expect(fresh != named)
+    #expect(try StoreSchema(model).joinTables.map(\.name) == fresh)
+    #expect(try StoreSchema(model, naming: other).joinTables.map(\.name) == named)
+  }
+
   @Test func `a to-one relationship to a family has a column of the entity number`() throws {
     let model = try ManagedObjectModel(
       Entity("Animal"), Entity("Cat", in: "Animal"),

@@ -36,15 +36,29 @@ struct ArchivedModel: Sendable {
   /// Why there is no archive, nil if there is one.
   private(set) var omitted: String?
 
-  /// The last one: several stores become those of one model, which is read once.
-  private static let recent = Mutex<(model: ManagedObjectModel, archived: Self)?>(nil)
+  /// The last ones: several stores become those of one model, which is read once.
+  ///
+  /// Whoever asks for a model waits for one that is being archived, which may be that.
+  private static let recent = Mutex<[(model: ManagedObjectModel, archived: Self)]>([])
+  private static let mostRecent = 2
 
   init(_ model: ManagedObjectModel) throws {
-    let known = Self.recent.withLock { $0 }
-    if let known, known.model == model {
-      self = known.archived
-      return
+    self = try Self.recent.withLock { recent in
+      if let known = recent.last(where: { $0.model == model }) { return known.archived }
+      let archived = try Self(encoding: model)
+      if recent.count == Self.mostRecent { recent.removeFirst() }
+      recent.append((model, archived))
+      return archived
     }
+  }
+
+  /// Archives a model that is likely to be asked for, beside other work.
+  static func make(ahead model: ManagedObjectModel) async {
+    // Whoever asks for it is told why there is none.
+    _ = try? Self(model)
+  }
+
+  private init(encoding model: ManagedObjectModel) throws {
     do {
       let encoded = try ModelArchive.encode(model)
       bytes = try Deflate.deflate(encoded.bytes)
@@ -52,6 +66,5 @@ struct ArchivedModel: Sendable {
     } catch let error as ModelFileError {
       omitted = error.problem.words
     }
-    Self.recent.withLock { [self] in $0 = (model, self) }
   }
 }
