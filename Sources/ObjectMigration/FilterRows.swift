@@ -48,6 +48,54 @@ package final class FilterRows {
 
   func removeAll() { counted.pointee = 0 }
 
+  // MARK: All objects at once
+
+  /// Whether every filter takes each object or does not.
+  var isCertain: Bool {
+    var least: Int8 = 0
+    for place in 0..<count * filters { least = min(least, said[place]) }
+    return least == 0
+  }
+
+  /// How many objects a filter takes.
+  func taken(by filter: Int) -> Int64 {
+    var sum: Int64 = 0
+    for row in 0..<count where said[row * filters + filter] == 1 { sum += 1 }
+    return sum
+  }
+
+  /// Calls `body` with the keys of objects that none of these filters takes.
+  func untaken(by places: [Int], _ body: (UnsafeBufferPointer<Int64>) -> Void) {
+    withUnsafeTemporaryAllocation(of: Int64.self, capacity: Self.most) { untaken in
+      places.withUnsafeBufferPointer { places in
+        var found = 0
+        for row in 0..<count {
+          let said = self.said(of: row)
+          var isTaken = false
+          for place in places where said[place] == 1 { isTaken = true }
+          untaken[found] = keys[row]
+          found += isTaken ? 0 : 1
+        }
+        body(UnsafeBufferPointer(rebasing: untaken[..<found]))
+      }
+    }
+  }
+
+  /// The first object that several of these filters take, and the first two that do.
+  func shared(by places: [Int]) -> (row: Int, filters: (Int, Int))? {
+    places.withUnsafeBufferPointer { places in
+      for row in 0..<count {
+        let said = self.said(of: row)
+        var first: Int?
+        for place in places where said[place] == 1 {
+          if let first { return (row, (first, place)) }
+          first = place
+        }
+      }
+      return nil
+    }
+  }
+
   // MARK: The next object
 
   /// Whether there is no room for another one.

@@ -219,6 +219,10 @@ package struct DivisionSurvey {
     let rows = FilterRows(filters: filters.count, columns: properties.count)
     let first = try scan.look(at: keys, into: rows) {
       defer { rows.removeAll() }
+      if properties.isEmpty, rows.isCertain {
+        finding.add(rows, question)
+        return try next(&finding)
+      }
       for row in 0..<rows.count {
         let said = rows.said(of: row)
         let key = rows.key(of: row)
@@ -309,6 +313,20 @@ extension FilterSurvey.Finding {
     if shared == nil, !question.exclusive.isEmpty { shared = question.shared(by: takes) }
     return outcome.add(takes, key: key)
   }
+
+  /// Counts objects of which all is certain.
+  fileprivate mutating func add(_ rows: FilterRows, _ question: FilterSurvey.Question) {
+    for set in keys.indices {
+      rows.untaken(by: question.untaken[set]) {
+        keys[set] += $0
+        told += $0.count
+      }
+    }
+    if shared == nil {
+      shared = question.exclusive.compactMap(rows.shared).min { $0.row < $1.row }?.filters
+    }
+    outcome.add(rows)
+  }
 }
 
 extension FilterSurvey.Question {
@@ -336,6 +354,15 @@ extension FilterSurvey.Outcome {
     return false
   }
 
+  /// Counts objects of which all is certain.
+  fileprivate mutating func add(_ rows: FilterRows) {
+    for place in left.indices { left[place] += Int64(rows.count) - rows.taken(by: place) }
+    rows.untaken(by: Array(left.indices)) {
+      untaken += Int64($0.count)
+      untakenKeys += $0.prefix(FilterSurvey.reportedKeyLimit - untakenKeys.count)
+    }
+  }
+
   fileprivate mutating func forget(_ property: MappingLosses.Division.Property, _ count: Int64) {
     forgotten[property.name, default: 0] += count
   }
@@ -346,88 +373,5 @@ extension FilterSurvey.Outcome {
     untakenKeys += other.untakenKeys.prefix(FilterSurvey.reportedKeyLimit - untakenKeys.count)
     for place in left.indices { left[place] += other.left[place] }
     forgotten.merge(other.forgotten, uniquingKeysWith: +)
-  }
-}
-
-/// The predicate of a mapping, as it chooses among source objects.
-struct ObjectFilter {
-  private let predicate: ValuePredicate?
-  private let equality: (index: Int, value: StoredValue)?
-  private let now: Double
-  private let entity: String
-  private let patterns = PatternCache()
-
-  init(text: String, facts: EntityFacts, now: Double) throws {
-    self.now = now
-    entity = facts.name
-    if text == ValueExpression.everything {
-      (predicate, equality) = (nil, nil)
-      return
-    }
-    do {
-      let parsed = try ValuePredicate(format: text)
-      predicate = parsed == .always(true) ? nil : parsed
-    } catch {
-      throw ObjectMigrationError(.expressionFailed, entity: facts.name, cause: error)
-    }
-    equality = predicate.flatMap { Equality(predicate: $0, facts: facts) }.flatMap { found in
-      facts.columnIndexes[found.column].map { ($0, found.value) }
-    }
-  }
-
-  /// The predicate in SQL, where that says anything for certain.
-  func statement(_ facts: EntityFacts) -> FilterStatement? {
-    FilterStatement(predicate ?? .always(true), facts: facts)
-  }
-
-  /// The predicate as a test of fields, where those tell.
-  func test(_ facts: EntityFacts) -> FilterTest? {
-    FilterTest(predicate ?? .always(true), facts: facts)
-  }
-
-  func takes(_ object: ManagedObject) throws -> Bool {
-    guard let predicate else { return true }
-    // NULL equals nothing, as SQLite has it.
-    if let equality, equality.value != .null {
-      return try object.loadedRow()[equality.index].isSame(as: equality.value)
-    }
-    do {
-      let scope = EvaluationScope(object: .object(object), now: now, patterns: patterns)
-      return try object.context.choosing { try ExpressionEvaluator(scope).isTrue(predicate) }
-    } catch let error as EvaluationError {
-      throw ObjectMigrationError(
-        .expressionFailed, entity: entity, key: object.primaryKey, cause: error)
-    }
-  }
-}
-
-extension StoredValue {
-  /// Whether SQLite takes two values of one column for equal: texts by their bytes.
-  fileprivate func isSame(as other: StoredValue) -> Bool {
-    guard case .text(let text) = self, case .text(let others) = other else { return self == other }
-    // Not Swift's equality, which takes composed and decomposed characters for one.
-    return text.utf8.elementsEqual(others.utf8)
-  }
-}
-
-/// A predicate that says no more than that an attribute of exact values equals a constant.
-private struct Equality {
-  let column: String
-  let value: StoredValue
-
-  init?(predicate: ValuePredicate, facts: EntityFacts) {
-    guard
-      case .comparison(
-        .keyPath(let operand, let name), .equal, .constant(let constant), .direct, false, false) =
-        predicate, operand == nil || operand == .evaluatedObject,
-      let attribute = facts.attributes[name]
-    else { return nil }
-    switch (attribute.attribute.type, constant) {
-    case (.string, .string), (.uuid, .uuid), (.uri, .uri), (.integer16, .integer),
-      (.integer32, .integer), (.integer64, .integer):
-      column = facts.columns[attribute.index]
-      value = StoredValue(value: constant, of: attribute.attribute)
-    default: return nil
-    }
   }
 }

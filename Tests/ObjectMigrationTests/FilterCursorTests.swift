@@ -97,10 +97,12 @@ import Testing
 
   /// What is told of filters: by SQLite, by pages, and by pages in ranges on several connections.
   private func told(
-    _ filters: [String], reader: StoreReader, entity: String = "Item"
+    _ filters: [String], reader: StoreReader, entity: String = "Item", readsAll: Bool = false
   ) throws -> [Told] {
     let schema = try schema()
-    let division = try MappingLosses.division(filters, of: entity, in: schema.model)
+    let division = try MappingLosses.division(
+      filters, of: entity, in: schema.model, readsAll: readsAll)
+    if readsAll { #expect(division.properties.isEmpty) }
     let pages = try #require(FilterCursors(SourceFile(reader.path), textEncoding: 1))
     let places = division.mappings.indices
     let question = FilterSurvey.Question(
@@ -132,6 +134,27 @@ import Testing
         for entity in ["Item", "Other"] {
           let told = try told(filters, reader: reader, entity: entity)
           #expect(told[0].error == nil && told[0].outcome != nil)
+          #expect(told[1] == told[0] && told[2] == told[0], "\(filters)")
+        }
+      }
+    }
+  }
+
+  @Test func `what mappings take that read all values is told alike, a buffer at a time`() throws {
+    // No row takes more than its page.
+    let reader = try make(
+      pageSize: 4096, isOdd: false,
+      change: """
+        UPDATE ZITEM SET ZWORD = 'b' WHERE length(ZWORD) > 9;
+        UPDATE ZITEM SET ZDATA = NULL WHERE length(ZDATA) > 9;
+        """)
+    for predicate in ["n == 5", "n > 5 OR x < 3", "word == 'é'", "FALSEPREDICATE", "data != nil"] {
+      for filters in [
+        [predicate], [predicate, "NOT (\(predicate))"], [predicate, "n > 5", "late == 1"],
+      ] {
+        for entity in ["Item", "Other"] {
+          let told = try told(filters, reader: reader, entity: entity, readsAll: true)
+          #expect(told[0].error == nil && told[0].outcome?.forgotten == [:])
           #expect(told[1] == told[0] && told[2] == told[0], "\(filters)")
         }
       }

@@ -5,14 +5,17 @@ import Testing
 extension MappingLosses {
   /// The division of an entity by mappings with these filters, of which all but the first read `n`.
   static func division(
-    _ filters: [String], of entity: String, in model: ManagedObjectModel
+    _ filters: [String], of entity: String, in model: ManagedObjectModel, readsAll: Bool = false
   ) throws -> Division {
+    let all = model.entity(name: entity).map(model.allAttributes) ?? []
     let mappings = filters.enumerated().map { place, filter in
       var mapping = EntityMapping(
         name: "Item\(place)", kind: .transform, source: entity, destination: entity)
       mapping.sourceExpression = .sourceObjects(of: entity, where: filter)
-      mapping.attributeMappings =
-        place == 0 ? [] : [PropertyMapping(name: "n", valueExpression: .source(name: "n"))]
+      let names = readsAll ? all.map(\.name) : place == 0 ? [] : ["n"]
+      mapping.attributeMappings = names.map {
+        PropertyMapping(name: $0, valueExpression: .source(name: $0))
+      }
       return mapping
     }
     let losses = MappingLosses(
