@@ -33,6 +33,8 @@ package final class FieldProgram {
   /// The field of a destination row with the entity number.
   private let entityOutput: Int
   private let entities: [(source: Int64, destination: Int64)]
+  /// How many there are.
+  let entityCount: Int
   private let entityNumbers: UnsafeMutablePointer<(source: Int64, destination: Int64)>
   /// For each entity, a step for each column.
   private let steps: UnsafeMutablePointer<FieldStep>
@@ -73,6 +75,7 @@ package final class FieldProgram {
     entityOutput: Int = 1, encoding: TextEncoding = .utf8
   ) {
     self.entities = entities
+    entityCount = entities.count
     self.encoding = encoding
     self.columns = columns
     self.entityField = entityField
@@ -233,16 +236,21 @@ package final class FieldProgram {
     return result
   }
 
-  /// The place of the entity that takes a row; nil where nothing does, or that cannot be read.
+  /// The place of the entity that takes a row; `entityCount` where none does, nil where that cannot
+  /// be read.
+  ///
+  /// - Parameter outcome: what the key of the row has told.
   @inline(__always)
-  func entity(of number: Int64, key: Int64, _ outcome: KeyOutcome) -> Int? {
+  func taker(
+    of number: Int64, key: @autoclosure () -> Int64?, _ outcome: KeyOutcome = .unknown
+  ) -> Int? {
     if case .taken(let place) = outcome {
-      return entityNumbers[place].source == number ? place : nil
+      return entityNumbers[place].source == number ? place : entityCount
     }
-    guard let first = place(of: number) else { return nil }
+    guard let first = place(of: number) else { return entityCount }
     guard isDivided else { return first }
-    guard let taken = taken(key, from: first), taken < entities.count else { return nil }
-    return taken
+    guard let key = key() else { return nil }
+    return taken(key, from: first)
   }
 
   // MARK: Accounts
@@ -290,19 +298,13 @@ package final class FieldProgram {
       leftBehind += 1
       return .leftBehind
     }
-    guard var entity = place(of: number.integer) else {
+    guard
+      let entity = taker(
+        of: number.integer, key: fields[0].isInteger ? fields[0].integer : nil)
+    else { return .unknown }
+    guard entity < entityCount else {
       leftBehind += 1
       return .leftBehind
-    }
-    if isDivided {
-      guard fields[0].isInteger, let found = taken(fields[0].integer, from: entity) else {
-        return .unknown
-      }
-      if found == entities.count {
-        leftBehind += 1
-        return .leftBehind
-      }
-      entity = found
     }
     lastEntity = entity
     if entityField == 1 {
@@ -366,28 +368,27 @@ package final class FieldProgram {
   @inline(__always)
   func look(at key: Int64) -> KeyOutcome {
     guard isLeftByKey, let place = taken(key, from: 0) else { return .unknown }
-    if place < entities.count { return .taken(place) }
+    if place < entityCount { return .taken(place) }
     leftBehind += 1
     return .leftBehind
   }
 
   @inline(__always)
   private func place(of number: Int64) -> Int? {
-    for index in 0..<entities.count where entityNumbers[index].source == number { return index }
+    for index in 0..<entityCount where entityNumbers[index].source == number { return index }
     return nil
   }
 
-  /// The place of the entity, from one on, that takes the row of a key; their count where none
-  /// does, nil where that cannot be read.
+  /// The same among the entities from one on, which have the same number.
   @inline(__always)
   private func taken(_ key: Int64, from first: Int) -> Int? {
     let number = entityNumbers[first].source
-    for index in first..<entities.count where entityNumbers[index].source == number {
+    for index in first..<entityCount where entityNumbers[index].source == number {
       guard let keys = othersOfRows[index] else { return index }
       guard let isOther = keys._withUnsafeGuaranteedRef({ $0.contains(key) }) else { return nil }
       if !isOther { return index }
     }
-    return entities.count
+    return entityCount
   }
 
   private func value(

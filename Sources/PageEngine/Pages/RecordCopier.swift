@@ -87,7 +87,8 @@ final class RecordCopier {
     let notes = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($1, $0) })
     count = columns.count
     self.program = program
-    entityNote = notes[number] ?? 0
+    guard let entityNote = notes[number] else { preconditionFailure("entity numbers are noted") }
+    self.entityNote = entityNote
     wanted = places.sorted().map { place in
       (
         place, sources.map { $0[place].flatMap { notes[$0] } ?? -1 },
@@ -170,8 +171,10 @@ final class RecordCopier {
           place += 1
         } while place < sources.count
           && sources[place] == column + place - start
-        // Both ends of a run are noted.
-        (part.first, part.last) = (notes[column] ?? 0, notes[column + place - start] ?? 0)
+        guard let first = notes[column], let last = notes[column + place - start] else {
+          preconditionFailure("both ends of a run are noted")
+        }
+        (part.first, part.last) = (first, last)
       } else {
         var constants: [Field] = []
         while place < sources.count, case .constant(let field) = origins[place] {
@@ -242,8 +245,9 @@ final class RecordCopier {
     notes[note] = Note(type: 0, at: at, body: body)
     let number = notes[entityNote]
     guard number.type > 0, number.type < 10, number.type != 7,
-      let entity = program.entity(
-        of: Field(type: number.type, body: record + number.body).integer, key: key, outcome)
+      let entity = program.taker(
+        of: Field(type: number.type, body: record + number.body).integer, key: key, outcome),
+      entity < program.entityCount
     else { return nil }
     var (head, size) = (1, 0)
     for index in firstParts[entity]..<firstParts[entity &+ 1] {
