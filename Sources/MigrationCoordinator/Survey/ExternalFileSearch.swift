@@ -296,11 +296,12 @@ extension ExternalReferences {
           WHERE Z_ENT IN (\(list)) AND (\(tests.joined(separator: " OR "))) ORDER BY Z_PK
           """)
       while let row = try rows.next() {
-        guard let key = Int64.fromDatabaseValue(row[0]),
-          let entity = Int64.fromDatabaseValue(row[1])
-        else { continue }
-        let files = columns.indices.map { place in
-          Data.fromDatabaseValue(row[2 + place]).map { String(decoding: $0, as: UTF8.self) }
+        // Without values of GRDB's in between, which take as long as the row.
+        guard let key: Int64 = row[0], let entity: Int64 = row[1] else { continue }
+        let files = try columns.indices.map { place in
+          try row.withUnsafeData(atIndex: 2 + place) { bytes in
+            bytes.map { String(decoding: $0, as: UTF8.self) }
+          }
         }
         try body(key, EntityNumber(rawValue: entity), files)
       }
