@@ -93,8 +93,14 @@ package struct PartitionPlanner {
   /// The least that a worker is started for: its start takes as long as some ten mebibytes.
   private static let leastWork: Int64 = 36 << 20
 
-  /// The least that is not done beside other work: a worker starts, and is waited for, far longer.
-  private static let leastOwnWork: Int64 = 4 << 20
+  /// The least that is not done beside other work: a worker starts, and is waited for, far longer,
+  /// a thread for a millisecond.
+  private var leastOwnWork: Int64 { isInside ? 1 << 20 : 4 << 20 }
+
+  /// Whether threads of the coordinator carry the plan out, as far as bytes decide.
+  private var isInside: Bool {
+    statistics.values.reduce(0) { $0 + $1.bytes } <= granularity.bytesInside
+  }
 
   /// The most source bytes of a plan whose orders the coordinator executes by itself, whatever the
   /// engine.
@@ -109,10 +115,8 @@ package struct PartitionPlanner {
   private func equalShare(of work: Int64) -> Int64? {
     if program.tables.contains(where: \.hasCalls) { return nil }
     let share = work / Int64(max(1, granularity.workers)) + 1
-    let bytes = statistics.values.reduce(0) { $0 + $1.bytes }
     guard share <= Self.mostEqualShare else { return nil }
-    let least = bytes <= granularity.bytesInside ? Self.leastEqualShare : Self.leastWork
-    return max(least, share)
+    return max(isInside ? Self.leastEqualShare : Self.leastWork, share)
   }
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since
@@ -156,7 +160,7 @@ package struct PartitionPlanner {
     }
     left -= work
     guard !current.isEmpty else { return shares }
-    guard work < Self.leastOwnWork, let last = shares.popLast() else {
+    guard work < leastOwnWork, let last = shares.popLast() else {
       return shares + [(current, work)]
     }
     return shares + [(last.pieces + current, last.work + work)]
@@ -236,7 +240,7 @@ package struct PartitionPlanner {
       }
     }
     guard let small else { return result }
-    guard small.work < Self.leastOwnWork, let last = result.popLast() else {
+    guard small.work < leastOwnWork, let last = result.popLast() else {
       return result + [small]
     }
     return result + [(last.tables + small.tables, last.work + small.work)]

@@ -103,6 +103,17 @@ struct PartitionPlannerTests {
     #expect(plan.workOrders.first?.pieces.map(\.destinationTable) == ["T1"])
   }
 
+  @Test func `rows that are only passed over are little work`() throws {
+    let all = slices(Array(repeating: 10_000, count: 100), bytesPerRow: 150)
+    // What two tables share out is read twice, and both workers end together.
+    let plan = plan(program(2), ["T0": all.taking(650_000), "T1": all.taking(350_000)])
+    let work = plan.workOrders.map(\.work)
+    let made: Int64 = 1_000_000 * (150 + 100)
+    #expect(work.reduce(0, +) > made && work.reduce(0, +) <= made + 1_000_000 * 150 / 2)
+    #expect(plan.partitions.map(\.bytes) == [all.bytes, all.bytes])
+    #expect(work.count == 3 && abs(work[0] - work[1] - work[2]) < work[0] / 10)
+  }
+
   @Test func `a large table is cut into shares of what is left, the last ones small`() {
     let mebibyte: Int64 = 1 << 20
     let plan = plan(
