@@ -88,7 +88,7 @@ package struct Migration: Sendable {
     if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
     let target = try TargetModel(
       paths: request.target, configuration: request.configuration, library: request.library)
-    // Nearly a tenth of the time for hundreds of entities.
+    // It takes nearly a tenth of the time for hundreds of entities.
     async let _ = ArchivedModel.make(ahead: target.model)
     var isInstant = isInstant
     if isInstant, let temporary = try temporaryWorkspace() {

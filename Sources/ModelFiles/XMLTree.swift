@@ -49,26 +49,31 @@ package struct XMLTree: Sendable {
   /// is searched for in the bytes; that requires an encoding with a single spelling of it.
   private static func checkPrologue(_ bytes: [UInt8]) throws(ModelFileError) {
     let start = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? bytes.dropFirst(3) : bytes[...]
-    let prologue = String(
-      decoding: start.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self
-    ).lowercased()
-    let word = "encoding"
-    if prologue.hasPrefix("<?xml"),
-      let start = prologue.indices.first(where: { prologue[$0...].hasPrefix(word) })
-    {
-      let name = prologue[start...].dropFirst(word.count).drop { $0.isWhitespace || $0 == "=" }
-        .dropFirst().prefix { $0 != "\"" && $0 != "'" }
-      guard name == "utf-8" else { throw ModelFileError(.unknownEncoding(String(name))) }
+    let prologue = start.prefix { $0 != UInt8(ascii: ">") }.map {
+      UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0
+    }
+    if prologue.starts(with: "<?xml".utf8), let end = end(of: "encoding", in: prologue) {
+      let name = prologue[end...].drop { " \t\r\n=".utf8.contains($0) }
+        .dropFirst().prefix { !"\"'".utf8.contains($0) }
+      guard name.elementsEqual("utf-8".utf8) else {
+        throw ModelFileError(.unknownEncoding(String(decoding: name, as: UTF8.self)))
+      }
     }
     guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
       throw ModelFileError(.unknownEncoding("not UTF-8"))
     }
-    let declaration = Array("<!ENTITY".utf8)
+    guard end(of: "<!ENTITY", in: bytes) == nil else { throw ModelFileError(.entityDeclaration) }
+  }
+
+  /// The place behind the first occurrence of a word, in which its first byte stands once.
+  private static func end(of word: String, in bytes: [UInt8]) -> Int? {
+    let word = Array(word.utf8)
     var matched = 0
-    for byte in bytes {
-      matched = byte == declaration[matched] ? matched + 1 : (byte == declaration[0] ? 1 : 0)
-      guard matched < declaration.count else { throw ModelFileError(.entityDeclaration) }
+    for place in bytes.indices {
+      matched = bytes[place] == word[matched] ? matched + 1 : bytes[place] == word[0] ? 1 : 0
+      if matched == word.count { return place + 1 }
     }
+    return nil
   }
 
   /// The elements directly inside.
