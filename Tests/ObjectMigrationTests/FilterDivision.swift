@@ -3,7 +3,8 @@ import ObjectModel
 import Testing
 
 extension MappingLosses {
-  /// The division of an entity by mappings with these filters, of which all but the first read `n`.
+  /// The division of an entity by mappings with these filters, of which all but the first read `n`,
+  /// or each reads all attributes.
   static func division(
     _ filters: [String], of entity: String, in model: ManagedObjectModel, readsAll: Bool = false
   ) throws -> Division {

@@ -379,7 +379,7 @@ package final class FieldProgram {
     return nil
   }
 
-  /// The same among the entities from one on, which have the same number.
+  /// What `taker` tells of a key, among the entities from one on that have its number.
   @inline(__always)
   private func taken(_ key: Int64, from first: Int) -> Int? {
     let number = entityNumbers[first].source
