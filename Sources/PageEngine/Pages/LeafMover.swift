@@ -19,9 +19,9 @@ package import SystemPackage
 /// A leaf is copied whole where it is dense: all of its cells go along, and lie from the page's end
 /// down in key order without a gap, as this engine would lay them out. Any other leaf is laid out
 /// anew: one with gaps, or one that the piece's range of keys cuts. Entity numbers and masks that
-/// change are patched in the copy; where one takes more or fewer bytes than before, its leaf and
-/// those after it are written row by row for a while. Whatever could make the result differ from
-/// one written row by row ends in `unmovable`.
+/// change are patched in the memory that the leaf was read into; where one takes more or fewer
+/// bytes than before, its leaf and those after it are written row by row for a while. Whatever
+/// could make the result differ from one written row by row ends in `unmovable`.
 package final class LeafMover {
   private let file: PageFile
   private let pageCount: UInt32
@@ -31,8 +31,6 @@ package final class LeafMover {
   let whole: RecordBuffer
   let spill: RecordBuffer
   private let aside: UnsafeMutableRawPointer
-  /// The copy of a leaf whose rows are patched.
-  let patched: UnsafeMutableRawPointer
   let found = UnsafeMutableBufferPointer<Cell>.allocate(capacity: 2048)
 
   /// Where a cell of a leaf lies, and its parts, of which an index has none.
@@ -58,14 +56,10 @@ package final class LeafMover {
     payloads = PayloadReader(chains: chains, pageCount: pageCount)
     spill = RecordBuffer(byteCount: 1 << 14, spillingInto: folder)
     aside = .allocate(byteCount: PageGeometry.pageSize, alignment: 16)
-    // A number is read eight bytes at a time.
-    patched = .allocate(byteCount: PageGeometry.pageSize + 8, alignment: 16)
-    patched.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize + 8)
   }
 
   deinit {
     aside.deallocate()
-    patched.deallocate()
     found.deallocate()
   }
 
@@ -92,7 +86,7 @@ package final class LeafMover {
     let sums = RowSums(table.indexes)
     let patcher = table.patch.map { RowPatcher($0) }
     var check = RowCheck(rule: table.rule, names: names, sums: sums, patcher: patcher)
-    let placer = LeafPlacer(self, patcher: patcher, leaves: leaves)
+    let placer = LeafPlacer(self, leaves: leaves)
     var span: KeySpan?
     var rows: Int64 = 0
     var reported: Int64 = 0
@@ -101,7 +95,7 @@ package final class LeafMover {
     while let leaf = walk.leaf {
       var cells = 0
       var isEnd = false
-      if let patcher { placer.begin(leaf, number: walk.page, patcher: patcher) }
+      placer.begin(leaf, number: walk.page)
       for cell in 0..<walk.cells {
         let found = try tableCell(cell: cell, of: leaf, walk: walk)
         if found.key < first { continue }

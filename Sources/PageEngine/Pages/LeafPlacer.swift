@@ -4,66 +4,56 @@ extension LeafMover {
     private static let leavesLaidOut = 64
 
     private let mover: LeafMover
-    private let isPatched: Bool
     private let leaves: EntryCollector
     /// Writes rows that change their length, and those after them.
     private let rows: TableWriter
     /// The leaves to come that are laid out row by row.
     private var left = 0
-    private var leaf: UnsafeRawPointer?
+    /// The leaf, in memory that nobody else reads.
+    private var leaf: UnsafeMutableRawPointer?
     private var number: UInt32 = 0
     private var isResized = false
 
-    init(_ mover: LeafMover, patcher: RowPatcher?, leaves: EntryCollector) {
+    init(_ mover: LeafMover, leaves: EntryCollector) {
       self.mover = mover
       self.leaves = leaves
-      isPatched = patcher != nil
       rows = TableWriter(writer: mover.writer) { (leaf) throws(PageError) in try leaves.add(leaf) }
     }
 
-    /// Begins with another leaf, whose rows are patched one after the other.
-    func begin(_ leaf: UnsafeRawPointer, number: UInt32, patcher: RowPatcher) {
-      (self.leaf, self.number, isResized) = (leaf, number, false)
-      mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
-      patcher.mark()
+    /// Begins with another leaf, whose rows are patched one after the other, where they lie.
+    func begin(_ leaf: UnsafeRawPointer, number: UInt32) {
+      (self.leaf, self.number, isResized) = (UnsafeMutableRawPointer(mutating: leaf), number, false)
     }
 
     /// Patches the row of a cell that `LeafMover` has found, and whose columns were noted.
     @inline(__always)
     func patch(_ index: Int, patcher: RowPatcher) throws(PageError) {
+      guard let leaf else { return }
       let cell = mover.found[index]
-      let outcome = patcher.apply(mover.patched + cell.record, local: cell.local)
+      let outcome = patcher.apply(leaf + cell.record, local: cell.local)
       switch outcome {
       case .unknown: throw PageError(.unmovable)
       case .inPlace where left == 0: return
-      case .resized where left == 0: try layOutAnew(upTo: index, patcher: patcher)
-      default: try layOut(cell, outcome: outcome, patcher: patcher)
+      case .resized where left == 0:
+        left = Self.leavesLaidOut
+        // Those before it are patched, and stay as long as they are.
+        for cell in mover.found[..<index] {
+          try layOut(cell, of: leaf, outcome: .inPlace, patcher: patcher)
+        }
+      default: break
       }
-    }
-
-    /// Takes rows again that were patched in place, as the one at `last` takes more room.
-    private func layOutAnew(upTo last: Int, patcher: RowPatcher) throws(PageError) {
-      guard let leaf else { return }
-      patcher.forget()
-      mover.patched.copyMemory(from: leaf, byteCount: PageGeometry.pageSize)
-      left = Self.leavesLaidOut
-      for index in 0...last {
-        let cell = mover.found[index]
-        patcher.find(leaf + cell.record)
-        try patch(index, patcher: patcher)
-      }
+      try layOut(cell, of: leaf, outcome: outcome, patcher: patcher)
     }
 
     /// Writes a patched row by itself.
     private func layOut(
-      _ cell: Cell, outcome: RowPatcher.Outcome, patcher: RowPatcher
+      _ cell: Cell, of leaf: UnsafeRawPointer, outcome: RowPatcher.Outcome, patcher: RowPatcher
     ) throws(PageError) {
-      var record = UnsafeRawBufferPointer(start: mover.patched + cell.record, count: cell.total)
+      var record = UnsafeRawBufferPointer(start: leaf + cell.record, count: cell.total)
       if cell.local < cell.total {
         let whole = try mover.whole.room(for: cell.total + 8)
         try mover.payloads.read(
-          mover.patched + cell.record, local: cell.local, of: cell.total, page: number,
-          into: whole)
+          leaf + cell.record, local: cell.local, of: cell.total, page: number, into: whole)
         record = UnsafeRawBufferPointer(rebasing: whole[..<cell.total])
       }
       if case .resized = outcome, let base = record.baseAddress {
@@ -83,8 +73,7 @@ extension LeafMover {
         if left == 0 { try rows.finish() }
         return
       }
-      let source = isPatched ? UnsafeRawPointer(mover.patched) : leaf
-      let page = try mover.place(leaf: source, cells: cells, of: all, kind: .table)
+      let page = try mover.place(leaf: leaf, cells: cells, of: all, kind: .table)
       try leaves.add(LeafEntry(page: page, lastKey: lastKey))
     }
 

@@ -95,8 +95,7 @@ final class RowPatcher {
   private var isResized = false
   private let scratch: UnsafeMutableRawPointer
   private var lastEntity = 0
-  /// For each entity, its rows and those whose masks say more than is known; then the same again,
-  /// as `mark` found them.
+  /// For each entity, its rows and those whose masks say more than is known.
   private let counts: UnsafeMutableBufferPointer<Int64>
 
   init(_ patch: RowPatch) {
@@ -121,7 +120,7 @@ final class RowPatcher {
     resized = .allocate(capacity: count)
     resized.initialize(repeating: nil)
     scratch = .allocate(byteCount: 8 * count, alignment: 8)
-    counts = .allocate(capacity: 4 * entities.count)
+    counts = .allocate(capacity: 2 * entities.count)
     counts.initialize(repeating: 0)
   }
 
@@ -153,34 +152,7 @@ final class RowPatcher {
     return columns[next]
   }
 
-  /// Notes the columns of a record whose header is known to be sound.
-  func find(_ record: UnsafeRawPointer) {
-    let header = Int(record.load(as: UInt8.self))
-    var at = 1
-    var body = header
-    var column = 0
-    var wanted = begin()
-    while wanted >= 0, let type = Bytes.varint(record, offset: at, limit: header) {
-      if column == wanted { wanted = note(type: type.value, at: at, body: body) }
-      at = type.end
-      body += Field.size(type: type.value)
-      column += 1
-    }
-  }
-
   // MARK: Accounts
-
-  /// Remembers how many rows were patched.
-  func mark() {
-    let half = counts.count / 2
-    for index in 0..<half { counts[half + index] = counts[index] }
-  }
-
-  /// Forgets the rows since `mark`.
-  func forget() {
-    let half = counts.count / 2
-    for index in 0..<half { counts[index] = counts[half + index] }
-  }
 
   /// The rows that were patched.
   var rows: RowCount {
