@@ -154,6 +154,7 @@ package struct ObjectMigration {
     try db.execute(
       sql: "ATTACH ? AS src",
       arguments: [StoreConnection.uri(reading: order.source)])
+    try StoreConnection.makeFile(at: links)
     try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(path: links)])
     for pragma in [
       "link.journal_mode = OFF", "link.synchronous = OFF",

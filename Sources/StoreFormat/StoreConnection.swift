@@ -1,5 +1,6 @@
 package import GRDB
 import GRDBSQLite
+import SystemCalls
 package import SystemPackage
 
 /// An open SQLite database.
@@ -46,6 +47,7 @@ package struct StoreConnection: Sendable {
     _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1, pageSize: Int = 4096,
     vacuum: Int = 2, memory: Int64? = nil
   ) throws(StoreError) -> StoreConnection {
+    if !path.isEmpty, path != ":memory:" { try makeFile(at: path) }
     let connection = try open(path, uri: uri(path: path), base: Configuration())
     try connection.run { db in
       if let memory { limitRows(of: db, memory: memory) }
@@ -62,6 +64,29 @@ package struct StoreConnection: Sendable {
       }
     }
     return connection
+  }
+
+  /// Makes the empty file of a database, where there is none: of what keeps a file from being made
+  /// the system says what it is, and SQLite that it cannot be opened.
+  package static func makeFile(at path: FilePath) throws(StoreError) {
+    do {
+      let file = try Files.open(
+        path, mode: .readWrite, options: [.create],
+        permissions: [.ownerReadWrite, .groupRead, .otherRead])
+      try file.close()
+    } catch {
+      let errno = (error as? SystemCallError)?.errno ?? error as? Errno
+      throw StoreError(problem: problem(errno: errno), store: path, cause: errno)
+    }
+  }
+
+  private static func problem(errno: Errno?) -> StoreError.Problem {
+    switch errno {
+    case .noSpace, .diskQuotaExceeded: .diskFull
+    case .ioError: .cannotWrite
+    case .noMemory, .tooManyOpenFiles, .tooManyOpenFilesInSystem: .outOfMemory
+    default: .notPermitted
+    }
   }
 
   /// Has longer rows refused than fit into a process that may occupy so many bytes.
