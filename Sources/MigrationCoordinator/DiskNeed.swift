@@ -70,19 +70,20 @@ package struct DiskNeed: Hashable, Codable, Sendable {
     of plan: MigrationPlan, by engine: some MigrationEngine, stage: StageInput,
     walBytes: Int64 = 0, externalBytes: Int64 = 0
   ) throws {
-    let type = type(of: engine)
-    guard case .rows = stage.work else {
-      self = DiskNeed(
-        sourceBytes: Self.sum(numbers: [stage.survey.sourceBytes, stage.bytesFromFiles]),
-        walBytes: walBytes, shardTenths: type.shardTenths, externalBytes: externalBytes)
-      return
-    }
-    let sizes = try ResultSizes(of: plan, stage: stage)
-    // What stays is copied where blocks are not shared.
-    let copied = plan.staying.isEmpty || engine.sharesBlocks ? 0 : stage.survey.sourceBytes
-    result = Self.sum(numbers: [sizes.result, copied])
-    work = Self.sum(numbers: [type.workBytes(beside: sizes), walBytes])
     external = externalBytes
+    switch stage.work {
+    case .objects(let mappings, _):
+      let sizes = ObjectSizes(
+        of: mappings, plan: plan, stage: stage,
+        sourceBytes: Self.sum(numbers: [stage.survey.sourceBytes, stage.bytesFromFiles]))
+      (result, work) = (sizes.result, Self.sum(numbers: [sizes.shards, walBytes]))
+    case .rows:
+      let sizes = try ResultSizes(of: plan, stage: stage)
+      // What stays is copied where blocks are not shared.
+      let copied = plan.staying.isEmpty || engine.sharesBlocks ? 0 : stage.survey.sourceBytes
+      result = Self.sum(numbers: [sizes.result, copied])
+      work = Self.sum(numbers: [type(of: engine).workBytes(beside: sizes), walBytes])
+    }
   }
 
   private static func share(bytes: Int64, tenths: Int64, of whole: Int64) -> Int64 {

@@ -38,9 +38,7 @@ package struct ResultSizes: Hashable, Sendable {
   /// - Throws: `StoreError` where the source cannot be read.
   package init(of plan: MigrationPlan, stage: StageInput) throws {
     let schema = stage.destination
-    let trees =
-      schema.keyedTables.count + 2 * schema.joinTables.count + schema.allIndexes.count
-    others = Int64(stage.survey.metadata.encoded.count) + 64 << 10 + Int64(trees) << 12
+    others = Self.others(in: schema, of: stage.survey)
     orders = Int64(plan.workOrders.count)
     var counts: [String: (rows: Int64, bytes: Int64)] = [:]
     var moved: Set<String> = []
@@ -79,6 +77,13 @@ package struct ResultSizes: Hashable, Sendable {
 }
 
 extension ResultSizes {
+  /// What a store has besides rows and entries of indexes.
+  static func others(in schema: StoreSchema, of survey: StoreSurvey) -> Int64 {
+    let trees =
+      schema.keyedTables.count + 2 * schema.joinTables.count + schema.allIndexes.count
+    return Int64(survey.metadata.encoded.count) + 64 << 10 + Int64(trees) << 12
+  }
+
   /// The bytes of every b-tree that is none of a table, by its name.
   ///
   /// A disk that has to look for some hundred pages of each is asked for those of several at once.

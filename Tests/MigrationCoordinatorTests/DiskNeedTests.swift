@@ -1,4 +1,9 @@
+import Expressions
 import Foundation
+import Mapping
+import MappingFiles
+import MigrationEngine
+import ObjectModel
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -41,6 +46,36 @@ import Testing
           path: "/a/work", needed: 110, available: 109, purposes: ["work", "external files"])
       ])
     #expect(find(["a": 109, "b": 29]).map(\.path) == ["/a/work", "/b"])
+  }
+
+  @Test func `what objects made one by one take is told within a fifth`() async throws {
+    let old = try ManagedObjectModel(
+      Entity("Person", [.optional("name"), .optional("born", .date)]),
+      Entity("Town", [.optional("name")]))
+    let new = try ManagedObjectModel(
+      Entity(
+        "Person",
+        [
+          .optional("name"), .optional("born", .date),
+          .optional("word", default: .string("sixteen letters.")),
+        ], [.toOne("town", "Town", inverse: "people")]),
+      Entity("Town", [.optional("name")], [.toMany("people", "Person", inverse: "town")]))
+    let given = try GivenMigration(from: old, to: new, rows: 12_000)
+    let output = given.folder.appending("New.sqlite")
+    var request = given.request(output: output)
+    let mapping = MappingModel.inferred(
+      MappingInference(from: old, to: new), source: old, destination: new)
+    request.mappings = [given.folder.appending("Map.json")]
+    try Files.writeFileAtomically(
+      Array(MappingText.text(mapping: mapping).utf8), to: request.mappings[0])
+    request.engine = .objects
+    let target = try TargetModel(paths: request.target, configuration: nil)
+    let need = try MigrationPreview.with(request, target: target) { $0.diskNeed }
+    _ = try await given.run(request)
+    let made = Double(try Files.fileStatus(output).size)
+    #expect((0.8...1.2).contains(Double(need.result) / made))
+    // The shards have all objects, and each takes a little besides.
+    #expect((1...4).contains((need.work - need.result) / mebibyte))
   }
 
   @Test func `nothing is written where a disk has too little room`() async throws {

@@ -1,0 +1,57 @@
+package import Mapping
+import ObjectModel
+package import Planning
+import Schema
+import Survey
+
+/// The bytes that objects take which are made one by one: those of the source, with what new
+/// properties add to them.
+///
+/// Mappings say how many objects there may be, not how many a filter takes or a policy makes.
+package struct ObjectSizes: Hashable, Sendable {
+  /// All that the finished store takes.
+  package private(set) var result: Int64
+  /// All shards together, which have every object of it, and their other files.
+  package private(set) var shards: Int64
+
+  /// Estimates the sizes for a plan of a stage that goes object by object.
+  ///
+  /// - Parameter sourceBytes: the source with its `-wal` and the files whose values come in.
+  package init(
+    of mappings: [MappingModel], plan: MigrationPlan, stage: StageInput, sourceBytes: Int64
+  ) {
+    let (old, new) = (stage.survey.model, stage.destination.model)
+    var growth = 0.0
+    for mapping in mappings.flatMap(\.entityMappings) {
+      guard let name = mapping.sourceEntityName, let source = old.entity(name: name),
+        let destination = mapping.destinationEntityName.flatMap({ new.entity(name: $0) })
+      else { continue }
+      let added = Self.bytes(of: destination, in: new) - Self.bytes(of: source, in: old)
+      growth += Double(stage.survey.count(of: name)) * max(0, added)
+    }
+    result =
+      sourceBytes + Int64(growth) + ResultSizes.others(in: stage.destination, of: stage.survey)
+    shards = result + Int64(plan.workOrders.count) << 20
+  }
+
+  /// The bytes that properties add to an object, those of texts and binary data as if they were
+  /// short.
+  private static func bytes(of entity: Entity, in model: ManagedObjectModel) -> Double {
+    let attributes = model.allAttributes(of: entity).filter { !$0.isTransient }
+    let references = model.allRelationships(of: entity).filter { !$0.isToMany && !$0.isTransient }
+    return attributes.reduce(0) { $0 + 1 + bytes(of: $1.type) }
+      + Double(references.count) * bytesOfReference
+  }
+
+  private static func bytes(of type: AttributeType) -> Double {
+    switch type {
+    case .undefined: 0
+    case .boolean, .integer16, .integer32, .integer64: 4
+    case .decimal, .double, .float, .date: 8
+    default: 16
+    }
+  }
+
+  /// A key with its type, and an entry of the index that each such column has.
+  private static let bytesOfReference = 18.0
+}
