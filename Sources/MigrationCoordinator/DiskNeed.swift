@@ -8,12 +8,12 @@ package import SystemPackage
 
 /// The bytes of disk that a migration takes at its peak, by purpose.
 ///
-/// The shares of the source that several stages take were measured (docs/performance.md, "Disk"); a
-/// model that adds much to each object takes more.
+/// The shares of the source that several stages take were measured (docs/performance.md, "Disk");
+/// models that add much to each object take more there.
 package struct DiskNeed: Hashable, Codable, Sendable {
   /// Shards and temporary files, and the stores between stages.
   package var work: Int64
-  /// The new store: 11 tenths of the source.
+  /// The new store.
   package var result: Int64
   /// Files of external binary data that are copied to the destination.
   package var external: Int64
