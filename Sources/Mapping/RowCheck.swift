@@ -3,7 +3,7 @@ import ObjectModel
 
 extension EntityMapping {
   /// Whether it takes every object of its source entity.
-  fileprivate var takesAll: Bool {
+  package var takesAll: Bool {
     sourceExpression == nil || filter == ValueExpression.everything
   }
 }

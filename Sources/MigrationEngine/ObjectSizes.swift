@@ -22,12 +22,17 @@ package struct ObjectSizes: Hashable, Sendable {
   ) {
     let (old, new) = (stage.survey.model, stage.destination.model)
     var growth = 0.0
+    var whole: Set<String> = []
+    let mean = Double(sourceBytes) / Double(max(1, stage.survey.rowCounts.estimatedTotal))
     for mapping in mappings.flatMap(\.entityMappings) {
       guard let name = mapping.sourceEntityName, let source = old.entity(name: name),
         let destination = mapping.destinationEntityName.flatMap({ new.entity(name: $0) })
       else { continue }
       let added = Self.bytes(of: destination, in: new) - Self.bytes(of: source, in: old)
-      growth += Double(stage.survey.count(of: name)) * max(0, added)
+      let objects = Double(stage.survey.count(of: name))
+      growth += objects * max(0, added)
+      // Of an object that two mappings take there are two.
+      if mapping.takesAll, !whole.insert(name).inserted { growth += objects * mean }
     }
     result =
       sourceBytes + Int64(growth) + ResultSizes.others(in: stage.destination, of: stage.survey)

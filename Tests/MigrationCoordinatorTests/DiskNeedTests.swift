@@ -60,11 +60,35 @@ import Testing
           .optional("word", default: .string("sixteen letters.")),
         ], [.toOne("town", "Town", inverse: "people")]),
       Entity("Town", [.optional("name")], [.toMany("people", "Person", inverse: "town")]))
+    try await expectNeed(from: old, to: new) { _ in }
+  }
+
+  @Test func `objects that two mappings take count twice`() async throws {
+    let old = try ManagedObjectModel(Entity("Person", [.optional("name"), .optional("note")]))
+    let new = try ManagedObjectModel(
+      Entity("Person", [.optional("name"), .optional("note")]),
+      Entity("Twin", [.optional("name"), .optional("note")]))
+    try await expectNeed(from: old, to: new) { mapping in
+      let attributes = mapping.entityMappings.flatMap(\.attributeMappings)
+      for index in mapping.entityMappings.indices {
+        mapping.entityMappings[index].sourceEntityName = "Person"
+        mapping.entityMappings[index].kind = .transform
+        mapping.entityMappings[index].attributeMappings = attributes
+      }
+    }
+  }
+
+  /// Migrates object by object, and expects a result and shards of the sizes that were told.
+  private func expectNeed(
+    from old: ManagedObjectModel, to new: ManagedObjectModel,
+    _ change: (inout MappingModel) throws -> Void
+  ) async throws {
     let given = try GivenMigration(from: old, to: new, rows: 12_000)
     let output = given.folder.appending("New.sqlite")
     var request = given.request(output: output)
-    let mapping = MappingModel.inferred(
+    var mapping = MappingModel.inferred(
       MappingInference(from: old, to: new), source: old, destination: new)
+    try change(&mapping)
     request.mappings = [given.folder.appending("Map.json")]
     try Files.writeFileAtomically(
       Array(MappingText.text(mapping: mapping).utf8), to: request.mappings[0])
