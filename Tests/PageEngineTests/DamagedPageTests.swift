@@ -1,3 +1,4 @@
+import Foundation
 import SystemPackage
 import TestSupport
 import Testing
@@ -205,6 +206,38 @@ import Testing
     case .damaged, .unmovable: break
     default: Issue.record("\(String(describing: error))")
     }
+  }
+
+  @Test func `a row that another one lies in is not made longer by its patch`() throws {
+    var store = try DamagedStore()
+    let leaf = store.leaves(of: store.table)[0]
+    let page = store.offset(leaf)
+    // A record of 4610 bytes, 518 of them on the page, ends where the page does; the second byte of
+    // its length is what the other one has in ZN.
+    let (long, other) = (3571, 3561)
+    let chain = try store.chain().pointer
+    let first = Array(store.bytes[chain..<chain + 4])
+    store.put([13, 0, 0, 0, 2], at: page)
+    store.put(other, 2, at: page + 5)
+    store.put(long, 2, at: page + 8)
+    store.put(other, 2, at: page + 10)
+    store.put([10, 4, 8, 0, 9, 1, 1, 0, 0, 12], at: page + other)
+    store.put([0xa4, 2, 2, 9, 0, 9, 1, 0, 0, 0, 0xc7, 0x7c, 5], at: page + long)
+    store.put(first, at: page + 4092)
+    let json = """
+      {
+        "entityColumn": 1, "entities": [{"source": 1, "destination": 1}],
+        "numbers": [{"column": 3, "map": [{"source": 2, "destination": 3}]}]
+      }
+      """
+    let patch = try JSONDecoder().decode(RowPatch.self, from: Data(json.utf8))
+    let error = #expect(throws: PageError.self) { try store.move(patch: patch) }
+    guard case .damaged(let page)? = error?.problem else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    // Bytes behind the page would tell some other one.
+    #expect(page > 0 && page <= store.pageCount)
   }
 
   @Test func `a file that is cut at any page is an error, or what is read is whole`() throws {

@@ -202,10 +202,10 @@ struct DamagedStore {
     }
   }
 
-  /// Moves the table and its index as they are; the rows and entries that went over, and whether
-  /// they belong together.
+  /// Moves the table and its index as they are, or with patched rows; the rows and entries that
+  /// went over, and whether they belong together.
   func move(
-    descending: [Bool]? = nil, isUnique: Bool = false
+    descending: [Bool]? = nil, isUnique: Bool = false, patch: RowPatch? = nil
   ) throws -> (rows: Int64, entries: Int64, isWhole: Bool) {
     let folder = ScratchFolder.current
     func make(_ name: String) throws -> FileDescriptor {
@@ -228,7 +228,7 @@ struct DamagedStore {
               indexes: [
                 SummedIndex(
                   name: "ZI", columns: indexed.columns, affinities: indexed.affinities)
-              ]),
+              ], patch: patch),
             first: .min, last: .max,
             leaves: EntryCollector(file: list, entrySize: MemoryLayout<LeafEntry>.stride),
             spans: EntryCollector(file: list, entrySize: MemoryLayout<KeySpan>.stride), names: nil

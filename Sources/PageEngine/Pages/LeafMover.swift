@@ -294,9 +294,10 @@ package final class LeafMover {
     let limit = kind == .table ? PageGeometry.tableLocalLimit : PageGeometry.indexLocalLimit
     let local = PageGeometry.localSize(total, limit: limit)
     guard local < total else { return false }
-    guard total / PageGeometry.overflowCapacity <= Int(pageCount) else {
-      throw PageError(.damaged(page: parent))
-    }
+    // Patching a row may have made another one longer that lies in the same bytes.
+    guard at + local + 4 <= PageGeometry.pageSize,
+      total / PageGeometry.overflowCapacity <= Int(pageCount)
+    else { throw PageError(.damaged(page: parent)) }
     var from = Bytes.get32(cells + at + local)
     Bytes.put32(try writer.peek(), at: cells + at + local)
     var left = total - local
