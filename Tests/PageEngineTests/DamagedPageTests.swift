@@ -224,13 +224,7 @@ import Testing
     store.put([10, 4, 8, 0, 9, 1, 1, 0, 0, 12], at: page + other)
     store.put([0xa4, 2, 2, 9, 0, 9, 1, 0, 0, 0, 0xc7, 0x7c, 5], at: page + long)
     store.put(first, at: page + 4092)
-    let json = """
-      {
-        "entityColumn": 1, "entities": [{"source": 1, "destination": 1}],
-        "numbers": [{"column": 3, "map": [{"source": 2, "destination": 3}]}]
-      }
-      """
-    let patch = try JSONDecoder().decode(RowPatch.self, from: Data(json.utf8))
+    let patch = try Self.patch(column: 3, (2, 3))
     let error = #expect(throws: PageError.self) { try store.move(patch: patch) }
     guard case .damaged(let page)? = error?.problem else {
       Issue.record("\(String(describing: error))")
@@ -262,6 +256,18 @@ import Testing
       }
       #expect(throws: PageError.self, "\(pages) pages") { try cut.move() }
     }
+  }
+
+  /// Has entities stay as they are, and numbers in a column become others.
+  private static func patch(column: Int, _ numbers: (Int, Int)...) throws -> RowPatch {
+    let map = numbers.map { #"{"source": \#($0), "destination": \#($1)}"# }.joined(separator: ", ")
+    let json = """
+      {
+        "entityColumn": 1, "entities": [{"source": 1, "destination": 1}],
+        "numbers": [{"column": \(column), "map": [\(map)]}]
+      }
+      """
+    return try JSONDecoder().decode(RowPatch.self, from: Data(json.utf8))
   }
 
   /// Changes a few bytes anywhere but in the first page, which this module does not read.
@@ -309,16 +315,20 @@ import Testing
     #expect(read > 10 && refused > 10, "\(read) read, \(refused) refused")
   }
 
-  @Test(arguments: 20..<30 as Range<UInt64>)
-  func `what is moved of changed bytes is whole, or an error`(seed: UInt64) throws {
+  @Test(arguments: 20..<30 as Range<UInt64>, [false, true])
+  func `what is moved of changed bytes is whole, or an error`(
+    seed: UInt64, isPatched: Bool
+  ) throws {
     var random = SeededRandom(seed: seed)
     let store = try DamagedStore(rows: 120)
+    // One number stays as long as it is, the other takes a byte more.
+    let patch = isPatched ? try Self.patch(column: 2, (0, 0), (1, 5), (2, 3)) : nil
     var (moved, refused) = (0, 0)
     for number in 0..<150 {
       var changed = store
       for _ in 0...number % 3 { Self.change(&changed, &random) }
       do {
-        let rows = try changed.move().rows
+        let rows = try changed.move(patch: patch).rows
         moved += 1
         if let expected = try changed.rowsOfSQLite() {
           #expect(rows == Int64(expected.count), "change \(number) of seed \(seed)")
