@@ -8,11 +8,11 @@ import Survey
 /// properties add to them.
 ///
 /// Mappings say how many objects there may be, not how many a filter takes or a policy makes.
-package struct ObjectSizes: Hashable, Sendable {
+package struct ObjectSizes: Sendable {
   /// All that the finished store takes.
-  package private(set) var result: Int64
+  package let result: Int64
   /// All shards together, which have every object of it, and their other files.
-  package private(set) var shards: Int64
+  package let shards: Int64
 
   /// Estimates the sizes for a plan of a stage that goes object by object.
   ///
@@ -42,19 +42,10 @@ package struct ObjectSizes: Hashable, Sendable {
   /// The bytes that properties add to an object, those of texts and binary data as if they were
   /// short.
   private static func bytes(of entity: Entity, in model: ManagedObjectModel) -> Double {
-    let attributes = model.allAttributes(of: entity).filter { !$0.isTransient }
+    let attributes = model.allLeafAttributes(of: entity).filter { !$0.isTransient }
     let references = model.allRelationships(of: entity).filter { !$0.isToMany && !$0.isTransient }
-    return attributes.reduce(0) { $0 + 1 + bytes(of: $1.type) }
+    return attributes.reduce(0) { $0 + 1 + DeclaredType(of: $1.type).usualLength }
       + Double(references.count) * bytesOfReference
-  }
-
-  private static func bytes(of type: AttributeType) -> Double {
-    switch type {
-    case .undefined: 0
-    case .boolean, .integer16, .integer32, .integer64: 4
-    case .decimal, .double, .float, .date: 8
-    default: 16
-    }
   }
 
   /// A key with its type, and an entry of the index that each such column has.

@@ -238,7 +238,7 @@ extension DeclaredType {
   fileprivate var hasAnyLength: Bool { self == .varchar || self == .blob }
 
   /// The bytes of a value, as far as the type tells them.
-  fileprivate var usualLength: Double {
+  var usualLength: Double {
     switch self {
     case .integer: 4
     case .float, .timestamp, .decimal: 8

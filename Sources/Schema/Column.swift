@@ -1,3 +1,5 @@
+package import ObjectModel
+
 /// The type that a column is declared with.
 package enum DeclaredType: String, Hashable, Codable, Sendable {
   /// Integers, Booleans, keys, entity numbers and places: SQLite's INTEGER affinity.
@@ -12,6 +14,19 @@ package enum DeclaredType: String, Hashable, Codable, Sendable {
   case varchar = "VARCHAR"
   /// UUIDs, transformables and binary data: no affinity.
   case blob = "BLOB"
+
+  /// The type that a column of that attribute type is declared with.
+  package init(of type: AttributeType) {
+    self =
+      switch type {
+      case .integer16, .integer32, .integer64, .boolean, .undefined, .objectID, .composite: .integer
+      case .double, .float: .float
+      case .date: .timestamp
+      case .decimal: .decimal
+      case .string, .uri: .varchar
+      case .uuid, .transformable, .binary: .blob
+      }
+  }
 }
 
 /// One column of an entity's table.

@@ -57,7 +57,7 @@ package enum StoredValue: Hashable, Codable, Sendable {
   /// The form in which an attribute of that type is stored, with a tag where long values have files
   /// of their own.
   package init(value: AttributeValue, type: AttributeType, isExternal: Bool) {
-    let column = TableLayout.declaredType(of: type)
+    let column = DeclaredType(of: type)
     switch value {
     case .null: self = .null
     case .boolean(let flag): self = .integer(flag ? 1 : 0)

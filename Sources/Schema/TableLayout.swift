@@ -40,7 +40,7 @@ struct TableLayout {
         runs[run, default: []].append(
           Column(
             name: "Z" + names.unique(attribute.columnBase),
-            type: Self.declaredType(of: attribute.type),
+            type: DeclaredType(of: attribute.type),
             role: .attribute(entity: entity.name, name: attribute.name)))
       }
       for relationship in entity.relationships.sorted(by: { $0.name < $1.name })
@@ -198,18 +198,6 @@ struct TableLayout {
     case .uuid: .uuid
     case .transformable: .transformable
     case .binary: .binary
-    }
-  }
-
-  /// The type that a column of that attribute type is declared with.
-  static func declaredType(of type: AttributeType) -> DeclaredType {
-    switch type {
-    case .integer16, .integer32, .integer64, .boolean, .undefined, .objectID, .composite: .integer
-    case .double, .float: .float
-    case .date: .timestamp
-    case .decimal: .decimal
-    case .string, .uri: .varchar
-    case .uuid, .transformable, .binary: .blob
     }
   }
 }

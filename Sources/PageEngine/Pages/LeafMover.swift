@@ -95,7 +95,6 @@ package final class LeafMover {
     while let leaf = walk.leaf {
       var cells = 0
       var isEnd = false
-      placer.begin(leaf, number: walk.page)
       for cell in 0..<walk.cells {
         let found = try tableCell(cell: cell, of: leaf, walk: walk)
         if found.key < first { continue }
@@ -115,7 +114,7 @@ package final class LeafMover {
         }
         lastKey = found.key
         self.found[cells] = found
-        if let patcher { try placer.patch(cells, patcher: patcher) }
+        if let patcher { try placer.patch(cells, of: leaf, page: walk.page, patcher: patcher) }
         cells += 1
         if let current = span, current.last &+ 1 == found.key {
           span = KeySpan(first: current.first, last: found.key)

@@ -9,9 +9,7 @@ extension LeafMover {
     private let rows: TableWriter
     /// The leaves to come that are laid out row by row.
     private var left = 0
-    /// The leaf, in memory that nobody else reads.
-    private var leaf: UnsafeMutableRawPointer?
-    private var number: UInt32 = 0
+    /// Whether rows of the leaf take more or fewer bytes than before.
     private var isResized = false
 
     init(_ mover: LeafMover, leaves: EntryCollector) {
@@ -20,15 +18,14 @@ extension LeafMover {
       rows = TableWriter(writer: mover.writer) { (leaf) throws(PageError) in try leaves.add(leaf) }
     }
 
-    /// Begins with another leaf, whose rows are patched one after the other, where they lie.
-    func begin(_ leaf: UnsafeRawPointer, number: UInt32) {
-      (self.leaf, self.number, isResized) = (UnsafeMutableRawPointer(mutating: leaf), number, false)
-    }
-
-    /// Patches the row of a cell that `LeafMover` has found, and whose columns were noted.
+    /// Patches the row of a cell that `LeafMover` has found, and whose columns were noted, where it
+    /// lies.
     @inline(__always)
-    func patch(_ index: Int, patcher: RowPatcher) throws(PageError) {
-      guard let leaf else { return }
+    func patch(
+      _ index: Int, of leaf: UnsafeRawPointer, page: UInt32, patcher: RowPatcher
+    ) throws(PageError) {
+      // The memory is the walk's own, and nobody reads the leaf in it again.
+      let leaf = UnsafeMutableRawPointer(mutating: leaf)
       let cell = mover.found[index]
       let outcome = patcher.apply(leaf + cell.record, local: cell.local)
       switch outcome {
@@ -38,22 +35,23 @@ extension LeafMover {
         left = Self.leavesLaidOut
         // Those before it are patched, and stay as long as they are.
         for cell in mover.found[..<index] {
-          try layOut(cell, of: leaf, outcome: .inPlace, patcher: patcher)
+          try layOut(cell, of: leaf, page: page, outcome: .inPlace, patcher: patcher)
         }
       default: break
       }
-      try layOut(cell, of: leaf, outcome: outcome, patcher: patcher)
+      try layOut(cell, of: leaf, page: page, outcome: outcome, patcher: patcher)
     }
 
     /// Writes a patched row by itself.
     private func layOut(
-      _ cell: Cell, of leaf: UnsafeRawPointer, outcome: RowPatcher.Outcome, patcher: RowPatcher
+      _ cell: Cell, of leaf: UnsafeRawPointer, page: UInt32, outcome: RowPatcher.Outcome,
+      patcher: RowPatcher
     ) throws(PageError) {
       var record = UnsafeRawBufferPointer(start: leaf + cell.record, count: cell.total)
       if cell.local < cell.total {
         let whole = try mover.whole.room(for: cell.total + 8)
         try mover.payloads.read(
-          leaf + cell.record, local: cell.local, of: cell.total, page: number, into: whole)
+          leaf + cell.record, local: cell.local, of: cell.total, page: page, into: whole)
         record = UnsafeRawBufferPointer(rebasing: whole[..<cell.total])
       }
       if case .resized = outcome, let base = record.baseAddress {
@@ -69,6 +67,7 @@ extension LeafMover {
     ) throws(PageError) {
       if left > 0 {
         left = isResized ? Self.leavesLaidOut : left - 1
+        isResized = false
         // Nobody else may take pages while the last one is open.
         if left == 0 { try rows.finish() }
         return

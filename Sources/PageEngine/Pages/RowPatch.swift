@@ -65,7 +65,7 @@ final class RowPatcher {
   enum Outcome {
     /// It is as it has to be, in the place where it was.
     case inPlace
-    /// Some of its values have other lengths: `append` lays it out anew.
+    /// Some of its values have other lengths: `layOut` lays it out anew.
     case resized
     /// It has to be made row by row.
     case unknown
