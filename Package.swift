@@ -20,21 +20,16 @@ let package = Package(
     .library(name: "Godwit", targets: ["Godwit"]),
     .library(name: "GodwitTool", targets: ["GodwitTool"]),
     .executable(name: "godwit", targets: ["GodwitExecutable"]),
-    .executable(name: "godwit-serve", targets: ["GodwitServe"]),
+    // What answers the requests that godwit-serve takes, which is Sources/GodwitServe.
+    .library(name: "LivePages", targets: ["LivePages"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-    // Without its traits it needs no package for configuration files.
-    .package(
-      url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
   ],
@@ -44,7 +39,9 @@ let package = Package(
 
     // MARK: Values: what a migration is about; no files, no processes, no clock
     .module("Expressions"),
-    .module("ObjectModel", ["Expressions", .crypto]),
+    .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
+    .module("Digests", ["CSodium"]),
+    .module("ObjectModel", ["Digests", "Expressions"]),
     .module("Schema", ["Expressions", "ObjectModel"]),
     .module("Mapping", ["Expressions", "ObjectModel"]),
     .module("RowPrograms", ["Mapping", "ObjectModel", "Schema"]),
@@ -185,14 +182,9 @@ let package = Package(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
     .module(
       "LivePages",
-      ["Godwit", "GodwitTool", "Pages", "SystemCalls", .crypto, .systemPackage]),
-    .executableTarget(
-      name: "GodwitServe",
-      dependencies: [
-        "Godwit", "GodwitTool", "LivePages", .argumentParser, .httpTypes, .hummingbird,
-        .hummingbirdCore, .logging, .nioCore, .systemPackage,
-      ],
-      swiftSettings: strict),
+      [
+        "Digests", "Godwit", "GodwitTool", "Pages", "SystemCalls", .argumentParser, .systemPackage,
+      ]),
 
     // MARK: Tests
     .target(
@@ -231,6 +223,7 @@ let package = Package(
         "Mapping", "ModelFiles", "ObjectModel", "TestSupport",
         "Expressions", .systemPackage,
       ]),
+    .tests(of: "Digests"),
     .tests(of: "ObjectModel", ["Expressions"]),
     .tests(
       of: "Planning",
@@ -341,19 +334,14 @@ extension Target {
 
 extension Target.Dependency {
   static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
-  static let crypto = product(name: "Crypto", package: "swift-crypto")
   static let grdb = product(name: "GRDB", package: "GRDB.swift")
   static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
-  static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
-  static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
-  static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
   static let inMemoryTracing = product(
     name: "InMemoryTracing", package: "swift-distributed-tracing")
   static let logging = product(name: "Logging", package: "swift-log")
   static let metrics = product(name: "Metrics", package: "swift-metrics")
   static let metricsTestKit = product(name: "MetricsTestKit", package: "swift-metrics")
   static let mustache = product(name: "Mustache", package: "swift-mustache")
-  static let nioCore = product(name: "NIOCore", package: "swift-nio")
   static let subprocess = product(name: "Subprocess", package: "swift-subprocess")
   static let systemPackage = product(name: "SystemPackage", package: "swift-system")
   static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")

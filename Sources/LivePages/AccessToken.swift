@@ -1,23 +1,22 @@
-import Crypto
-import Foundation
+import Digests
 import Godwit
 import SystemCalls
-package import SystemPackage
+import SystemPackage
 
 /// What visitors have to know, where not everybody may look.
-package struct AccessToken: Sendable {
+struct AccessToken: Sendable {
   /// The token as it is given.
-  package let text: String
+  let text: String
 
   private static let (fewest, most) = (16, 1_024)
 
   /// Makes one up, of 192 random bits.
-  package init() { text = Self.random(bytes: 24) }
+  init() { text = Self.random(bytes: 24) }
 
   /// Reads the first line of a file that nobody but its owner may read.
   ///
   /// - Throws: `MigrationFailure`, if it is not there, has no token, or others may read it.
-  package init(file path: FilePath) throws {
+  init(file path: FilePath) throws {
     let bytes: [UInt8]
     do {
       // A pipe without a writer would be waited for.
@@ -46,8 +45,10 @@ package struct AccessToken: Sendable {
   }
 
   /// Whether somebody knows it; takes the same time for every answer of one length.
-  package func matches(_ answer: some StringProtocol) -> Bool {
-    SHA256.hash(data: Data(text.utf8)) == SHA256.hash(data: Data(answer.utf8))
+  func matches(_ answer: some StringProtocol) -> Bool {
+    SecretComparison.areEqual(
+      SecureHash.sha256.digest(of: Array(text.utf8)),
+      SecureHash.sha256.digest(of: Array(answer.utf8)))
   }
 
   /// Digits of random bytes.

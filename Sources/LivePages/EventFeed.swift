@@ -6,7 +6,7 @@ import Pages
 ///
 /// It holds no queue: a visitor who reads slowly is told the latest state when there is room, and
 /// what came in between is left out.
-package struct EventFeed: Sendable {
+public struct EventFeed: Sendable {
   /// How long nothing is said at most.
   static let longestSilence = Duration.seconds(5)
 
@@ -18,7 +18,7 @@ package struct EventFeed: Sendable {
   private var title = ""
   private var lastWord: ContinuousClock.Instant?
   /// Whether all is told.
-  package private(set) var isOver = false
+  public private(set) var isOver = false
 
   /// What the news are of.
   enum Subject: Sendable {
@@ -29,7 +29,7 @@ package struct EventFeed: Sendable {
   init(_ subject: Subject) { self.subject = subject }
 
   /// What is to be sent now, nil for nothing.
-  package mutating func text(at now: ContinuousClock.Instant) async -> String? {
+  public mutating func text(at now: ContinuousClock.Instant) async -> String? {
     var text = lastWord == nil ? ServerSentEvent.beginning : ""
     switch subject {
     case .list(let list):

@@ -3,12 +3,12 @@ import Godwit
 import GodwitTool
 import Pages
 import SystemCalls
-package import SystemPackage
+import SystemPackage
 
 /// What is answered to every request; it has no socket.
-package struct LiveSite: Sendable {
+public struct LiveSite: Sendable {
   /// The most bytes of a form.
-  package static let longestForm = 4_096
+  public static let longestForm = 4_096
   /// The most bytes of an address.
   static let longestTarget = 2_048
   /// How long a visitor waits until a migration does as it was asked.
@@ -22,7 +22,7 @@ package struct LiveSite: Sendable {
   /// Shows migrations in folders.
   ///
   /// - Parameter allowsControl: whether visitors may ask them for something.
-  package init(_ folders: [FilePath], access: SiteAccess, allowsControl: Bool) {
+  init(_ folders: [FilePath], access: SiteAccess, allowsControl: Bool) {
     self.access = access
     self.allowsControl = allowsControl
     board = MigrationBoard(folders, key: allowsControl ? access.key : nil)
@@ -32,7 +32,7 @@ package struct LiveSite: Sendable {
   /// Refuses what is no folder before anything is shown of it.
   ///
   /// - Throws: `MigrationFailure`, if one is not there or is a file.
-  package static func require(folders: [FilePath]) throws {
+  static func require(folders: [FilePath]) throws {
     for folder in folders {
       do {
         if try Files.fileStatus(folder).isDirectory { continue }
@@ -44,13 +44,13 @@ package struct LiveSite: Sendable {
   }
 
   /// Keeps itself up to date until it is cancelled.
-  package func run() async { await board.run() }
+  public func run() async { await board.run() }
 
   /// Looks through the folders once.
   func refresh() async { await board.refresh() }
 
   /// Answers a request.
-  package func answer(_ request: SiteRequest) async -> SiteAnswer {
+  public func answer(_ request: SiteRequest) async -> SiteAnswer {
     guard access.knows(host: request.host) else {
       return .sentence(
         403,

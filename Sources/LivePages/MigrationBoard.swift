@@ -1,12 +1,12 @@
 import Dispatch
 import Foundation
 import Godwit
-package import SystemPackage
+import SystemPackage
 
 /// All migrations in some folders, brought up to date while it runs.
 ///
 /// It reads status files and records, and writes nothing.
-package actor MigrationBoard {
+actor MigrationBoard {
   /// How long a migration that left nothing behind is still shown.
   private static let grace = Duration.seconds(60)
   /// The longest wait between two looks at the folders, and the shortest.
@@ -29,10 +29,10 @@ package actor MigrationBoard {
   private(set) var searches = 0
 
   /// Takes folders, and what forms have by which visitors ask for something; nil if nobody may.
-  package init(_ folders: [FilePath], key: String?) { (self.folders, self.key) = (folders, key) }
+  init(_ folders: [FilePath], key: String?) { (self.folders, self.key) = (folders, key) }
 
   /// Looks through the folders again and again, until it is cancelled.
-  package func run() async {
+  func run() async {
     while !Task.isCancelled {
       let start = ContinuousClock.now
       await refresh()

@@ -1,5 +1,4 @@
-import Crypto
-import Foundation
+import Digests
 import SystemPackage
 
 /// What stands for a migration in addresses: a digest of the path of what it makes.
@@ -9,7 +8,7 @@ enum MigrationIdentifier {
   private static let length = 24
 
   static func of(_ destination: FilePath) -> String {
-    let digest = SHA256.hash(data: Data(destination.string.utf8))
+    let digest = SecureHash.sha256.digest(of: Array(destination.string.utf8))
     return String(
       digest.flatMap { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.prefix(length))
   }

@@ -5,7 +5,7 @@
 //     this site: from its origin, and with its key.
 
 /// Who may look, and who may ask migrations for something.
-package struct SiteAccess: Sendable {
+struct SiteAccess: Sendable {
   /// How a visitor was let in.
   enum Entrance: Hashable {
     /// Everybody may look.
@@ -29,7 +29,7 @@ package struct SiteAccess: Sendable {
   /// - Parameters:
   ///   - hosts: names by which the site may be asked for, besides addresses and `localhost`.
   ///   - port: the port, by which cookies of several servers of a machine are told apart.
-  package init(token: AccessToken?, hosts: [String], port: Int) {
+  init(token: AccessToken?, hosts: [String], port: Int) {
     self.token = token
     self.hosts = Set(hosts.map { $0.lowercased() } + ["localhost"])
     cookieName = "godwit-\(port)"

@@ -1,18 +1,18 @@
 import Foundation
 
 /// What a visitor asks for, as far as it matters here.
-package struct SiteRequest: Sendable {
+public struct SiteRequest: Sendable {
   /// The method, such as `GET`.
-  package var method: String
+  public var method: String
   /// The address as it was sent: the path, and what follows a question mark.
-  package var target: String
+  public var target: String
   /// The header fields that matter, nil where they are missing.
-  package var host, origin, authorization, cookie, accept: String?
+  public var host, origin, authorization, cookie, accept: String?
   /// The fields of a form, as they were sent.
-  package var body = ""
+  public var body = ""
 
   /// Takes a method and an address.
-  package init(_ method: String, _ target: String) { (self.method, self.target) = (method, target) }
+  public init(_ method: String, _ target: String) { (self.method, self.target) = (method, target) }
 
   var path: Substring { target.prefix { $0 != "?" } }
 
@@ -44,20 +44,20 @@ struct FormFields {
 }
 
 /// What a visitor gets.
-package struct SiteAnswer: Sendable {
+public struct SiteAnswer: Sendable {
   /// What follows the header.
-  package enum Body: Sendable {
+  public enum Body: Sendable {
     case text(String)
     /// News, until there are no more.
     case events(EventFeed)
   }
 
   /// The status of HTTP.
-  package var status: Int
+  public var status: Int
   /// Header fields.
-  package var headers: [(name: String, value: String)]
+  public var headers: [(name: String, value: String)]
   /// What follows; a visitor who asks for the header alone does not get it.
-  package var body: Body
+  public var body: Body
 
   init(_ status: Int, _ kind: String, _ text: String, headers: [(String, String)] = []) {
     (self.status, body) = (status, .text(text))

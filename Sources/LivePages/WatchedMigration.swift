@@ -6,7 +6,7 @@ import SystemPackage
 /// A migration that is watched, and what its page shows.
 ///
 /// All visitors see the same parts, which are made once for all of them, and only if there are any.
-package actor WatchedMigration {
+actor WatchedMigration {
   /// What a page of it shows at a moment.
   struct View: Sendable {
     /// Rises with everything that changes on the page.

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Expressions
 
 // An entity's hash covers what a store must know: names, types, optionality, relationships,
@@ -80,21 +80,21 @@ package struct UnknownVersionHash: Error, Hashable, Sendable {
 extension [String: VersionHash] {
   /// What metadata keeps as `NSStoreModelVersionHashesDigest`.
   package var digest: String {
-    var hash = SHA512()
+    var input: [UInt8] = []
     for (name, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
-      hash.update(data: Array(name.utf8))
-      hash.update(data: version.bytes)
+      input += name.utf8
+      input += version.bytes
     }
-    return Base64.encode(Array(hash.finalize()))
+    return Base64.encode(SecureHash.sha512.digest(of: input))
   }
 
   /// What metadata keeps as `NSStoreModelVersionChecksumKey`, and a bundle's version information.
   package var checksum: String {
-    var hash = SHA256()
+    var input: [UInt8] = []
     for (_, version) in sorted(by: { Entity.utf8Before($0.key, $1.key) }) {
-      hash.update(data: version.bytes)
+      input += version.bytes
     }
-    return Base64.encode(Array(hash.finalize()))
+    return Base64.encode(SecureHash.sha256.digest(of: input))
   }
 }
 
@@ -145,7 +145,7 @@ private struct VersionHasher {
     if let modifier = entity.versionHashModifier { input += modifier.utf8 }
     let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
     for constraint in constraints.sorted(by: Entity.utf8Before) { input += constraint.utf8 }
-    return Array(SHA256.hash(data: input))
+    return SecureHash.sha256.digest(of: input)
   }
 
   private func check(
@@ -168,7 +168,7 @@ private struct VersionHasher {
       guard derivation.expression.hasKnownHash else {
         throw unknown(.derivation(derivation.expression.description))
       }
-      return Array(SHA256.hash(data: Array(derivation.expression.description.utf8)))
+      return SecureHash.sha256.digest(of: Array(derivation.expression.description.utf8))
     }
     switch attribute.type {
     case .composite: return try hash(composite: attribute, of: entity)
@@ -181,7 +181,7 @@ private struct VersionHasher {
       name: attribute.name, optional: attribute.isOptional, modifier: attribute.versionHashModifier)
     append(Int32(attribute.type.rawValue), to: &input)
     if flags != (false, false) { input.append(1) }
-    return Array(SHA256.hash(data: input))
+    return SecureHash.sha256.digest(of: input)
   }
 
   /// The elements' hashes by name; the composite's own name and optionality do not count.
@@ -199,7 +199,7 @@ private struct VersionHasher {
     else { throw unknown(.compositeElements) }
     var input: [UInt8] = []
     for element in elements { input += try hash(attribute: element, of: entity) }
-    return Array(SHA256.hash(data: input))
+    return SecureHash.sha256.digest(of: input)
   }
 
   /// A relationship that is its own inverse hashes as one without.
@@ -218,7 +218,7 @@ private struct VersionHasher {
     append(Int32(truncatingIfNeeded: relationship.maxCount), to: &input)
     append(Int32(truncatingIfNeeded: relationship.minCount), to: &input)
     if relationship.isOrdered { input += [1, 0] }
-    return Array(SHA256.hash(data: input))
+    return SecureHash.sha256.digest(of: input)
   }
 
   /// Transient properties are not hashed, so the flag byte is 1 for optional and 0 otherwise.
@@ -226,7 +226,7 @@ private struct VersionHasher {
     var input = Array(name.utf8)
     input += [optional ? 1 : 0, 0]
     if let modifier { input += modifier.utf8 }
-    return Array(SHA256.hash(data: input))
+    return SecureHash.sha256.digest(of: input)
   }
 
   private func append(_ value: Int32, to bytes: inout [UInt8]) {

@@ -193,7 +193,8 @@ def released(tool, folder):
 def needed(tool):
     """The Debian packages of the libraries that a release links, but for the C library's."""
     packages = {"libsqlite3.so.0": "libsqlite3-0", "liblmdb.so.0": "liblmdb0",
-                "libxml2.so.2": "libxml2", "libz.so.1": "zlib1g", "libstdc++.so.6": "libstdc++6"}
+                "libsodium.so.23": "libsodium23", "libxml2.so.2": "libxml2",
+                "libz.so.1": "zlib1g", "libstdc++.so.6": "libstdc++6"}
     linked = re.findall(r"NEEDED.*\[(\S+)\]", run("readelf", "-d", tool)[1])
     known = re.compile(r"lib(c|m|gcc_s|pthread|dl|rt|util)\.so|ld-linux|libswift|lib_?Foundation"
                        r"|libBlocksRuntime|libdispatch")

@@ -10,7 +10,7 @@ graph = load("import-graph")
 MANIFEST = """
     // MARK: Values: no files
     .module("Birds"),
-    .module("Flocks", ["Birds", .crypto]),
+    .module("Flocks", ["Birds", .systemPackage]),
     // MARK: Files
     .module("SystemCalls"),
     .module("Nests", ["Flocks", "SystemCalls"]),
@@ -18,14 +18,14 @@ MANIFEST = """
 DUMP = {"targets": [
     {"name": "Birds", "type": "regular", "dependencies": []},
     {"name": "Flocks", "type": "regular", "dependencies": [
-        {"byName": ["Birds", None]}, {"product": ["Crypto", "swift-crypto", None, None]}]},
+        {"byName": ["Birds", None]}, {"product": ["SystemPackage", "swift-system", None, None]}]},
     {"name": "SystemCalls", "type": "regular", "dependencies": []},
     {"name": "Nests", "type": "regular", "dependencies": [
         {"byName": ["Flocks", None]}, {"byName": ["SystemCalls", None]}]},
 ]}
 SOURCES = {
     "Sources/Birds": ["import Foundation\n"],
-    "Sources/Flocks": ["package import Birds\nimport Crypto\n",
+    "Sources/Flocks": ["package import Birds\nimport SystemPackage\n",
                        'let text = """\n  import Nothing\n"""'],
     "Sources/SystemCalls": ["#if canImport(Glibc)\n  import Glibc\n#endif\n// import Nothing\n"],
     "Sources/Nests": ["@testable import Flocks\nimport func SystemCalls.sync\n"],
@@ -37,7 +37,7 @@ DOCUMENT = f"""# Nests
 |---|---|---|
 | **Values** | no files | |
 | `Birds` | each bird | |
-| `Flocks` | many of them | Birds, Crypto |
+| `Flocks` | many of them | Birds, SystemPackage |
 | **Files** | | |
 | `SystemCalls` | the system | |
 | `Nests` | where they live | Flocks, SystemCalls |

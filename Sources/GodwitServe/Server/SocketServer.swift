@@ -1,5 +1,4 @@
 import Foundation
-import Godwit
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -10,14 +9,7 @@ import Synchronization
 import SystemPackage
 
 /// Takes requests from sockets, and has a site answer them.
-struct LiveServer {
-  let place: ServerPlace
-  let port: Int
-  let folders: [FilePath]
-  let hosts: [String]
-  let token: AccessToken?
-  let allowsControl: Bool
-
+struct SocketServer: LiveServer {
   /// The most visitors who are told news at once, and the most connections.
   private static let (mostStreams, mostConnections) = (64, 256)
   /// How long a connection may wait with half a request, or none.
@@ -25,23 +17,24 @@ struct LiveServer {
   /// How long streams have to say goodbye.
   private static let goodbye = Duration.seconds(1)
 
-  /// Runs until a signal ends it.
-  ///
-  /// - Parameter begun: called with the port, once requests are taken.
-  func run(begun: @escaping @Sendable (Int) -> Void) async throws {
-    let streams = OpenStreams(most: Self.mostStreams)
+  static func address(_ text: String) -> String? {
+    (try? SocketAddress(ipAddress: text, port: 0))?.ipAddress
+  }
+
+  static func serve(_ service: LiveService) async throws {
+    let streams = OpenStreams(most: mostStreams)
     let stop = AsyncStream.makeStream(of: Void.self)
-    let forget = ToolProcess.whenAskedToStop {
+    let forget = service.whenAskedToStop {
       streams.stop()
       stop.continuation.finish()
     }
     defer { forget() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       let site = SiteHolder()
-      group.addTask { try await serve(site, streams, begun: begun) }
+      group.addTask { try await takeRequests(service, site, streams) }
       group.addTask {
         for await _ in stop.stream {}
-        let end = ContinuousClock.now + Self.goodbye
+        let end = ContinuousClock.now + goodbye
         while streams.count > 0, .now < end { try await Task.sleep(for: .milliseconds(10)) }
       }
       try await group.next()
@@ -51,52 +44,36 @@ struct LiveServer {
     }
   }
 
-  private func serve(
-    _ holder: SiteHolder, _ streams: OpenStreams, begun: @escaping @Sendable (Int) -> Void
+  private static func takeRequests(
+    _ service: LiveService, _ holder: SiteHolder, _ streams: OpenStreams
   ) async throws {
     var quiet = Logger(label: "godwit serve")
     quiet.logLevel = .critical
     let responder = CallbackResponder<VisitorContext> { request, context in
-      await Self.respond(to: request, context: context, holder.site, streams)
+      await respond(to: request, context: context, holder.site, streams)
     }
     let limits = HTTP1Channel.Configuration.DecoderConfiguration(
       maxHeaderFieldSize: 8_192, maxHeaderListSize: 16_384, maxHeaderFieldCount: 100)
     let application = Application(
       responder: responder,
       server: .http1(
-        configuration: .init(idleTimeout: Self.idleTime, httpDecoderConfiguration: limits)),
+        configuration: .init(idleTimeout: idleTime, httpDecoderConfiguration: limits)),
       configuration: ApplicationConfiguration(
-        address: .hostname(place.address, port: port),
-        availableConnectionsDelegate: .maximum(Self.mostConnections, logger: quiet)),
+        address: .hostname(service.address, port: service.port),
+        availableConnectionsDelegate: .maximum(mostConnections, logger: quiet)),
       onServerRunning: { channel in
-        let bound = channel.localAddress?.port ?? port
-        let access = SiteAccess(token: token, hosts: hosts, port: bound)
-        holder.open(LiveSite(folders, access: access, allowsControl: allowsControl))
-        begun(bound)
+        let bound = channel.localAddress?.port ?? service.port
+        holder.open(service.site(port: bound))
+        service.announce(port: bound)
       }, logger: quiet)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await holder.run() }
       do {
         try await application.run()
       } catch let error as IOError {
-        throw failure(error)
+        throw Errno(rawValue: error.errnoCode)
       }
       group.cancelAll()
-    }
-  }
-
-  private func failure(_ error: IOError) -> MigrationFailure {
-    let errno = Errno(rawValue: error.errnoCode)
-    return switch errno {
-    case .addressInUse:
-      MigrationFailure(
-        .inUse,
-        "port \(port) of \(place.address) is taken: name another one with --port, or 0 for any.")
-    case .permissionDenied:
-      MigrationFailure(
-        .cannotCreate, "port \(port) may not be taken by this user: name a higher one with --port.")
-    default:
-      MigrationFailure(.usage, "\(place.address), port \(port), cannot be listened at: \(errno).")
     }
   }
 }
@@ -133,7 +110,7 @@ struct VisitorContext: RequestContext {
 
 // MARK: Requests and answers
 
-extension LiveServer {
+extension SocketServer {
   private static func respond(
     to request: Request, context: VisitorContext, _ site: LiveSite?, _ streams: OpenStreams
   ) async -> Response {

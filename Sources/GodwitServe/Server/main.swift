@@ -1,0 +1,3 @@
+import LivePages
+
+await SocketServer.run()

@@ -1,3 +1,0 @@
-import GodwitTool
-
-await ServerCommand.runAndExit()
