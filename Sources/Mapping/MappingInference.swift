@@ -147,10 +147,12 @@ package struct MappingInference {
 
   /// Refuses a derived attribute whose values nobody but Core Data can compute.
   private mutating func refuseOpenDerivation(_ attribute: Attribute, declaring: String) {
-    let form = destination.entity(name: declaring).flatMap {
-      destination.derivationForm(of: attribute, in: $0)
+    if let entity = destination.entity(name: declaring),
+      let form = destination.derivationForm(of: attribute, in: entity),
+      destination.knowsTriggers(of: form, in: entity)
+    {
+      return
     }
-    guard form == nil else { return }
     refusals.append(
       Refusal(
         reason: .derivationCannotBeComputed, entity: declaring, property: attribute.name))

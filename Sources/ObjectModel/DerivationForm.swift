@@ -28,6 +28,18 @@ extension ManagedObjectModel {
     return .value(relationship: path[0], attribute: path[1])
   }
 
+  /// Whether the triggers of a new attribute of this form are known.
+  ///
+  /// The only real store that counts a relationship without an inverse has entity numbers in its
+  /// triggers, and the only one with an inverse has none. Which of the differences between the two
+  /// stores is the cause is not known, so a new count needs an inverse.
+  package func knowsTriggers(of form: DerivationForm, in entity: Entity) -> Bool {
+    switch form {
+    case .value: true
+    case .count(let name): relationship(name: name, of: entity.name)?.inverseName != nil
+    }
+  }
+
   /// Whether objects of the relationship hold their owner's key in a column.
   private func isCounted(_ name: String, of entity: Entity) -> Bool {
     guard let relationship = relationship(name: name, of: entity.name), relationship.isToMany,

@@ -62,7 +62,9 @@ package struct DerivedAttribute: Hashable, Codable, Sendable {
     let range =
       namesNumbers ? " AND \(numbers.lowerBound) <= Z_ENT AND Z_ENT <= \(numbers.upperBound)" : ""
     func adds(_ change: String, _ side: String) -> String {
-      "UPDATE \(table) SET \(own) = \(change) WHERE Z_PK = \(side).\(foreign)\(range); "
+      let owner = "Z_PK = \(side).\(foreign)\(range)"
+      return "UPDATE \(table) SET \(own) = \(change) WHERE \(owner); "
+        + announcement("", rows: owner)
     }
     func changed(_ kind: String, _ event: String, side: String, change: String) -> Trigger {
       Trigger(
@@ -83,8 +85,7 @@ package struct DerivedAttribute: Hashable, Codable, Sendable {
         condition: condition,
         body: "UPDATE \(table) SET \(own) = (SELECT IFNULL(COUNT(\(foreign)), 0) "
           + "FROM \(SQL.identifier(name: other)) WHERE \(foreign) = NEW.Z_PK) "
-          + "WHERE Z_PK = NEW.Z_PK\(range); "
-          + announcement("Insert", rows: "Z_PK = NEW.Z_PK\(range)")),
+          + "WHERE Z_PK = NEW.Z_PK; " + announcement("Insert", rows: "Z_PK = NEW.Z_PK")),
     ]
   }
 
@@ -147,6 +148,17 @@ extension StoreSchema {
       }
     }
     return (known, open)
+  }
+}
+
+extension StoreSchema {
+  /// Whether the triggers of an attribute are known without a store that has them.
+  package func knowsTriggers(of attribute: DerivedAttribute) -> Bool {
+    guard let entity = model.entity(name: attribute.entity),
+      let found = entity.attributes.first(where: { $0.name == attribute.attribute }),
+      let form = model.derivationForm(of: found, in: entity)
+    else { return false }
+    return model.knowsTriggers(of: form, in: entity)
   }
 }
 

@@ -178,6 +178,71 @@ import Testing
     try connection.queue.close()
   }
 
+  // MARK: Counts without an inverse
+
+  /// `Book` counts pages that do not refer back; `Aisle` renumbers all of them where it is new.
+  private static func shelf(
+    counts: Bool, hasInverse: Bool = false, isNew: Bool = false
+  ) throws -> ManagedObjectModel {
+    let inverse = hasInverse ? "book" : nil
+    var entities = [
+      Entity(
+        "Book",
+        [.optional("title")] + (counts ? [try .derived("pagesCount", from: "pages.@count")] : []),
+        [.toMany("pages", "Page", inverse: inverse)]),
+      Entity("Comic", in: "Book", [.optional("ink")]),
+      Entity(
+        "Page", [.optional("text")], inverse.map { [.toOne($0, "Book", inverse: "pages")] } ?? []),
+    ]
+    if isNew { entities.append(Entity("Aisle", [.optional("name")])) }
+    return try ManagedObjectModel(entities: entities)
+  }
+
+  @Test(arguments: [EngineName.sql, .pages, .objects], [true, false])
+  func `a count without an inverse keeps the form of its triggers`(
+    engine: EngineName, namesNumbers: Bool
+  ) async throws {
+    let given = try GivenMigration(
+      from: Self.shelf(counts: true), to: Self.shelf(counts: true, isNew: true), rows: 60)
+    var old = try StoreSchema(Self.shelf(counts: true))
+    if namesNumbers {
+      let plain = old.triggers
+      old.derived[0].namesNumbers = true
+      let connection = try StoreConnection.writable(given.store)
+      try connection.run { db in
+        for trigger in plain { try db.execute(sql: "DROP TRIGGER \(trigger.name)") }
+        for trigger in old.triggers { try db.execute(sql: trigger.statement) }
+      }
+      try connection.queue.close()
+    }
+    var request = given.request()
+    request.engine = engine
+    _ = try await given.run(request)
+    var new = try StoreSchema(Self.shelf(counts: true, isNew: true))
+    new.derived[0].namesNumbers = namesNumbers
+    let triggers = try read(given.store) {
+      try String.fetchAll(
+        $0, sql: "SELECT sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
+    }
+    #expect(triggers == new.triggers.map(\.statement))
+    #expect(triggers.last?.contains("2 <= NEW.Z_ENT AND NEW.Z_ENT <= 3") == namesNumbers)
+  }
+
+  @Test(arguments: [
+    (counts: false, hasInverse: false), (counts: false, hasInverse: true),
+    (counts: true, hasInverse: true),
+  ])
+  func `a new count without an inverse is refused by name`(
+    counts: Bool, hasInverse: Bool
+  ) async throws {
+    let given = try GivenMigration(
+      from: Self.shelf(counts: counts, hasInverse: hasInverse),
+      to: Self.shelf(counts: true, isNew: true), rows: 60)
+    let refusal = Refusal(
+      reason: .derivationCannotBeComputed, entity: "Book", property: "pagesCount")
+    #expect(try await refusals(given, consent: .all)?.contains(refusal) == true)
+  }
+
   // MARK: Forms that no store shows
 
   private static let touched =

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Plants faults in derived values, R-trees and triggers of migrated stores: verify must find each.
 
-usage: derivations.py --godwit P --corpus D [--seeds 1-6] [--scratch S]; the corpus is not read
+usage: derivations.py --godwit P --corpus D [--seeds 1-6] [--scratch S]
+
+The triggers that derived.py writes are compared with those of real files, if the corpus has them.
 """
 import os
+import pathlib
 import shutil
 import sqlite3
 
@@ -91,6 +94,13 @@ def main():
     p.add_argument("--seeds", default="1-6", help="one seed or a range")
     options = p.parse_args()
     tool = Tool(options.godwit)
+    texts = pathlib.Path(options.corpus, "derived", "count-triggers.txt")
+    if texts.exists():
+        unlike = derived.unlike_real_files(texts.read_text())
+        if unlike:
+            raise SystemExit("\n".join(unlike))
+    else:
+        print(f"{texts} is missing: the triggers of counts are not compared with real files")
     run_cases(options, [(f"seed {seed}", lambda folder, seed=seed: check(tool, seed, folder))
                         for seed in seeds(options.seeds)], "derivations")
 

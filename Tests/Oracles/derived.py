@@ -42,8 +42,9 @@ def plant(path, seed):
             if not chosen(name, own):
                 continue
             if r.get("toMany") == "YES":
+                # A new count without an inverse is refused: no file shows its triggers.
                 inverse = r.get("inverseName") and relationship(target, r.get("inverseName"))
-                if inverse is None or not r.get("inverseName") or inverse.get("toMany") != "YES":
+                if inverse is not None and inverse.get("toMany") != "YES":
                     add(entity, f"count_{own}", "Integer 32", f"{own}.@count")
                 continue
             for a in [a for e in lineage(target) for a in e.findall("attribute")]:
@@ -65,6 +66,51 @@ def plant(path, seed):
 def add(entity, name, kind, expression):
     ET.SubElement(entity, "attribute", name=name, optional="YES", attributeType=kind,
                   derived="YES", derivationExpression=expression)
+
+
+def made(table, entity, name, kind, event, body, condition=""):
+    """The text of one trigger of a derived attribute."""
+    return (f"CREATE TRIGGER Z_DA_{table}_{entity}_{name}_{kind} AFTER {event} ON {table} "
+            f"FOR EACH ROW {condition}BEGIN {body}END")
+
+
+def report(table, name, column, inserted, where):
+    """The statement by which Core Data learns of the rows that a trigger changed."""
+    return (f"SELECT {FUNCTIONS[inserted]}('{table}', Z_ENT, Z_PK, '{name}', {column}) "
+            f"FROM {table} WHERE {where}; ")
+
+
+def count_triggers(t, c, entity, name, p, k, numbers=None):
+    """The five triggers of a count of the rows of p whose column k is a key of t; with the first
+    and the last entity number where the triggers compare them."""
+    among = f" AND {numbers[0]} <= Z_ENT AND Z_ENT <= {numbers[1]}" if numbers else ""
+    limited = f"WHEN {numbers[0]} <= NEW.Z_ENT AND NEW.Z_ENT <= {numbers[1]} " if numbers else ""
+
+    def counted(kind, event, row, change):
+        where = f"Z_PK = {row}.{k}{among}"
+        return made(p, entity, name, kind, event,
+                    f"UPDATE {t} SET {c} = {change} WHERE {where}; "
+                    + report(t, name, c, False, where), f"WHEN ({row}.{k} NOT NULL) ")
+    own = "Z_PK = NEW.Z_PK"
+    return [counted("PARAMETER_INSERT", "INSERT", "NEW", f"IFNULL({c}, 0) + 1"),
+            counted("PARAMETER_UPDATE_INCREMENT", f"UPDATE OF {k}", "NEW", f"{c} + 1"),
+            counted("PARAMETER_UPDATE_DECREMENT", f"UPDATE OF {k}", "OLD", f"{c} - 1"),
+            counted("PARAMETER_DELETE", "DELETE", "OLD", f"{c} - 1"),
+            made(t, entity, name, "SOURCE_INSERT", "INSERT",
+                 f"UPDATE {t} SET {c} = (SELECT IFNULL(COUNT({k}), 0) FROM {p} WHERE {k} = "
+                 f"NEW.Z_PK) WHERE {own}; " + report(t, name, c, True, own), limited)]
+
+
+def unlike_real_files(text):
+    """Where the triggers written here are not those of the two real stores in a corpus' text."""
+    groups = [[line for line in part.splitlines() if line.startswith("CREATE TRIGGER ")]
+              for part in text.split("# Second")]
+    written = [count_triggers("ZBOOK", "ZPAGESCOUNT", "Book", "pagesCount", "ZPAGE", "ZBOOK"),
+               count_triggers("ZBOOK", "ZPAGESCOUNT", "Book", "pagesCount", "ZPAGE", "Z1PAGES",
+                              numbers=(1, 2))]
+    return [f"a real store has {a}, and this oracle writes {b}"
+            for real, own in zip(groups, written, strict=True)
+            for a, b in zip(real, own, strict=True) if a != b]
 
 
 class Known:
@@ -91,38 +137,20 @@ class Known:
 
     def triggers(self):
         t, c, p = self.table, self.column, self.other
-        told = "SELECT {f}('{t}', Z_ENT, Z_PK, '{n}', {c}) FROM {t} WHERE {w}; "
+        if self.is_count:
+            return count_triggers(t, c, self.entity, self.name, p, self.key)
+        link, value = self.link, self.value
 
-        def tell(inserted, where):
-            return told.format(f=FUNCTIONS[inserted], t=t, n=self.name, c=c, w=where)
-
-        def made(table, kind, event, body, condition=""):
-            name = f"Z_DA_{table}_{self.entity}_{self.name}_{kind}"
-            return (f"CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW "
-                    f"{condition}BEGIN {body}END")
-        if not self.is_count:
-            link, value = self.link, self.value
-            own = (f"UPDATE {t} SET {c} = (SELECT {value} FROM {p} WHERE Z_PK = NEW.{link}) "
-                   "WHERE Z_PK = NEW.Z_PK; ")
-            given = f"UPDATE {t} SET {c} = NEW.{value} WHERE {link} = NEW.Z_PK; "
-            mine, theirs = "Z_PK = NEW.Z_PK", f"{link} = NEW.Z_PK"
-            return [made(t, "SOURCE_INSERT", "INSERT", own + tell(1, mine)),
-                    made(t, "SOURCE_UPDATE", f"UPDATE OF {link}", own + tell(0, mine)),
-                    made(p, "PARAMETER_INSERT", "INSERT", given + tell(1, theirs)),
-                    made(p, "PARAMETER_UPDATE", f"UPDATE OF {value}", given + tell(0, theirs))]
-        k = self.key
-
-        def counted(kind, event, row, change):
-            return made(p, kind, event,
-                        f"UPDATE {t} SET {c} = {change} WHERE Z_PK = {row}.{k}; ",
-                        f"WHEN ({row}.{k} NOT NULL) ")
-        return [counted("PARAMETER_INSERT", "INSERT", "NEW", f"IFNULL({c}, 0) + 1"),
-                counted("PARAMETER_UPDATE_INCREMENT", f"UPDATE OF {k}", "NEW", f"{c} + 1"),
-                counted("PARAMETER_UPDATE_DECREMENT", f"UPDATE OF {k}", "OLD", f"{c} - 1"),
-                counted("PARAMETER_DELETE", "DELETE", "OLD", f"{c} - 1"),
-                made(t, "SOURCE_INSERT", "INSERT",
-                     f"UPDATE {t} SET {c} = (SELECT IFNULL(COUNT({k}), 0) FROM {p} WHERE {k} = "
-                     "NEW.Z_PK) WHERE Z_PK = NEW.Z_PK; " + tell(1, "Z_PK = NEW.Z_PK"))]
+        def written(table, kind, event, change, where, inserted):
+            body = f"UPDATE {t} SET {c} = {change} WHERE {where}; "
+            return made(table, self.entity, self.name, kind, event,
+                        body + report(t, self.name, c, inserted, where))
+        own, mine = f"(SELECT {value} FROM {p} WHERE Z_PK = NEW.{link})", "Z_PK = NEW.Z_PK"
+        given, theirs = f"NEW.{value}", f"{link} = NEW.Z_PK"
+        return [written(t, "SOURCE_INSERT", "INSERT", own, mine, True),
+                written(t, "SOURCE_UPDATE", f"UPDATE OF {link}", own, mine, False),
+                written(p, "PARAMETER_INSERT", "INSERT", given, theirs, True),
+                written(p, "PARAMETER_UPDATE", f"UPDATE OF {value}", given, theirs, False)]
 
 
 class Tree:

@@ -173,20 +173,30 @@ extension StoreSchema {
   ///
   /// - Parameter tables: the programs of the tables; nil where objects are made one by one.
   mutating func takeTriggers(of source: StoreSchema, tables: [TableProgram]?) -> [Refusal] {
+    var unknown: [Refusal] = []
     for place in derived.indices {
-      derived[place].namesNumbers = source.derived.contains {
-        $0.namesNumbers && $0.entity == derived[place].entity
-          && $0.attribute == derived[place].attribute
+      let attribute = derived[place]
+      let before = source.derived.first {
+        $0.entity == attribute.entity && $0.attribute == attribute.attribute
+      }
+      derived[place].namesNumbers = before?.namesNumbers == true
+      let isKept = before.map { !source.knowsTriggers(of: $0) } ?? false
+      if !isKept, !knowsTriggers(of: attribute) {
+        unknown.append(
+          Refusal(
+            reason: .derivationCannotBeComputed, entity: attribute.entity,
+            property: attribute.attribute))
       }
     }
     let (kept, obstacles) = DerivedCompiler(source: source, destination: self)
       .openTriggers(tables: tables)
     keptTriggers = kept
-    return obstacles.map { obstacle in
-      Refusal(
-        reason: obstacle.trigger.map { .triggerCannotBeKept($0) } ?? .derivationCannotBeComputed,
-        entity: obstacle.attribute.entity, property: obstacle.attribute.attribute)
-    }
+    return unknown
+      + obstacles.map { obstacle in
+        Refusal(
+          reason: obstacle.trigger.map { .triggerCannotBeKept($0) } ?? .derivationCannotBeComputed,
+          entity: obstacle.attribute.entity, property: obstacle.attribute.attribute)
+      }
   }
 }
 
