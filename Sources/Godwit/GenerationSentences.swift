@@ -30,6 +30,7 @@ extension MigrationFailure {
     case .outputExists:
       self.init(
         .cannotCreate, "\(file) exists already: name another file or remove it.")
+    case .nameTooLong(let most): self.init(longName: file, most: most)
     case .folderMissing:
       self.init(.notFound, "the folder of \(file) is not there: make it first.")
     case .writeFailed:

@@ -115,6 +115,9 @@ enum WorkerDispatch {
   ///
   /// - Throws: `MigrationFailure`.
   static func requireCoordinator(workers executable: FilePath?) throws {
+    guard ToolProcess.hasArguments(CommandLine.arguments) else {
+      throw MigrationFailure.argumentsUnknown
+    }
     try requireNoWorker()
     guard executable == nil, !wasAsked.load(ordering: .relaxed) else { return }
     throw MigrationFailure.forgottenWorker

@@ -3,6 +3,7 @@ import Mapping
 import MappingFiles
 import MigrationCoordinator
 import ObjectModel
+import StoreFormat
 import SystemCalls
 public import SystemPackage
 
@@ -106,7 +107,9 @@ public struct MappingModelFile: Sendable {
   public func write(to path: FilePath) throws {
     let text = try text()
     try MigrationFailure.catching {
-      if let status = try Files.fileStatusIfPresent(path, followLinks: false) {
+      let status = try Files.fileStatusIfPresent(path, followLinks: false)
+      if status?.kind != .other { try CompanionName.requireFree(path) }
+      if let status {
         let isEarlier = status.kind == .file && MappingFile.claimsToBeMapping(path)
         guard isEarlier || (status.kind == .file && status.size == 0) || status.kind == .other
         else { throw MigrationFailure(foreign: path) }
@@ -129,7 +132,10 @@ public struct MappingModelFile: Sendable {
   ///
   /// - Throws: `MigrationFailure`, if the folder around it is missing or not to be written.
   package static func makeFolder(_ path: FilePath) throws {
-    _ = try MigrationFailure.catching { try Files.createDirectory(path) }
+    _ = try MigrationFailure.catching {
+      try CompanionName.requireFree(path)
+      return try Files.createDirectory(path)
+    }
   }
 
   /// A mapping model in independent parts.

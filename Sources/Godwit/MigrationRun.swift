@@ -1,4 +1,5 @@
 import MigrationCoordinator
+import StoreFormat
 import SystemCalls
 
 extension StoreMigration {
@@ -69,6 +70,9 @@ extension StoreMigration {
         guard hold == path || isSame else { continue }
         throw MigrationFailure(
           .usage, "\(hold) is the store itself: hold the migration by a file of its own.")
+      }
+      try MigrationFailure.catching {
+        try CompanionName.requireFree(hold, besides: [store, output].compactMap(\.self))
       }
     }
   }

@@ -2,6 +2,7 @@ public import Foundation
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import StoreFormat
 import SystemCalls
 public import SystemPackage
 
@@ -45,6 +46,7 @@ public struct ModelExport: Sendable {
       guard output.extension == "xcdatamodel" else {
         throw MigrationFailure(exportNamed: output)
       }
+      try CompanionName.requireFree(output, besides: [self.model])
       let model = try read()
       let hashes: [String: VersionHash]
       do throws(UnknownVersionHash) {

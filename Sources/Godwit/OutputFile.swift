@@ -1,5 +1,5 @@
 import Foundation
-import MigrationStatus
+import StoreFormat
 import SystemCalls
 import SystemPackage
 
@@ -79,7 +79,7 @@ struct OutputFile: Sendable {
   }
 
   private static func requireWritable(_ path: FilePath, noun: String) throws {
-    let probe = FilePath("\(try resolved(path)).\(UUID().uuidString).tmp")
+    let probe = Files.temporary(for: try resolved(path))
     do {
       try FileDescriptor.open(
         probe, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
@@ -113,7 +113,9 @@ struct OutputFile: Sendable {
       throw MigrationFailure(
         .cannotCreate, "\(path) is a link that leads nowhere: remove it, or name another file.")
     }
-    if let status = try Files.fileStatusIfPresent(path) {
+    let status = try Files.fileStatusIfPresent(path)
+    if status?.kind != .other { try CompanionName.requireFree(path, besides: stores) }
+    if let status {
       if status.isDirectory { throw taken }
       guard status.kind == .file, status.size > 0 else { return }
       guard status.size < sizeLimit, let bytes = try? Files.readFile(path, limit: sizeLimit),
@@ -123,9 +125,7 @@ struct OutputFile: Sendable {
     }
     let own = try resolved(path)
     for store in stores {
-      guard let store = try? Files.resolvedFolder(of: store) else { continue }
-      let suffixes = ["", "-wal", "-shm", "-journal", ".godwit", OutcomeFile.suffix]
-      if suffixes.contains(where: { own.string == store.string + $0 }) { throw taken }
+      if let store = try? Files.resolvedFolder(of: store), own == store { throw taken }
     }
   }
 

@@ -25,11 +25,7 @@ extension MigrationFailure {
       self.init(
         .cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
     case .diskFull(let shortages): self.init(.cannotWrite, shortages.map(\.sentence))
-    case .nameTooLong(let path, let most):
-      self.init(
-        .usage,
-        "the name of \(path) has more than the \(most) bytes that leave room for the names made from "
-          + "it: take a shorter name.")
+    case .nameTooLong(let path, let most): self.init(longName: "\(path)", most: most)
     case .keptListUnreadable(let path):
       self.init(
         .cannotCreate,
@@ -53,6 +49,14 @@ extension MigrationFailure {
       )
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
+  }
+
+  /// Describes a name that leaves no room for others.
+  init(longName path: String, most: Int) {
+    self.init(
+      .usage,
+      "the name of \(path) has more than the \(most) bytes that leave room for the names made from "
+        + "it: take a shorter name.")
   }
 
   /// Describes what went wrong in workers and in the assembly.
@@ -113,6 +117,12 @@ extension MigrationFailure {
     "this program never calls GodwitWorker.runIfRequested(), so that each of its workers would run "
       + "the program anew: make it the first call of main, or name another executable as "
       + "workerExecutable.")
+
+  /// The failure of a process that cannot find its arguments.
+  static let argumentsUnknown = MigrationFailure(
+    .bug,
+    "the arguments of this process are not known, not even its name, and nothing was done: let it "
+      + "read /proc/self/maps and /proc/self/cmdline.")
 
   /// Describes a worker process whose program does something else.
   init(workerOf coordinator: Int32) {

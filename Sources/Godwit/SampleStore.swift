@@ -2,6 +2,7 @@ public import Foundation
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import StoreFormat
 import StoreGenerator
 public import SystemPackage
 
@@ -70,6 +71,7 @@ public struct SampleStore: Sendable {
     to output: FilePath, progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
   ) throws -> Report {
     try MigrationFailure.catching {
+      try CompanionName.requireFree(output)
       let bundle = try ModelBundle(model)
       let found = try version.map { try bundle.version(named: $0) } ?? bundle.current()
       let model = try found.model()

@@ -46,6 +46,11 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) carries a model that cannot be read: name its own model with --models.")
+    case .companionName(let store):
+      self.init(
+        .cannotCreate, kind: .fileExists,
+        "\(file) has a name that belongs to the store \(store), where SQLite, Core Data or Godwit "
+          + "replace or remove it: name another file.")
     case .externalFileForeign:
       self.init(
         .damaged,

@@ -15,10 +15,17 @@ package enum ToolProcess {
 
   /// Lets writes to closed pipes fail instead of ending the process, and takes as many open files
   /// as the system allows.
+  ///
+  /// - Throws: `MigrationFailure`, where the process does not know its arguments.
   package static func prepare() throws {
+    guard hasArguments(CommandLine.arguments) else { throw MigrationFailure.argumentsUnknown }
     try Processes.ignoreBrokenPipes()
     _ = try Processes.raiseDescriptorLimit()
   }
+
+  /// Whether arguments are those of a process: the first one is always there, and without it the
+  /// runtime could not find any of the others.
+  package static func hasArguments(_ arguments: [String]) -> Bool { !arguments.isEmpty }
 
   /// Calls a block, on a thread of its own, when a signal asks the process to stop.
   ///

@@ -53,6 +53,8 @@ struct RootCommand: AsyncParsableCommand {
     DiscardCommand.self, ServeCommand.self,
   ]
 
+  func run() throws { throw MissingSubcommand(of: Self.self) }
+
   fileprivate static func execute() async {
     let given = Array(CommandLine.arguments.dropFirst())
     do {
@@ -138,6 +140,11 @@ extension AsyncParsableCommand {
 
   /// Ends the process; the parser words usage errors, `MigrationFailure` everything else.
   fileprivate static func end(_ error: any Error, as form: ErrorForm) -> Never {
+    if let missing = error as? MissingSubcommand {
+      Terminal.standardError.lines(text: missing.help)
+      Terminal.standardError.line(text: "godwit: \(missing.sentence)")
+      end(MigrationFailure(.usage, missing.sentence), as: form)
+    }
     let status = exitCode(for: error)
     if error is ExitCode || error is ValidationError || error is CleanExit || status != .failure {
       // The words of the parser repeat arguments, which may be names of files.
@@ -166,6 +173,19 @@ extension AsyncParsableCommand {
       Terminal.standardOutput.line(json: json)
     }
     exit(withError: ExitCode(failure.exitStatus.rawValue))
+  }
+}
+
+/// A command line without the name of a subcommand that does something.
+struct MissingSubcommand: Error {
+  /// The command and all its subcommands.
+  let help: String
+  let sentence: String
+
+  init(of command: any ParsableCommand.Type) {
+    help = command.helpMessage()
+    let name = command == RootCommand.self ? "" : " \(command._commandName)"
+    sentence = "godwit\(name) lacks the name of a command."
   }
 }
 

@@ -10,6 +10,8 @@ struct ModelCommand: ParsableCommand {
     statuses: [:],
     page: "docs/model-format.md",
     subcommands: [ModelExportCommand.self])
+
+  func run() throws { throw MissingSubcommand(of: Self.self) }
 }
 
 struct ModelExportCommand: ParsableCommand {

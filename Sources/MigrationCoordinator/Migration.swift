@@ -79,6 +79,9 @@ package struct Migration: Sendable {
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
     let paths = request.paths
+    if let output = request.output {
+      try CompanionName.requireFree(output, besides: [request.store])
+    }
     if let output = request.output,
       try Files.fileStatusIfPresent(output, followLinks: false) != nil
     {

@@ -214,7 +214,7 @@ package struct OutcomeFile: Hashable, Sendable {
   /// - Throws: as `read`, if the path names anything else, and for failures to write.
   package func write(_ record: OutcomeRecord, mode: FilePermissions) throws {
     let isReplacing = try read() != nil
-    let temporary = FilePath("\(path).\(Identifier.random()).tmp")
+    let temporary = FilePath("\(path).\(Self.mark(UInt32.random(in: 0 ... .max))).tmp")
     let file = try FileDescriptor.open(
       temporary, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
       permissions: mode)
@@ -272,9 +272,19 @@ package struct OutcomeFile: Hashable, Sendable {
     }
   }
 
-  /// Whether `.UUID.tmp` follows the name of a record in the name of a file.
+  /// The longest of what is put behind the name of a store.
+  package static let longestSuffix = "\(suffix).1f2e3d4c.tmp"
+
+  private static func mark(_ number: UInt32) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 8 - digits.count) + digits
+  }
+
+  /// Whether `.1f2e3d4c.tmp`, or `.UUID.tmp` of earlier versions, follows the name of a record in
+  /// the name of a file.
   package static func isTemporary(_ rest: Substring) -> Bool {
-    rest.hasPrefix(".") && rest.hasSuffix(".tmp")
-      && Identifier(String(rest.dropFirst().dropLast(".tmp".count))) != nil
+    guard rest.hasPrefix("."), rest.hasSuffix(".tmp") else { return false }
+    let name = String(rest.dropFirst().dropLast(".tmp".count))
+    return Identifier(name) != nil || UInt32(name, radix: 16).map(mark) == name
   }
 }

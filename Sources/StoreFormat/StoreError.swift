@@ -58,6 +58,8 @@ package struct StoreError: Error, Sendable {
     case rowNumbersMissing([String])
     /// The store was written to after the survey.
     case changedDuringMigration
+    /// A new file would have a name that belongs to this store.
+    case companionName(of: FilePath)
     /// What a value names as its external file is a link, or no regular file.
     case externalFileForeign
   }

@@ -22,6 +22,9 @@ package struct GenerationError: Error, Sendable {
     case constraintCannotHold(index: String)
     /// A file or folder has the path of the output, or of what belongs to it.
     case outputExists
+    /// The name of the output has more bytes than this, which leaves no room for the names of its
+    /// unfinished files.
+    case nameTooLong(most: Int)
     /// The folder of the output does not exist.
     case folderMissing
     /// The system or SQLite failed to write, see `cause`.

@@ -18,6 +18,10 @@ struct GenerationOutput {
     guard let stem = store.lastComponent?.stem else {
       throw GenerationError(.folderMissing, at: store)
     }
+    let most = 255 - ".partial-\(UUID().uuidString)-journal".utf8.count
+    guard (store.lastComponent?.string.utf8.count ?? 0) <= most else {
+      throw GenerationError(.nameTooLong(most: most), at: store)
+    }
     let folder = Files.parent(of: store)
     self.store = store
     support = folder.appending(".\(stem)_SUPPORT")

@@ -71,8 +71,7 @@ extension Files {
     mode: FilePermissions = [.ownerReadWrite, .groupRead, .otherRead], syncs: Bool = true,
     syncsName: Bool = true
   ) throws(SystemCallError) {
-    let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue
-    let temporary = FilePath("\(path.string).\(Processes.own).\(count).tmp")
+    let temporary = temporary(for: path)
     // No `exclusiveCreate`: an earlier process of this number may have died and left one behind.
     let descriptor = try calling(.open, path: temporary) {
       try FileDescriptor.open(
@@ -92,6 +91,16 @@ extension Files {
       throw error
     }
     if syncs && syncsName { try syncDirectory(parent(of: path)) }
+  }
+
+  /// The longest that is put behind a name while its file is written, in bytes: Linux has process
+  /// numbers up to 4194304.
+  package static let longestTemporarySuffix = ".4194304.999999.tmp".utf8.count
+
+  /// The name of a file while it is written: `plan.json.4711.2.tmp`.
+  package static func temporary(for path: FilePath) -> FilePath {
+    let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue % 1_000_000
+    return FilePath("\(path.string).\(Processes.own).\(count).tmp")
   }
 
   /// The folder of a path, `.` for a bare name.

@@ -1,25 +1,35 @@
+import MigrationStatus
 import Planning
 import SystemCalls
 import SystemPackage
 
 // What would keep a result from taking its place is found before the work for it is done.
 extension MigrationRequest {
-  /// Throws where the names that are made from the destination's would be too long.
+  /// Throws where the names that are made from those of the stores would be too long, temporary
+  /// ones included.
   func requireShortNames() throws {
-    let suffixes =
-      work != nil
-      ? MigrationPaths.longestBesideDestination
-      : output == nil ? KeptStores.longestSuffix : MigrationPaths.longestSuffix
-    let most = 255 - suffixes.utf8.count
-    guard (destination.lastComponent?.string.utf8.count ?? 0) <= most else {
-      throw MigrationError.nameTooLong(destination, most: most)
+    var suffixes = [MigrationPaths.longestSuffix]
+    if work != nil { suffixes.append(MigrationPaths.longestBesideDestination) }
+    if output == nil { suffixes += KeptStores.longestSuffixes }
+    let record = keepsRecord ? [OutcomeFile.longestSuffix] : []
+    try Self.requireShort(destination, suffixes: suffixes + record)
+    try Self.requireShort(store, suffixes: record)
+  }
+
+  private static func requireShort(_ path: FilePath, suffixes: [String]) throws {
+    let most = 255 - (suffixes.map(\.utf8.count).max() ?? 0)
+    guard (path.lastComponent?.string.utf8.count ?? 0) <= most else {
+      throw MigrationError.nameTooLong(path, most: most)
     }
   }
 }
 
 extension KeptStores {
   /// The longest of what is put behind the name of a store.
-  static let longestSuffix = ".before-20261231-235959.99-journal"
+  static let longestSuffixes = [
+    ".before-20261231-235959.99-journal",
+    suffix + String(repeating: "0", count: Files.longestTemporarySuffix),
+  ]
 }
 
 extension MigrationPaths {
