@@ -24,12 +24,18 @@ package enum Corpus {
     [UInt8](try Data(contentsOf: URL(filePath: path(relative).string)))
   }
 
-  /// The sorted relative paths of all files whose name ends so; empty without a corpus.
+  /// Folders of cases, good and bad, each with an outcome of its own.
+  private static let cases = ["attack/", "field/"]
+
+  /// The sorted relative paths of all files whose name ends so, but for those of cases; empty
+  /// without a corpus.
   package static func files(endingIn suffix: String) -> [String] {
     guard let folder, let names = FileManager.default.enumerator(atPath: folder.string) else {
       return []
     }
-    return names.compactMap { $0 as? String }.filter { $0.hasSuffix(suffix) }.sorted()
+    return names.compactMap { $0 as? String }
+      .filter { name in name.hasSuffix(suffix) && !cases.contains { name.hasPrefix($0) } }
+      .sorted()
   }
 
   /// Copies a store with its `-wal` into a folder, and returns the copy's path.
