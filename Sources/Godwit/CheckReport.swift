@@ -66,13 +66,15 @@ public struct CheckReport: Sendable {
   public var verdict: String {
     let summary = summary
     let done = migratesCopies ? "migrated and verified" : "can be migrated"
+    let wrong = findings.count { $0.verdict == .impossible && $0.trial != nil }
     let parts = [
       (summary.current, "has this model already", "have this model already"),
       (
         summary.migratable, migratesCopies ? "was \(done)" : done,
         migratesCopies ? "were \(done)" : done
       ),
-      (summary.impossible, "cannot be migrated", "cannot be migrated"),
+      (summary.impossible - wrong, "cannot be migrated", "cannot be migrated"),
+      (wrong, "was migrated wrongly", "were migrated wrongly"),
       (summary.failed, "could not be checked", "could not be checked"),
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.0 == 1 ? $0.1 : $0.2)" }
     let losing =

@@ -68,11 +68,11 @@ extension CheckReport {
     return section
   }
 
-  /// All versions that a store has or gets, in the order of their names.
+  /// The version that stores get, and then all that they have, in the order of their names.
   private var versions: [String] {
-    var names = Set(findings.flatMap { [$0.fromText, $0.toText].compactMap(\.self) })
-    names.formUnion(findings.map { $0.place(target: targetName) })
-    return names.sorted { $0.compare($1, options: .numeric) == .orderedAscending }
+    var names = Set(findings.compactMap(\.place))
+    names.remove(targetName)
+    return [targetName] + names.sorted { $0.compare($1, options: .numeric) == .orderedAscending }
   }
 
   /// The name of the version that stores get, as far as one needs it.
@@ -104,17 +104,21 @@ extension StoreCheck.Finding {
   fileprivate var fromText: String? { from.isEmpty ? nil : VersionText(from).description }
   fileprivate var toText: String? { to.isEmpty ? nil : VersionText(to).description }
 
-  /// The version in whose column the store stands; of a store that has the target's model no name
-  /// was looked for.
-  fileprivate func place(target: String) -> String {
-    fromText ?? (isPossible && isNeeded != true ? target : "unknown")
+  /// Whether it has the target's model, so that no name of its version was looked for.
+  private var isCurrent: Bool { isPossible && isNeeded != true }
+
+  /// The version in whose column the store stands; nil where it has the target's model, or could
+  /// not be read.
+  fileprivate var place: String? {
+    if isCurrent { return nil }
+    return fromText ?? (isNeeded == true ? "unknown" : nil)
   }
 
   fileprivate func cell(of version: String, target: String) -> Page.Cell {
-    if version == place(target: target) {
-      return isPossible && isNeeded != true
-        ? .init("✓", .good) : .init(isPossible ? "●" : "✗", isPossible ? .quiet : .bad)
+    if version == target {
+      if isCurrent { return .init("✓", .good) }
+      return isPossible ? .init("→", .good) : .init("✗", .bad)
     }
-    return version == toText && isPossible ? .init("→", .good) : .init("")
+    return version == place ? .init("●", .quiet) : .init("")
   }
 }

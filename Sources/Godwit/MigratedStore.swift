@@ -50,7 +50,7 @@ public struct MigratedStore: Sendable {
     }
   }
 
-  /// Puts the old store back in its place, byte for byte and with its external files, and keeps the
+  /// Puts the old store back in its place with its external files, and keeps the
   /// one that it replaces as `STORE.after-TIME`.
   ///
   /// - Parameter kept: the kept store to go back to, or nil for the one that was kept last.

@@ -4,6 +4,7 @@ import Planning
 import RowPrograms
 import Schema
 import Survey
+import SystemCalls
 public import SystemPackage
 
 extension StoreMigration {
@@ -40,7 +41,7 @@ extension StoreMigration {
     public var isPossible: Bool { refusal == nil }
     /// What would prevent the migration: the reasons, or losses without consent; nil if nothing is
     /// known.
-    public let refusal: MigrationFailure?
+    public internal(set) var refusal: MigrationFailure?
     /// Objects of the store by entity, without those of subentities.
     public let objects: [String: Int64]
     /// The names of the version that the store has; empty if it has none.
@@ -52,16 +53,22 @@ extension StoreMigration {
     /// The number of stages, each of which begins with a store of its own.
     public let stageCount: Int
     /// Steps of later stages, whose stores do not exist yet and could not be surveyed.
-    public let stepsNotSurveyed: Int
+    public internal(set) var stepsNotSurveyed: Int
     /// Mapping models that were found and are not used.
     public let unusedMappings: [UnusedMapping]
     /// The losses of the first stage, as far as they are known before policies run.
-    public let losses: [Loss]
+    public internal(set) var losses: [Loss]
+    /// Objects whose values only the migration computes, by mapping models or in later stages;
+    /// empty where it was tried, and where there are none.
+    public internal(set) var untried: [Untried] = []
     /// What would be taken of a damaged store and what would be lost, nil where it is not damaged
     /// or nothing is to be salvaged.
     public let salvage: Salvage?
     /// What is wrong with rows of the store, and what becomes of it.
     public let defects: [Defect]
+    /// What is odd about the store itself, a sentence each: that it has no objects, or that its log
+    /// is not there.
+    public let notes: [String]
     /// What is carried over of CloudKit mirroring, in words; nil where nothing is.
     public let mirroringNote: String?
     /// Fetch indexes of the model that the new store will not have.
@@ -161,6 +168,8 @@ extension StoreMigration.Preparation {
     salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
+    untried = Self.computed(preview)
+    notes = Self.notes(preview)
     mirroringNote = preview.assessment?.mirroringAccounts?.mirroringNote
     omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
@@ -177,6 +186,20 @@ extension StoreMigration.Preparation {
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
     stayingTables = (preview.plan?.staying ?? []).map(\.table)
     (stayingRows, stayingBytes) = (preview.plan?.stayingRows ?? 0, preview.plan?.stayingBytes ?? 0)
+  }
+
+  private static func notes(_ preview: MigrationPreview) -> [String] {
+    let store = preview.prepared.request.store
+    var notes: [String] = []
+    let counts = preview.survey.model.entities.map { preview.survey.count(of: $0.name) }
+    if counts.allSatisfy({ $0 == 0 }) { notes.append("It has no objects.") }
+    let log = try? Files.fileStatusIfPresent(FilePath("\(store)-wal"))
+    if preview.survey.access.usesWAL, log == nil {
+      notes.append(
+        "It keeps a -wal, and none is beside it: if the store was copied without it, what the "
+          + "-wal held is missing.")
+    }
+    return notes
   }
 
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {
@@ -208,7 +231,7 @@ extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
     case version, isNeeded, route, unusedMappings, plan, losses, salvage, defects, rows, bytes,
       diskNeeded,
-      secondsEstimated, callsPolicies
+      secondsEstimated, callsPolicies, untried, notes
   }
 
   /// Encodes the output of `godwit plan --json` (docs/schemas/plan.schema.json).
@@ -228,5 +251,7 @@ extension StoreMigration.Preparation: Encodable {
     try container.encodeIfPresent(
       expectedDuration.map { $0 / .seconds(1) }, forKey: .secondsEstimated)
     try container.encode(callsPolicies, forKey: .callsPolicies)
+    try container.encode(untried, forKey: .untried)
+    try container.encode(notes, forKey: .notes)
   }
 }

@@ -157,6 +157,14 @@ public struct MigrationProgress: Hashable, Sendable {
     workOrders = core.parts.map { WorkOrder($0) }
     stage = core.stage.map { Stage($0) }
   }
+
+  /// The same once the result is in its place.
+  var ended: Self {
+    var result = self
+    (result.fraction, result.phase, result.secondsRemaining) = (1, .done, 0)
+    (result.rowsDone, result.bytesDone) = (rowsTotal, bytesTotal)
+    return result
+  }
 }
 
 extension MigrationProgress.Phase: Comparable {

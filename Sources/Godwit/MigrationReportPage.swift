@@ -12,7 +12,8 @@ extension MigrationReport {
       generator: godwit, title: "\(store)", outcome: outcome.words, isGood: isGood,
       subtitle: subtitle,
       sections: [
-        resultSection, timeSection, objectSection, lossSection, noteSection, modelSection,
+        resultSection, routeSection, timeSection, objectSection, lossSection, noteSection,
+        modelSection,
         tableSection,
       ].compactMap(\.self)
     ).html
@@ -45,6 +46,27 @@ extension MigrationReport {
     if let oldStore { section.facts.append(.init("old store", oldStore)) }
     if let engineDeclined { section.lines.append(Markup("Another engine: \(engineDeclined).")) }
     if let verification { section.lines.append(Markup(verification)) }
+    return section
+  }
+
+  /// The steps, nil where there is one that is inferred.
+  private var routeSection: Page.Section? {
+    guard steps.count > 1 || steps.contains(where: { !$0.mappings.isEmpty }) else { return nil }
+    var section = Page.Section("Route")
+    let isStaged = steps.contains { $0.stage > 1 }
+    section.table = Page.Table(
+      (isStaged ? [Page.Cell("stage")] : []) + [
+        .init("from"), .init("to"), .init("by", .sentence),
+      ],
+      steps.map { step in
+        (isStaged ? [Page.Cell("\(step.stage)")] : [])
+          + [
+            .init("\(VersionText(step.from))"), .init("\(VersionText(step.to))"),
+            .init(
+              step.mappings.isEmpty ? "inference" : step.mappings.joined(separator: ", then "),
+              .sentence),
+          ]
+      })
     return section
   }
 

@@ -1,5 +1,6 @@
 import MigrationCoordinator
 import StoreFormat
+import Synchronization
 import SystemCalls
 
 extension StoreMigration {
@@ -21,6 +22,7 @@ extension StoreMigration {
   ) async throws -> Result {
     try WorkerDispatch.requireCoordinator(workers: workerExecutable)
     try requireHoldsOfTheirOwn()
+    try requireOutputOfItsOwn()
     return try await run(for: target, telemetry: RunTelemetry(of: "\(store)"), progress: progress)
   }
 
@@ -32,8 +34,16 @@ extension StoreMigration {
       let migration = Migration(
         request: request(for: target), launcher: launcher, logger: logger, words: .sentences,
         recorder: lastRun.begin(observer: telemetry))
-      let result = Result(try await migration.run { progress(MigrationProgress($0)) })
+      let last = Mutex<MigrationProgress?>(nil)
+      let result = Result(
+        try await migration.run { snapshot in
+          let now = MigrationProgress(snapshot)
+          last.withLock { $0 = now }
+          progress(now)
+        })
       telemetry.end(result)
+      // What was seen last need not be the end.
+      if let seen = last.withLock({ $0 }), seen.phase != .done { progress(seen.ended) }
       return result
     } catch {
       let told = Self.told(error)
@@ -75,6 +85,20 @@ extension StoreMigration {
         try CompanionName.requireFree(hold, besides: [store, output].compactMap(\.self))
       }
     }
+  }
+
+  /// Checks that the output is not the store itself.
+  ///
+  /// - Throws: `MigrationFailure`.
+  private func requireOutputOfItsOwn() throws {
+    guard let output else { return }
+    let (one, other) = try MigrationFailure.catching {
+      (try Files.fileStatusIfPresent(output), try Files.fileStatusIfPresent(store))
+    }
+    guard let one, let other, one.isSameFile(as: other) else { return }
+    throw MigrationFailure(
+      .usage,
+      "\(output) is the store itself: leave --output out, and the new store takes its place.")
   }
 
   /// Starts to migrate the store, and returns the progress as a sequence.

@@ -26,7 +26,8 @@ struct MigrationSummary {
   /// Entities that have objects: those of which some were dropped first, then by their number.
   var entities: [Entity] {
     report.accounts.flatMap { account in
-      account.entities.filter { $0.rowsIn > 0 }
+      let names = report.models?.names(afterStage: account.stage) ?? [:]
+      return account.entities.filter { $0.rowsIn > 0 }
         .sorted {
           ($1.rowsIn - $1.rowsOut, $1.rowsIn, $0.entity) < (
             $0.rowsIn - $0.rowsOut, $0.rowsIn, $1.entity
@@ -34,10 +35,16 @@ struct MigrationSummary {
         }
         .map {
           Entity(
-            name: $0.entity, stage: account.stage, rowsIn: $0.rowsIn, rowsOut: $0.rowsOut,
+            name: Self.text($0.entity, now: names[$0.entity]), stage: account.stage,
+            rowsIn: $0.rowsIn, rowsOut: $0.rowsOut,
             drops: $0.drops.joined(separator: ", "), isEstimated: $0.isEstimated == true)
         }
     }
+  }
+
+  /// The name of an entity, and the one that it has after the stage where that is another.
+  private static func text(_ name: String, now: String?) -> String {
+    now.map { $0 == name ? name : "\(name), now \($0)" } ?? name
   }
 
   /// Seconds of the whole run.
@@ -73,9 +80,7 @@ struct MigrationSummary {
 
   /// What all processes occupied at most, as far as it was seen.
   private var memory: String? {
-    let seen = report.timeline?.samples.map(\.memory).max() ?? 0
-    let most = max(Int64(clamping: seen), report.peakMemory)
-    return most > 0 ? "\(ByteText(most))" : nil
+    report.mostMemory.flatMap { $0 > 0 ? "\(ByteText($0))" : nil }
   }
 
   private var resumed: String {

@@ -2,6 +2,7 @@ import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
+import Planning
 public import SystemPackage
 
 /// What two models say differently, and whether a store of the first can be migrated to the second.
@@ -81,6 +82,9 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
   public private(set) var same: [String]
   /// Whether a mapping can be inferred; nil if no migration is needed.
   public private(set) var inference: Inference?
+  /// The versions of the way along which they are compared, both ends included; empty where they
+  /// are compared at once.
+  public private(set) var way: [String] = []
 
   /// Compares two models.
   ///
@@ -96,15 +100,41 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
         HeldStore.isStore(path)
           ? try HeldStore(path, models: models).model : try ModelBundle(path).current().model()
       }
-      return ModelDiff(first, try model(first), second, try model(second))
+      let (old, new) = (try model(first), try model(second))
+      let steps = Self.route(from: old, to: new, at: second, others: [first] + models)
+      return ModelDiff(first, old, second, new, along: steps)
     }
   }
 
+  /// The steps that a migration would take between two models, over versions of their bundles; none
+  /// where it would take one, or where no way is known.
+  static func route(
+    from old: ManagedObjectModel, to new: ManagedObjectModel, at target: FilePath,
+    others places: [FilePath]
+  ) -> [MigrationRoute.Step] {
+    guard let hashes = try? old.versionHashes(), let others = try? new.versionHashes(),
+      hashes != others
+    else { return [] }
+    var request = MigrationRequest(store: target, target: [target], workers: 1, memory: 64 << 20)
+    request.models = places.filter { !HeldStore.isStore($0) }
+    let found = try? FoundRoute(
+      request, from: RouteVersion(names: [], model: old, hashes: hashes),
+      to: RouteVersion(names: [], model: new, hashes: others))
+    return found?.route.steps ?? []
+  }
+
   init(
-    _ first: FilePath, _ old: ManagedObjectModel, _ second: FilePath, _ new: ManagedObjectModel
+    _ first: FilePath, _ old: ManagedObjectModel, _ second: FilePath, _ new: ManagedObjectModel,
+    along steps: [MigrationRoute.Step] = []
   ) {
     (self.first, self.second) = ("\(first)", "\(second)")
-    let comparison = ModelComparison(from: old, to: new)
+    let isWay = steps.count > 1 || steps.contains { !$0.mappings.isEmpty }
+    let comparison =
+      isWay
+      ? ModelComparison(along: steps.map(\.compared)) : ModelComparison(from: old, to: new)
+    if isWay, let start = steps.first?.source {
+      way = ([start] + steps.map(\.destination)).map { "\(VersionText($0.labels))" }
+    }
     isAlike = comparison.isAlike
     changes = comparison.changes.map { Change($0) }
     entities = comparison.entities.map { Entity($0) }

@@ -3,6 +3,9 @@ extension ModelDiff {
   public var lines: [String] {
     guard !isAlike else { return ["\(first) and \(second) say the same."] }
     var lines = ["\(first) and \(second) differ:"]
+    if !way.isEmpty {
+      lines.append("  compared along the way of a migration: \(way.joined(separator: ", "))")
+    }
     lines += changes.map { "  \($0.words)" }
     lines += entities.flatMap { $0.lines.map { "  \($0)" } }
     if !same.isEmpty { lines.append("  = \(same.joined(separator: ", "))") }

@@ -11,6 +11,9 @@ extension RunRecording {
     guard seconds > 0 else { return nil }
     var section = Page.Section("Time")
     section.pictures = [picture.svg] + curves.map(\.svg)
+    if curves.isEmpty {
+      section.lines = [Markup("The run was too short for figures over time.")]
+    }
     section.legend = phaseNames.map { .init("tone\(Self.tone(of: $0))", $0) }
     return section
   }
@@ -90,8 +93,10 @@ extension RunRecording {
     }
   }
 
+  /// None of a run that ended before anything was seen of it.
   private var curves: [CurvePicture] {
-    [
+    guard samples.count > 1, samples.contains(where: { $0.memory > 0 }) else { return [] }
+    return [
       CurvePicture("rows per second", rates, to: seconds) {
         "\(GroupedText(Int64(min(1e15, $0.rounded()))))"
       },

@@ -19,9 +19,6 @@ public struct StoreCheck: Sendable {
   /// the result read as a whole.
   public var migratesCopies = false
   /// Whether each result is compared with its store, as ``StoreVerification`` does.
-  ///
-  /// It is left out where the migration is allowed to change or to leave out what the models do not
-  /// say, which the comparison does not know.
   public var comparesResults = true
   private let target: MigrationTarget
 
@@ -96,7 +93,8 @@ public struct StoreCheck: Sendable {
   ) async throws {
     var migration = migration
     migration.store = store
-    let found = try await migration.prepare(for: target)
+    let objects = migratesCopies ? 0 : StoreMigration.triedObjects
+    let found = try await migration.prepare(trying: objects, for: target)
     finding.note(found)
     if let refusal = found.refusal { throw refusal }
     guard migratesCopies, found.isNeeded else {
@@ -125,17 +123,11 @@ public struct StoreCheck: Sendable {
   ) async throws {
     let folder = try Self.folder()
     defer { withExtendedLifetime(folder) {} }
-    var trial = migration
-    trial.executesSmallOrders = true
-    trial.isTrial = true
-    trial.output = folder.path.appending("result.sqlite")
+    var trial = migration.trial(in: folder)
     trial.verification = .full
-    trial.keepsRecord = false
-    trial.discardsOld = false
-    trial.restarts = false
     let result = try await trial.run(for: target) { progress($0.fraction) }
     finding.note(result)
-    if comparesResults, trial.makesWhatModelsSay, result.losses.allSatisfy(\.isKnownToVerify) {
+    if comparesResults, result.losses.allSatisfy(\.isKnownToVerify) {
       try Task.checkCancellation()
       let report = try await trial.verification(of: result.destination).run(for: target)
       guard report.isAlike else {
@@ -148,24 +140,12 @@ public struct StoreCheck: Sendable {
 }
 
 extension StoreMigration {
-  /// Whether nothing is asked for that changes or leaves out what the models do not say.
-  fileprivate var makesWhatModelsSay: Bool {
-    duplicates == .fail && danglingReferences != .nullify && unfitValues == .fail
-      && history == .keep && extraTables == .refuse
-  }
-
   /// The comparison of a result of this migration with its store.
   fileprivate func verification(of result: FilePath) -> StoreVerification {
-    var verification = StoreVerification(of: result, madeFrom: store)
-    verification.target = target
-    verification.configuration = configuration
-    verification.models = models
-    verification.routing = routing
-    verification.policies = policies
-    verification.journalMode = journalMode
-    verification.salvagesDamaged = salvagesDamaged
+    var verification = StoreVerification(of: result, madeBy: self)
     verification.limit = 20
     verification.isOwn = true
+    verification.saysAll = true
     return verification
   }
 }

@@ -1,7 +1,11 @@
 import Inspection
 import Mapping
+import MigrationCoordinator
+import MigrationStatus
+import Planning
 import StoreFormat
 import Survey
+import SystemCalls
 public import SystemPackage
 
 /// What two stores of one model hold differently, object by object.
@@ -159,6 +163,27 @@ public struct StoreDiff: Sendable {
     }
   }
 
+  /// The steps by which the second store was made of the first, as a record states them, or else as
+  /// a migration would go.
+  private func way(from one: HeldStore, to other: HeldStore) -> [MigrationRoute.Step] {
+    let resolved = [first, second].map { (try? Files.resolved($0)) ?? $0 }
+    let record = VerificationRecord(
+      old: resolved[0], new: resolved[1], before: .init(one.metadata),
+      after: .init(other.metadata))
+    guard let found = record.found else {
+      return ModelDiff.route(from: one.model, to: other.model, at: second, others: models)
+    }
+    var request = MigrationRequest(store: first, target: [second], workers: 1, memory: 64 << 20)
+    request.configuration = found.way.configuration
+    request.models = models + found.places
+    func version(_ store: HeldStore) -> RouteVersion {
+      RouteVersion(names: [], model: store.model, hashes: store.metadata.versionHashes)
+    }
+    let route = try? FoundRoute(
+      stated: found.way, for: request, from: version(one), to: version(other))
+    return route?.route.steps ?? []
+  }
+
   /// Compares the stores, neither of which is changed.
   ///
   /// - Parameter progress: is called with the name of each table before it is read.
@@ -168,7 +193,9 @@ public struct StoreDiff: Sendable {
       let one = try HeldStore(first, models: models)
       let other = try HeldStore(second, models: models)
       guard one.metadata.versionHashes == other.metadata.versionHashes else {
-        return Report(self, models: ModelDiff(first, one.model, second, other.model))
+        let steps = way(from: one, to: other)
+        return Report(
+          self, models: ModelDiff(first, one.model, second, other.model, along: steps))
       }
       let (contents, others) = (try one.contents(), try other.contents())
       let found = try contents.differences(

@@ -24,6 +24,10 @@ extension StoreCheck {
     public var to: [String] = []
     /// Later steps of the route, whose stores do not exist yet: their rows could not be checked.
     public var stepsNotLookedAt = 0
+    /// Objects whose values only the migration computes, and that were not tried.
+    public var untried: [StoreMigration.Preparation.Untried] = []
+    /// The same in a sentence; nil where there are none.
+    public var untriedNote: String?
     /// Why the store cannot be migrated or read, one sentence each; empty where it can.
     public var reasons: [String] = []
     /// The same reasons with their places, as far as each has one.
@@ -34,6 +38,8 @@ extension StoreCheck {
     public var salvage: StoreMigration.Salvage?
     /// What is wrong with rows of the store, and what becomes of it.
     public var defects: [StoreMigration.Defect] = []
+    /// What is odd about the store itself, a sentence each.
+    public var oddities: [String] = []
     /// What is carried over of CloudKit mirroring; nil where nothing is.
     public var mirroring: String?
     /// The exit status for this store by itself.
@@ -63,16 +69,19 @@ extension StoreCheck.Finding {
     isNeeded = found.isNeeded
     (from, to, defects) = (found.from, found.to, found.defects)
     salvage = found.salvage
+    oddities = found.notes
     guard found.isPossible else { return }
     losses = found.losses
     mirroring = found.mirroringNote
     stepsNotLookedAt = found.stepsNotSurveyed
+    (untried, untriedNote) = (found.untried, found.untriedNote)
   }
 
   mutating func note(_ result: StoreMigration.Result) {
     // What was lost is known better than what would be; and every step was looked at.
     losses = result.losses
     stepsNotLookedAt = 0
+    (untried, untriedNote) = ([], nil)
     trial = Trial(rows: result.rows)
   }
 
@@ -89,8 +98,10 @@ extension StoreCheck.Finding {
     var notes = salvage?.notes ?? []
     if isPossible, isNeeded != true { return notes }
     if isPossible {
+      notes += oddities
       notes += [mirroring].compactMap(\.self)
       notes += losses.map { "loses \($0)" }
+      notes += [untriedNote].compactMap(\.self)
     }
     notes += defects.map { "has \($0)" }
     if isPossible, stepsNotLookedAt > 0 {

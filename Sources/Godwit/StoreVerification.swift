@@ -19,40 +19,88 @@ import Verification
 /// guard report.isAlike else { throw report.failure }
 /// ```
 public struct StoreVerification: Sendable {
-  /// The store before the migration.
-  public var old: FilePath
   /// The store after the migration.
   public var new: FilePath
-  /// The models that the new store should have, merged; empty takes the model that its metadata
-  /// name.
-  public var target: [FilePath] = []
-  /// The configuration that the new store should have, nil for all entities.
-  public var configuration: String?
-  /// Places to search for the models of both stores, and for mapping models beside them.
-  public var models: [FilePath] = []
-  /// The mapping models and the versions by which the migration went.
-  public var routing = MigrationRouting()
-  /// The policies that mapping models name.
-  public var policies = MigrationPolicies()
-  /// The journal mode that the new store should have, nil for that of the old one.
-  public var journalMode: JournalMode?
-  /// What became of persistent history in the migration.
-  public var history = StoreMigration.HistoryChoice.keep
-  /// Whether a damaged old store is compared as far as it can be read; it is refused otherwise.
-  public var salvagesDamaged = false
   /// How many differences the report keeps; all are counted.
   public var limit = 100
+  /// The migration that made the new store, as far as its maker is known to have asked for it.
+  private var migration: StoreMigration
+  /// Whether `migration` leaves nothing open that a record could tell.
+  var saysAll = false
   /// Whether this process has made the new store, and nobody else writes it.
   var isOwn = false
 
   /// Creates a comparison of a new store with the one from which it was made.
   public init(of new: FilePath, madeFrom old: FilePath) {
-    (self.old, self.new) = (old, new)
+    self.init(of: new, madeBy: StoreMigration(store: old, toMerged: []))
   }
 
   /// Creates a comparison of a new store with the one from which it was made.
   public init(of new: URL, madeFrom old: URL) {
     self.init(of: FilePath(new), madeFrom: FilePath(old))
+  }
+
+  /// Creates a comparison of a new store with the one from which a migration made it, which takes
+  /// over its models, its mapping models and its choices.
+  public init(of new: FilePath, madeBy migration: StoreMigration) {
+    (self.new, self.migration) = (new, migration)
+  }
+
+  /// The store before the migration.
+  public var old: FilePath {
+    get { migration.store }
+    set { migration.store = newValue }
+  }
+
+  /// The models that the new store should have, merged; empty takes the model that its metadata
+  /// name.
+  public var target: [FilePath] {
+    get { migration.target }
+    set { migration.target = newValue }
+  }
+
+  /// The configuration that the new store should have, nil for all entities.
+  public var configuration: String? {
+    get { migration.configuration }
+    set { migration.configuration = newValue }
+  }
+
+  /// Places to search for the models of both stores, and for mapping models beside them.
+  public var models: [FilePath] {
+    get { migration.models }
+    set { migration.models = newValue }
+  }
+
+  /// The mapping models and the versions by which the migration went.
+  ///
+  /// Where nothing is named, the record beside the new store tells.
+  public var routing: MigrationRouting {
+    get { migration.routing }
+    set { migration.routing = newValue }
+  }
+
+  /// The policies that mapping models name.
+  public var policies: MigrationPolicies {
+    get { migration.policies }
+    set { migration.policies = newValue }
+  }
+
+  /// The journal mode that the new store should have, nil for that of the old one.
+  public var journalMode: JournalMode? {
+    get { migration.journalMode }
+    set { migration.journalMode = newValue }
+  }
+
+  /// What became of persistent history in the migration.
+  public var history: StoreMigration.HistoryChoice {
+    get { migration.history }
+    set { migration.history = newValue }
+  }
+
+  /// Whether a damaged old store is compared as far as it can be read; it is refused otherwise.
+  public var salvagesDamaged: Bool {
+    get { migration.salvagesDamaged }
+    set { migration.salvagesDamaged = newValue }
   }
 
   /// The progress of a verification.
@@ -84,49 +132,48 @@ public struct StoreVerification: Sendable {
   private func compare(
     _ known: MigrationTarget?, _ progress: @escaping (Progress) -> Void
   ) throws -> Report {
-    var migration = MigrationRequest(store: old, target: [new], workers: 1, memory: 256 << 20)
-    if let known { migration.library = known.core.library }
-    migration.configuration = configuration
-    migration.models = models
-    migration.policies = policies.factories
-    migration.take(routing)
-    migration.salvages = salvagesDamaged
+    var request = migration.request(for: known)
+    (request.workers, request.memory) = (1, 256 << 20)
+    let asked = VerificationRequest(
+      migration: request, target: target, isOwn: isOwn, saysAll: saysAll)
+    var stores: VerificationStores?
     do {
-      let inputs = try VerificationInputs(
-        old: old, new: new,
-        request: .init(
-          migration: migration, target: target, configuration: configuration, isOwn: isOwn))
+      let opened = try VerificationStores(old: old, new: new, request: asked)
+      stores = opened
+      try requireOrder(opened.record)
+      let inputs = try VerificationInputs(opened)
       var order = inputs.order
       order.limit = max(0, limit)
-      order.usesWAL = journalMode.map { $0 == .wal }
-      order.dropsHistory = history == .drop
-      order.policies = policies.factories
       order.now = Date().timeIntervalSinceReferenceDate
       return try withExtendedLifetime(inputs) {
-        var core = try StoreComparison.run(order) {
+        let core = try StoreComparison.run(order) {
           progress(Progress(phase: $0.what, fraction: $0.fraction))
         }
         try inputs.requireUnchanged()
-        if let salvaged = inputs.salvaged {
-          core.remark("the old store is damaged, and compared as far as it can be read")
-          for sentence in salvaged.lossSentences { core.remark(sentence) }
-        }
-        return Report(old: old, new: new, core: core, steps: inputs.steps)
+        return Report(old: old, new: new, core: core, way: VerifiedWay(inputs, of: opened))
       }
-    } catch VerificationError.notInferable(let places) {
-      throw MigrationFailure(
-        .impossible,
-        "\(new) cannot have come from \(old) by inference (\(places.joined(separator: ", "))): name "
-          + "the mapping models with --mapping, or the versions between with --progressive.")
-    } catch let error as VerificationInputs.Unreadable {
+    } catch let error as VerificationStores.Unreadable {
       // A new store that cannot be opened is a single difference.
       var core = VerificationReport(limit: max(1, limit))
       core.note(
         Verification.Difference(
           error.cause.kind, table: "\(new)",
           actual: MigrationFailure(error.cause).sentences.joined(separator: " ")))
-      return Report(old: old, new: new, core: core, steps: [])
+      return Report(old: old, new: new, core: core, way: VerifiedWay())
+    } catch let error as VerificationError {
+      throw MigrationFailure(error, of: self, record: stores?.record, request: stores?.request)
+    } catch let error as StatedWayError {
+      throw MigrationFailure(error, of: self, record: stores?.record)
+    } catch let error as MigrationError {
+      throw MigrationFailure(error, of: self, record: stores?.record, request: stores?.request)
     }
+  }
+
+  /// Checks that the stores are not given the wrong way round.
+  private func requireOrder(_ record: VerificationRecord) throws {
+    guard record.isReverse else { return }
+    throw MigrationFailure(
+      .usage, "\(old) was made from \(new): name the store before the migration first.")
   }
 }
 

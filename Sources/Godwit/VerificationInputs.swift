@@ -1,6 +1,7 @@
 import Foundation
 import Mapping
 import MigrationCoordinator
+import MigrationStatus
 import ModelFiles
 import ObjectModel
 import Planning
@@ -10,133 +11,65 @@ import SystemCalls
 import SystemPackage
 import Verification
 
-/// Everything that `verify` finds out before it compares rows.
-struct VerificationInputs {
-  /// The steps of the route; empty if both stores are of one version.
-  private(set) var steps: [MigrationRoute.Step] = []
-  private let old: VerificationOrder.Store
-  private let new: VerificationOrder.Store
-  private let hashes: [String: VersionHash]
-  private let isOwnWord: Bool
-  private var source: ManagedObjectModel?
-  private var destination: ManagedObjectModel?
-  private var copyModel: ManagedObjectModel?
-  private var unsupported: [String] = []
-  private let scratch: TemporaryFolder
+/// What `verify` is asked for besides the two stores.
+struct VerificationRequest {
+  /// The migration that made the new store, as far as the caller names it.
+  var migration: MigrationRequest
+  /// The models that the new store should have; empty takes the model that its metadata name.
+  var target: [FilePath]
+  /// Whether this process has made the new store, and nobody else writes it.
+  var isOwn: Bool
+  /// Whether the caller has said by which way the new store was made.
+  var namesWay: Bool { saysAll || migration.namesRoute || migration.choosesRows }
+  /// Whether the caller says where the versions are among which a way is found.
+  var namesPlaces: Bool { !target.isEmpty || !migration.models.isEmpty }
+  /// Whether the caller leaves nothing open.
+  var saysAll: Bool
+}
+
+/// Both stores, opened without changing them, and what is recorded beside them.
+struct VerificationStores {
+  let old: FilePath
+  let new: FilePath
+  /// Excludes writers, and keeps a copy while it is read.
+  let before: SourceAccess
+  let after: SourceAccess
   /// What was taken of a damaged old store, which is compared in its place.
   let salvaged: SalvagedStore?
-  /// Excludes writers, and keeps copies while they are read.
-  private let access: [SourceAccess]
-
-  /// What `verify` is asked for besides the two stores.
-  struct Request {
-    var migration: MigrationRequest
-    /// The models that the new store should have; empty takes the model that its metadata name.
-    var target: [FilePath]
-    var configuration: String?
-    /// Whether this process has made the new store, and nobody else writes it.
-    var isOwn: Bool
-  }
+  let record: VerificationRecord
+  /// The request with what the record states in place of what the caller left open.
+  private(set) var request: VerificationRequest
+  /// What the record states and this version does not know, as a caller of the tool types it.
+  private(set) var unknownChoices: [String] = []
 
   /// A new store that cannot be opened, or whose version is unknown.
   struct Unreadable: Error {
     var cause: StoreError
   }
 
-  /// Opens both stores without changing them.
-  init(old: FilePath, new: FilePath, request: Request) throws {
+  /// Opens both stores, and completes the request by the record beside them.
+  init(old: FilePath, new: FilePath, request: VerificationRequest) throws {
     let (old, new) = (try Self.resolved(old), try Self.resolved(new))
-    let salvage = try SourceSalvage(
-      request: request.migration,
-      access: SourceAccess.open(old, acceptsShort: request.migration.salvages),
-      path: {
-        let folder = try TemporaryFolder()
-        return (folder.path.appending("old.sqlite"), folder)
-      }
-    )
-    let before = salvage.access
-    salvaged = salvage.found
-    let after = try Self.ofNew { try SourceAccess.open(new, isOwn: request.isOwn) }
-    access = [before, after]
-    let target =
-      request.target.isEmpty
-      ? nil
-      : try TargetModel(
-        paths: request.target, configuration: request.configuration,
-        library: request.migration.library)
-    var migration = request.migration
-    migration.store = old
-    migration.target = request.target.isEmpty ? [new] : request.target
-    let oldReader = try StoreReader(immutable: before.readable)
-    let stated = try oldReader.metadata().versionHashes
-    let places = migration.models + request.target.filter(Self.isBundle)
-    let version = try Self.ofNew {
-      try target.map { NewVersion($0) }
-        ?? NewVersion(
-          reader: StoreReader(immutable: after.readable), store: new, before: stated,
-          models: migration.models)
+    (self.old, self.new, self.request) = (old, new, request)
+    // Of a file that was cut short, what is left may have been taken.
+    let opened = try SourceAccess.open(
+      old, acceptsShort: request.migration.salvages || VerificationRecord.statesSalvage(new))
+    after = try Self.ofNew { try SourceAccess.open(new, isOwn: request.isOwn) }
+    record = VerificationRecord(
+      old: old, new: new, before: Self.identity(opened), after: Self.identity(after))
+    if let way = record.found?.way {
+      unknownChoices = self.request.complete(by: way)
     }
-    if stated == version.hashes {
-      // Copies are compared as they are, whether or not their model is known.
-      copyModel = version.model ?? (try? OwnModel.find(stated, in: places, reader: oldReader))
-      source = copyModel
-    } else {
-      guard let model = version.model else {
-        throw MigrationError.sourceModelMissing(
-          store: new, searched: migration.models, unreadable: [])
-      }
-      let survey = try StoreSurvey(
-        store: old, access: before, models: places, library: migration.library)
-      steps = try FoundRoute(
-        ofResult: migration, survey: survey, model: model, hashes: version.hashes
-      ).route.steps
-      (source, destination) = (survey.model, model)
-      unsupported = survey.unsupported.filter { $0 != .cloudKitMirroring }.map {
-        "\($0.rawValue) of the old store"
-      }
+    let salvage = try SourceSalvage(request: self.request.migration, access: opened) {
+      let folder = try TemporaryFolder()
+      return (folder.path.appending("old.sqlite"), folder)
     }
-    (self.old, self.new) = (
-      .init(path: old, readable: before.readable), .init(path: new, readable: after.readable)
-    )
-    hashes = version.hashes
-    isOwnWord = version.isOwnWord
-    scratch = try TemporaryFolder()
+    (before, salvaged) = (salvage.access, salvage.found)
   }
 
-  /// Throws where one of the stores has changed since it was opened.
-  func requireUnchanged() throws {
-    for access in access { try access.requireUnchanged() }
-  }
-
-  private static func ofNew<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let error as StoreError {
-      throw Unreadable(cause: error)
-    }
-  }
-
-  /// The order for the comparison.
-  var order: VerificationOrder {
-    var order = VerificationOrder(
-      old: old, new: new,
-      steps: steps.map { step in
-        let (from, to) = (step.source.model, step.destination.model)
-        return .init(
-          source: from, destination: to,
-          mappings: step.mappings.map { $0.mapping.completingCopies(from: from, to: to) })
-      },
-      hashes: hashes, versionIdentifiers: destination?.versionIdentifiers ?? [],
-      scratch: scratch.path)
-    order.copyModel = copyModel
-    order.unsupported = unsupported
-    order.takesNewAtItsWord = isOwnWord
-    // The models of both stores themselves, of which a route may know others that hash alike.
-    if let source, let destination, !order.steps.isEmpty {
-      order.steps[0].source = source
-      order.steps[order.steps.count - 1].destination = destination
-    }
-    return order
+  /// What a store says of itself, nil where that cannot be read.
+  private static func identity(_ access: SourceAccess) -> VerificationRecord.Identity? {
+    (try? StoreReader(immutable: access.readable).metadata()).map { .init($0) }
   }
 
   private static func resolved(_ path: FilePath) throws -> FilePath {
@@ -144,44 +77,157 @@ struct VerificationInputs {
     try Files.fileStatusIfPresent(path) == nil ? path : Files.resolved(path)
   }
 
-  private static func isBundle(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) == nil }
-}
-
-/// The version that a new store should have.
-private struct NewVersion {
-  /// nil if it is not known.
-  var model: ManagedObjectModel?
-  var hashes: [String: VersionHash]
-  /// Whether the model comes from the store's own cache.
-  var isOwnWord = false
-
-  /// Takes the model that the caller named.
-  init(_ target: TargetModel) {
-    model = target.model
-    hashes = target.hashes
-  }
-
-  /// Takes the model with the hashes in the store's metadata, or else the one in its cache.
-  init(
-    reader: StoreReader, store: FilePath, before: [String: VersionHash],
-    models: [FilePath]
-  ) throws {
-    let metadata = try reader.metadata()
-    hashes = metadata.versionHashes
-    if hashes == before { return }
-    // An unreadable cache is a difference, if the model is found elsewhere.
-    let cached = try? reader.cachedModel()
-    let own = cached.flatMap { try? $0.versionHashes() }
-    let found = try? OwnModel.find(hashes, in: models, reader: reader)
-    // A file has more of the model than a cache, but may be another version with equal hashes.
-    let tells = found.map { Set($0.versionIdentifiers) } == Set(metadata.versionIdentifiers)
-    if let found, found != cached, tells || own != hashes {
-      model = found
-    } else if own == hashes {
-      model = cached
-      isOwnWord = true
-    } else if let cached, let own, own != before {
-      (model, hashes) = (cached, own)
+  /// Runs a block in which every error of a store is one of the new store.
+  static func ofNew<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as StoreError {
+      throw Unreadable(cause: error)
     }
   }
+}
+
+extension VerificationRequest {
+  /// Takes from a record what the caller left open.
+  ///
+  /// - Returns: the choices of which this version knows nothing.
+  fileprivate mutating func complete(by way: RecordedWay) -> [String] {
+    let unknown = migration.take(stated: way.choices)
+    if migration.joinTables.isEmpty { migration.joinTables = way.joinTables }
+    if migration.configuration == nil { migration.configuration = way.configuration }
+    return unknown
+  }
+}
+
+/// Everything that `verify` finds out before it compares rows.
+struct VerificationInputs {
+  /// The steps of the route; empty if both stores are of one version.
+  private(set) var steps: [MigrationRoute.Step] = []
+  private let stores: VerificationStores
+  private let version: NewVersion
+  private var source: ManagedObjectModel?
+  private var copyModel: ManagedObjectModel?
+  private var unsupported: [String] = []
+  private var expected: ExpectedMigration?
+  private let scratch: TemporaryFolder
+  /// The choices for which the old store gives occasion, as a caller of the tool types them.
+  var occasions: [String] {
+    guard let expected, let model = version.model else { return [] }
+    return ExpectedMigration.occasions(
+      stores.request.migration, route: MigrationRoute(steps: steps), to: model,
+      from: expected.survey)
+  }
+
+  /// Finds the models and the route.
+  init(_ stores: VerificationStores) throws {
+    self.stores = stores
+    let request = stores.request
+    var migration = request.migration
+    migration.store = stores.old
+    migration.target = request.target.isEmpty ? [stores.new] : request.target
+    // The places in which the migration has searched, where they still are.
+    let stated = stores.record.found
+    migration.models += stated?.places ?? []
+    let target =
+      request.target.isEmpty
+      ? nil
+      : try TargetModel(
+        paths: request.target, configuration: request.migration.configuration,
+        library: migration.library)
+    let oldReader = try StoreReader(immutable: stores.before.readable)
+    let hashes = try oldReader.metadata().versionHashes
+    // In the order of a migration: the target's versions come first.
+    let places =
+      request.target.filter { !HeldStore.isStore($0) } + (stated?.targetPlaces ?? [])
+      + migration.models
+    version = try VerificationStores.ofNew { [stores] in
+      try target.map { NewVersion($0) }
+        ?? NewVersion(
+          reader: StoreReader(immutable: stores.after.readable), before: hashes,
+          places: migration.models, stated: stated?.way.versions.last)
+    }
+    scratch = try TemporaryFolder()
+    if hashes == version.hashes {
+      // Copies are compared as they are, whether or not their model is known.
+      copyModel = version.model ?? (try? OwnModel.find(hashes, in: places, reader: oldReader))
+      source = copyModel
+      return
+    }
+    guard let model = version.model else {
+      throw MigrationError.sourceModelMissing(
+        store: stores.new, searched: migration.models, unreadable: [])
+    }
+    let survey = try StoreSurvey(
+      store: stores.old, access: stores.before, models: places, library: migration.library)
+    steps = try route(migration, survey: survey, model: model)
+    let expected = try ExpectedMigration(
+      migration, route: MigrationRoute(steps: steps), to: model, from: survey)
+    self.expected = expected
+    source = survey.model
+    unsupported = survey.unsupported.filter { $0 != .cloudKitMirroring }.map {
+      "\($0.rawValue) of the old store"
+    }
+  }
+
+  /// The way that the record states, unless the caller names one.
+  private func route(
+    _ migration: MigrationRequest, survey: StoreSurvey, model: ManagedObjectModel
+  ) throws -> [MigrationRoute.Step] {
+    let end = RouteVersion(names: version.names, model: model, hashes: version.hashes)
+    if let way = stores.record.found?.way, !migration.namesRoute {
+      let start = RouteVersion(
+        names: [], model: survey.model, hashes: survey.metadata.versionHashes)
+      return try FoundRoute(stated: way, for: migration, from: start, to: end).route.steps
+    }
+    var steps = try FoundRoute(
+      ofResult: migration, survey: survey, model: model, hashes: version.hashes
+    ).route.steps
+    // Of versions that hash alike it is this one.
+    if !version.names.isEmpty { steps[steps.count - 1].destination.names = version.names }
+    return steps
+  }
+
+  /// Throws where one of the stores has changed since it was opened.
+  func requireUnchanged() throws {
+    try (expected?.survey.access ?? stores.before).requireUnchanged()
+    try stores.after.requireUnchanged()
+  }
+
+  /// The order for the comparison.
+  var order: VerificationOrder {
+    var order = VerificationOrder(
+      old: .init(
+        path: stores.old, readable: (expected?.survey.access ?? stores.before).readable),
+      new: .init(path: stores.new, readable: stores.after.readable),
+      steps: steps.map { step in
+        let (from, to) = (step.source.model, step.destination.model)
+        return .init(
+          source: from, destination: to,
+          mappings: step.mappings.map { $0.mapping.completingCopies(from: from, to: to) })
+      },
+      hashes: version.hashes,
+      versionIdentifiers: steps.isEmpty ? [] : version.model?.versionIdentifiers ?? [],
+      scratch: scratch.path)
+    order.copyModel = copyModel
+    order.unsupported = unsupported
+    order.takesNewAtItsWord = version.isOwnWord
+    let migration = stores.request.migration
+    order.usesWAL = migration.journalMode.map { $0 == .wal }
+    order.dropsHistory = migration.history == .drop
+    order.policies = migration.policies
+    // The models of both stores themselves, of which a route may know others that hash alike.
+    if let source, let destination = version.model, !order.steps.isEmpty {
+      order.steps[0].source = source
+      order.steps[order.steps.count - 1].destination = destination
+    }
+    if let expected {
+      for step in expected.mendedSteps {
+        order.mends[step] = { try expected.mend($0, before: step) }
+      }
+    }
+    return order
+  }
+
+  /// What the choices changed in the old store before anything was made of it.
+  var mended: [Defect] { expected?.mended ?? [] }
 }

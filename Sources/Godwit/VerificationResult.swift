@@ -73,13 +73,16 @@ extension StoreVerification {
     public let new: FilePath
     /// The steps that the comparison assumes; empty if both stores are of one version.
     public let route: [Step]
+    /// The record that says how the new store was made; nil where none is about both stores.
+    public var record: FilePath? { way.record }
+    /// Whether it is known how the new store was made: by a record, or since the caller said so.
+    public var knowsWay: Bool { way.isKnown }
     let core: VerificationReport
+    let way: VerifiedWay
 
-    init(
-      old: FilePath, new: FilePath, core: VerificationReport, steps: [MigrationRoute.Step]
-    ) {
-      (self.old, self.new, self.core) = (old, new, core)
-      route = steps.map { Step($0) }
+    init(old: FilePath, new: FilePath, core: VerificationReport, way: VerifiedWay) {
+      (self.old, self.new, self.core, self.way) = (old, new, core, way)
+      route = way.steps.map { Step($0) }
     }
 
     /// Whether everything was compared and nothing differs.
@@ -97,8 +100,18 @@ extension StoreVerification {
     /// What the new version has no place for.
     public var removed: [Removal] { core.removed.map { Removal($0) } }
     /// The verdict as an error, for callers that accept no difference.
+    ///
+    /// It is a usage error where another way may explain the differences, and none was named.
     public var failure: MigrationFailure {
-      MigrationFailure(.damaged, kind: .storesDiffer, verdict)
+      leavesWayOpen
+        ? MigrationFailure(.usage, kind: .storesDiffer, verdict)
+        : MigrationFailure(.damaged, kind: .storesDiffer, verdict)
+    }
+
+    /// Whether another way than the one that was assumed may have made everything that differs.
+    var leavesWayOpen: Bool {
+      !knowsWay && !route.isEmpty && core.total > 0
+        && core.counts.keys.allSatisfy(\.dependsOnWay)
     }
   }
 }
@@ -106,7 +119,7 @@ extension StoreVerification {
 extension StoreVerification.Report: Encodable {
   private enum CodingKeys: CodingKey {
     case version, old, new, isAlike, route, rows, differences, total, counts, notPrinted, notJudged
-    case removed, notes
+    case removed, notes, record, knowsWay
   }
 
   /// Encodes the output of `godwit verify --json` (docs/schemas/verify.schema.json).
@@ -127,5 +140,20 @@ extension StoreVerification.Report: Encodable {
     try container.encode(notJudged, forKey: .notJudged)
     try container.encode(removed, forKey: .removed)
     try container.encode(remarks, forKey: .notes)
+    try container.encodeIfPresent(record?.string, forKey: .record)
+    try container.encode(knowsWay, forKey: .knowsWay)
+  }
+}
+
+extension Verification.Difference.Kind {
+  /// Whether a mapping model, a version between or a choice can be why something differs.
+  fileprivate var dependsOnWay: Bool {
+    switch self {
+    case .rowMissing, .rowExtra, .rowLost, .value, .entityNumber, .saveCount, .reference,
+      .referenceEntity, .order, .pairMissing, .pairExtra, .highestKey, .journalMode,
+      .externalFileMissing, .externalFile:
+      true
+    default: false
+    }
   }
 }

@@ -1,3 +1,7 @@
+import Mapping
+import MigrationCoordinator
+import Planning
+import SystemPackage
 import Verification
 
 extension StoreVerification.Report {
@@ -24,8 +28,14 @@ extension StoreVerification.Report {
   var remarks: [String] {
     let history =
       "nothing is left of the persistent history of \(old): --history drop says that it was dropped"
-    return core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self)
+    return way.notes + core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self)
       + (core.lacksHistory ? [history] : [])
+  }
+
+  /// What was assumed where nothing says how the new store was made.
+  private var assumption: String {
+    route.allSatisfy(\.mappings.isEmpty)
+      ? "by inference" : "by the mapping models that were found"
   }
 
   private var exception: String {
@@ -34,6 +44,11 @@ extension StoreVerification.Report {
 
   /// The verdict in one sentence.
   public var verdict: String {
+    if leavesWayOpen {
+      return "\(new) is not what \(old) becomes \(assumption) "
+        + "(\(CountText(core.total, "difference"))), and no record beside it says how it was made: "
+        + "\(WayAdvice(way.open).phrase); --infer-only has it judged by inference alone."
+    }
     if core.total > 0 {
       let kinds = core.counts.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\(GroupedText($0.value)) \($0.key.rawValue)" }
@@ -94,5 +109,129 @@ extension VerificationReport.Removal {
     case .history:
       "\(CountText(count, "row")) of persistent history (\(name)), as `--history drop` does"
     }
+  }
+}
+
+/// How a verification knows by which way the new store was made.
+struct VerifiedWay: Sendable {
+  /// The steps that are judged; empty if both stores are of one version.
+  private(set) var steps: [MigrationRoute.Step] = []
+  /// The record that says so.
+  private(set) var record: FilePath?
+  /// Whether a record or the caller says it.
+  private(set) var isKnown = true
+  /// The choices that may have been made, where it is not known.
+  private(set) var open: [String] = []
+  /// What is to be said of it.
+  private(set) var notes: [String] = []
+
+  /// The way of a store that cannot be opened.
+  init() {}
+
+  init(_ inputs: VerificationInputs, of stores: VerificationStores) {
+    let found = stores.record.found
+    steps = inputs.steps
+    record = found?.file
+    isKnown = stores.request.namesWay || found != nil
+    open = isKnown ? [] : inputs.occasions
+    // Who names the models has the way found as a migration finds it.
+    if stores.request.namesPlaces, open.isEmpty { isKnown = true }
+    let choices = stores.request.migration.choicesAsTyped
+    if let record {
+      let with = choices.isEmpty ? "" : ", with \(choices.joined(separator: " "))"
+      notes.append("\(record) says how the new store was made\(with)")
+    }
+    if !stores.unknownChoices.isEmpty {
+      notes.append(
+        "what this version does not know of the record: "
+          + stores.unknownChoices.joined(separator: " "))
+    }
+    for file in stores.record.foreign {
+      notes.append("\(file) is about another migration, and left aside")
+    }
+    for defect in inputs.mended {
+      notes.append("changed beforehand, as asked for: \(StoreMigration.Defect(defect))")
+    }
+    guard let salvaged = stores.salvaged else { return }
+    notes.append("the old store is damaged, and compared as far as it can be read")
+    notes += salvaged.lossSentences
+  }
+}
+
+/// What to name where nothing says how a store was made.
+struct WayAdvice {
+  private let choices: [String]
+
+  /// Takes the choices for which the old store gives occasion.
+  init(_ choices: [String] = []) { self.choices = choices }
+
+  /// The advice, as the last part of a sentence.
+  var phrase: String {
+    let ways = [
+      "--mapping and the mapping model",
+      "--models and the bundle whose versions it went over",
+    ]
+    let chosen = choices.isEmpty ? [] : ["the choice (\(choices.joined(separator: ", ")))"]
+    let all = ways + chosen
+    return "name \(all.dropLast().joined(separator: ", ")) or \(all[all.count - 1])"
+  }
+}
+
+extension MigrationFailure {
+  /// Why the new store cannot have come from the old one by the way that is known.
+  init(
+    _ error: VerificationError, of stores: StoreVerification, record: VerificationRecord?,
+    request: VerificationRequest?
+  ) {
+    guard case .notInferable(let places) = error else { preconditionFailure("\(error)") }
+    let start =
+      "\(stores.new) cannot have come from \(stores.old) by inference "
+      + "(\(places.joined(separator: ", ")))"
+    if let record = record?.found {
+      self.init(.impossible, "\(start), as \(record.file) says that it has.")
+    } else if request?.namesWay == true {
+      self.init(
+        .impossible,
+        "\(start): name the mapping model with --mapping, or with --models the bundle whose "
+          + "versions it went over.")
+    } else {
+      self.init(
+        .usage,
+        "\(start), and no record beside it says how it was made: \(WayAdvice().phrase).")
+    }
+  }
+
+  /// Why no way is known on which the new store can have come from the old one.
+  init(
+    _ error: MigrationError, of stores: StoreVerification, record: VerificationRecord?,
+    request: VerificationRequest?
+  ) {
+    guard case .routeMissing = error, record?.found == nil, request?.namesWay == false else {
+      self.init(error)
+      return
+    }
+    self.init(
+      .usage,
+      MigrationFailure(error).sentences + [
+        "No record beside \(stores.new) says how it was made: \(WayAdvice().phrase)."
+      ])
+  }
+
+  /// Why the way that a record states cannot be gone again.
+  init(_ error: StatedWayError, of stores: StoreVerification, record: VerificationRecord?) {
+    let file = record?.found.map { "\($0.file)" } ?? "the record"
+    let sentence =
+      switch error {
+      case .versionMissing(let names):
+        "\(stores.new) went over \(names.first ?? "a version without a name"), as \(file) says, "
+          + "and no model of it is at hand: name its bundle with --models."
+      case .mappingMissing(let path):
+        "\(stores.new) was made by \(path), as \(file) says, and it is not there or cannot be read: "
+          + "name the mapping model with --mapping."
+      case .mappingChanged(let path):
+        "\(stores.new) was made by \(path), as \(file) says, and it says something else since then: "
+          + "name the mapping model as it was with --mapping."
+      }
+    self.init(.usage, sentence)
   }
 }

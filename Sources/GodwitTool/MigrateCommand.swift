@@ -39,9 +39,6 @@ struct MigrateCommand: AsyncParsableCommand {
   @OptionGroup var work: WorkOptions
   @OptionGroup var loss: LossOptions
 
-  @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
-  var validation = StoreMigration.Validation.strict
-
   @Option(
     help: ArgumentHelp(
       """
@@ -159,7 +156,6 @@ struct MigrateCommand: AsyncParsableCommand {
   private var migration: StoreMigration {
     var migration = StoreMigration(store: stores[0], model: model, route: route, loss: loss)
     migration.take(work)
-    migration.validation = validation
     migration.workFolder = workFolder
     migration.journalMode = journalMode
     migration.verification = verify

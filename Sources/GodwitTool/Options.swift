@@ -184,6 +184,9 @@ struct LossOptions: ParsableArguments {
         + "drop, unknown columns, views and triggers go too.", valueName: "choice"))
   var extraTables = StoreMigration.ExtraTableChoice.refuse
 
+  @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
+  var validation = StoreMigration.Validation.strict
+
   @Flag(
     help: "Take what can be read of a damaged store, and list what is lost.")
   var salvage = false
@@ -287,6 +290,10 @@ extension StoreMigration {
     self.init(store: store, toMerged: model.target)
     configuration = model.configuration
     models = model.models
+    take(route, loss)
+  }
+
+  mutating func take(_ route: RouteOptions, _ loss: LossOptions) {
     routing = route.routing
     sourceCheck = loss.checkSource
     salvagesDamaged = loss.salvage
@@ -298,6 +305,7 @@ extension StoreMigration {
     history = loss.history
     cloudKit = loss.cloudKit
     extraTables = loss.extraTables
+    validation = loss.validation
     policies = GodwitTool.policies
   }
 

@@ -59,7 +59,7 @@ struct PlanCommand: AsyncParsableCommand {
   private func plan() async throws {
     let migration = migration
     let file = try graph.map { try MigrationGraphFile($0, of: migration) }
-    let preparation = try await migration.prepare()
+    let preparation = try await migration.prepare(trying: StoreMigration.triedObjects)
     if let refusal = preparation.refusal { throw refusal }
     try file?.write(preparation)
     if json {
@@ -79,8 +79,10 @@ struct PlanCommand: AsyncParsableCommand {
       preparation.engine == .objects
       ? [objectText(preparation: preparation)]
       : workText(preparation: preparation)
+    lines += preparation.notes
     if let note = preparation.mirroringNote { lines.append(note) }
     for loss in preparation.losses { lines.append("loses \(loss)") }
+    if let note = preparation.untriedNote { lines.append(note) }
     lines += preparation.salvage?.notes ?? []
     for defect in preparation.defects { lines.append("has \(defect)") }
     return lines.joined(separator: "\n")

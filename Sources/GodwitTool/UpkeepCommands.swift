@@ -35,7 +35,7 @@ private struct RemovedFiles: Encodable {
 struct RollbackCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback",
-    abstract: "Puts the old store back in its place, byte for byte.",
+    abstract: "Puts the old store back in its place, with its external files.",
     discussion: """
       The store that the migration made is kept as STORE.after-TIME. Works as long as the old \
       store is kept, that is until `finish` lets it go.

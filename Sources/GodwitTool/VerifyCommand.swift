@@ -9,11 +9,14 @@ struct VerifyCommand: AsyncParsableCommand {
     discussion: """
       Works out what the old store should have become, by inference or by the mapping models that \
       the migration used, and compares it with the new store to the last byte: rows, relationships, \
-      orders, keys, metadata, indexes, pages, external files. Both stores are left as they are.
+      orders, keys, metadata, indexes, pages, external files. Both stores are left as they are. The \
+      record beside the new store says by which way and with which choices it was made; without it, \
+      give the same options as to `migrate`.
       """,
     examples: ["godwit verify Old.sqlite New.sqlite"],
     statuses: [
       0: "the new store is what the old one should have become",
+      64: "nothing says how the new store was made, and it is not what inference makes",
       65: "they differ, or something could not be judged",
       66: "one of them is not there",
     ],
@@ -43,19 +46,11 @@ struct VerifyCommand: AsyncParsableCommand {
   var models: [FilePath] = []
 
   @OptionGroup var route: RouteOptions
+  @OptionGroup var loss: LossOptions
 
   @Option(
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
-
-  @Option(
-    help: ArgumentHelp(
-      "What became of persistent history: keep (as Core Data does) or drop.",
-      valueName: "choice"))
-  var history = StoreMigration.HistoryChoice.keep
-
-  @Flag(help: "Compare with what can be read of a damaged old store.")
-  var salvage = false
 
   @Option(help: "How many differences to print.")
   var limit = 100
@@ -84,15 +79,12 @@ struct VerifyCommand: AsyncParsableCommand {
   }
 
   private var verification: StoreVerification {
-    var verification = StoreVerification(of: new, madeFrom: old)
-    verification.target = target
-    verification.configuration = configuration
-    verification.models = models
-    verification.routing = route.routing
-    verification.policies = GodwitTool.policies
-    verification.journalMode = journalMode
-    verification.history = history
-    verification.salvagesDamaged = salvage
+    var migration = StoreMigration(store: old, toMerged: target)
+    migration.configuration = configuration
+    migration.models = models
+    migration.take(route, loss)
+    migration.journalMode = journalMode
+    var verification = StoreVerification(of: new, madeBy: migration)
     verification.limit = limit
     return verification
   }

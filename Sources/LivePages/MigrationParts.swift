@@ -52,7 +52,7 @@ struct MigrationParts {
 
   private var times: [String] {
     [
-      status.progress.map { "since \(Self.moment($0.started))" },
+      status.progress.map { "begun \(Self.moment($0.started))" },
       status.ended.map { "until \(Self.moment($0))" },
     ].compactMap(\.self)
   }

@@ -6,18 +6,20 @@ struct EntityPair {
   private let old: Entity
   private let destination: ManagedObjectModel
   private let new: Entity
-  private let match: PropertyMatch
+  /// The stored property of the first model by that of the second.
+  private let sources: [String: String]
+  /// Whether stored properties without a pair are paired by their names all the same.
+  private let pairsStoredByName: Bool
 
   typealias Part = ModelComparison.Part
   typealias Change = ModelComparison.Change
 
   init(
     source: ManagedObjectModel, old: Entity, destination: ManagedObjectModel, new: Entity,
-    entities: RenamingMatch
+    properties: [String: String], pairsStoredByName: Bool
   ) {
     (self.source, self.old, self.destination, self.new) = (source, old, destination, new)
-    match = PropertyMatch(
-      source: source, old: old, destination: destination, new: new, entities: entities)
+    (sources, self.pairsStoredByName) = (properties, pairsStoredByName)
   }
 
   /// What differs, nil if nothing does.
@@ -48,9 +50,9 @@ struct EntityPair {
       .attribute, old: source.allAttributes(of: old), new: destination.allAttributes(of: new),
       own: (old.attributes.map(\.name), new.attributes.map(\.name)), name: \.name,
       counterpart: { attribute in
-        let leaves = attribute.leaves.lazy.compactMap { match.sourceByDestination[$0.name] }
+        let leaves = attribute.leaves.lazy.compactMap { sources[$0.name] }
         return leaves.first.map { Attribute.compositeOrOwnName(of: $0) }
-      }, facts: { ModelFact.facts(of: $0) },
+      }, isStored: { !$0.isTransient && $0.derivation == nil }, facts: { ModelFact.facts(of: $0) },
       isSame: { $0.isSame(as: $1) })
   }
 
@@ -59,7 +61,8 @@ struct EntityPair {
       .relationship, old: source.allRelationships(of: old),
       new: destination.allRelationships(of: new),
       own: (old.relationships.map(\.name), new.relationships.map(\.name)), name: \.name,
-      counterpart: { match.sourceByDestination[$0.name] }, facts: { ModelFact.facts(of: $0) },
+      counterpart: { sources[$0.name] }, isStored: { !$0.isTransient },
+      facts: { ModelFact.facts(of: $0) },
       isSame: { one, other in
         var one = one
         (one.name, one.unread) = (other.name, other.unread)
@@ -70,7 +73,7 @@ struct EntityPair {
   /// Compares the properties that one of the two entities itself declares.
   private func properties<Property>(
     _ kind: Part.Kind, old: [Property], new: [Property], own: (old: [String], new: [String]),
-    name: (Property) -> String, counterpart: (Property) -> String?,
+    name: (Property) -> String, counterpart: (Property) -> String?, isStored: (Property) -> Bool,
     facts: (Property) -> [ModelFact], isSame: (Property, Property) -> Bool
   ) -> [Part] {
     let before = Dictionary(old.map { (name($0), $0) }, uniquingKeysWith: { first, _ in first })
@@ -78,7 +81,8 @@ struct EntityPair {
     for property in new { sources[name(property)] = counterpart(property) }
     var taken = Set(sources.values)
     // What no store keeps is paired by its name.
-    for property in new.map(name)
+    let open = new.filter { pairsStoredByName || !isStored($0) }
+    for property in open.map(name)
     where sources[property] == nil && before[property] != nil && taken.insert(property).inserted {
       sources[property] = property
     }

@@ -85,19 +85,29 @@ package struct ModelComparison: Hashable, Codable, Sendable {
 
   /// Compares two models.
   package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
+    self.init(along: [ComparedStep(from: old, to: new)])
+  }
+
+  /// Compares the first and the last model of a way, paired as the steps of the way pair them.
+  ///
+  /// - Precondition: there is one step at least.
+  package init(along steps: [ComparedStep]) {
+    let pairs = RoutePairs(along: steps)
+    let (old, new) = (steps[0].source, steps[steps.count - 1].destination)
+    let isDirect = steps.count == 1 && steps[0].mappings.isEmpty
     changes = ModelFact.changes(ModelFact.facts(of: old), ModelFact.facts(of: new))
-    let matched = RenamingMatch.entities(from: old, to: new)
     for entity in new.entities {
-      guard let before = matched.sourceByDestination[entity.name].flatMap({ old.entity(name: $0) })
+      guard let before = pairs.entities[entity.name].flatMap({ old.entity(name: $0) })
       else {
         entities.append(Self.alone(entity, fate: .new))
         continue
       }
       let pair = EntityPair(
-        source: old, old: before, destination: new, new: entity, entities: matched)
+        source: old, old: before, destination: new, new: entity,
+        properties: pairs.properties[entity.name] ?? [:], pairsStoredByName: isDirect)
       if let part = pair.difference { entities.append(part) } else { same.append(entity.name) }
     }
-    let continued = Set(matched.sourceByDestination.values)
+    let continued = Set(pairs.entities.values)
     for entity in old.entities where !continued.contains(entity.name) {
       entities.append(Self.alone(entity, fate: .lost))
     }

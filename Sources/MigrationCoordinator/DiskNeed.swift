@@ -210,7 +210,7 @@ extension SourceAccess {
 
 extension MigrationPaths {
   /// The bytes of the external binary data files beside a store.
-  static func externalBytes(of store: FilePath) -> Int64 {
+  package static func externalBytes(of store: FilePath) -> Int64 {
     Files.bytes(in: ExternalDataFolder.files(support: support(of: store)))
   }
 }

@@ -223,6 +223,7 @@ package struct Migration: Sendable {
       try workspace.begin(
         RunInputs(request: request, prepared: prepared), syncs: !survey.isQuicklyMigrated)
       work.isOwn = true
+      keeper.note(way: RecordedWay(of: prepared, to: target))
       let defects = try prepared.defects(scansAll: request.sourceCheck == .full)
       var report: MigrationReport
       do {
@@ -239,11 +240,9 @@ package struct Migration: Sendable {
       report.seconds = recording.secondsByPhase
       report.timeline = recording
       report.peakMemory = reporter.peakMemory
-      report.models = prepared.stages.first.flatMap { first in
-        prepared.stages.last.map {
-          ComparedModels(from: first.source.model, to: $0.destination.model)
-        }
-      }
+      let seen = recording.samples.map(\.memory).max() ?? 0
+      report.mostMemory = max(Int64(clamping: seen), report.peakMemory)
+      report.models = ComparedModels(along: prepared.stages)
       reporter.enter(.done)
       return report
     } catch {

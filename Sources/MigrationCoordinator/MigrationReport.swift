@@ -1,4 +1,4 @@
-package import Mapping
+import Mapping
 package import MigrationEngine
 package import ModelFiles
 package import ObjectModel
@@ -233,6 +233,9 @@ package struct MigrationReport: Codable, Sendable {
   package var movedTables: [String] = []
   /// The peak private memory of the coordinator, in bytes; `workOrders` has that of the workers.
   package var peakMemory: Int64 = 0
+  /// The most private memory of all processes that were at work at once, as far as it was seen, in
+  /// bytes; nil if there was nothing to do.
+  package var mostMemory: Int64?
   /// What went on when, nil if there was nothing to do.
   package var timeline: RunRecording?
   /// Seconds spent in each phase, by its name, of all stages.
@@ -332,35 +335,4 @@ extension MigrationRoute.Unused.Reason {
     case .elsewhere: "it is for other versions"
     }
   }
-}
-
-/// What two models say differently, which is found out when somebody asks.
-package struct ComparedModels: Codable, Sendable {
-  private enum Content: Sendable {
-    case models(old: ManagedObjectModel, new: ManagedObjectModel)
-    case comparison(ModelComparison)
-  }
-
-  private let content: Content
-
-  /// Takes two models, which are not compared yet.
-  init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
-    content = .models(old: old, new: new)
-  }
-
-  /// What they say differently.
-  package var comparison: ModelComparison {
-    switch content {
-    case .models(let old, let new): ModelComparison(from: old, to: new)
-    case .comparison(let found): found
-    }
-  }
-
-  /// Decodes a comparison.
-  package init(from decoder: any Decoder) throws {
-    content = .comparison(try ModelComparison(from: decoder))
-  }
-
-  /// Encodes the comparison.
-  package func encode(to encoder: any Encoder) throws { try comparison.encode(to: encoder) }
 }

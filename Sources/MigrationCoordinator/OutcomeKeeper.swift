@@ -98,6 +98,13 @@ final class OutcomeKeeper: Sendable {
     if let kept, let file = kept.output ?? kept.files.first?.file { write(kept.record, to: file) }
   }
 
+  /// Records by which way the result is made.
+  func note(way: @autoclosure () -> RecordedWay?) {
+    guard request.keepsRecord else { return }
+    let way = way()
+    state.withLock { $0?.record.way = way }
+  }
+
   /// How a run that put its output there identified it, nil if none did.
   static func made(at output: FilePath) -> String? {
     guard let record = try? OutcomeFile(beside: output).read(), !record.isOfLivingProcess,
@@ -152,7 +159,10 @@ final class OutcomeKeeper: Sendable {
         if isOfSame ? !isNew : now.isOfLivingProcess { continue }
       }
       let isOlderBetter = !isNew && before?.state == .done
-      write(isOlderBetter ? before ?? kept.record : kept.record, to: file)
+      var record = isOlderBetter ? before ?? kept.record : kept.record
+      // A run that found its result there says how that was made.
+      if !isNew, record.way == nil { record.way = before?.way }
+      write(record, to: file)
     }
   }
 

@@ -5,7 +5,7 @@ package import SystemPackage
 /// The outcome of the last migration of a store, or that one is running, kept beside the store.
 ///
 /// `godwit status` shows it. A migration reads nothing from it but whether an output that is there
-/// was made by the same call.
+/// was made by the same call; `godwit verify` reads the way that it states.
 package struct OutcomeRecord: Codable, Hashable, Sendable {
   /// The value of `format` in every record, by which other JSON files are told apart.
   package static let format = "godwit-status"
@@ -61,6 +61,8 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
   package var losses: [String] = []
   /// Identifies the output once it is in its place, in a form that only the coordinator interprets.
   package var made: String?
+  /// By which way the result is made; nil until it is found, and where there is nothing to do.
+  package var way: RecordedWay?
   /// Where the old store was kept, nil if it was not; whether it still is, only that file tells.
   package var oldStore: String?
   /// The last store that took the place of the result again, nil if none has.
@@ -147,7 +149,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
 extension OutcomeRecord {
   private enum CodingKeys: CodingKey {
     case format, version, run, source, destination, work, state, process, processStart, boot
-    case started, ended, exitStatus, sentences, rows, losses, made, oldStore, restored
+    case started, ended, exitStatus, sentences, rows, losses, made, way, oldStore, restored
   }
 
   /// Reads a record of this version.

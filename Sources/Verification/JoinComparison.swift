@@ -5,7 +5,7 @@ import StoreFormat
 extension VerificationRun {
   func compareJoin(
     _ canonical: JoinTable, join: JoinTable, reading: StepReading, source: RawStore,
-    evaluator: CellEvaluator, isCopy: Bool, shown: RowProof.Shown
+    evaluator: CellEvaluator, isCopy: Bool, tolerance: Tolerance?, shown: RowProof.Shown
   ) throws {
     let missing = join.columnNames.filter { !catalog.hasColumn($0, in: join.name) }
     let keys = [join.first.keyColumn, join.second.keyColumn]
@@ -19,7 +19,8 @@ extension VerificationRun {
         + "ORDER BY \(list.joined(separator: ", "))")
     let expected = try ExpectedPairs(table: canonical, reading: reading, in: source)
     var walk = PairWalk(
-      join: join, ordersFirst: expected?.hasFirstOrder == true && !isCopy,
+      canonical: canonical, join: join, tolerance: tolerance,
+      ordersFirst: expected?.hasFirstOrder == true && !isCopy,
       ordersSecond: expected?.hasSecondOrder == true && !isCopy)
     if missing.contains(join.first.orderColumn ?? "") { walk.ordersFirst = false }
     if missing.contains(join.second.orderColumn ?? "") { walk.ordersSecond = false }
@@ -52,14 +53,19 @@ extension VerificationRun {
         comparePlaces(walk, pair: pair, actual: actual)
         (left, right) = (try expected?.next(evaluator), try actual.step())
       } else {
-        note(.init(.pairExtra, table: walk.join.name, key: key(row: actual)))
+        if try walk.tolerance?.allowsPair(found.0, found.1, of: walk.canonical) != true {
+          note(.init(.pairExtra, table: walk.join.name, key: key(row: actual)))
+        }
         right = try actual.step()
       }
     }
   }
 
   private struct PairWalk {
+    /// The join table under the names that the model gives it, and as the new store has it.
+    var canonical: JoinTable
     var join: JoinTable
+    var tolerance: Tolerance?
     /// Whether the source has the order column, so that positions are compared as they are; below
     /// for the other one.
     var ordersFirst: Bool
@@ -113,7 +119,13 @@ extension VerificationRun {
         found: .init(
           table: join.name, ownerColumn: join[keyPath: owner].keyColumn,
           keyColumn: join[keyPath: end].keyColumn, orderColumn: column),
-        in: source)
+        in: source
+      ) { place, owner, key in
+        let isFirst = end == \.first
+        return try walk.tolerance?.allowsPlace(
+          place, of: isFirst ? key : owner, isFirst ? owner : key, inFirst: isFirst, of: canonical)
+          ?? false
+      }
     }
   }
 }

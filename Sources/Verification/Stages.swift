@@ -98,6 +98,7 @@ final class Stages {
   ) throws {
     let path = order.scratch.appending("expected-\(history.count + 1).sqlite")
     try Files.remove(path)
+    try mend(before: history.count)
     let before = Stage(
       store: store, schema: schema, destination: try StoreSchema(step.destination),
       origins: Origins(step))
@@ -123,6 +124,30 @@ final class Stages {
     }
     schema = before.destination
     history.append(before)
+  }
+
+  /// Mends the store with which a step begins, where choices ask for it.
+  private func mend(before step: Int) throws {
+    guard let mend = order.mends[step] else { return }
+    let path = store.path
+    try stateKeys()
+    // It is opened elsewhere meanwhile.
+    store = try RawStore(inMemory: path)
+    try mend(path)
+    store = try RawStore(making: path, encoding: "UTF-8")
+    try store.execute("DROP TABLE Z_PRIMARYKEY")
+  }
+
+  /// Writes the table by which a store tells the highest keys of its entities.
+  private func stateKeys() throws {
+    try store.execute(
+      "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, "
+        + "Z_MAX INTEGER)")
+    let insert = try store.prepare("INSERT INTO Z_PRIMARYKEY VALUES (?, ?, 0, ?)")
+    for entity in schema.model.entities {
+      guard let number = schema.numbers[entity.name]?.rawValue else { continue }
+      try insert.run([.integer(number), .text(entity.name), .integer(maxima[entity.name] ?? 0)])
+    }
   }
 
   private func byObjects(

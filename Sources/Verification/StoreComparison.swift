@@ -67,6 +67,10 @@ package struct VerificationOrder: Sendable {
   package var takesNewAtItsWord = false
   /// The model of both stores if they are of one version, nil if it is not known.
   package var copyModel: ManagedObjectModel?
+  /// Mends the store with which a step begins, by the number of the step from 0.
+  ///
+  /// The old store itself is mended already.
+  package var mends: [Int: @Sendable (FilePath) throws -> Void] = [:]
   /// Creates migration policies, by class name.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
   /// Whether rows may be shown to be as they should be without SQLite; it makes no difference to

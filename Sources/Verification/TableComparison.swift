@@ -24,7 +24,7 @@ extension VerificationRun {
       try compareRows(walk, expected: &expected, actual: try rows(of: table, keys: keys))
     }
     for order in rules.newOrders where !isCopy { try compareNewOrder(order) }
-    if isCopy { try compareOrders(of: table, in: source) }
+    if isCopy { try compareOrders(of: table, in: source, tolerance: tolerance) }
   }
 
   /// The places of the columns whose cells are compared one by one.
@@ -149,7 +149,9 @@ extension VerificationRun {
   }
 
   /// Checks that the rows of each owner have the same sequence as in the other store.
-  private func compareOrders(of table: EntityTable, in source: RawStore) throws {
+  private func compareOrders(
+    of table: EntityTable, in source: RawStore, tolerance: Tolerance?
+  ) throws {
     for column in table.columns where catalog.hasColumn(column.name, in: table.name) {
       let ownerRole: Column.Role
       switch column.role {
@@ -164,12 +166,18 @@ extension VerificationRun {
         .init(table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
         found: .init(
           table: table.name, ownerColumn: owner, keyColumn: "Z_PK", orderColumn: column.name),
-        in: source)
+        in: source
+      ) { place, _, key in
+        guard let key = key.integer else { return false }
+        return try tolerance?.allows(place, in: column, of: table, key: key) ?? false
+      }
     }
   }
 
+  /// - Parameter tolerates: whether a place may be the one that it is, with its owner and key.
   func compareSequence(
-    _ expected: TableRules.NewOrder, found: TableRules.NewOrder, in source: RawStore
+    _ expected: TableRules.NewOrder, found: TableRules.NewOrder, in source: RawStore,
+    tolerates: (_ place: RawValue, _ owner: RawValue, _ key: RawValue) throws -> Bool
   ) throws {
     let owner = SQL.identifier(name: expected.ownerColumn)
     let rows = try source.prepare(
@@ -185,7 +193,7 @@ extension VerificationRun {
       let (owner, key) = (rows.value(column: 0), rows.value(column: 1))
       // Missing rows and other owners are differences found by the comparison of rows.
       guard let place = try actual.row(values: [owner, key])?.first else { continue }
-      if rising.accepts(place, of: owner) { continue }
+      if try rising.accepts(place, of: owner) || tolerates(place, owner, key) { continue }
       note(
         Difference(
           .order, table: found.table, key: "\(key)", column: found.orderColumn,

@@ -3,11 +3,11 @@ import Schema
 
 /// Values that a migration by mapping models may have in place of the expected ones.
 ///
-/// Objects that are created anew have only their own properties; rows that are migrated by programs
-/// keep their `Z_OPT`, values in columns of other entities, and references to objects that do not
-/// exist.
+/// Objects that are created anew have only their own properties, and their relationships agree.
+/// Rows that are migrated by programs keep their `Z_OPT`, values in columns of other entities,
+/// references to objects that do not exist or that do not lead back, and places that are no order.
 struct Tolerance {
-  private let history: [Stages.Stage]
+  let history: [Stages.Stage]
 
   init(_ history: [Stages.Stage]) { self.history = history }
 
@@ -42,6 +42,14 @@ struct Tolerance {
           return origin.properties[name].map {
             Place(entity: origin.entity, role: .toOne(entity: origin.entity, name: $0))
           }
+        case .toOneEntity(_, let name):
+          return origin.properties[name].map {
+            Place(entity: origin.entity, role: .toOneEntity(entity: origin.entity, name: $0))
+          }
+        case .toOneOrder(_, let name):
+          return origin.properties[name].map {
+            Place(entity: origin.entity, role: .toOneOrder(entity: origin.entity, name: $0))
+          }
         default: return nil
         }
       }
@@ -58,6 +66,10 @@ struct Tolerance {
         case .optimisticLock: table.column(role: .optimisticLock)
         case .attribute(_, let name): table.column(role: .attribute(entity: level.name, name: name))
         case .toOne(_, let name): table.column(role: .toOne(entity: level.name, name: name))
+        case .toOneEntity(_, let name):
+          table.column(role: .toOneEntity(entity: level.name, name: name))
+        case .toOneOrder(_, let name):
+          table.column(role: .toOneOrder(entity: level.name, name: name))
         default: nil
         }
       }
@@ -66,15 +78,76 @@ struct Tolerance {
           sql:
             "SELECT \(SQL.identifier(name: column.name)), Z_ENT FROM \(SQL.identifier(name: table.name)) "
             + "WHERE Z_PK = ?", bindings: [.integer(key)]
-        ).first, row[0] == value
+        ).first
       else { return false }
+      if case .toOneEntity = role {
+        return try isBesideDefect(column, of: table, key: key, stage: stage)
+      }
+      guard row[0] == value else { return false }
       let isOwn = row[1].integer == stage.schema.numbers[entity.name]?.rawValue
       switch role {
       case .optimisticLock: return isOwn
       case .attribute: return !isOwn && isStray(column, number: row[1].integer, stage: stage)
-      case .toOne: return try isDangling(value, column: column, stage: stage)
+      case .toOne:
+        return try isDangling(value, column: column, stage: stage)
+          || isOneSided(value, column: column, key: key, stage: stage)
+      case .toOneOrder: return try isNoOrder(value, column: column, of: table, stage: stage)
       default: return false
       }
+    }
+
+    /// Whether one end of a one-to-one relationship does not lead back to the other.
+    private func isOneSided(
+      _ value: RawValue, column: Column, key: Int64, stage: Stages.Stage
+    ) throws -> Bool {
+      let model = stage.schema.model
+      guard case .toOne(let declaring, let name) = column.role,
+        let relationship = model.entity(name: declaring)?.relationships.first(where: {
+          $0.name == name
+        }), let (holder, inverse) = model.inverseWithOwner(of: relationship), !inverse.isToMany,
+        let table = stage.schema.table(of: holder),
+        let back = table.column(role: .toOne(entity: holder.name, name: inverse.name))
+      else { return false }
+      let other = SQL.identifier(name: back.name)
+      // Where it leads nowhere, another object may lead here all the same.
+      let test =
+        value == .null
+        ? "\(other) = \(key)" : "Z_PK = ? AND \(other) IS NOT \(key)"
+      return try !stage.store.rows(
+        sql: "SELECT 1 FROM \(SQL.identifier(name: table.name)) WHERE \(test) LIMIT 1",
+        bindings: value == .null ? [] : [value]
+      ).isEmpty
+    }
+
+    /// Whether a place is no number, or that of another row of the same owner too.
+    private func isNoOrder(
+      _ place: RawValue, column: Column, of table: EntityTable, stage: Stages.Stage
+    ) throws -> Bool {
+      guard case .integer = place else { return true }
+      guard case .toOneOrder(let entity, let name) = column.role,
+        let owner = table.column(role: .toOne(entity: entity, name: name))
+      else { return false }
+      let (order, rows) = (SQL.identifier(name: column.name), SQL.identifier(name: table.name))
+      let own = SQL.identifier(name: owner.name)
+      return try stage.store.rows(
+        sql: "SELECT 1 FROM \(rows) WHERE \(order) = ? GROUP BY \(own) HAVING count(*) > 1 LIMIT 1",
+        bindings: [place]
+      ).isEmpty == false
+    }
+
+    /// Whether the number of an entity stands beside a reference that leads nowhere or not back.
+    private func isBesideDefect(
+      _ column: Column, of table: EntityTable, key: Int64, stage: Stages.Stage
+    ) throws -> Bool {
+      guard case .toOneEntity(let entity, let name) = column.role,
+        let reference = table.column(role: .toOne(entity: entity, name: name)),
+        let value = try stage.store.rows(
+          sql: "SELECT \(SQL.identifier(name: reference.name)) "
+            + "FROM \(SQL.identifier(name: table.name)) WHERE Z_PK = ?", bindings: [.integer(key)]
+        ).first?[0]
+      else { return false }
+      return try isDangling(value, column: reference, stage: stage)
+        || isOneSided(value, column: reference, key: key, stage: stage)
     }
 
     /// Whether the row's own entity lacks the property.

@@ -168,7 +168,7 @@ final class VerificationRun {
       try judge(join.name) {
         try compareJoin(
           canonical, join: join, reading: reading, source: source, evaluator: evaluator,
-          isCopy: isCopy, shown: shown.results[join.name] ?? .none)
+          isCopy: isCopy, tolerance: tolerance, shown: shown.results[join.name] ?? .none)
       }
     }
     if evaluator.missingFiles > 0 {

@@ -60,6 +60,16 @@ package struct DefectChoices: Hashable, Sendable {
       "--on-value": values == .fail ? "" : values.rawValue,
     ]
   }
+
+  /// Takes a choice by the option of the tool; false where there is no such option or word.
+  mutating func take(_ option: String, _ word: String) -> Bool {
+    switch option {
+    case "--on-duplicate": Duplicates(rawValue: word).map { duplicates = $0 } != nil
+    case "--on-dangling": Dangling(rawValue: word).map { dangling = $0 } != nil
+    case "--on-value": Values(rawValue: word).map { values = $0 } != nil
+    default: false
+    }
+  }
 }
 
 /// Something that is wrong with rows of a store, and what became of them.

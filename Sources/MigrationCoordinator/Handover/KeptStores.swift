@@ -1,7 +1,7 @@
 import Foundation
 import Planning
 import SystemCalls
-import SystemPackage
+package import SystemPackage
 
 // (1) Only a store that is in the list, under its name and with its size and time, is one that
 // Godwit kept: anything else of such a name is somebody's own.
@@ -190,4 +190,12 @@ package enum KeptStoreKind: String, Hashable, Sendable, CaseIterable {
   case before
   /// The store before a rollback: what the migration had made.
   case after
+
+  /// Whether a name says that a store was kept of another one, beside it, before a migration.
+  package static func isOlder(_ kept: FilePath, than store: FilePath) -> Bool {
+    guard let name = kept.lastComponent, Files.parent(of: kept) == Files.parent(of: store) else {
+      return false
+    }
+    return KeptStores.kind(of: name, beside: store) == .before
+  }
 }

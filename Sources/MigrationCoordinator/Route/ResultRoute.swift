@@ -1,5 +1,5 @@
 package import ObjectModel
-import Planning
+package import Planning
 package import Survey
 
 extension FoundRoute {
@@ -13,6 +13,17 @@ extension FoundRoute {
   ) throws {
     let target = TargetModel(RouteVersion(names: [], model: model, hashes: hashes))
     self = try RouteFinder(request: request, target: target, survey: survey)
+      .find(namesVersions: true)
+  }
+
+  /// Finds the route between two models that a migration would take, with the versions and mapping
+  /// models of the request.
+  ///
+  /// - Throws: as `RouteFinder.find`.
+  package init(
+    _ request: MigrationRequest, from store: RouteVersion, to target: RouteVersion
+  ) throws {
+    self = try RouteFinder(request: request, target: TargetModel(target), store: store)
       .find(namesVersions: true)
   }
 }

@@ -16,17 +16,25 @@ package struct FoundRoute: Sendable {
 
 /// Finds the route of one store to a target.
 struct RouteFinder {
-  let request: MigrationRequest
-  let target: TargetModel
-  let survey: StoreSurvey
+  private let request: MigrationRequest
+  private let target: TargetModel
+  private let store: RouteVersion
 
-  private var store: RouteVersion {
+  /// Begins with the version of a store.
+  init(request: MigrationRequest, target: TargetModel, survey: StoreSurvey) {
     var model = survey.model
     // SwiftData writes its version into the metadata alone.
     if model.versionIdentifiers.isEmpty {
       model.versionIdentifiers = survey.metadata.versionIdentifiers
     }
-    return RouteVersion(names: [], model: model, hashes: survey.metadata.versionHashes)
+    self.init(
+      request: request, target: target,
+      store: RouteVersion(names: [], model: model, hashes: survey.metadata.versionHashes))
+  }
+
+  /// Begins with a version.
+  init(request: MigrationRequest, target: TargetModel, store: RouteVersion) {
+    (self.request, self.target, self.store) = (request, target, store)
   }
 
   private var end: RouteVersion {
@@ -108,10 +116,10 @@ struct RouteFinder {
       }
       return best
     }
-    let found = closest(.source, first: survey.model) + closest(.destination, first: target.model)
+    let found = closest(.source, first: store.model) + closest(.destination, first: target.model)
     if !found.isEmpty { return found }
     // It is for two versions that are known, but the route does not touch them.
-    return file.mapping.mismatches(.source, model: survey.model)
+    return file.mapping.mismatches(.source, model: store.model)
       + file.mapping.mismatches(.destination, model: target.model)
   }
 }

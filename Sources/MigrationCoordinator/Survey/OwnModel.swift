@@ -46,6 +46,20 @@ package struct OwnModel {
     }
   }
 
+  /// All versions in the places that have the hashes, each with its model.
+  package mutating func all(
+    in places: [FilePath]
+  ) -> [(version: ModelVersion, model: ManagedObjectModel)] {
+    var result: [(version: ModelVersion, model: ManagedObjectModel)] = []
+    for place in places {
+      for one in (try? ModelBundle.around(place)) ?? []
+      where !result.contains(where: { $0.version == one }) {
+        if let model = find(among: [one]) { result.append((one, model)) }
+      }
+    }
+    return result
+  }
+
   mutating func find(among versions: [ModelVersion]) -> ManagedObjectModel? {
     for version in versions {
       do {

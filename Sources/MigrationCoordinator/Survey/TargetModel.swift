@@ -13,7 +13,7 @@ package struct TargetModel: Sendable {
   /// The version hashes for the metadata of the result, by entity name.
   package let hashes: [String: VersionHash]
   /// What its version is called; empty where it was merged from several, or comes from a store.
-  let names: [String]
+  package let names: [String]
   let versions: [ModelVersion]
   let paths: [FilePath]
   /// What has been read of the versions.
@@ -86,6 +86,14 @@ package struct TargetModel: Sendable {
       throw MigrationError.sourceModelMissing(store: path, searched: [path], unreadable: [])
     }
     return model
+  }
+
+  /// What the version with the hashes of a store is called; empty where it is no version of the
+  /// target's bundles.
+  func names(of hashes: [String: VersionHash]) -> [String] {
+    if hashes == self.hashes { return names }
+    let found = versions.first { library.hashes(of: $0, configuration: nil) == hashes }
+    return found.map { [$0.name] } ?? []
   }
 
   /// The model with the hashes of a store: among the versions of the target's bundles, in other

@@ -1,0 +1,105 @@
+package import ObjectModel
+package import Planning
+import Schema
+import StoreFormat
+package import Survey
+import SystemCalls
+package import SystemPackage
+
+/// What the choices of a migration make of the stores that its stages begin with, for whoever
+/// computes the result again.
+package struct ExpectedMigration: Sendable {
+  /// The store, or a mended copy of it.
+  package private(set) var survey: StoreSurvey
+  /// What is mended in the copy; empty where the store itself is read.
+  package private(set) var mended: [Defect] = []
+  private let request: MigrationRequest
+  private let stages: [Stage]
+
+  /// Mends a copy of the store where the request asks for it and there is something to mend.
+  package init(
+    _ request: MigrationRequest, route: MigrationRoute, to target: ManagedObjectModel,
+    from survey: StoreSurvey
+  ) throws {
+    (self.request, self.survey) = (request, survey)
+    guard request.defectChoices.mends else {
+      stages = []
+      return
+    }
+    let planned = try StagePlanner(
+      route: route, source: survey.schema, isStepwise: request.isStepwise,
+      independentPolicies: request.independentPolicies, allowsFilters: false,
+      joins: try JoinChoices(request: request, target: target)
+    ).stages
+    stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
+    guard let first = stages.first else { return }
+    let mending = DefectMending(
+      survey: survey, choices: request.defectChoices, stage: first, number: 1)
+    let deeds = try mending.deeds()
+    guard !deeds.isEmpty else { return }
+    let access = try survey.access.copied {
+      let folder = try TemporaryFolder()
+      return (folder.path.appending("mended.sqlite"), folder)
+    }
+    mended = try mending.mend(access.readable, by: deeds)
+    self.survey = try StoreSurvey(
+      store: survey.store, access: access, reader: StoreReader(immutable: access.readable),
+      metadata: survey.metadata, model: survey.model)
+  }
+
+  /// The steps, from 0, before which a store is mended again: those with which later stages begin.
+  package var mendedSteps: [Int] {
+    var (places, count): ([Int], Int) = ([], 0)
+    for stage in stages.dropLast() {
+      count += stage.steps.count
+      places.append(count)
+    }
+    return places
+  }
+
+  /// Mends the store with which a later stage begins, which nobody else has open.
+  ///
+  /// - Parameter step: one of `mendedSteps`.
+  package func mend(_ store: FilePath, before step: Int) throws {
+    guard let place = mendedSteps.firstIndex(of: step) else { return }
+    let stage = stages[place + 1]
+    let access = try SourceAccess.open(store) { FilePath("\(store)-\($0)") }
+    let survey = try StoreSurvey(
+      store: store, access: access, reader: StoreReader(immutable: access.readable),
+      metadata: StoreMetadata(uuid: "", plist: [:]), model: stage.source.model)
+    let mending = DefectMending(
+      survey: survey, choices: request.defectChoices, stage: stage, number: place + 2)
+    let deeds = try mending.deeds()
+    survey.access.release()
+    if !deeds.isEmpty { _ = try mending.mend(store, by: deeds) }
+  }
+
+  /// The choices that the store gives occasion for and that the request does not make, as a caller
+  /// of the tool types them.
+  package static func occasions(
+    _ request: MigrationRequest, route: MigrationRoute, to target: ManagedObjectModel,
+    from survey: StoreSurvey
+  ) -> [String] {
+    let stages = try? StagePlanner(
+      route: route, source: survey.schema, isStepwise: false,
+      independentPolicies: request.independentPolicies, allowsFilters: false,
+      joins: try JoinChoices(request: request, target: target)
+    ).stages
+    guard let first = stages?.first else { return [] }
+    var tries: [(option: String, choices: DefectChoices)] = []
+    func note(_ option: String, _ change: (inout DefectChoices) -> Void) {
+      var choices = DefectChoices()
+      change(&choices)
+      tries.append((option, choices))
+    }
+    note("--on-dangling nullify") { $0.dangling = .nullify }
+    note("--on-value null") { $0.values = .null }
+    note("--on-duplicate CHOICE") { $0.duplicates = .keepFirst }
+    return tries.filter { option, choices in
+      let deeds = try? DefectMending(
+        survey: survey, choices: choices, stage: first, number: 1
+      ).deeds()
+      return deeds?.isEmpty == false
+    }.map(\.option)
+  }
+}
