@@ -8,17 +8,31 @@ struct ExpectedRows {
   let row: RawStatement
   private(set) var key: Int64 = 0
   private(set) var entity = TableRules.EntityRules(number: 0, cells: [])
+  private let leavesLong: Bool
 
   /// Takes the rows between two keys of the source, which are those of the destination too.
+  ///
+  /// - Parameters:
+  ///   - leavesLong: leaves out long blobs (`LongBlobs`).
+  ///   - omitted: columns of the source that are left out.
   init(
-    rules: TableRules, in source: RawStore, keys: ClosedRange<Int64> = .min ... .max
+    rules: TableRules, in source: RawStore, keys: ClosedRange<Int64> = .min ... .max,
+    leavesLong: Bool = false, without omitted: Set<String> = []
   ) throws(StoreError) {
     self.rules = rules
-    let columns = rules.sourceTable.columns.map { SQL.identifier(name: $0.name) }
+    self.leavesLong = leavesLong
+    let table = rules.sourceTable.columns
+    let names = table.map {
+      omitted.contains($0.name) ? "NULL" : SQL.identifier(name: $0.name)
+    }
+    let columns = leavesLong ? LongBlobs.selection(table, names: names) : names
     row = try source.prepare(
       "SELECT \(columns.joined(separator: ", ")) FROM \(SQL.identifier(name: rules.sourceTable.name)) "
         + "\(keys.condition(of: "Z_PK"))ORDER BY Z_PK")
   }
+
+  /// Whether blobs of the present row were left out.
+  var hasLong: Bool { leavesLong && row.integer(column: row.count - 1) == 1 }
 
   /// Advances to the next source row that the destination has a place for.
   mutating func next() throws(StoreError) -> Bool {

@@ -88,7 +88,10 @@ extension VerificationRun {
       }
     }
     if gone.isEmpty { return }
-    let counts = gone.map { "count(\(SQL.identifier(name: $0.2)))" }.joined(separator: ", ")
+    // SQLite need not read a value to tell its type.
+    let counts = gone.map {
+      "count(CASE WHEN typeof(\(SQL.identifier(name: $0.2))) <> 'null' THEN 1 END)"
+    }.joined(separator: ", ")
     let row =
       try source.rows(sql: "SELECT \(counts) FROM \(name) WHERE Z_ENT = \(number)").first ?? []
     for (what, count) in zip(gone, row) {

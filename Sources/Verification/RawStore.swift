@@ -40,6 +40,9 @@ final class RawStore {
 
   deinit { sqlite3_close_v2(handle) }
 
+  /// The connection of SQLite, which is this one's as long as it is there.
+  var connection: OpaquePointer { handle }
+
   private static func open(
     _ uri: String, flags: Int32, path: FilePath
   ) throws(StoreError) -> OpaquePointer {

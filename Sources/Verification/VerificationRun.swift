@@ -2,6 +2,7 @@ import Mapping
 import ObjectModel
 import Schema
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// The state of one verification.
@@ -24,6 +25,8 @@ final class VerificationRun {
   private let progress: (VerificationProgress) -> Void
   /// The check of the new store's pages, which goes on beside the comparison.
   var pages: IntegrityCheck?
+  /// Whether long blobs are left out of rows, and compared in parts.
+  let leavesLong: Bool
   private var rowsExpected: Int64 = 0
   private var reported = 0.0
 
@@ -32,6 +35,10 @@ final class VerificationRun {
   ) throws {
     self.order = order
     self.progress = progress
+    let sizes = try [order.old.path, order.new.path].map {
+      try Files.fileStatusIfPresent($0)?.size ?? 0
+    }
+    leavesLong = sizes.contains { $0 >= LongBlobs.leastStoreBytes }
     old = try RawStore(reading: order.old.readable)
     new = try RawStore(reading: order.new.readable)
     affinity = try Affinity()

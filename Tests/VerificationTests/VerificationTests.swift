@@ -63,6 +63,22 @@ import Testing
     #expect(try given.kinds() == [kind: 1], "\(sql)")
   }
 
+  @Test func `long blobs are compared in parts, and a byte of them is found`() throws {
+    let given = try GivenStores()
+    let long = "UPDATE ZBOOK SET ZTITLE = zeroblob(9000000) WHERE Z_PK = 1"
+    try given.change(long, old: true)
+    try given.change(long)
+    #expect(try given.verify { $0.readsLeaves = false }.differences == [])
+    try given.change(
+      "UPDATE ZBOOK SET ZTITLE = CAST(zeroblob(8999999) || X'01' AS BLOB), ZPRICE = 1 "
+        + "WHERE Z_PK = 1")
+    let report = try given.verify { $0.readsLeaves = false }
+    #expect(report.counts == [.value: 2])
+    #expect(report.differences.contains { $0.actual == "9000000 bytes, and others" })
+    try given.change("UPDATE ZBOOK SET ZTITLE = NULL, ZPRICE = 9.5 WHERE Z_PK = 1")
+    #expect(try given.verify { $0.readsLeaves = false }.counts == [.value: 1])
+  }
+
   @Test func `an index of another form is told with both forms`() throws {
     let given = try GivenStores()
     try given.change("DROP INDEX ZBOOK_ZWRITER_INDEX")
