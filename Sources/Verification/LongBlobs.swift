@@ -1,3 +1,4 @@
+import Foundation
 import GRDBSQLite
 import Schema
 import StoreFormat
@@ -78,7 +79,9 @@ final class RawBlob {
       let count = min(size, bytes - offset)
       try read(into: mine, count: count, at: offset)
       try other.read(into: theirs, count: count, at: offset)
-      guard mine[..<count].elementsEqual(theirs[..<count]) else { return false }
+      guard let one = mine.baseAddress, let another = theirs.baseAddress,
+        memcmp(one, another, count) == 0
+      else { return false }
       offset += count
     }
     return true

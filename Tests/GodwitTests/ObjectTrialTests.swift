@@ -44,7 +44,8 @@ import Testing
   }
 
   @Test func `more objects than are tried are told with their number`() async throws {
-    let (_, migration) = try given("\"$source.title\"")
+    let (given, migration) = try given("\"$source.title\"")
+    defer { withExtendedLifetime(given) {} }
     let found = try await migration.prepare(trying: 10)
     #expect(found.isPossible)
     #expect(found.untried == [.init(entity: "Note", objects: 60)])
