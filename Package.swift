@@ -289,8 +289,8 @@ let package = Package(
     .tests(
       of: "Verification",
       [
-        "KeyedArchives", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        "TestSupport", "Expressions", .grdb, .systemPackage,
+        "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", "Schema", "StoreFormat",
+        "SystemCalls", "TestSupport", "Expressions", .grdb, .systemPackage,
       ]),
     .tests(
       of: "Inspection",

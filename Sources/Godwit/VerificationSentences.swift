@@ -44,16 +44,17 @@ extension StoreVerification.Report {
 
   /// The verdict in one sentence.
   public var verdict: String {
-    if leavesWayOpen {
-      return "\(new) is not what \(old) becomes \(assumption) "
-        + "(\(CountText(core.total, "difference"))), and no record beside it says how it was made: "
-        + "\(WayAdvice(way.open).phrase); --infer-only has it judged by inference alone."
-    }
     if core.total > 0 {
       let kinds = core.counts.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\(GroupedText($0.value)) \($0.key.rawValue)" }
-      return "\(new) is not what \(old) should have become: "
-        + "\(CountText(core.total, "difference")) in \(CountText(core.rows, "row")) (\(kinds.joined(separator: ", ")))."
+      let what =
+        "\(CountText(core.total, "difference")) in \(CountText(core.rows, "row")) "
+        + "(\(kinds.joined(separator: ", ")))"
+      return leavesWayOpen
+        ? "\(new) is not what \(old) becomes \(assumption): \(what). No record beside it says how "
+          + "it was made: \(WayAdvice(way.open).phrase); --infer-only has it judged by inference "
+          + "alone."
+        : "\(new) is not what \(old) should have become: \(what)."
     }
     return core.notJudged.isEmpty
       ? "\(new): \(CountText(core.rows, "row as it", "rows as they")) should be\(exception)."

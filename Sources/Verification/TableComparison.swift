@@ -96,8 +96,8 @@ extension VerificationRun {
 
   private func key(row: RawStatement) -> String { "\(row.value(column: 0))" }
 
-  /// Compares the cells of a row with long blobs: those that both stores have are compared in parts,
-  /// and whatever else there is as a whole.
+  /// Compares the cells of a row with long blobs: those that both stores have in parts, and
+  /// whatever else there is as a whole.
   private func compareLongCells(_ walk: TableWalk, key: Int64) throws {
     var expected = try ExpectedRows(
       rules: walk.rules, in: walk.source, keys: key...key, leavesLong: true)

@@ -28,8 +28,8 @@ TO = ("--to", LIBRARY)
 
 # The fields whose values are those of one run.
 VOLATILE = {
-    "boot", "ended", "made", "peakMemory", "process", "processStart", "run", "seconds",
-    "secondsEstimated", "started",
+    "boot", "ended", "made", "mostMemory", "peakMemory", "process", "processStart", "run",
+    "seconds", "secondsEstimated", "started",
 }
 # Those that have as many parts as one run had moments.
 PASSING = {"timeline"}
