@@ -154,6 +154,12 @@ let package = Package(
         "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
+      "DataExport",
+      [
+        "Expressions", "Inspection", "KeyedArchives", "ObjectMigration", "ObjectModel", "Schema",
+        "StoreFormat", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+      ]),
+    .module(
       "MigrationWorker",
       [
         "EngineList", "MigrationEngine", "MigrationStatus", "Planning", "StoreFormat",
@@ -170,7 +176,7 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB", "Mapping",
+        "DataExport", "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB", "Mapping",
         "MappingFiles", "MigrationCoordinator", "MigrationEngine", "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
         "Planning",
@@ -209,6 +215,7 @@ let package = Package(
         "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "SystemCalls", "TestSupport",
         "Expressions", .grdb, .systemPackage,
       ]),
+    .tests(of: "DataExport", ["KeyedArchives"]),
     .tests(of: "KeyedArchives", ["TestSupport"]),
     .tests(of: "Mapping", ["ObjectModel", "TestSupport", "Expressions"]),
     .tests(

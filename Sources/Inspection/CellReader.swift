@@ -1,4 +1,4 @@
-import GRDB
+package import GRDB
 import GRDBSQLite
 import ObjectMigration
 import Schema
@@ -64,12 +64,13 @@ final class CellReader {
 }
 
 /// An open value of a row (`sqlite3_blob`), of which parts are read.
-final class BlobHandle {
+package final class BlobHandle {
   private var handle: OpaquePointer?
   private let db: Database
   private let name: String
 
-  init(table: String, column: String, key: Int64, db: Database) throws {
+  /// Opens the value of a row, which has to be a text or blob.
+  package init(table: String, column: String, key: Int64, db: Database) throws {
     self.db = db
     name = "\(table).\(column)"
     try check(sqlite3_blob_open(db.sqliteConnection, "main", table, column, key, 0, &handle))
@@ -78,12 +79,12 @@ final class BlobHandle {
   deinit { sqlite3_blob_close(handle) }
 
   /// How many bytes the value has.
-  var count: Int64 { Int64(sqlite3_blob_bytes(handle)) }
+  package var count: Int64 { Int64(sqlite3_blob_bytes(handle)) }
 
   func move(to key: Int64) throws { try check(sqlite3_blob_reopen(handle, key)) }
 
   /// Bytes from a place on, fewer where the value ends.
-  func bytes(from place: Int64, count wanted: Int) throws -> [UInt8] {
+  package func bytes(from place: Int64, count wanted: Int) throws -> [UInt8] {
     let size = max(0, min(Int64(wanted), count - place))
     if size == 0 { return [] }
     var bytes = [UInt8](repeating: 0, count: Int(size))

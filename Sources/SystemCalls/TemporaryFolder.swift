@@ -1,10 +1,13 @@
 import Foundation
+import Synchronization
 package import SystemPackage
 
 /// A folder that is removed with the object, with all that is in it; accessible to this user only.
 package final class TemporaryFolder: Sendable {
   /// The path of the folder.
   package let path: FilePath
+
+  private let isMoved = Mutex(false)
 
   /// No program makes folders as deep as this here.
   private static let maximumDepth = 16
@@ -17,7 +20,25 @@ package final class TemporaryFolder: Sendable {
     }
   }
 
-  deinit { Self.remove(path, depth: 0) }
+  /// Creates the folder next to a file or folder that does not exist yet.
+  package init(beside output: FilePath) throws(SystemCallError) {
+    let folder = try Files.resolved(Files.parent(of: output))
+    path = folder.appending(".godwit-\(UUID().uuidString)")
+    guard try Files.createDirectory(path) else {
+      throw SystemCallError(operation: .createDirectory, path: path, errno: .fileExists)
+    }
+  }
+
+  deinit { if !isMoved.withLock({ $0 }) { Self.remove(path, depth: 0) } }
+
+  /// Gives the folder its final name and keeps it.
+  ///
+  /// - Throws: `SystemCallError`, with `.fileExists` where the name is taken.
+  package func move(to output: FilePath) throws(SystemCallError) {
+    try Files.renameNoReplace(path, to: output)
+    isMoved.withLock { $0 = true }
+    try Files.syncDirectory(Files.parent(of: output))
+  }
 
   /// Removes a folder with all that is in it; what links lead to stays.
   ///

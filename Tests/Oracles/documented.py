@@ -35,8 +35,8 @@ from served import serve_once
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
 COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "set", "verify",
-            "inspect", "diff", "map", "model", "generate", "list", "rollback", "finish", "discard",
-            "serve")
+            "inspect", "export", "diff", "map", "model", "generate", "list", "rollback", "finish",
+            "discard", "serve")
 # Commands whose options are those of a command within.
 WITHIN = {"model": "export"}
 # Options of swift build, scripts/install and scripts/bench that the pages name.

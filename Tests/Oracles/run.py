@@ -113,7 +113,7 @@ class Tool:
 REPORT = Schema("report")
 # The schemas of what commands print; others tell by `kind` which form they print.
 ANSWERS = {"check": "check", "plan": "plan", "verify": "verify", "list": "list",
-           "rollback": "rollback", "finish": "removed", "discard": "removed",
+           "rollback": "rollback", "finish": "removed", "discard": "removed", "export": "export",
            **dict.fromkeys(("status", "pause", "resume", "cancel", "set"), "status")}
 
 
