@@ -50,6 +50,13 @@ class Scheduling(unittest.TestCase):
         self.run_all(check)
         self.assertEqual(check.status, 1)
 
+    def test_a_program_that_is_not_there_fails_and_the_others_go_on(self):
+        missing = oracles.Check("missing", [self.folder / "none"], 9)
+        good = self.check("good", "")
+        said = self.run_all(missing, good, lanes=1)
+        self.assertEqual([missing.status, good.status], [127, 0])
+        self.assertIn("scripts/build-tests", said)
+
     def test_the_longest_begins_first_and_as_many_run_as_there_are_lanes(self):
         note = (f"import time; f = open({str(self.folder / 'order')!r}, 'a'); "
                 "f.write('{0}+'); f.flush(); time.sleep(0.05); f.write('{0}-')")
