@@ -97,9 +97,24 @@ class Choosing(unittest.TestCase):
             with unittest.mock.patch.object(oracles, "changed", return_value=["README.md"]):
                 checks, _ = oracles.chosen(options, pathlib.Path("/"))
             names["".join(flag)] = [c.name for c in checks]
-        self.assertEqual(sorted(names[""] + names["--rest"]), sorted(names["--all"]))
+        both = names[""] + names["--rest"]
+        self.assertEqual(sorted(set(both)), sorted(names["--all"]))
+        self.assertEqual(len(both) - len(set(both)), len(oracles.SHARES))
         self.assertIn("clones", names["--rest"])
         self.assertNotIn("clones", names[""])
+
+    def test_a_share_is_tried_by_default_only_and_each_number_has_another_one(self):
+        shares = set()
+        for number in range(3):
+            options = oracles.parsed(["--seed", str(number)])
+            options.tool = pathlib.Path("/a/godwit")
+            checks, _ = oracles.chosen(options, pathlib.Path("/"))
+            shares |= {c.command[-1] for c in checks if c.name == "bundles"}
+        self.assertEqual(shares, {"1/3", "2/3", "3/3"})
+        options = oracles.parsed(["--all"])
+        options.tool = pathlib.Path("/a/godwit")
+        checks, _ = oracles.chosen(options, pathlib.Path("/"))
+        self.assertFalse([c.name for c in checks if "--share" in c.command])
 
     def test_seeds_rotate_and_stay_as_many_and_within_those_of_scripts_long(self):
         for name, last in oracles.SEEDS.items():
